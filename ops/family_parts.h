@@ -1,0 +1,21 @@
+// Operators and readers that have a file of their own, apart from the family that lists them.
+#pragma once
+
+#include <vector>
+
+#include "ops/op_definition.h"
+
+namespace soapstone::ops {
+
+/// concat, split, slice, pad: listed by layout_ops().
+std::vector<OpDefinition> slicing_ops();
+OpDefinition slice();
+OpDefinition pad();
+OpDefinition gather();
+OpDefinition cast();
+OpDefinition softmax();
+
+/// Reductions and normalizations that are compositions: listed by composite_readers().
+std::vector<OnnxReader> statistics_readers();
+
+}  // namespace soapstone::ops

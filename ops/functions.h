@@ -1,0 +1,39 @@
+// The named scalar functions that comprehensions may apply, with the properties that proofs and
+// checks may rely on. A function that is missing here cannot be used by any operator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace soapstone::ops {
+
+enum class Function : std::uint8_t {
+  kRelu, kExp, kLog, kSqrt, kTanh, kSigmoid, kErf, kAbs, kFloor, kCeil, kRound, kSin, kCos,
+  kPow,       ///< (x, y) ↦ x^y
+  kSelect,    ///< (c, a, b) ↦ a if c ≠ 0, else b
+  kLess,      ///< (a, b) ↦ 1 if a < b, else 0
+  kEqual,     ///< (a, b) ↦ 1 if a = b, else 0
+  kTruncate,  ///< towards zero, as a cast to an integer does
+  kIsZero,    ///< 1 if x = 0, else 0: logical not
+};
+
+struct FunctionProperties {
+  std::string_view name;
+  std::uint8_t arity;
+  bool zero_preserving = false;      ///< f(0) = 0
+  bool odd = false;                  ///< f(−x) = −f(x)
+  bool even = false;                 ///< f(−x) = f(x)
+  bool monotone = false;             ///< x ≤ y → f(x) ≤ f(y): commutes with max
+  bool positively_homogeneous = false;  ///< f(c·x) = c·f(x) for c ≥ 0
+  bool non_negative = false;
+  bool idempotent = false;           ///< f(f(x)) = f(x)
+};
+
+const FunctionProperties& properties(Function function);
+std::optional<Function> parse_function(std::string_view name);
+/// The value in IEEE double arithmetic. Precondition: as many arguments as the arity.
+double evaluate(Function function, std::span<const double> arguments);
+
+}  // namespace soapstone::ops

@@ -1,0 +1,146 @@
+// ONNX reductions and normalizations that are read as several of our operators: ReduceL2,
+// ReduceLogSumExp, InstanceNormalization, ….
+#include <algorithm>
+
+#include "ops/family_parts.h"
+#include "ops/indexing.h"
+#include "ops/onnx_reading.h"
+#include "ops/onnx_reduction.h"
+
+namespace soapstone::ops {
+namespace {
+
+using core::Dims;
+using core::LiteralPtr;
+
+// --- Reductions ---------------------------------------------------------------------------------
+
+/// after(reduce_sum(before(x))).
+struct ReducedSum {
+  const char* onnx;
+  TensorId (*before)(Composer&, TensorId);
+  const char* after;  ///< Or null.
+  Elements elements;
+};
+
+TensorId unchanged(Composer&, TensorId x) { return x; }
+TensorId absolute(Composer& compose, TensorId x) { return compose.append("abs", {x}); }
+TensorId square(Composer& compose, TensorId x) { return compose.append("mul", {x, x}); }
+
+constexpr ReducedSum kReducedSums[] = {
+    {"ReduceL1", absolute, nullptr, Elements::kArithmetic},
+    {"ReduceL2", square, "sqrt", Elements::kFloating},
+    {"ReduceSumSquare", square, nullptr, Elements::kArithmetic},
+    {"ReduceLogSum", unchanged, "log", Elements::kFloating},
+};
+
+ReadFunction read_reduced_sum(const ReducedSum& how) {
+  return [&how](OnnxImport& import) -> ReadResult {
+    SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
+    if (over.none) return cannot_read(import, "no axes");
+    Composer compose(import);
+    TensorId y = how.before(compose, import.input(0));
+    y = compose.append("reduce_sum", {y}, over.attributes());
+    if (how.after) y = compose.append(how.after, {y});
+    return compose.finish(y);
+  };
+}
+
+/// m + log Σ exp(x − m) with the maximum m, which keeps exp within range.
+ReadResult read_log_sum_exp(OnnxImport& import) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
+  Composer compose(import);
+  const TensorId x = import.input(0);
+  if (over.none || core::element_count(compose.dims(x)) == 0)
+    return cannot_read(import, "no axes or no elements");
+  const TensorId m = compose.append("reduce_max", {x}, over.attributes(true));
+  TensorId y = compose.append("exp", {compose.append("sub", {x, m})});
+  y = compose.append("log", {compose.append("reduce_sum", {y}, over.attributes())});
+  return compose.finish(compose.append("add", {y, compose.reshape(m, compose.dims(y))}));
+}
+
+ReadResult read_global_max(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
+  std::vector<std::int64_t> axes;
+  for (std::size_t d = 2; d < x.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+  return compose.finish(
+      compose.append("reduce_max", {import.input(0)}, {{"axes", to_sizes(axes)}}));
+}
+
+// --- Normalization ------------------------------------------------------------------------------
+
+/// (x − mean)/√(variance + epsilon) over the last `count` dimensions of x.
+TensorId standardized(Composer& compose, TensorId x, std::size_t count, double epsilon) {
+  std::vector<std::int64_t> axes;
+  const std::size_t rank = compose.dims(x).size();
+  for (std::size_t d = rank - std::min(rank, count); d < rank; ++d)
+    axes.push_back(static_cast<std::int64_t>(d));
+  const Attributes over{{"axes", to_sizes(axes)}};
+  const TensorId centred = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
+  const TensorId variance =
+      compose.append("reduce_mean", {compose.append("mul", {centred, centred})}, over);
+  const TensorId shift = compose.scalar(compose.data_type(x), epsilon);
+  const TensorId deviation = compose.append("sqrt", {compose.append("add", {variance, shift})});
+  return compose.append("div", {centred, deviation});
+}
+
+/// scale and bias of [c], or of one element for each group before opset 21.
+ReadResult scaled_and_shifted(OnnxImport& import, Composer& compose, TensorId unit,
+                              std::int64_t channels) {
+  Dims shape(compose.dims(unit).size(), 1);
+  if (shape.size() > 1) shape[1] = channels;
+  for (std::size_t k : {1u, 2u}) {
+    if (compose.dims(import.input(k)) != Dims{channels})
+      return bad_node(import, "scale and bias must have an element for each channel");
+    unit = compose.append(k == 1 ? "mul" : "add", {unit, compose.reshape(import.input(k), shape)});
+  }
+  return compose.finish(unit);
+}
+
+ReadResult read_instance_norm(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
+  if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
+  const TensorId unit =
+      standardized(compose, import.input(0), x.size() - 2, decimal_or(import, "epsilon", 1e-5));
+  return scaled_and_shifted(import, compose, unit, x[1]);
+}
+
+ReadResult read_group_norm(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  const std::int64_t groups = import.int_or("num_groups", 0);
+  if (x.size() < 3 || groups < 1 || x[1] % groups != 0)
+    return bad_node(import, "num_groups does not divide the channels");
+  if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
+  const TensorId grouped =
+      compose.reshape(import.input(0), {x[0], groups, x[1] / groups,
+                                        core::element_count(Dims(x.begin() + 2, x.end()))});
+  TensorId unit = standardized(compose, grouped, 2, decimal_or(import, "epsilon", 1e-5));
+  if (import.opset() >= 21)
+    return scaled_and_shifted(import, compose, compose.reshape(unit, x), x[1]);
+  // Here scale and bias belong to groups.
+  const auto result = scaled_and_shifted(import, compose, unit, groups);
+  if (!result) return result;
+  return compose.finish(compose.reshape(result->front(), x));
+}
+
+}  // namespace
+
+std::vector<OnnxReader> statistics_readers() {
+  constexpr auto kF = Elements::kFloating;
+  std::vector<OnnxReader> readers = {
+      reader("ReduceLogSumExp", kF, read_log_sum_exp),
+      reader("GlobalMaxPool", kF, read_global_max),
+      reader("InstanceNormalization", kF, read_instance_norm),
+      reader("GroupNormalization", kF, read_group_norm, 18),
+  };
+  for (const ReducedSum& how : kReducedSums)
+    readers.push_back(reader(how.onnx, how.elements, read_reduced_sum(how)));
+  return readers;
+}
+
+}  // namespace soapstone::ops

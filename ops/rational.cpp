@@ -1,0 +1,89 @@
+// Fractions of 64-bit integers: from doubles, and sums and products as long as they fit.
+#include "ops/rational.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace soapstone::ops {
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+std::optional<Rational> reduced(Wide numerator, Wide denominator) {
+  Wide a = numerator < 0 ? -numerator : numerator, b = denominator;
+  while (b != 0) std::swap(a %= b, b);
+  if (a > 1) {
+    numerator /= a;
+    denominator /= a;
+  }
+  constexpr Wide kLimit = std::numeric_limits<std::int64_t>::max();
+  if (numerator > kLimit || numerator < -kLimit || denominator > kLimit) return std::nullopt;
+  return Rational{static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
+}
+
+/// A double whose exact fraction does not fit: its shortest decimal form, 1e-05 say, as a fraction.
+Rational decimal_fraction(double value) {
+  char text[40];
+  const char* end =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
+  Wide digits = 0;
+  int exponent = 0;
+  bool negative = false, after_point = false;
+  for (const char* c = text; c != end; ++c) {
+    if (*c == '-')
+      negative = true;
+    else if (*c == '.')
+      after_point = true;
+    else if (*c == 'e') {
+      exponent += std::atoi(std::string(c + 1, end).c_str());
+      break;
+    } else
+      digits = digits * 10 + (*c - '0'), exponent -= after_point ? 1 : 0;
+  }
+  Wide denominator = 1;
+  for (; exponent < 0 && digits != 0; ++exponent) {  // drop digits that no fraction can hold
+    if (denominator > std::numeric_limits<std::int64_t>::max() / 10)
+      digits = (digits + 5) / 10;
+    else
+      denominator *= 10;
+  }
+  return *reduced(negative ? -digits : digits, denominator);
+}
+
+}  // namespace
+
+std::optional<Rational> sum_of(Rational a, Rational b) {
+  if (a.denominator == 0 || b.denominator == 0) return std::nullopt;
+  return reduced(Wide{a.numerator} * b.denominator + Wide{b.numerator} * a.denominator,
+                 Wide{a.denominator} * b.denominator);
+}
+
+std::optional<Rational> product_of(Rational a, Rational b) {
+  if (a.denominator == 0 || b.denominator == 0) return std::nullopt;
+  return reduced(Wide{a.numerator} * b.numerator, Wide{a.denominator} * b.denominator);
+}
+
+Rational to_rational(double value) {
+  if (std::isnan(value)) return {0, 0};
+  if (std::isinf(value)) return {value < 0 ? -1 : 1, 0};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (std::fabs(value) >= 0x1p63) return {value < 0 ? -kMost : kMost, 1};
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);  // value = mantissa · 2^exponent
+  auto numerator = static_cast<std::int64_t>(std::ldexp(mantissa, 53));
+  exponent -= 53;
+  if (numerator == 0) return {0, 1};
+  const int zeros = std::countr_zero(static_cast<std::uint64_t>(numerator));
+  numerator /= std::int64_t{1} << zeros;
+  exponent += zeros;
+  if (exponent >= 0) return {numerator << exponent, 1};
+  if (exponent >= -62) return {numerator, std::int64_t{1} << -exponent};
+  return decimal_fraction(value);
+}
+
+}  // namespace soapstone::ops

@@ -1,0 +1,83 @@
+// `full`, and the ONNX operators that produce constants.
+#include "ops/onnx_reading.h"
+#include "tests/ops/onnx_fakes.h"
+#include "tests/ops/op_test.h"
+
+namespace soapstone::ops::test {
+namespace {
+
+using core::DataType;
+using core::Literal;
+using core::LiteralPtr;
+using ::testing::ElementsAre;
+
+TEST(Full, HasOneValueEverywhere) {
+  expect_near(run(graph_of("", "full(; shape=[2, 2], value=-0.25)"), {})[0], Values(4, -0.25));
+  const core::Graph graph = graph_of("", "full(; shape=[2], value=1.0)");
+  EXPECT_TRUE(graph.is_constant_expression(graph.outputs()[0]));
+}
+
+TEST(Full, RefusesWhatDoesNotFit) {
+  const Refusal refusals[] = {
+      {"full.value", "", "full(; shape=[2], value=1e-40)"},
+      {"full.shape", "", "full(; shape=[-1], value=1.0)"},
+  };
+  for (const Refusal& refusal : refusals) expect_refused(refusal);
+}
+
+core::Result<core::Graph> read(OnnxNode node, std::map<std::string, Literal> constants = {}) {
+  OnnxGraph onnx;
+  node.outputs = {"y"};
+  onnx.constants = std::move(constants);
+  onnx.nodes = {std::move(node)};
+  onnx.outputs = {"y"};
+  return read_onnx(onnx);
+}
+
+Values constant(OnnxAttribute value, const char* name) {
+  const core::Graph graph = read({"Constant", "", {}, {}, {{name, std::move(value)}}}).value();
+  EXPECT_TRUE(graph.tensor(graph.outputs()[0]).value);
+  return graph.tensor(graph.outputs()[0]).value->to_doubles();
+}
+
+TEST(Constant, HasAllKindsOfNumbers) {
+  EXPECT_THAT(constant(1.5f, "value_float"), ElementsAre(1.5));
+  EXPECT_THAT(constant(std::int64_t{7}, "value_int"), ElementsAre(7));
+  EXPECT_THAT(constant(std::vector<float>{1, 2}, "value_floats"), ElementsAre(1, 2));
+  EXPECT_THAT(constant(std::vector<std::int64_t>{3, 4}, "value_ints"), ElementsAre(3, 4));
+  EXPECT_THAT(constant(std::make_shared<const Literal>(Literal::scalar(5)), "value"),
+              ElementsAre(5));
+  EXPECT_FALSE(read({"Constant", "", {}, {}, {{"value_string", std::string("x")}}}).ok());
+}
+
+core::Graph constant_of_shape(std::optional<Literal> value) {
+  const std::int64_t dims[] = {2, 2};
+  OnnxNode node{"ConstantOfShape", "", {"shape"}, {}, {}};
+  if (value) node.attributes.emplace_back("value", std::make_shared<const Literal>(*value));
+  return read(std::move(node), {{"shape", Literal::ints({2}, dims)}}).value();
+}
+
+TEST(ConstantOfShape, IsFullOrAConstant) {
+  const core::Graph zeros = constant_of_shape(std::nullopt);
+  EXPECT_EQ(zeros.node(zeros.order()[0]).op->name, "full");
+  expect_near(run(zeros, {})[0], Values(4, 0));
+  const std::int64_t seven[] = {7};
+  const core::Graph ints = constant_of_shape(Literal::ints({1}, seven));
+  EXPECT_TRUE(ints.order().empty());
+  EXPECT_EQ(*ints.tensor(ints.outputs()[0]).value->to_ints(), std::vector<std::int64_t>(4, 7));
+}
+
+TEST(FilledLiteral, RoundsToEveryType) {
+  for (DataType type :
+       {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,
+        DataType::kInt64, DataType::kInt32, DataType::kInt16, DataType::kInt8, DataType::kUInt64,
+        DataType::kUInt32, DataType::kUInt16, DataType::kUInt8}) {
+    SCOPED_TRACE(core::to_string(type));
+    EXPECT_THAT(filled_literal(type, {2}, 3).to_doubles(), ElementsAre(3, 3));
+  }
+  EXPECT_THAT(filled_literal(DataType::kBool, {1}, 3).to_doubles(), ElementsAre(1));
+  EXPECT_THAT(filled_literal(DataType::kInt8, {1}, -3).to_doubles(), ElementsAre(-3));
+}
+
+}  // namespace
+}  // namespace soapstone::ops::test

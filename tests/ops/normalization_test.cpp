@@ -1,0 +1,158 @@
+// Normalizations against plain loops, softmax where it is delicate, and ONNX before and after the
+// opsets that changed them.
+#include "ops/indexing.h"
+#include "tests/ops/onnx_fakes.h"
+#include "tests/ops/op_test.h"
+
+namespace soapstone::ops::test {
+namespace {
+
+constexpr auto kF32 = core::DataType::kFloat32;
+
+TEST(BatchNorm, NormalizesEachChannel) {
+  const core::Graph graph = graph_of("x: f32[1, 2, 2]  s: f32[2]  b: f32[2]  m: f32[2]  v: f32[2]",
+                                     "batch_norm(x, s, b, m, v; epsilon=1.0)");
+  expect_near(run(graph, {{1, 2, 3, 4}, {1, 2}, {0, 10}, {1, 2}, {3, 8}})[0],
+              {0, 0.5, 10 + 2.0 / 3, 10 + 4.0 / 3});
+}
+
+TEST(LayerNorm, NormalizesRows) {
+  const core::Graph graph =
+      graph_of("x: f32[2, 3]  s: f32[3]  b: f32[3]", "layer_norm(x, s, b; axis=1, epsilon=0.25)");
+  const auto inputs = random_inputs(graph, 8);
+  Values expected;
+  for (std::size_t row = 0; row < 2; ++row) {
+    const double* x = &inputs[0][row * 3];
+    const double mean = (x[0] + x[1] + x[2]) / 3;
+    double variance = 0;
+    for (std::size_t k = 0; k < 3; ++k) variance += (x[k] - mean) * (x[k] - mean) / 3;
+    for (std::size_t k = 0; k < 3; ++k)
+      expected.push_back((x[k] - mean) / std::sqrt(variance + 0.25) * inputs[1][k] + inputs[2][k]);
+  }
+  expect_near(run(graph, inputs)[0], expected);
+}
+
+TEST(RmsNorm, DividesByTheRoot) {
+  const core::Graph graph =
+      graph_of("x: f32[1, 2]  s: f32[2]", "rms_norm(x, s; axis=1, epsilon=0.5)");
+  expect_near(run(graph, {{1, 2}, {1, 10}})[0], {1 / std::sqrt(3), 20 / std::sqrt(3)});
+}
+
+TEST(Softmax, StaysInRange) {
+  const core::Graph graph = graph_of("x: f32[2, 2]", "softmax(x; axis=0)");
+  expect_near(run(graph, {{1000, -1000, 1000, -1000 + std::log(3)}})[0], {0.5, 0.25, 0.5, 0.75});
+}
+
+TEST(Normalization, RefusesWhatDoesNotFit) {
+  const char* bn = "x: f32[2, 3, 4]  s: f32[3]  b: f32[3]  m: f32[3]  v: f32[3]";
+  const char* wrong = "x: f32[2, 3, 4]  s: f32[3]  b: f32[3]  m: f32[3]  v: f32[4]";
+  const char* square = "x: f32[2, 3, 4]  s: f32[3]  b: f32[3]  m: f32[3]  v: f32[3, 1]";
+  const char* rows = "x: f32[2, 3]  s: f32[3]";
+  const Refusal refusals[] = {
+      {"batch_norm.element_type", "x: i64[2, 3]  s: i64[3]", "batch_norm(x, s, s, s, s)"},
+      {"batch_norm.same_type", "x: f32[2, 3]  s: f16[3]", "batch_norm(x, s, s, s, s)"},
+      {"batch_norm.rank", "x: f32[3]  s: f32[3]", "batch_norm(x, s, s, s, s)"},
+      {"batch_norm.parameter_rank", square, "batch_norm(x, s, b, m, v)"},
+      {"batch_norm.channels", wrong, "batch_norm(x, s, b, m, v)"},
+      {"batch_norm.epsilon", bn, "batch_norm(x, s, b, m, v; epsilon=-0.5)"},
+      {"batch_norm.epsilon", bn, "batch_norm(x, s, b, m, v; epsilon=1e300)"},
+      {"layer_norm.axis", rows, "layer_norm(x, s; axis=2)"},
+      {"layer_norm.concrete", "x: f32[2, n]  s: f32[n]", "layer_norm(x, s; axis=n)"},
+      {"layer_norm.scale", "x: f32[2, 3]  s: f32[2]", "layer_norm(x, s; axis=1)"},
+      {"layer_norm.bias", "x: f32[2, 3]  s: f32[3]  b: f32[1, 2, 3]",
+       "layer_norm(x, s, b; axis=1)"},
+      {"layer_norm.element_type", "x: i64[2, 3]  s: i64[3]", "layer_norm(x, s; axis=1)"},
+      {"rms_norm.axis", rows, "rms_norm(x, s; axis=-1)"},
+      {"rms_norm.scale", "x: f32[2, 3]  s: f32[4]", "rms_norm(x, s; axis=1)"},
+      {"rms_norm.epsilon", rows, "rms_norm(x, s; axis=1, epsilon=-1.0)"},
+      {"softmax.element_type", "x: i64[3]", "softmax(x; axis=0)"},
+      {"softmax.axis", "x: f32[3]", "softmax(x; axis=1)"},
+      {"softmax.nonempty", "x: f32[2, 0]", "softmax(x; axis=1)"},
+  };
+  for (const Refusal& refusal : refusals) expect_refused(refusal);
+}
+
+core::Result<core::Graph> read_one(OnnxNode node, int opset, std::vector<core::Shape> shapes) {
+  OnnxGraph onnx;
+  onnx.opset = opset;
+  for (core::Shape& shape : shapes) {
+    const std::string name = "in" + std::to_string(onnx.inputs.size());
+    onnx.inputs.emplace_back(name, core::TensorType{kF32, std::move(shape)});
+    node.inputs.push_back(name);
+  }
+  if (node.outputs.empty()) node.outputs = {"y"};
+  onnx.outputs = {node.outputs[0]};
+  onnx.nodes = {std::move(node)};
+  return read_onnx(onnx);
+}
+
+TEST(Softmax, BeforeOpset13CoercesToAMatrix) {
+  const OnnxNode node{"Softmax", "", {}, {}, {{"axis", std::int64_t{1}}}};
+  const core::Graph old = read_one(node, 12, {{2, 2, 2}}).value();
+  const core::Graph now = read_one(node, 13, {{2, 2, 2}}).value();
+  const Values zeros(8);
+  expect_near(run(old, {zeros})[0], Values(8, 0.25));
+  expect_near(run(now, {zeros})[0], Values(8, 0.5));
+}
+
+TEST(Softmax, DefaultAxisIsTheSecondThenTheLast) {
+  const core::Graph old = read_one({"Softmax", "", {}, {}, {}}, 11, {{1, 2, 4}}).value();
+  const core::Graph now = read_one({"Softmax", "", {}, {}, {}}, 13, {{1, 2, 4}}).value();
+  expect_near(run(old, {Values(8)})[0], Values(8, 0.125));
+  expect_near(run(now, {Values(8)})[0], Values(8, 0.25));
+}
+
+TEST(Softmax, LogarithmIsTwoOperators) {
+  const core::Graph graph = read_one({"LogSoftmax", "", {}, {}, {}}, 13, {{2}}).value();
+  expect_near(run(graph, {{0, 0}})[0], Values(2, -std::log(2)));
+}
+
+TEST(Normalization, TrainingStaysOpaque) {
+  const std::vector<core::Shape> shapes{{2, 3}, {3}, {3}, {3}, {3}};
+  const OnnxNode nodes[] = {
+      {"BatchNormalization", "", {}, {}, {{"training_mode", std::int64_t{1}}}},
+      {"BatchNormalization", "", {}, {"y", "mean", "var"}, {}},
+  };
+  for (const OnnxNode& node : nodes) {
+    const auto graph = read_one(node, 15, shapes);
+    ASSERT_FALSE(graph.ok());
+    EXPECT_EQ(graph.error().code, core::ErrorCode::kUnsupported);
+  }
+  EXPECT_TRUE(read_one({"BatchNormalization", "", {}, {}, {}}, 15, shapes).ok());
+}
+
+TEST(Normalization, ReadsEpsilonAsTheDecimalItIs) {
+  const core::Graph graph =
+      read_one({"LayerNormalization", "", {}, {}, {{"epsilon", 1e-6f}}}, 17, {{2, 3}, {3}}).value();
+  const core::Node& node = graph.node(graph.order()[0]);
+  EXPECT_EQ(node.attributes.get_real("epsilon"), 1e-6);
+  EXPECT_EQ(node.attributes.get_int("axis"), 1);
+}
+
+TEST(Normalization, IsComposedBeforeOnnxHadIt) {
+  const core::Graph layer = graph_of("x: f32[2, 3]  s: f32[3]", "layer_norm(x, s; axis=1)");
+  EXPECT_EQ(write_onnx(layer, 17)->nodes.size(), 1u);
+  EXPECT_GT(write_onnx(layer, 16)->nodes.size(), 1u);
+  const core::Graph rms = graph_of("x: f32[2, 3]  s: f32[3]", "rms_norm(x, s; axis=1)");
+  EXPECT_EQ(write_onnx(rms, 23)->nodes.size(), 1u);
+  EXPECT_GT(write_onnx(rms, 22)->nodes.size(), 1u);
+}
+
+TEST(InstanceNormalization, NormalizesEachChannelOfEachSample) {
+  const core::Graph graph = read_one({"InstanceNormalization", "", {}, {}, {{"epsilon", 0.0f}}}, 13,
+                                     {{1, 2, 2}, {2}, {2}})
+                                .value();
+  expect_near(run(graph, {{1, 3, 5, 5.5}, {1, 2}, {0, 10}})[0], {-1, 1, 8, 12});
+}
+
+TEST(GroupNormalization, ScalesGroupsThenChannels) {
+  const OnnxNode node{
+      "GroupNormalization", "", {}, {}, {{"num_groups", std::int64_t{1}}, {"epsilon", 0.0f}}};
+  const core::Graph old = read_one(node, 18, {{1, 2, 1}, {1}, {1}}).value();
+  expect_near(run(old, {{1, 3}, {2}, {10}})[0], {8, 12});
+  const core::Graph now = read_one(node, 21, {{1, 2, 1}, {2}, {2}}).value();
+  expect_near(run(now, {{1, 3}, {2, 3}, {10, 20}})[0], {8, 23});
+}
+
+}  // namespace
+}  // namespace soapstone::ops::test
