@@ -1,0 +1,130 @@
+// compare-graphs: whether two models compute the same, checked with numbers.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/device_options.h"
+#include "cli/model_files.h"
+#include "cli/run_main.h"
+#include "cli/table.h"
+#include "search/equivalence.h"
+
+namespace {
+
+using namespace soapstone;  // NOLINT: a main file
+using nlohmann::ordered_json;
+
+struct Options : cli::CommonOptions {
+  std::string a, b;
+  std::vector<std::string> shapes, inputs;
+  cli::DeviceOptions device;
+  search::EquivalenceOptions equivalence;
+};
+
+std::string report_text(const Options& options, const search::EquivalenceReport& report) {
+  cli::Table table(
+      {{"output"}, {"largest error", cli::Align::kRight}, {"relative", cli::Align::kRight}, {""}});
+  for (const search::OutputError& output : report.outputs) {
+    table.add_row({output.name, fmt::format("{:.2e}", output.max_abs_error),
+                   fmt::format("{:.2e}", output.max_rel_error),
+                   output.equal ? "equal" : "differs"});
+  }
+  std::string text =
+      fmt::format("{} and {}: {} on {} samples\n\n{}", options.a, options.b,
+                  report.equal ? "equal" : "NOT EQUAL", report.samples, table.to_string());
+  if (report.cut_nodes > 0) {
+    text += fmt::format("\n{} nodes cannot be run here: what they read was compared, and what they "
+                        "compute replaced by random numbers.\n",
+                        report.cut_nodes);
+  }
+  return text;
+}
+
+ordered_json report_json(const Options& options, const search::EquivalenceReport& report) {
+  ordered_json outputs = ordered_json::array();
+  for (const search::OutputError& output : report.outputs) {
+    outputs.push_back({{"name", output.name},
+                       {"equal", output.equal},
+                       {"max_abs_error", output.max_abs_error},
+                       {"max_rel_error", output.max_rel_error}});
+  }
+  return {{"a", options.a},
+          {"b", options.b},
+          {"equal", report.equal},
+          {"samples", report.samples},
+          {"rtol", options.equivalence.rtol},
+          {"atol", options.equivalence.atol},
+          {"cut_nodes", report.cut_nodes},
+          {"outputs", outputs}};
+}
+
+core::Status compare(Options& options, cli::Session& session) {
+  if (options.equivalence.samples == 0 && options.inputs.empty()) {
+    return core::Error{core::ErrorCode::kUsage,
+                       "there is nothing to compare on",
+                       {},
+                       "give --samples 1 or more, or --inputs"};
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
+                             cli::read_model(options.a, options.shapes, session));
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel b,
+                             cli::read_model(options.b, options.shapes, session));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, cli::make_backend(options.device));
+  for (const std::string& path : options.inputs) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto sample, cli::read_inputs(path, a.graph));
+    options.equivalence.inputs.push_back(std::move(sample));
+  }
+  session.console.stage("comparing");
+  SOAPSTONE_ASSIGN_OR_RETURN(const search::EquivalenceReport report,
+                             search::check_equivalence(a.graph, b.graph, *backend,
+                                                       options.equivalence, session.console,
+                                                       session.stop));
+  SOAPSTONE_RETURN_IF_ERROR(
+      session.report(report_text(options, report), report_json(options, report)));
+  if (report.equal) return core::Done{};
+  return core::Error{core::ErrorCode::kNotEquivalent,
+                     fmt::format("{} does not compute what {} does", options.b, options.a),
+                     {},
+                     fmt::format("differences up to --rtol {:g} and --atol {:g} are tolerated",
+                                 options.equivalence.rtol, options.equivalence.atol)};
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.add_option("a", options.a, "ONNX file")->required()->type_name("FILE");
+  app.add_option("b", options.b, "ONNX file with the same inputs and outputs")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--samples", options.equivalence.samples, "Random inputs to try")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000).description(""))
+      ->capture_default_str();
+  app.add_option("--rtol", options.equivalence.rtol, "Tolerated relative error")
+      ->type_name("X")
+      ->check(cli::not_negative())
+      ->capture_default_str();
+  app.add_option("--atol", options.equivalence.atol, "Tolerated absolute error")
+      ->type_name("X")
+      ->check(cli::not_negative())
+      ->capture_default_str();
+  app.add_option("--inputs", options.inputs,
+                 "Inputs of your own, an array for each (numpy.savez); may be repeated")
+      ->type_name("FILE.npz")
+      ->allow_extra_args(false);
+  cli::add_shape_option(app, options.shapes);
+  cli::add_seed_option(app, options.equivalence.seed);
+  cli::add_device_options(app, options.device);
+  cli::add_common_options(app, options);
+  cli::set_examples(app,
+                    "  $ compare-graphs model.onnx model.opt.onnx\n"
+                    "  $ compare-graphs a.onnx b.onnx --samples 100 --rtol 1e-4\n"
+                    "  $ compare-graphs a.onnx b.onnx --inputs batch1.npz --inputs batch2.npz");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Checks with numbers whether two models compute the same.", "compare-graphs");
+  declare(app, options);
+  return cli::run_main(argc, argv, app, options,
+                       [&](cli::Session& session) { return compare(options, session); });
+}

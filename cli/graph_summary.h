@@ -1,0 +1,45 @@
+// What there is to say about a model without running it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/onnx_model.h"
+#include "runtime/launch_plan.h"
+
+namespace soapstone::cli {
+
+struct OperatorCount {
+  std::string name;
+  std::size_t nodes = 0;
+  double flops = 0;
+};
+
+struct GraphSummary {
+  std::size_t nodes = 0;   ///< All of the below.
+  std::size_t folded = 0;  ///< Computed from constants alone, once when the model is loaded.
+  std::size_t views = 0;   ///< Cost nothing when run.
+  std::vector<OperatorCount> operators;  ///< Most work first, then most nodes.
+  std::size_t constants = 0;
+  double parameters = 0;  ///< Elements of all constants.
+  double parameter_bytes = 0;
+  double flops = 0;  ///< Of one inference.
+  double bytes = 0;  ///< That its launches read and write.
+  std::size_t launches = 0;
+  /// Most that is live at once; none if a size is not known.
+  std::optional<double> peak_activation_bytes;
+};
+
+GraphSummary summarize(const core::Graph& graph, runtime::Fusion fusion);
+
+/// The two forms of the report on a model.
+std::string summary_text(const std::string& path, const models::OnnxModel& model,
+                         const GraphSummary& summary, runtime::Fusion fusion);
+nlohmann::ordered_json summary_json(const std::string& path, const models::OnnxModel& model,
+                                    const GraphSummary& summary, runtime::Fusion fusion);
+
+}  // namespace soapstone::cli

@@ -1,0 +1,25 @@
+// Reads models for commands: shapes from flags, warnings to the console.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_main.h"
+#include "core/result.h"
+#include "models/onnx_model.h"
+
+namespace soapstone::cli {
+
+/// `shapes` as from add_shape_option. Errors: those of models::read_onnx.
+core::Result<models::OnnxModel>
+read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session);
+
+/// The arrays of a .npz archive, one for each input of the graph, by name.
+/// Errors: kInvalidInput if one is missing or has another type or shape.
+core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
+                                                     const core::Graph& graph);
+
+/// `conv1: f32[1, 3, 224, 224]`.
+std::string tensor_text(const core::Graph& graph, core::TensorId id);
+
+}  // namespace soapstone::cli

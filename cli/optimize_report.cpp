@@ -1,0 +1,223 @@
+// Layout of optimize-graph's report.
+#include "cli/optimize_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/units.h"
+
+namespace soapstone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using search::Outcome;
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::kImproved:
+    return "improved";
+  case Outcome::kNoGainFound:
+    return "no_gain_found";
+  case Outcome::kGainNotReal:
+    return "gain_not_real";
+  case Outcome::kNotEquivalent:
+    return "not_equivalent";
+  case Outcome::kInterrupted:
+    return "interrupted";
+  }
+  return "";
+}
+
+std::string headline(const search::OptimizeReport& report) {
+  const double predicted = report.cost_before.total_us / report.cost_after.total_us;
+  switch (report.outcome) {
+  case Outcome::kImproved:
+    if (report.speedup) {
+      return fmt::format("{:.3f}x faster, measured (95 % interval {:.3f} to {:.3f})",
+                         report.speedup->median, report.speedup->low, report.speedup->high);
+    }
+    return fmt::format("{:.3f}x faster by the cost model (not measured)", predicted);
+  case Outcome::kNoGainFound:
+    return "no faster graph found: the original is kept";
+  case Outcome::kGainNotReal:
+    return fmt::format(
+        "no real gain: the cheapest graph found is {:.3f}x when timed (95 % interval {:.3f} to "
+        "{:.3f}); the original is kept",
+        report.speedup->median, report.speedup->low, report.speedup->high);
+  case Outcome::kNotEquivalent:
+    return fmt::format("the rewritten graph computes something else; first after rule: {}",
+                       report.offending_rule);
+  case Outcome::kInterrupted:
+    return fmt::format("interrupted; best so far {:.3f}x by the cost model", predicted);
+  }
+  return "";
+}
+
+std::string latency_text(const std::optional<search::Latency>& latency) {
+  if (!latency) return "not measured";
+  const cost::Timing& t = latency->timing;
+  return fmt::format("{} +-{:.1f} %", time_text(t.median_us),
+                     50 * (t.high_us - t.low_us) / t.median_us);
+}
+
+std::string memory_text(const std::optional<search::Latency>& latency) {
+  if (!latency) return "not measured";
+  return bytes_text(static_cast<double>(latency->peak_activation_bytes));
+}
+
+std::string estimate_text(const cost::GraphCost& cost) {
+  if (cost.estimated_us <= 0) return time_text(cost.total_us);
+  return fmt::format("{} ({:.0f} % estimated)", time_text(cost.total_us),
+                     100 * cost.estimated_share());
+}
+
+class Lines {
+ public:
+  void row(std::string_view label, std::string_view before, std::string_view after) {
+    text_ += fmt::format("  {:<24}{:>26}{:>26}\n", label, before, after);
+  }
+  void line(std::string_view text) { text_ += fmt::format("{}\n", text); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_rules(Lines& lines, const search::OptimizeReport& report) {
+  if (!report.simplify.rules_applied.empty()) {
+    lines.line("\nbaseline (not counted as gain)");
+    for (const auto& [rule, count] : report.simplify.rules_applied) {
+      lines.line(fmt::format("  {:<50}{:>6} x", rule, count));
+    }
+  }
+  if (report.rules_applied.empty()) return;
+  lines.line("\nrules applied                                        count   predicted gain");
+  for (const search::RuleUse& use : report.rules_applied) {
+    lines.line(fmt::format("  {:<50}{:>6} {:>14.1f} us", use.rule, use.count, use.gain_us));
+  }
+}
+
+void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
+  if (!report.equivalence) return;
+  lines.line(fmt::format("\nequivalence: {} on {} inputs, largest relative error {:.1e}",
+                         report.equivalence->equal ? "equal" : "NOT EQUAL",
+                         report.equivalence->samples, report.equivalence->max_rel_error()));
+  for (const search::OutputError& output : report.equivalence->outputs) {
+    lines.line(fmt::format("  {:<36} absolute {:.1e}, relative {:.1e}{}", output.name,
+                           output.max_abs_error, output.max_rel_error,
+                           output.equal ? "" : "  <- differs"));
+  }
+}
+
+template <class T, class F>
+ordered_json json_or_null(const std::optional<T>& value, F&& f) {
+  return value ? ordered_json(f(*value)) : ordered_json(nullptr);
+}
+
+void add_measurements(ordered_json& json, const search::OptimizeReport& report) {
+  const auto median = [](const search::Latency& l) { return l.timing.median_us; };
+  const auto interval = [](const search::Latency& l) {
+    return ordered_json::array({l.timing.low_us, l.timing.high_us});
+  };
+  const auto peak = [](const search::Latency& l) { return l.peak_activation_bytes; };
+  json["latency_before_us"] = json_or_null(report.latency_before, median);
+  json["latency_after_us"] = json_or_null(report.latency_after, median);
+  json["latency_before_interval_us"] = json_or_null(report.latency_before, interval);
+  json["latency_after_interval_us"] = json_or_null(report.latency_after, interval);
+  json["speedup"] = json_or_null(report.speedup, [](const auto& s) { return s.median; });
+  json["speedup_interval"] = json_or_null(report.speedup, [](const auto& s) {
+    return ordered_json::array({s.low, s.high});
+  });
+  json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
+  json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
+}
+
+void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
+  json["max_rel_error"] =
+      json_or_null(report.equivalence, [](const auto& e) { return e.max_rel_error(); });
+  json["equivalence"] = json_or_null(report.equivalence, [](const auto& e) {
+    ordered_json outputs = ordered_json::array();
+    for (const search::OutputError& o : e.outputs) {
+      outputs.push_back({{"name", o.name},
+                         {"equal", o.equal},
+                         {"max_abs_error", o.max_abs_error},
+                         {"max_rel_error", o.max_rel_error}});
+    }
+    return ordered_json{{"equal", e.equal}, {"samples", e.samples}, {"outputs", outputs}};
+  });
+  json["offending_rule"] =
+      report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
+}
+
+}  // namespace
+
+std::string report_text(const search::OptimizeReport& report, const RunSummary& run) {
+  Lines lines;
+  lines.line(fmt::format("{}: {}", run.model, headline(report)));
+  lines.line("");
+  lines.row("", "before", "after");
+  lines.row("predicted latency", estimate_text(report.cost_before),
+            estimate_text(report.cost_after));
+  lines.row("measured latency", latency_text(report.latency_before),
+            latency_text(report.latency_after));
+  lines.row("nodes", fmt::to_string(report.nodes_before), fmt::to_string(report.nodes_after));
+  lines.row("launches", fmt::to_string(report.cost_before.launches),
+            fmt::to_string(report.cost_after.launches));
+  lines.row("peak activation memory", memory_text(report.latency_before),
+            memory_text(report.latency_after));
+  add_rules(lines, report);
+  add_equivalence(lines, report);
+  lines.line(fmt::format("\nsearch: {} graphs expanded, {} built, {:.2f} CPU s; {}",
+                         report.search.graphs_expanded, report.search.graphs_built,
+                         report.search.cpu_s, search::to_string(report.search.stop_reason)));
+  lines.line(fmt::format("costs:  {}", run.costs));
+  lines.line(fmt::format("device: {}", run.device));
+  lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
+                         run.total_cpu_s, run.peak_rss_mb));
+  for (const std::string& note : report.notes) lines.line(fmt::format("note:   {}", note));
+  lines.line(run.output.empty()
+                 ? fmt::format("result: not written ({})", run.output_note)
+                 : fmt::format("result: {}{}", run.output,
+                               run.output_note.empty() ? "" : " (" + run.output_note + ")"));
+  return lines.take();
+}
+
+ordered_json report_json(const search::OptimizeReport& report, const RunSummary& run) {
+  ordered_json json;
+  json["model"] = run.model;
+  json["output"] = run.output.empty() ? ordered_json(nullptr) : ordered_json(run.output);
+  json["outcome"] = name_of(report.outcome);
+  add_measurements(json, report);
+  json["cost_before_us"] = report.cost_before.total_us;
+  json["cost_after_us"] = report.cost_after.total_us;
+  json["estimated_share"] = report.cost_after.estimated_share();
+  json["nodes_before"] = report.nodes_before;
+  json["nodes_after"] = report.nodes_after;
+  json["launches_before"] = report.cost_before.launches;
+  json["launches_after"] = report.cost_after.launches;
+  json["graphs_expanded"] = report.search.graphs_expanded;
+  json["graphs_built"] = report.search.graphs_built;
+  json["duplicates"] = report.search.duplicates;
+  json["stop_reason"] = search::to_string(report.search.stop_reason);
+  json["search_cpu_s"] = report.search.cpu_s;
+  json["total_cpu_s"] = run.total_cpu_s;
+  json["total_wall_s"] = run.total_wall_s;
+  json["peak_rss_mb"] = run.peak_rss_mb;
+  json["rules_applied"] = ordered_json::array();
+  for (const search::RuleUse& use : report.rules_applied) {
+    json["rules_applied"].push_back(
+        {{"rule", use.rule}, {"count", use.count}, {"gain_us", use.gain_us}});
+  }
+  json["baseline_rules"] = ordered_json::object();
+  for (const auto& [rule, count] : report.simplify.rules_applied) {
+    json["baseline_rules"][rule] = count;
+  }
+  add_equivalence(json, report);
+  json["costs"] = run.costs;
+  json["device"] = run.device;
+  json["notes"] = report.notes;
+  return json;
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,28 @@
+// What optimize-graph tells: a table for people, JSON for machines.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "search/optimize.h"
+
+namespace soapstone::cli {
+
+/// What the report says besides the result of the search.
+struct RunSummary {
+  std::string model;        ///< Input path.
+  std::string output;       ///< Where the result is; empty: not written.
+  std::string output_note;  ///< Why not, or that the original was copied.
+  std::string costs;        ///< CostModel::description().
+  std::string device;
+  double total_cpu_s = 0;
+  double total_wall_s = 0;
+  double peak_rss_mb = 0;
+};
+
+std::string report_text(const search::OptimizeReport& report, const RunSummary& run);
+/// What was not measured is null.
+nlohmann::ordered_json report_json(const search::OptimizeReport& report, const RunSummary& run);
+
+}  // namespace soapstone::cli

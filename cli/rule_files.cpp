@@ -1,0 +1,142 @@
+// See rule_files.h.
+#include "cli/rule_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "cli/suggestion.h"
+#include "cli/table.h"
+
+namespace soapstone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using rules::Rule;
+
+constexpr std::string_view kBaseline = "baseline";
+
+bool is_named(const Rule& rule, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return rule.base_name == name || rule.name == name;
+  });
+}
+
+core::Status require_known(const std::vector<Rule>& rules, const std::vector<std::string>& names,
+                           std::string_view option) {
+  for (const std::string& name : names) {
+    const bool known = std::any_of(rules.begin(), rules.end(),
+                                   [&](const Rule& rule) { return is_named(rule, {name}); });
+    if (known) continue;
+    std::vector<std::string> all;
+    for (const Rule& rule : rules) all.push_back(rule.base_name);
+    const std::string close = nearest(name, all);
+    return core::Error{core::ErrorCode::kUsage,
+                       fmt::format("{}: there is no rule '{}'", option, name),
+                       {},
+                       close.empty() ? "--list-rules shows all" : "did you mean " + close + "?"};
+  }
+  return core::Done{};
+}
+
+core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
+  std::vector<Rule> all;
+  for (const std::string& file : options.files) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
+    std::move(read.rules.begin(), read.rules.end(), std::back_inserter(all));
+  }
+  if (!options.files.empty()) return all;
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rule_folder(rules_folder()));
+  std::erase_if(read.rules, [](const Rule& rule) { return rule.file.stem() == kBaseline; });
+  return std::move(read.rules);
+}
+
+std::string evidence_text(const Rule& rule) {
+  switch (rule.evidence.kind) {
+    case rules::Evidence::Kind::kNone: return "none";
+    case rules::Evidence::Kind::kChecked: return "checked";
+    case rules::Evidence::Kind::kProved: return "proved";
+  }
+  return "";
+}
+
+/// One entry a rule as written, with the number of its instances.
+template <class F>
+void for_each_family(const std::vector<Rule>& rules, F&& f) {
+  for (std::size_t first = 0; first < rules.size();) {
+    std::size_t last = first;
+    while (last < rules.size() && rules[last].base_name == rules[first].base_name) ++last;
+    f(rules[first], last - first);
+    first = last;
+  }
+}
+
+}  // namespace
+
+void add_rule_options(CLI::App& app, RuleOptions& options) {
+  app.add_option("--rules", options.files, "Rule file to use instead of the shipped ones; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--only", options.only, "Use this rule and no other; may be repeated")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  app.add_option("--skip", options.skip, "Do not use this rule; may be repeated")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+}
+
+fs::path rules_folder() {
+  if (const char* folder = std::getenv("SOAPSTONE_RULES_DIR"); folder != nullptr) return folder;
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
+  if (fs::is_directory(installed, ignored)) return installed;
+  return SOAPSTONE_SOURCE_RULES_DIR;
+}
+
+core::Result<LoadedRules> load_rules(const RuleOptions& options) {
+  LoadedRules loaded;
+  const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(baseline));
+  loaded.baseline = std::move(read.rules);
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
+  std::erase_if(loaded.search, [&](const Rule& rule) {
+    return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
+  });
+  return loaded;
+}
+
+std::string rules_text(const LoadedRules& loaded) {
+  Table table({{"rule"}, {"instances", Align::kRight}, {"evidence"}, {"floats"}, {"what it does"}});
+  for (const auto* list : {&loaded.baseline, &loaded.search}) {
+    for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
+      table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
+                     std::string(rules::to_string(rule.floats)), rule.description});
+    });
+  }
+  return table.to_string();
+}
+
+nlohmann::ordered_json rules_json(const LoadedRules& loaded) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto* list : {&loaded.baseline, &loaded.search}) {
+    for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
+      json.push_back({{"rule", rule.base_name},
+                      {"baseline", list == &loaded.baseline},
+                      {"instances", instances},
+                      {"evidence", evidence_text(rule)},
+                      {"floats", rules::to_string(rule.floats)},
+                      {"description", rule.description},
+                      {"file", rule.file.filename().string()},
+                      {"line", rule.line}});
+    });
+  }
+  return json;
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,38 @@
+// Which rules a command works with: the shipped ones or the user's own, some picked, some left out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/result.h"
+#include "rules/rule.h"
+
+namespace soapstone::cli {
+
+struct RuleOptions {
+  std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
+  std::vector<std::string> only;   ///< Names or instances; empty: all.
+  std::vector<std::string> skip;
+};
+
+/// --rules, --only, --skip.
+void add_rule_options(CLI::App& app, RuleOptions& options);
+
+/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
+std::filesystem::path rules_folder();
+
+struct LoadedRules {
+  std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
+  std::vector<rules::Rule> search;
+};
+/// Errors: those of reading rules; kUsage if --only or --skip names a rule that there is not.
+core::Result<LoadedRules> load_rules(const RuleOptions& options);
+
+std::string rules_text(const LoadedRules& loaded);
+nlohmann::ordered_json rules_json(const LoadedRules& loaded);
+
+}  // namespace soapstone::cli

@@ -1,0 +1,49 @@
+// What surrounds every command: parsing, Ctrl-C, and errors turned into messages and exit codes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "core/progress.h"
+#include "core/result.h"
+
+namespace soapstone::cli {
+
+/// Indented; what is not UTF-8 in it (names of tensors may be anything) is replaced.
+std::string json_text(const nlohmann::ordered_json& json);
+
+/// What a command works with.
+class Session {
+ public:
+  Session(Console& progress, const core::StopToken& interrupted, const CommonOptions& common)
+      : console(progress), stop(interrupted), options_(common) {}
+
+  Console& console;             ///< Also the library's progress sink.
+  const core::StopToken& stop;  ///< Set by the first Ctrl-C; a second one ends the process.
+
+  /// Ends the progress display and prints the text; or writes `json` to stdout, or to a file
+  /// besides, as --json says. Errors: kInvalidInput if the file cannot be written.
+  core::Status report(const std::string& text, const std::string& json);
+  core::Status report(const std::string& text, const nlohmann::ordered_json& json);
+  bool has_reported() const { return has_reported_; }
+
+  /// kInterrupted once Ctrl-C was pressed.
+  core::Status check_interrupt() const;
+
+ private:
+  const CommonOptions& options_;
+  bool has_reported_ = false;
+};
+
+/// Parses, runs `body`, and returns the exit code: 0, or the code of the Error, which is printed as
+/// `error: where: message` and, on a line of its own, `hint: …`. With --json the error is written
+/// there, unless there is a report already. Wrong usage is 2, --help and --version are 0; an
+/// unexpected exception is 1. Precondition: `options` is bound to `app`.
+int run_main(int argc, const char* const* argv, CLI::App& app, const CommonOptions& options,
+             const std::function<core::Status(Session&)>& body);
+
+}  // namespace soapstone::cli

@@ -1,0 +1,54 @@
+// What convolution and matmul kernels share: weights packed for the primitive, bias, epilogue.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cpu/bound_primitive.h"
+#include "cpu/epilogue.h"
+#include "cpu/kernel_request.h"
+
+namespace soapstone::cpu {
+
+/// A source and weights, as they lie, and which primitive contracts them.
+struct Contraction {
+  core::TensorId source, weights;
+  Descriptor weights_descriptor;   ///< As they are given.
+  std::optional<Descriptor> bias;  ///< Of Epilogue::bias().
+  Primitive primitive;
+};
+
+class ContractionKernel final : public runtime::Kernel {
+ public:
+  ContractionKernel(const KernelRequest& request, const Contraction& contraction,
+                    const Epilogue& epilogue);
+  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+           std::byte* scratch) override;
+  std::size_t scratch_bytes() const override;
+  std::optional<std::size_t> in_place_input() const override { return in_place_; }
+  std::string implementation() const override { return primitive_.implementation(); }
+
+ private:
+  struct Argument {
+    std::size_t argument, input;
+  };
+  void add_weights(const KernelRequest& request, const Contraction& contraction);
+
+  const dnnl::stream& stream_;
+  int threads_;
+  Inputs inputs_;
+  BoundPrimitive primitive_;
+  std::vector<Argument> arguments_;  // that come from inputs as they are
+  std::size_t destination_;
+  // Weights: packed once, or given at run time and packed each time if need be.
+  Packed packed_;
+  std::size_t weights_argument_ = 0, weights_input_ = 0;
+  std::optional<BoundPrimitive> repack_;
+  std::size_t repack_from_ = 0, repack_to_ = 0;
+  // The residual: the result is added to what lies in the destination.
+  std::optional<std::size_t> residual_, in_place_;
+  std::size_t output_bytes_;
+};
+
+}  // namespace soapstone::cpu

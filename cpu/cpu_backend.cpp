@@ -1,0 +1,182 @@
+// See cpu_backend.h.
+#include "cpu/cpu_backend.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <dnnl.hpp>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "cpu/epilogue.h"
+#include "cpu/kernel_request.h"
+#include "cpu/layouts.h"
+#include "cpu/strided_copy.h"
+#include "cpu/threads.h"
+#include "ops/registry.h"
+
+namespace soapstone::cpu {
+namespace {
+
+using runtime::Kernel;
+using runtime::Layout;
+
+/// The processor's own name for itself.
+std::string processor_name() {
+  std::string name;
+#if defined(__x86_64__)
+  std::array<unsigned, 12> words{};
+  for (unsigned i = 0; i < 3; ++i) {
+    unsigned* at = words.data() + 4 * i;
+    if (!__get_cpuid(0x80000002u + i, at, at + 1, at + 2, at + 3)) return "x86-64 processor";
+  }
+  std::array<char, sizeof(words) + 1> text{};
+  std::memcpy(text.data(), words.data(), sizeof(words));
+  name = text.data();
+#endif
+  const std::size_t begin = name.find_first_not_of(' '), end = name.find_last_not_of(' ');
+  return begin == std::string::npos ? "processor" : name.substr(begin, end - begin + 1);
+}
+
+std::string_view instruction_set(dnnl::cpu_isa isa) {
+  switch (isa) {
+  case dnnl::cpu_isa::sse41:
+    return "sse4.1";
+  case dnnl::cpu_isa::avx:
+    return "avx";
+  case dnnl::cpu_isa::avx2:
+    return "avx2";
+  case dnnl::cpu_isa::avx2_vnni:
+    return "avx2-vnni";
+  case dnnl::cpu_isa::avx512_core:
+    return "avx512";
+  case dnnl::cpu_isa::avx512_core_vnni:
+    return "avx512-vnni";
+  case dnnl::cpu_isa::avx512_core_bf16:
+    return "avx512-bf16";
+  case dnnl::cpu_isa::avx512_core_amx:
+    return "avx512-amx";
+  default:
+    return "no vector instructions";
+  }
+}
+
+runtime::DeviceInfo describe_device(int threads) {
+  const dnnl_version_t* version = dnnl_version();
+  return {fmt::format("{} ({})", processor_name(), instruction_set(dnnl::get_effective_cpu_isa())),
+          fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch), threads};
+}
+
+/// What generic_fusion admits, for floats, and only functions that oneDNN has.
+class CpuFusion final : public runtime::FusionRules {
+ public:
+  explicit CpuFusion(runtime::Fusion fusion) : rules_(runtime::generic_fusion(fusion)) {}
+  bool can_append(const core::Graph& graph, const runtime::Launch& so_far,
+                  const runtime::EpilogueStep& step) const override {
+    const core::Node& node = graph.node(step.node);
+    if (graph.tensor(node.outputs[0]).type.data_type != core::DataType::kFloat32) return false;
+    if (step.kind == runtime::EpilogueKind::kActivation) {
+      if (!has_eltwise_function(node.op->name)) return false;
+      for (const runtime::EpilogueStep& before : so_far.epilogue) {
+        if (before.kind == runtime::EpilogueKind::kActivation &&
+            !may_share_epilogue(graph.node(before.node), node))
+          return false;
+      }
+    }
+    return rules_.can_append(graph, so_far, step);
+  }
+
+ private:
+  const runtime::FusionRules& rules_;
+};
+
+class ConversionKernel final : public Kernel {
+ public:
+  ConversionKernel(StridedCopy copy, const dnnl::stream& stream, int threads)
+      : copy_(std::move(copy)), stream_(stream), threads_(threads) {}
+  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+           std::byte* scratch) override {
+    copy_.run(inputs[0], outputs[0], stream_, threads_, scratch);
+  }
+  std::size_t scratch_bytes() const override { return copy_.scratch_bytes(); }
+  std::string implementation() const override {
+    return copy_.by_onednn() ? "oneDNN reorder" : "own copy";
+  }
+
+ private:
+  StridedCopy copy_;
+  const dnnl::stream& stream_;
+  int threads_;
+};
+
+class CpuBackend final : public runtime::Backend {
+ public:
+  explicit CpuBackend(int threads)
+      : device_(describe_device(threads)), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+
+  const runtime::DeviceInfo& device() const override { return device_; }
+
+  const runtime::FusionRules& fusion(runtime::Fusion fusion) const override {
+    return fusions_[static_cast<std::size_t>(fusion)];
+  }
+
+  void choose_layouts(const core::Graph& graph, const runtime::Launch& launch,
+                      std::span<const Layout> stored,
+                      runtime::LaunchLayouts& wanted) const override {
+    cpu::choose_layouts(graph, launch, stored, wanted);
+  }
+
+  core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph,
+                                                const runtime::Launch& launch,
+                                                const runtime::LaunchLayouts& layouts,
+                                                const runtime::ConstantValue& constants,
+                                                std::vector<std::string>* why_not) override {
+    use_threads(device_.threads);  // oneDNN divides work among threads when it compiles.
+    if (ops::definition_of(graph.node(launch.head))) {
+      const KernelRequest request{graph,   launch,  layouts,        constants,
+                                  engine_, stream_, device_.threads};
+      for (MakeKernel make : kernel_makers()) {
+        auto kernel = make(request);
+        if (kernel) return kernel;
+        if (why_not && !kernel.error().message.empty()) why_not->push_back(kernel.error().message);
+      }
+    }
+    return runtime::compile_reference(graph, launch, layouts, constants);
+  }
+
+  core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
+                                                           Layout from, Layout to) override {
+    use_threads(device_.threads);
+    const core::Dims dims = runtime::dims_of(type);
+    return guarded([&]() -> core::Result<std::unique_ptr<Kernel>> {
+      StridedCopy copy({dims, runtime::strides_of(dims, from), runtime::strides_of(dims, to)},
+                       core::size_bytes(type.data_type), engine_);
+      return std::unique_ptr<Kernel>(
+          std::make_unique<ConversionKernel>(std::move(copy), stream_, device_.threads));
+    });
+  }
+
+ private:
+  runtime::DeviceInfo device_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::array<CpuFusion, 3> fusions_ = {CpuFusion(runtime::Fusion::kNone),
+                                       CpuFusion(runtime::Fusion::kActivation),
+                                       CpuFusion(runtime::Fusion::kFull)};
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<runtime::Backend>> make_cpu_backend(const CpuOptions& options) {
+  if (options.threads < 1) return core::invalid_input("a CPU backend needs at least one thread");
+  try {
+    return std::unique_ptr<runtime::Backend>(std::make_unique<CpuBackend>(options.threads));
+  } catch (const dnnl::error& error) {
+    return core::unavailable(std::string("oneDNN does not work on this processor: ") +
+                             error.what());
+  }
+}
+
+}  // namespace soapstone::cpu

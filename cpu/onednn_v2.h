@@ -1,0 +1,51 @@
+// The part of oneDNN's interface that changed between versions 2 and 3: how descriptions of
+// primitives are put together. Everything else of oneDNN that we use is the same in both, so a
+// port to version 3 is a port of this file. All functions throw dnnl::error.
+#pragma once
+
+#include <dnnl.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace soapstone::cpu {
+
+using Descriptor = dnnl::memory::desc;
+
+/// A primitive, and how it wants the tensors that were described as `any`.
+struct Primitive {
+  dnnl::primitive primitive;
+  Descriptor source, weights, destination, scratchpad;
+  std::string implementation;  ///< "brgconv:avx512_core"
+};
+
+/// Padding and dilation as oneDNN counts them: dilation 0 is a dense kernel.
+struct Window {
+  dnnl::memory::dims strides, dilations, pads_begin, pads_end;
+};
+
+/// `avoid`: implementations whose names begin so are passed over; may be empty.
+Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
+                           const Descriptor& weights, const std::optional<Descriptor>& bias,
+                           const Descriptor& destination, const Window& window,
+                           const dnnl::primitive_attr& attributes, std::string_view avoid);
+Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
+                      const Descriptor& weights, const std::optional<Descriptor>& bias,
+                      const Descriptor& destination, const dnnl::primitive_attr& attributes);
+
+enum class Pooling : std::uint8_t { kMax, kAverageWithPadding, kAverage };
+Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descriptor& source,
+                       const Descriptor& destination, const dnnl::memory::dims& kernel,
+                       const Window& window, const dnnl::primitive_attr& attributes);
+Primitive make_softmax(const dnnl::engine& engine, const Descriptor& tensor, int axis,
+                       const dnnl::primitive_attr& attributes);
+/// Over the last dimension, with DNNL_ARG_SCALE, and DNNL_ARG_SHIFT if `has_shift`.
+Primitive make_layer_norm(const dnnl::engine& engine, const Descriptor& tensor, float epsilon,
+                          bool has_shift, const dnnl::primitive_attr& attributes);
+Primitive make_reorder(const dnnl::engine& engine, const Descriptor& from, const Descriptor& to,
+                       const dnnl::primitive_attr& attributes);
+
+/// Appends y = f(x) to what a primitive does to its result.
+void append_function(dnnl::post_ops& steps, dnnl::algorithm function, float alpha, float beta);
+
+}  // namespace soapstone::cpu

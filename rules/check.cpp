@@ -1,0 +1,260 @@
+// Evaluates both sides of a rule on random sizes and values. The prime field decides exactly where
+// sums, products and maxima of independent values are all there is; where functions are random
+// maps in the field, or where order meets multiplication, doubles decide.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/evaluate.h"
+#include "ops/registry.h"
+#include "rules/constraints.h"
+#include "rules/float_behavior.h"
+#include "rules/sample.h"
+#include "rules/substitute.h"
+#include "rules/typing.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Polynomial;
+using core::Symbol;
+using ops::SizeConstraint;
+using Field = ops::Field::Value;
+
+constexpr int kAttemptsPerSize = 300;
+constexpr int kFloatTrials = 8;
+
+template <class T>
+using Values = std::vector<std::vector<T>>;
+
+/// Small integers stand for the input elements of a counterexample; large numbers for the rest.
+enum class Draw { kSmall, kAny };
+
+Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
+  Values<Field> inputs;
+  for (TensorId id : side.inputs()) {
+    const core::TensorType& type = side.tensor(id).type;
+    const auto count = static_cast<std::size_t>(core::element_count(*core::concrete(type.shape)));
+    const bool flag = type.data_type == core::DataType::kBool;
+    const bool small = draw == Draw::kSmall || !core::is_floating(type.data_type);
+    std::vector<Field> values(count);
+    for (Field& v : values) {
+      const std::int64_t number = flag ? random.between(0, 1) : random.between(-3, 3);
+      v = !small ? random.next() % ops::Field::kPrime
+                 : (number < 0 ? ops::Field::kPrime - static_cast<Field>(-number)
+                               : static_cast<Field>(number));
+    }
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
+/// Where two results differ: output, and element in row-major order.
+struct Difference {
+  std::size_t output = 0, element = 0;
+  std::string source, target;
+};
+
+std::string field_text(Field value) {
+  const bool negative = value > ops::Field::kPrime / 2;
+  return negative ? fmt::format("-{}", ops::Field::kPrime - value) : fmt::format("{}", value);
+}
+
+/// `y[0, 2]`
+std::string element_text(const Graph& side, const Difference& difference) {
+  const TensorId id = side.outputs()[difference.output];
+  const core::Dims dims = *core::concrete(side.tensor(id).type.shape);
+  std::vector<std::string> index(dims.size());
+  auto rest = static_cast<std::int64_t>(difference.element);
+  for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d])
+    index[d] = std::to_string(rest % dims[d]);
+  return fmt::format("{}[{}]", side.tensor(id).name, fmt::join(index, ", "));
+}
+
+bool mentions_order_or_function(const ops::Expr& e) {
+  if (e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax) return true;
+  return std::ranges::any_of(e->arguments, mentions_order_or_function);
+}
+
+/// Whether an element of the graph depends on more than sums, products and inverses.
+bool needs_doubles(const Graph& side) {
+  for (NodeId id : side.order())
+    for (const ops::Stage& stage : ops::semantics_of(side, id).stages)
+      if (mentions_order_or_function(stage.body)) return true;
+  return false;
+}
+
+bool is_too_large(const Graph& side) {
+  constexpr std::int64_t kMostElements = 1 << 20;
+  const auto too_large = [&](TensorId id) {
+    const auto dims = core::concrete(side.tensor(id).type.shape);
+    const auto count = dims ? core::checked_element_count(*dims) : std::nullopt;
+    return !count || *count > kMostElements;
+  };
+  return std::ranges::any_of(side.inputs(), too_large) ||
+         std::ranges::any_of(side.order(), [&](NodeId id) {
+           return std::ranges::any_of(side.node(id).outputs, too_large);
+         });
+}
+
+class Checker {
+ public:
+  Checker(const Rule& rule, std::uint64_t seed) : rule_(rule), sampler_(rule), random_(seed) {}
+
+  Result<CheckReport> run(int size_count) {
+    core::Error last = core::unsupported("no sizes were tried");
+    const int most = kAttemptsPerSize * std::max(size_count, 1);
+    for (int attempt = 0; attempt < most && report_.sizes_tried < size_count; ++attempt) {
+      const Bindings values = next_sizes(attempt);
+      auto sides = sides_for(values);
+      if (!sides) {
+        last = sides.error();
+        continue;
+      }
+      SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare(*sides, report_.sizes_tried));
+      ++report_.sizes_tried;
+      if (!difference) continue;
+      SOAPSTONE_RETURN_IF_ERROR(explain(values, *difference));
+      break;
+    }
+    if (report_.sizes_tried == 0)
+      return core::unsupported("no sizes satisfy the rule and its guard: " + last.message);
+    return report_;
+  }
+
+ private:
+  /// Random values; equations between sizes are solved, since they hardly hold by chance.
+  Bindings next_sizes(int attempt) {
+    const std::int64_t largest = 2 + attempt % 4;
+    Bindings values = sampler_.all(random_, largest);
+    Bindings parameters(values.size());
+    for (Symbol s : rule_.parameters) parameters[s.id] = values[s.id];
+    for (const SizeConstraint& c : rule_.guard)
+      if (c.kind == SizeConstraint::Kind::kZero) solve(c.expression, values);
+    const auto typed = type_sides(rule_.source, rule_.target, parameters);
+    if (!typed) return values;
+    for (const SizeConstraint& c : typed->assumptions)
+      if (c.kind == SizeConstraint::Kind::kZero) solve(c.expression, values);
+    return values;
+  }
+
+  /// Sets one symbol such that p = 0, if a positive number does that.
+  void solve(const Polynomial& p, Bindings& values) {
+    std::vector<Symbol> symbols = p.symbols();
+    for (std::size_t i = symbols.size(); i-- > 0;) {
+      const auto j = static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(i)));
+      std::swap(symbols[i], symbols[j]);
+      const Symbol s = symbols[i];
+      const bool parameter = std::ranges::find(rule_.parameters, s) != rule_.parameters.end();
+      if (parameter || s.id >= values.size() || !values[s.id]) continue;
+      // p is affine in s if its values at 0, 1 and 2 lie on a line.
+      const auto at = [&](std::int64_t number) {
+        values[s.id] = number;
+        return substitute(p, values);
+      };
+      const std::int64_t before = *values[s.id];
+      const Polynomial rest = at(0), factor = at(1) - rest, bend = at(2) - at(1) - factor;
+      values[s.id] = before;
+      if (!rest.is_constant() || !factor.is_constant() || bend != Polynomial(0)) continue;
+      if (factor == Polynomial(0) || rest.constant() % factor.constant() != 0) continue;
+      const std::int64_t solution = -rest.constant() / factor.constant();
+      if (solution < 1) continue;
+      values[s.id] = solution;
+      return;
+    }
+  }
+
+  Result<Rule> sides_for(const Bindings& values) const {
+    std::vector<std::int64_t> sizes(rule_.source.symbols().size());
+    for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
+    if (!guard_holds(rule_, sizes)) return core::invalid_input("the guard does not hold");
+    SOAPSTONE_ASSIGN_OR_RETURN(Rule sides, specialize(rule_, values));
+    if (is_too_large(sides.source) || is_too_large(sides.target))
+      return core::invalid_input("the tensors would be too large to be computed");
+    return sides;
+  }
+
+  /// One difference, or none. Notes in the report what doubles say.
+  Result<std::optional<Difference>> compare(const Rule& sides, int trial) {
+    const std::uint64_t key = random_.next();
+    std::optional<Difference> difference;
+    for (Draw draw : {Draw::kSmall, Draw::kAny}) {
+      SOAPSTONE_ASSIGN_OR_RETURN(difference, compare_in_field(sides, draw, key));
+      if (difference) break;
+    }
+    if (difference && !needs_doubles(sides.source) && !needs_doubles(sides.target))
+      return difference;
+    if (!difference && trial >= kFloatTrials) return difference;
+    const FloatObservation floats = observe_floats(sides, random_.next());
+    report_.floats = std::max(report_.floats, floats.behavior);
+    if (!difference) return difference;
+    if (!floats.difference) {
+      report_.law_of_function = true;
+      return std::optional<Difference>();
+    }
+    const FloatDifference& d = *floats.difference;
+    return std::optional(Difference{d.output, d.element, fmt::format("{:.6g}", d.source),
+                                    fmt::format("{:.6g}", d.target)});
+  }
+
+  Result<std::optional<Difference>> compare_in_field(const Rule& sides, Draw draw,
+                                                     std::uint64_t key) {
+    const auto inputs = field_inputs(sides.source, draw, random_);
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto left,
+                               ops::evaluate_graph<Field>(sides.source, inputs, key));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto right,
+                               ops::evaluate_graph<Field>(sides.target, inputs, key));
+    for (std::size_t k = 0; k < left.size(); ++k)
+      for (std::size_t i = 0; i < left[k].size(); ++i)
+        if (left[k][i] != right[k][i])
+          return std::optional(Difference{k, i, field_text(left[k][i]), field_text(right[k][i])});
+    return std::optional<Difference>();
+  }
+
+  /// Makes the sizes as small as they can be while the sides differ, and says where they do.
+  core::Status explain(Bindings values, Difference difference) {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t s = 0; s < values.size(); ++s) {
+        const bool real =
+            std::ranges::find(rule_.real_parameters, Symbol{static_cast<std::uint32_t>(s)}) !=
+            rule_.real_parameters.end();
+        if (!values[s] || *values[s] <= 1 || real) continue;
+        Bindings smaller = values;
+        --*smaller[s];
+        auto sides = sides_for(smaller);
+        if (!sides) continue;
+        SOAPSTONE_ASSIGN_OR_RETURN(auto found, compare(*sides, 0));
+        if (!found) continue;
+        values = std::move(smaller);
+        difference = *std::move(found);
+        progress = true;
+      }
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(const Rule sides, sides_for(values));
+    Counterexample example;
+    for (std::size_t s = 0; s < values.size(); ++s)
+      if (values[s])
+        example.sizes.emplace_back(
+            rule_.source.symbols().name(Symbol{static_cast<std::uint32_t>(s)}), *values[s]);
+    example.text =
+        fmt::format("{} is {} in the source but {} in the target",
+                    element_text(sides.source, difference), difference.source, difference.target);
+    report_.counterexample = std::move(example);
+    return core::Done{};
+  }
+
+  const Rule& rule_;
+  const Sampler sampler_;
+  Random random_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed) {
+  return Checker(rule, seed).run(size_count);
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,16 @@
+// The last step of every way to make a rule: from two sides to a rule that may be matched.
+#pragma once
+
+#include "rules/rule.h"
+
+namespace soapstone::rules {
+
+struct TypingFailure;
+
+/// Takes both sides, constant_inputs and the `where` clauses in the guard; fills in parameters,
+/// derived sizes, types and the rest of the guard.
+/// Errors: kInvalidInput: sides without types or of different types, identical sides, sizes that
+/// the source does not determine; `failure` says at which node.
+Result<Rule> complete(Rule rule, TypingFailure* failure = nullptr);
+
+}  // namespace soapstone::rules

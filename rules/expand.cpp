@@ -1,0 +1,139 @@
+// Writes out `for`: replaces words in the text, value by value, outermost loop first, so that the
+// values of a loop may mention the variables of those before it.
+#include "rules/expand.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/lexer.h"
+#include "rules/edit.h"
+#include "rules/families.h"
+#include "rules/loops.h"
+#include "rules/permutations.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Result;
+using core::Token;
+using core::TokenKind;
+using core::TokenStream;
+
+constexpr std::size_t kMaxInstances = 5000;  // of one rule; more is a slip of the pen
+
+/// Puts one value for one variable.
+class Substitution {
+ public:
+  Substitution(std::string_view variable, std::string_view value, bool is_rank)
+      : variable_(variable), value_(value), rank_(is_rank ? small_number(value_) : std::nullopt) {}
+
+  Result<std::string> run(const std::string& text) {
+    TokenStream tokens(text);
+    for (; !tokens.at_end(); tokens.next()) {
+      const Token& token = tokens.peek();
+      if (token.kind == TokenKind::kIdentifier && token.text == variable_) {
+        if (!rank_) {
+          replace_value(tokens);
+        } else {
+          SOAPSTONE_RETURN_IF_ERROR(replace_rank(tokens));
+        }
+      } else if (token.kind == TokenKind::kNumber && token.text.ends_with(".." + variable_)) {
+        // The lexer takes `1..N` for one number.
+        const std::size_t end = token.offset + token.text.size();
+        edits_.push_back({end - variable_.size(), end, value_});
+      }
+      before_ = tokens.peek();
+    }
+    return edited(text, edits_);
+  }
+
+ private:
+  /// The value itself; `|P|` becomes the number of its elements if it is a list.
+  void replace_value(TokenStream& tokens) {
+    const Token name = tokens.peek();
+    const bool count =
+        value_[0] == '[' && is_punctuation(before_, "|") && is_punctuation(tokens.peek(1), "|");
+    if (!count) {
+      edits_.push_back({name.offset, name.offset + variable_.size(), value_});
+      return;
+    }
+    tokens.next();
+    const bool empty = value_.find_first_not_of(" ", 1) == value_.find(']');
+    const auto commas = std::ranges::count(value_, ',');
+    edits_.push_back(
+        {before_.offset, tokens.peek().offset + 1, std::to_string(empty ? 0 : commas + 1)});
+  }
+
+  /// `A..` becomes the dimensions, `|A|` their number.
+  core::Status replace_rank(TokenStream& tokens) {
+    const Token name = tokens.peek();
+    if (is_punctuation(before_, "|") && is_punctuation(tokens.peek(1), "|")) {
+      tokens.next();
+      edits_.push_back({before_.offset, tokens.peek().offset + 1, value_});
+      return core::Done{};
+    }
+    if (!is_punctuation(tokens.peek(1), ".") || !is_punctuation(tokens.peek(2), "."))
+      return TokenStream::error_at(name, "`" + variable_ + "` stands for dimensions: write `" +
+                                             variable_ + "..` or `|" + variable_ + "|`");
+    tokens.next();
+    tokens.next();
+    Edit edit{name.offset, tokens.peek().offset + 1, {}};
+    for (int i = 1; i <= *rank_; ++i)
+      edit.text += (i > 1 ? ", " : "") + variable_ + std::to_string(i);
+    if (*rank_ == 0) remove_a_comma(tokens, edit);
+    edits_.push_back(std::move(edit));
+    return core::Done{};
+  }
+
+  /// No dimensions: one of the commas beside them goes as well.
+  void remove_a_comma(TokenStream& tokens, Edit& edit) {
+    if (is_punctuation(tokens.peek(1), ",")) {
+      tokens.next();
+      edit.end = tokens.peek(1).offset;
+    } else if (is_punctuation(before_, ",")) {
+      edit.begin = before_.offset;
+    }
+  }
+
+  std::string variable_, value_;
+  std::optional<int> rank_;
+  std::vector<Edit> edits_;
+  Token before_;
+};
+
+core::Status expand_into(const std::string& text, const std::string& choices,
+                         std::vector<RuleInstance>& instances) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text));
+  if (!loop) {
+    if (instances.size() == kMaxInstances)
+      return core::invalid_input("a rule has more than " + std::to_string(kMaxInstances) +
+                                 " instances");
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::string families, expand_families(text));
+    SOAPSTONE_ASSIGN_OR_RETURN(std::string final_text, evaluate_permutations(families));
+    instances.push_back({choices.empty() ? "" : "[" + choices + "]", std::move(final_text)});
+    return core::Done{};
+  }
+  const std::string rest = edited(text, {Edit{loop->begin, loop->end, {}}});
+  for (const auto& values : loop->values) {
+    std::string instance = rest, chosen = choices;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      Substitution substitution(loop->variables[i], values[i], loop->over_ranks);
+      SOAPSTONE_ASSIGN_OR_RETURN(instance, substitution.run(instance));
+      std::string value = values[i];
+      std::erase_if(value, [](char c) { return c == ' ' || c == '"'; });
+      chosen += (chosen.empty() ? "" : ",") + loop->variables[i] + "=" + value;
+    }
+    SOAPSTONE_RETURN_IF_ERROR(expand_into(instance, chosen, instances));
+  }
+  return core::Done{};
+}
+
+}  // namespace
+
+Result<std::vector<RuleInstance>> expand(const RuleText& rule) {
+  std::vector<RuleInstance> instances;
+  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, {}, instances));
+  return instances;
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,32 @@
+// Splits a rule file into rules and writes each out for all values of its `for` parameters. It
+// works on words: what an operator or a size means is not known here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+
+namespace soapstone::rules {
+
+/// A rule as it stands in a file.
+struct RuleText {
+  std::string name;
+  std::string description;  ///< The comment directly above it, as one line.
+  int line = 0;             ///< Of `rule`.
+  std::string text;         ///< With line ends in front, so that its lines have their numbers.
+};
+
+/// One choice of all parameters, in the language without `for`, `A..` and `|A|`.
+struct RuleInstance {
+  std::string suffix;  ///< `[A=1,f=relu]`, or empty.
+  std::string text;
+};
+
+/// Errors: kInvalidInput where a line outside of rules is no comment.
+core::Result<std::vector<RuleText>> split_rules(std::string_view file_text);
+/// Errors: kInvalidInput with line and column: malformed `for` or permutation, too many instances.
+core::Result<std::vector<RuleInstance>> expand(const RuleText& rule);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,22 @@
+// The `for` clauses of a rule: which words stand for which values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace soapstone::rules {
+
+struct Loop {
+  std::vector<std::string> variables;
+  bool over_ranks = false;
+  std::vector<std::vector<std::string>> values;  ///< As text, one for each variable.
+  std::size_t begin = 0, end = 0;                ///< Of the clause in the text.
+};
+
+/// The first loop of a rule, right behind its name. Errors: kInvalidInput with line and column.
+core::Result<std::optional<Loop>> first_loop(const std::string& rule_text);
+
+}  // namespace soapstone::rules

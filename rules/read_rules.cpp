@@ -1,0 +1,105 @@
+// Rule files: from text, from a file, from a folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "rules/expand.h"
+#include "rules/rule_parser.h"
+
+namespace soapstone::rules {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `file:line:column`, or the rule where only its text as a whole is to blame.
+core::Error located(const core::Error& error, const fs::path& file, const RuleText& rule,
+                    const std::string& instance) {
+  core::Error out = error;
+  if (out.where.empty()) out.where = std::to_string(rule.line);
+  if (!file.empty()) out.where = file.string() + ":" + out.where;
+  out.where += fmt::format(": rule {}{}", rule.name, instance);
+  return out;
+}
+
+core::Status append_instances(const RuleText& text, const fs::path& file,
+                              std::vector<Rule>& rules) {
+  auto instances = expand(text);
+  if (!instances) return located(instances.error(), file, text, "");
+  bool any = false;
+  for (const RuleInstance& instance : *instances) {
+    auto rule = parse_instance(instance.text);
+    if (!rule) return located(rule.error(), file, text, instance.suffix);
+    if (!*rule) continue;
+    any = true;
+    (*rule)->name = text.name + instance.suffix;
+    (*rule)->base_name = text.name.substr(0, text.name.find('['));
+    (*rule)->description = text.description;
+    (*rule)->file = file;
+    (*rule)->line = text.line;
+    rules.push_back(**std::move(rule));
+  }
+  if (any) return core::Done{};
+  return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+}
+
+core::Status check_names(const std::vector<Rule>& rules) {
+  std::set<std::string_view> names;
+  for (const Rule& rule : rules) {
+    if (names.insert(rule.name).second) continue;
+    core::Error error = core::invalid_input(fmt::format("rule `{}` is there twice", rule.name));
+    error.where = fmt::format("{}:{}", rule.file.string(), rule.line);
+    return error;
+  }
+  return core::Done{};
+}
+
+}  // namespace
+
+Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
+  auto texts = split_rules(text);
+  if (!texts) return file.empty() ? texts.error() : texts.error().at(file.string());
+  RuleFile result;
+  for (const RuleText& rule : *texts)
+    SOAPSTONE_RETURN_IF_ERROR(append_instances(rule, file, result.rules));
+  SOAPSTONE_RETURN_IF_ERROR(check_names(result.rules));
+  return result;
+}
+
+Result<RuleFile> read_rules(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || in.bad()) {
+    core::Error error = core::invalid_input("the rule file cannot be read");
+    error.where = file.string();
+    return error;
+  }
+  return parse_rules(text.str(), file);
+}
+
+Result<RuleFile> read_rule_folder(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".rules") files.push_back(it->path());
+  if (error || files.empty()) {
+    core::Error problem =
+        core::invalid_input(error ? "the folder cannot be read: " + error.message()
+                                  : "the folder holds no *.rules file");
+    problem.where = folder.string();
+    return problem;
+  }
+  std::ranges::sort(files);
+  RuleFile all;
+  for (const fs::path& file : files) {
+    SOAPSTONE_ASSIGN_OR_RETURN(RuleFile part, read_rules(file));
+    std::ranges::move(part.rules, std::back_inserter(all.rules));
+  }
+  SOAPSTONE_RETURN_IF_ERROR(check_names(all.rules));
+  return all;
+}
+
+}  // namespace soapstone::rules

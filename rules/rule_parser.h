@@ -1,0 +1,15 @@
+// Reads one rule instance, in the language without `for`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rules/rule.h"
+
+namespace soapstone::rules {
+
+/// The rule without its file, description and base name; none if a `where` clause on numbers leaves
+/// this instance out. Errors: kInvalidInput, with line and column where the text is to blame.
+Result<std::optional<Rule>> parse_instance(const std::string& text);
+
+}  // namespace soapstone::rules

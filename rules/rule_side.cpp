@@ -1,0 +1,101 @@
+// See rule_side.h.
+#include "rules/rule_side.h"
+
+#include <algorithm>
+
+#include "ops/registry.h"
+
+namespace soapstone::rules {
+
+using core::NameSyntax;
+using core::Polynomial;
+using core::Status;
+using core::TokenStream;
+
+namespace {
+
+/// A word in place of a real attribute is a symbol, which a graph could not have.
+Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core::OpSchema& op) {
+  core::NodeSyntax plain = node;
+  core::Attributes symbolic;
+  for (core::AttributeSyntax& given : plain.attributes) {
+    const core::AttributeSchema* schema = op.find_attribute(given.name);
+    const auto* p = std::get_if<Polynomial>(&given.value);
+    if (!schema || schema->kind != core::AttributeKind::kReal || !p || p->is_constant()) continue;
+    if (p->symbols().size() != 1 || *p != Polynomial(p->symbols()[0]))
+      return TokenStream::error_at(given.at, "a real attribute is a number or a symbol alone");
+    symbolic.set(given.name, *p);
+    given.value = 1.0;
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto attributes, core::resolve_attributes(plain, op));
+  for (const auto& [name, value] : symbolic.values()) attributes.set(name, value);
+  return attributes;
+}
+
+}  // namespace
+
+Status RuleSide::define(const NameSyntax& name, TensorId id) {
+  if (tensors_.emplace(name.name, id).second) return core::Done{};
+  return TokenStream::error_at(name.at, "`" + name.name + "` is defined twice");
+}
+
+Result<TensorId> RuleSide::use(const NameSyntax& name) {
+  const auto known = tensors_.find(name.name);
+  if (known == tensors_.end())
+    return TokenStream::error_at(name.at, "`" + name.name + "` is not defined on this side");
+  mark_read(known->second);
+  return known->second;
+}
+
+Status RuleSide::add_node(const core::NodeSyntax& node) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::OpSchema* op, core::resolve_op(node, ops::registry()));
+  if (op->is_opaque())
+    return TokenStream::error_at(node.at, "a rule cannot say anything about opaque nodes");
+  SOAPSTONE_ASSIGN_OR_RETURN(auto attributes, attributes_of(node, *op));
+  std::vector<TensorId> operands;
+  for (const auto& operand : node.operands) {
+    operands.push_back(TensorId::none());
+    if (operand) {
+      SOAPSTONE_ASSIGN_OR_RETURN(operands.back(), use(*operand));
+    }
+  }
+  const core::TensorType unknown{core::DataType::kFloat32, {}, false};
+  const auto ids =
+      builder.add_node(*op, std::move(attributes), std::move(operands),
+                       std::vector<core::TensorType>(node.results.size(), unknown), node.name);
+  operators_.push_back(node.at);
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const NameSyntax& name = node.results[k].name;
+    builder.set_name(ids[k], name.name);
+    results_.emplace(name.name, name.at);
+    SOAPSTONE_RETURN_IF_ERROR(define(name, ids[k]));
+  }
+  return core::Done{};
+}
+
+Status RuleSide::add_alias(const NameSyntax& name, const NameSyntax& value) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const TensorId id, use(value));
+  results_.emplace(name.name, name.at);
+  return define(name, id);
+}
+
+std::vector<NameSyntax> RuleSide::results() const {
+  std::vector<NameSyntax> names;
+  for (const auto& [name, at] : results_) names.push_back({name, at});
+  std::ranges::sort(names, {}, [](const NameSyntax& name) { return name.at.offset; });
+  return names;
+}
+
+void RuleSide::mark_read(TensorId id) {
+  if (read_.size() <= id.index()) read_.resize(id.index() + 1);
+  read_[id.index()] = true;
+}
+
+bool RuleSide::is_of_use(TensorId id) const {
+  const core::Tensor& tensor = builder.tensor(id);
+  if (is_read(id) || !tensor.producer.valid()) return is_read(id);
+  return std::ranges::any_of(builder.node(tensor.producer).outputs,
+                             [&](TensorId sibling) { return is_read(sibling); });
+}
+
+}  // namespace soapstone::rules

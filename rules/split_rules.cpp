@@ -1,0 +1,74 @@
+// Cuts a file at the lines that begin with `rule`.
+#include <string>
+
+#include "core/lexer.h"
+#include "rules/expand.h"
+
+namespace soapstone::rules {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+core::Error bad_line(int line, std::string message) {
+  core::Token at;
+  at.line = line;
+  return core::TokenStream::error_at(at, std::move(message));
+}
+
+class Splitter {
+ public:
+  core::Result<std::vector<RuleText>> run(std::string_view text) {
+    for (int number = 1; !text.empty(); ++number) {
+      const std::size_t end = text.find('\n');
+      SOAPSTONE_RETURN_IF_ERROR(read(text.substr(0, end), number));
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return std::move(rules_);
+  }
+
+ private:
+  core::Status read(std::string_view line, int number) {
+    const std::string_view content = trimmed(line);
+    if (content.empty()) {
+      comment_.clear();
+    } else if (line[0] == '#') {
+      add_comment(trimmed(content.substr(1)));
+    } else if (content == line && (line == "rule" || line.starts_with("rule "))) {
+      rules_.push_back({{}, std::move(comment_), number, std::string(number - 1, '\n')});
+      comment_.clear();
+    } else if (line[0] != ' ' && line[0] != '\t') {
+      return bad_line(number, "expected `rule`; the lines of a rule are indented");
+    } else if (rules_.empty()) {
+      return bad_line(number, "expected `rule` before this line");
+    }
+    if (!rules_.empty()) rules_.back().text += std::string(line) + "\n";
+    return core::Done{};
+  }
+
+  void add_comment(std::string_view text) {
+    if (!comment_.empty() && !text.empty()) comment_ += ' ';
+    comment_ += text;
+  }
+
+  std::vector<RuleText> rules_;
+  std::string comment_;
+};
+
+}  // namespace
+
+core::Result<std::vector<RuleText>> split_rules(std::string_view file_text) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto rules, Splitter().run(file_text));
+  for (RuleText& rule : rules) {
+    core::TokenStream tokens(rule.text);
+    SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
+    if (!tokens.on_same_line()) return bad_line(rule.line, "expected the name of the rule");
+    SOAPSTONE_ASSIGN_OR_RETURN(rule.name, tokens.expect_name("the name of the rule"));
+  }
+  return rules;
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,95 @@
+// See substitute.h.
+#include "rules/substitute.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace soapstone::rules {
+
+using core::Attributes;
+using core::Polynomial;
+using core::Symbol;
+
+bool needs_number(const core::AttributeSchema& attribute) {
+  constexpr std::array<std::string_view, 11> kNumbersOnly = {
+      "strides",   "dilations",         "group",   "axis", "axes", "perm", "steps", "keep_dims",
+      "ceil_mode", "count_include_pad", "interior"};
+  return attribute.kind == core::AttributeKind::kReal ||
+         std::ranges::find(kNumbersOnly, attribute.name) != kNumbersOnly.end();
+}
+
+namespace {
+
+void collect_symbols(const core::AttributeValue& value, std::vector<Symbol>& symbols) {
+  const auto add = [&](const Polynomial& p) {
+    for (Symbol s : p.symbols()) symbols.push_back(s);
+  };
+  if (const auto* p = std::get_if<Polynomial>(&value)) add(*p);
+  if (const auto* list = std::get_if<std::vector<Polynomial>>(&value))
+    for (const Polynomial& p : *list) add(p);
+}
+
+void sort_unique(std::vector<Symbol>& symbols) {
+  std::ranges::sort(symbols);
+  const auto rest = std::ranges::unique(symbols);
+  symbols.erase(rest.begin(), rest.end());
+}
+
+}  // namespace
+
+std::vector<Symbol> parameters_of(const Graph& source, const Graph& target, bool real) {
+  std::vector<Symbol> symbols;
+  for (const Graph* side : {&source, &target})
+    for (NodeId id : side->order()) {
+      const core::Node& node = side->node(id);
+      for (const core::AttributeSchema& schema : node.op->attributes) {
+        const bool is_real = schema.kind == core::AttributeKind::kReal;
+        const auto* value = node.attributes.find(schema.name);
+        if (value && needs_number(schema) && (is_real || !real)) collect_symbols(*value, symbols);
+      }
+    }
+  sort_unique(symbols);
+  return symbols;
+}
+
+std::vector<Symbol> attribute_symbols(const Graph& side) {
+  std::vector<Symbol> symbols;
+  for (NodeId id : side.order())
+    for (const auto& [name, value] : side.node(id).attributes.values())
+      collect_symbols(value, symbols);
+  sort_unique(symbols);
+  return symbols;
+}
+
+Polynomial substitute(const Polynomial& p, const Bindings& values) {
+  if (p.is_constant()) return p;
+  return p.substitute([&](Symbol s) -> std::optional<Polynomial> {
+    if (s.id < values.size() && values[s.id]) return Polynomial(*values[s.id]);
+    return std::nullopt;
+  });
+}
+
+Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
+                      const Bindings& values) {
+  Attributes result = attributes;
+  for (const core::AttributeSchema& schema : op.attributes) {
+    const core::AttributeValue* value = attributes.find(schema.name);
+    if (!value) continue;
+    if (const auto* p = std::get_if<Polynomial>(value); p && !p->is_constant()) {
+      const Polynomial number = substitute(*p, values);
+      if (schema.kind == core::AttributeKind::kReal && number.is_constant())
+        result.set(schema.name, std::bit_cast<double>(number.constant()));
+      else
+        result.set(schema.name, number);
+    } else if (const auto* list = std::get_if<std::vector<Polynomial>>(value)) {
+      if (std::ranges::all_of(*list, &Polynomial::is_constant)) continue;
+      std::vector<Polynomial> numbers;
+      for (const Polynomial& element : *list) numbers.push_back(substitute(element, values));
+      result.set(schema.name, std::move(numbers));
+    }
+  }
+  return result;
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,40 @@
+// Inputs for timing and for comparing graphs.
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include "runtime/elements.h"
+#include "runtime/executor.h"
+
+namespace soapstone::runtime {
+namespace {
+
+/// Normal by Box and Muller; std::normal_distribution differs between standard libraries.
+double normal(std::mt19937_64& random) {
+  const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+}  // namespace
+
+std::vector<core::Literal> random_inputs(const core::Graph& graph, std::uint64_t seed,
+                                         std::int64_t integer_bound) {
+  std::mt19937_64 random(seed);
+  std::vector<core::Literal> inputs;
+  for (core::TensorId id : graph.inputs()) {
+    const core::TensorType& type = graph.tensor(id).type;
+    const core::Dims dims = dims_of(type);
+    std::vector<double> values(static_cast<std::size_t>(core::element_count(dims)));
+    const bool floating = core::is_floating(type.data_type);
+    const auto bound = static_cast<std::uint64_t>(integer_bound);
+    for (double& value : values)
+      value = floating ? normal(random) : static_cast<double>(random() % bound);
+    std::vector<std::byte> bytes(storage_bytes(type));
+    store_elements(type, Layout::kRowMajor, values, bytes.data());
+    inputs.push_back(core::Literal::copy(type.data_type, dims, bytes));
+  }
+  return inputs;
+}
+
+}  // namespace soapstone::runtime

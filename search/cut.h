@@ -1,0 +1,23 @@
+// Opaque nodes cannot be run. For checks and timings a graph is cut there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+#include "core/result.h"
+
+namespace soapstone::search {
+
+/// What opaque nodes compute is a fresh input of the graph; what they read is an output.
+struct CutGraph {
+  core::Graph graph;
+  std::vector<std::string> output_names;
+  int cut_nodes = 0;
+};
+
+/// Graphs derived from one original are cut alike: new inputs and outputs in the same order.
+/// Errors: kUnsupported if the shape of an opaque result is not known.
+core::Result<CutGraph> cut_at_opaque(const core::Graph& graph);
+
+}  // namespace soapstone::search

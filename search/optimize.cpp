@@ -1,0 +1,209 @@
+// The stages of an optimization, in the order in which a reader of the report meets them.
+#include "search/optimize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "search/cut.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Result;
+using runtime::Executable;
+
+/// Nodes that do work when the model runs.
+std::size_t count_nodes(const Graph& graph) {
+  return static_cast<std::size_t>(
+      std::count_if(graph.order().begin(), graph.order().end(),
+                    [&](core::NodeId id) { return !graph.is_constant_expression(id); }));
+}
+
+Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
+                                 runtime::Fusion fusion) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, cut_at_opaque(graph));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable, Executable::make(cut.graph, backend, {fusion}));
+  // Timing runs on the inputs of the last run.
+  SOAPSTONE_ASSIGN_OR_RETURN(auto outputs,
+                             executable.run(sample_inputs(cut.graph, SampleKind::kNormal, 0)));
+  return executable;
+}
+
+std::vector<RuleUse> summarize(const std::vector<Step>& steps) {
+  std::vector<RuleUse> uses;
+  for (const Step& step : steps) {
+    auto use = std::find_if(uses.begin(), uses.end(),
+                            [&](const RuleUse& u) { return u.rule == step.base_rule; });
+    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{step.base_rule, 0, 0});
+    ++use->count;
+    use->gain_us += step.gain_us;
+  }
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const RuleUse& a, const RuleUse& b) { return a.gain_us > b.gain_us; });
+  return uses;
+}
+
+class Optimizer {
+ public:
+  Optimizer(const Graph& original, const rules::RuleSet& baseline, const rules::RuleSet& rules,
+            cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
+            core::ProgressSink& progress, const core::StopToken& stop)
+      : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
+        options_(options), progress_(progress), stop_(stop) {}
+
+  Result<OptimizeReport> run();
+
+ private:
+  void search_graphs();
+  core::Status choose();
+  core::Status choose_by_time();
+  core::Status verify();
+  Result<std::string> find_offender();
+  void note_reference_kernels(const Executable& executable);
+  const Candidate& chosen() const { return report_.search.best[*chosen_]; }
+
+  const Graph& original_;
+  const rules::RuleSet& baseline_;
+  const rules::RuleSet& rules_;
+  cost::CostModel& cost_;
+  runtime::Backend& backend_;
+  const OptimizeOptions& options_;
+  core::ProgressSink& progress_;
+  const core::StopToken& stop_;
+  OptimizeReport report_;
+  std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
+};
+
+void Optimizer::search_graphs() {
+  progress_.stage("simplifying");
+  report_.baseline = simplify(original_, baseline_, &report_.simplify);
+  progress_.stage("searching");
+  report_.search =
+      search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
+  report_.cost_before = report_.search.cost_before;
+}
+
+void Optimizer::note_reference_kernels(const Executable& executable) {
+  const auto& slow = executable.report().reference_kernels;
+  if (slow.empty()) return;
+  report_.notes.push_back(
+      fmt::format("{} launches run the slow reference kernel, first {}: {}", slow.size(),
+                  slow.front().first, slow.front().second));
+}
+
+/// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
+core::Status Optimizer::choose_by_time() {
+  progress_.stage("timing");
+  SOAPSTONE_ASSIGN_OR_RETURN(auto before,
+                             executable_of(report_.baseline, backend_, options_.fusion));
+  note_reference_kernels(before);
+  const auto& best = report_.search.best;
+  std::vector<Executable> candidates;
+  std::vector<Executable*> in_turn{&before};
+  for (const Candidate& candidate : best) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                               executable_of(candidate.graph, backend_, options_.fusion));
+    candidates.push_back(std::move(executable));
+  }
+  for (Executable& executable : candidates) in_turn.push_back(&executable);
+  const double budget_us = options_.measure_time_s * 1e6;
+  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us);
+  report_.latency_before = Latency{timings[0], before.report().peak_activation_bytes};
+  report_.latency_after = report_.latency_before;
+  if (best.empty()) return core::Done{};
+  const auto fastest = std::min_element(
+      timings.begin() + 1, timings.end(),
+      [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
+  const auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  report_.speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
+                                          0.5 * budget_us);
+  if (report_.speedup->low <= 1.0) {
+    report_.outcome = Outcome::kGainNotReal;
+    return core::Done{};
+  }
+  chosen_ = winner;
+  report_.latency_after = Latency{*fastest, candidates[winner].report().peak_activation_bytes};
+  return core::Done{};
+}
+
+core::Status Optimizer::choose() {
+  if (options_.measure) {
+    SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
+  } else if (!report_.search.best.empty()) {
+    chosen_ = 0;
+  }
+  report_.graph = chosen_ ? chosen().graph : report_.baseline;
+  report_.cost_after = cost_.graph_cost(report_.graph);
+  report_.nodes_before = count_nodes(report_.baseline);
+  report_.nodes_after = count_nodes(report_.graph);
+  if (!chosen_) return core::Done{};
+  report_.outcome = Outcome::kImproved;
+  report_.rules_applied = summarize(chosen().steps);
+  return core::Done{};
+}
+
+/// The first rewrite after which the results differ from the original's.
+Result<std::string> Optimizer::find_offender() {
+  const auto differs = [&](const Graph& graph) -> Result<bool> {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
+                               check_equivalence(original_, graph, backend_, *options_.verify,
+                                                 core::silent(), core::StopToken{}));
+    return !report.equal;
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(const bool baseline_differs, differs(report_.baseline));
+  if (baseline_differs) {
+    std::string rules;
+    for (const auto& [name, count] : report_.simplify.rules_applied) {
+      rules += fmt::format("{}{}", rules.empty() ? "" : ", ", name);
+    }
+    return fmt::format("one of the baseline's: {}", rules);
+  }
+  for (const Step& step : chosen().steps) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool step_differs, differs(step.graph));
+    if (step_differs) return step.rule;
+  }
+  return std::string("no single rule: rounding adds up over all of them");
+}
+
+core::Status Optimizer::verify() {
+  if (!options_.verify || !chosen_) return core::Done{};
+  progress_.stage("checking equivalence");
+  // An interrupted search still has its best graph checked: unverified it could not be written.
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.equivalence,
+                             check_equivalence(original_, report_.graph, backend_,
+                                               *options_.verify, progress_, core::StopToken{}));
+  if (report_.equivalence->cut_nodes > 0) {
+    report_.notes.push_back(
+        fmt::format("{} opaque operators were not run: what they read was compared, what they "
+                    "compute was random", report_.equivalence->cut_nodes));
+  }
+  if (report_.equivalence->equal) return core::Done{};
+  report_.outcome = Outcome::kNotEquivalent;
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.offending_rule, find_offender());
+  return core::Done{};
+}
+
+Result<OptimizeReport> Optimizer::run() {
+  search_graphs();
+  SOAPSTONE_RETURN_IF_ERROR(choose());
+  SOAPSTONE_RETURN_IF_ERROR(verify());
+  if (report_.search.stop_reason == StopReason::kInterrupted &&
+      report_.outcome != Outcome::kNotEquivalent) {
+    report_.outcome = Outcome::kInterrupted;
+  }
+  return std::move(report_);
+}
+
+}  // namespace
+
+Result<OptimizeReport> optimize(const Graph& original, const rules::RuleSet& baseline,
+                                const rules::RuleSet& rules, cost::CostModel& cost,
+                                runtime::Backend& backend, const OptimizeOptions& options,
+                                core::ProgressSink& progress, const core::StopToken& stop) {
+  return Optimizer(original, baseline, rules, cost, backend, options, progress, stop).run();
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,72 @@
+// The whole job: baseline, search, timing end to end, equivalence. What a front end or a framework
+// calls.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/measured_cost.h"
+#include "search/equivalence.h"
+#include "search/search.h"
+#include "search/simplify.h"
+
+namespace soapstone::search {
+
+struct OptimizeOptions {
+  SearchOptions search;
+  /// None: the check is switched off, and the report says so.
+  std::optional<EquivalenceOptions> verify = EquivalenceOptions{};
+  runtime::Fusion fusion = runtime::Fusion::kFull;
+  /// Time the original and the best graphs end to end, in turn, and keep the original unless the
+  /// gain is real. Off for costs that are not of this device (roofline).
+  bool measure = true;
+  double measure_time_s = 20;
+  int measure_rounds = 200;
+};
+
+struct Latency {
+  cost::Timing timing;
+  std::size_t peak_activation_bytes = 0;
+};
+
+struct RuleUse {
+  std::string rule;  ///< Rule::base_name
+  int count = 0;
+  double gain_us = 0;  ///< By the cost model; the sum over all uses is the predicted gain.
+};
+
+enum class Outcome : std::uint8_t {
+  kImproved,
+  kNoGainFound,      ///< The search found nothing cheaper.
+  kGainNotReal,      ///< Cheaper by the cost model, not faster when timed: the original is kept.
+  kNotEquivalent,    ///< A rewritten graph computes something else: nothing may be written.
+  kInterrupted,      ///< Stopped; `graph` is the best so far if it was verified.
+};
+
+struct OptimizeReport {
+  Outcome outcome = Outcome::kNoGainFound;
+  core::Graph baseline;  ///< The original after simplify().
+  core::Graph graph;     ///< The result; the baseline where nothing better was found.
+  SimplifyReport simplify;
+  SearchResult search;
+  cost::GraphCost cost_before, cost_after;
+  std::size_t nodes_before = 0, nodes_after = 0;
+  std::optional<Latency> latency_before, latency_after;
+  /// Time before / time after, paired.
+  std::optional<cost::RatioInterval> speedup;
+  std::vector<RuleUse> rules_applied;
+  std::optional<EquivalenceReport> equivalence;
+  std::string offending_rule;  ///< For kNotEquivalent: the first step after which results differ.
+  std::vector<std::string> notes;  ///< What a reader should know: reference kernels, cut nodes.
+};
+
+/// Errors: those of the backend and of check_equivalence. A result that is not equivalent is an
+/// outcome, not an error.
+core::Result<OptimizeReport> optimize(const core::Graph& original, const rules::RuleSet& baseline,
+                                      const rules::RuleSet& rules, cost::CostModel& cost,
+                                      runtime::Backend& backend, const OptimizeOptions& options,
+                                      core::ProgressSink& progress, const core::StopToken& stop);
+
+}  // namespace soapstone::search

@@ -1,0 +1,145 @@
+// Baseline rewriting to a fixed point, and value numbering.
+#include "search/simplify.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "ops/registry.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::GraphBuilder;
+using core::NodeId;
+using core::TensorId;
+
+/// Matches found on one graph stay good on a graph derived from it as long as none of their nodes
+/// changed: ids are stable and a node that changed is another object.
+bool still_holds(const Graph& now, const Graph& then, const rules::Match& match) {
+  const auto unchanged = [&](NodeId id) {
+    return now.contains(id) && &now.node(id) == &then.node(id);
+  };
+  return std::all_of(match.nodes.begin(), match.nodes.end(), unchanged) &&
+         std::all_of(match.inputs.begin(), match.inputs.end(),
+                     [&](TensorId id) { return now.contains(id); });
+}
+
+/// One pass: all matches of the graph, each applied if it still holds.
+bool apply_once(Graph& graph, const rules::RuleSet& rules, SimplifyReport* report) {
+  std::vector<std::pair<core::RuleId, rules::Match>> found;
+  rules.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
+    found.emplace_back(rule, match);
+    return true;
+  });
+  const Graph then = graph;
+  bool changed = false;
+  for (const auto& [rule, match] : found) {
+    if (!still_holds(graph, then, match)) continue;
+    auto rewritten = rules::apply(graph, rules[rule], match);
+    if (!rewritten || rewritten->hash() == graph.hash()) continue;
+    graph = *std::move(rewritten);
+    changed = true;
+    if (report != nullptr) ++report->rules_applied[rules[rule].base_name];
+  }
+  return changed;
+}
+
+std::uint64_t value_number(const Graph& graph, NodeId id,
+                           const std::vector<TensorId>& representative) {
+  const core::Node& node = graph.node(id);
+  std::uint64_t hash = core::hash_combine(node.op->hash(), node.attributes.hash());
+  for (TensorId input : node.inputs) {
+    const TensorId value = input.valid() ? representative[input.index()] : input;
+    hash = core::hash_combine(hash, value.value);
+  }
+  return hash;
+}
+
+bool same_node(const core::Node& a, const core::Node& b,
+               const std::vector<TensorId>& representative) {
+  if (a.op != b.op || a.inputs.size() != b.inputs.size() ||
+      a.outputs.size() != b.outputs.size() || !(a.attributes == b.attributes)) {
+    return false;
+  }
+  const auto value = [&](TensorId id) { return id.valid() ? representative[id.index()] : id; };
+  return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(),
+                    [&](TensorId x, TensorId y) { return value(x) == value(y); });
+}
+
+/// Equal constants count as one value, so that nodes over copies of a weight are found equal.
+void unify_constants(const Graph& graph, std::vector<TensorId>& representative) {
+  std::unordered_multimap<std::uint64_t, TensorId> seen;
+  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
+    const TensorId id(i);
+    representative[i] = id;
+    if (!graph.contains(id) || !graph.tensor(id).value) continue;
+    const core::Literal& value = *graph.tensor(id).value;
+    const auto [first, last] = seen.equal_range(value.hash());
+    const auto twin = std::find_if(first, last, [&](const auto& entry) {
+      return *graph.tensor(entry.second).value == value;
+    });
+    if (twin != last) {
+      representative[i] = twin->second;
+    } else {
+      seen.emplace(value.hash(), id);
+    }
+  }
+}
+
+}  // namespace
+
+Graph merge_duplicates(const Graph& graph, int* merged) {
+  std::vector<TensorId> representative(graph.tensor_bound());
+  unify_constants(graph, representative);
+  std::unordered_multimap<std::uint64_t, NodeId> seen;
+  std::vector<std::pair<TensorId, TensorId>> replacements;
+  int count = 0;
+  for (NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    // An opaque node may have a state or an effect of its own (random numbers).
+    if (ops::is_opaque(node)) continue;
+    const std::uint64_t hash = value_number(graph, id, representative);
+    const auto [first, last] = seen.equal_range(hash);
+    const auto twin = std::find_if(first, last, [&](const auto& entry) {
+      return same_node(graph.node(entry.second), node, representative);
+    });
+    if (twin == last) {
+      seen.emplace(hash, id);
+      continue;
+    }
+    ++count;
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const TensorId kept = graph.node(twin->second).outputs[k];
+      representative[node.outputs[k].index()] = kept;
+      replacements.emplace_back(node.outputs[k], kept);
+    }
+  }
+  if (merged != nullptr) *merged = count;
+  if (replacements.empty()) return graph;
+  GraphBuilder builder(graph);
+  for (const auto& [from, to] : replacements) builder.replace_uses(from, to);
+  auto result = std::move(builder).finish();
+  CHECK(result.ok(), "merging equal nodes cannot make a cycle");
+  return *std::move(result);
+}
+
+Graph simplify(const Graph& graph, const rules::RuleSet& baseline, SimplifyReport* report) {
+  int merged = 0;
+  Graph result = merge_duplicates(graph, &merged);
+  if (report != nullptr) report->merged_duplicates += merged;
+  // Each rule shrinks the graph or moves work into constants, so as many passes as there are nodes
+  // are more than enough.
+  for (std::size_t pass = 0; apply_once(result, baseline, report); ++pass) {
+    CHECK(pass <= graph.node_bound() + 100, "baseline rules undo each other");
+    result = merge_duplicates(result, &merged);
+    if (report != nullptr) report->merged_duplicates += merged;
+  }
+  return result;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,164 @@
+// Convolutions and matmuls of random shapes with random epilogues, and whole random graphs.
+#include <random>
+
+#include "tests/cpu/cpu_test.h"
+#include "tests/runtime/random_graph.h"
+
+namespace soapstone::cpu::test {
+namespace {
+
+using runtime::Fusion;
+using runtime::test::parse;
+
+std::string dims(std::initializer_list<std::size_t> sizes) {
+  std::string text = "[";
+  for (std::size_t size : sizes) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+class RandomContraction {
+ public:
+  explicit RandomContraction(unsigned seed) : random_(seed) {}
+
+  std::string convolution() {
+    const std::size_t group = pick({1, 1, 1, 2, 4}), in = group * pick({1, 3, 4, 16}),
+                      out = group * pick({1, 5, 8, 16}), kernel = pick({1, 2, 3}),
+                      dilation = pick({1, 1, 2}), height = 7 + pick({0, 1, 2}), width = 6,
+                      batch = pick({1, 2}), stride = pick({1, 1, 2});
+    const std::size_t top = pick({0, 1, 2}), left = pick({0, 1}), bottom = pick({0, 1, 2}),
+                      right = pick({0, 1});
+    text_ = "\n  x: f32" + dims({batch, in, height, width}) + "\n  w: f32" +
+            dims({out, in / group, kernel, kernel}) + "\n  b: f32" + dims({out}) + "\n  c: f32" +
+            dims({out, 1, 1}) + "\n  s: f32[]\n";
+    const auto size = [&](std::size_t whole, std::size_t pads) {
+      return (whole + pads - dilation * (kernel - 1) - 1) / stride + 1;
+    };
+    text_ += "  r: f32" +
+             dims({batch, out, size(height, top + bottom), size(width, left + right)}) + "\n";
+    text_ += "  y = conv(x, w" + std::string(pick({0, 1}) ? ", b" : "") +
+             "; group=" + std::to_string(group) + ", strides=" + dims({stride, stride}) +
+             ", dilations=" + dims({dilation, dilation}) +
+             ", pads=" + dims({top, left, bottom, right}) + ")\n";
+    return epilogue();
+  }
+
+  std::string matmul() {
+    const std::size_t m = pick({1, 3, 16}), k = pick({1, 5, 32}), n = pick({1, 4, 33});
+    const std::size_t p = pick({1, 2}), q = pick({1, 3}), shape = pick({0, 1, 2, 3});
+    const std::string a = shape == 0 ? dims({m, k}) : dims({p, q, m, k});
+    const std::string b = shape <= 1   ? dims({k, n})
+                          : shape == 2 ? dims({p, q, k, n})
+                                       : dims({q, k, n});
+    text_ = "\n  x: f32" + a + "\n  w: f32" + b + "\n  c: f32" + dims({n}) + "\n  s: f32[]\n";
+    text_ += "  r: f32" + (shape == 0 ? dims({m, n}) : dims({p, q, m, n})) + "\n";
+    text_ += "  y = matmul(x, w)\n";
+    return epilogue();
+  }
+
+ private:
+  std::size_t pick(std::vector<std::size_t> choices) { return choices[random_() % choices.size()]; }
+
+  std::string epilogue() {
+    last_ = "y";
+    if (pick({0, 1})) step("add(" + last_ + ", c)");
+    if (pick({0, 0, 1})) step(pick({0, 1}) ? "mul(" + last_ + ", c)" : "div(" + last_ + ", s)");
+    if (pick({0, 1})) step(activation());
+    if (pick({0, 1})) {
+      step(pick({0, 1}) ? "add(" + last_ + ", r)" : "add(r, " + last_ + ")");
+      if (pick({0, 1})) step(activation());
+    }
+    return text_ + "  return " + last_ + "\n";
+  }
+
+  std::string activation() {
+    const std::vector<std::string> functions = {
+        "relu(%)",           "sigmoid(%)",
+        "tanh(%)",           "leaky_relu(%; alpha=0.25)",
+        "clip(%; min=-0.5)", "clip(%; min=0.0, max=6.0)",
+        "hard_swish(%)",     "hard_sigmoid(%)",
+        "gelu(%)",           "gelu(%; approximate=\"tanh\")"};
+    std::string call = functions[random_() % functions.size()];
+    return call.replace(call.find('%'), 1, last_);
+  }
+
+  void step(const std::string& call) {
+    last_ = "t" + std::to_string(next_++);
+    text_ += "  " + last_ + " = " + call + "\n";
+  }
+
+  std::mt19937 random_;
+  std::string text_, last_;
+  int next_ = 0;
+};
+
+/// With weights and operands given at run time, and with all of them constant.
+void expect_right_both_ways(const std::string& body, unsigned seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const core::Graph graph = parse(body);
+  for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull})
+    runtime::test::expect_right(graph, backend(), fusion, 1e-4, seed);
+  const auto values = runtime::random_inputs(graph, seed + 1);
+  core::GraphBuilder builder(graph);
+  for (std::size_t i = 1; i < values.size(); ++i)
+    builder.replace_uses(graph.inputs()[i],
+                         builder.add_constant(std::make_shared<core::Literal>(values[i])));
+  const auto constant = std::move(builder).finish();
+  ASSERT_TRUE(constant.ok());
+  runtime::test::expect_right(*constant, backend(), Fusion::kFull, 1e-4, seed);
+}
+
+TEST(Contraction, RandomConvolutions) {
+  for (unsigned seed = 0; seed < 120; ++seed)
+    expect_right_both_ways(RandomContraction(seed).convolution(), seed);
+}
+
+TEST(Contraction, RandomMatmuls) {
+  for (unsigned seed = 0; seed < 120; ++seed)
+    expect_right_both_ways(RandomContraction(seed).matmul(), seed);
+}
+
+TEST(Contraction, RandomGraphs) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const core::Graph graph = runtime::test::RandomGraph(seed).make(20);
+    for (Fusion fusion : {Fusion::kNone, Fusion::kFull})
+      runtime::test::expect_right(graph, backend(), fusion, 1e-3, seed);
+  }
+}
+
+TEST(Contraction, ResidualThatIsTheSourceIsNotOverwritten) {
+  const core::Graph graph = parse(R"(
+  x: f32[1, 16, 6, 6]
+  w: f32[16, 16, 3, 3]
+  p = relu(x)
+  y = conv(p, w; pads=[1, 1, 1, 1])
+  z = add(y, p)
+  r = relu(z)
+  return r
+)");
+  runtime::test::expect_right(graph, backend(), Fusion::kFull);
+}
+
+TEST(Contraction, SeveralThreadsComputeTheSame) {
+  auto threaded = make_cpu_backend({.threads = 2});
+  ASSERT_TRUE(threaded.ok());
+  EXPECT_EQ((*threaded)->device().threads, 2);
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const core::Graph graph = runtime::test::RandomGraph(seed).make(15);
+    runtime::test::expect_right(graph, **threaded, Fusion::kFull, 1e-3, seed);
+  }
+  const core::Graph large = parse(R"(
+  x: f32[64, 3000]
+  c: f32[64, 1]
+  a = add(x, c)
+  e = exp(a)
+  s = reduce_sum(e; axes=[0])
+  t = transpose(e; perm=[1, 0])
+  k = concat(e, x; axis=1)
+  return s, t, k
+)");
+  runtime::test::expect_right(large, **threaded, Fusion::kFull, 1e-3);
+}
+
+}  // namespace
+}  // namespace soapstone::cpu::test

@@ -1,0 +1,7 @@
+// The smallest program that uses an installed Soapstone.
+#include "core/graph.h"
+
+int main() {
+  const auto graph = soapstone::core::GraphBuilder("empty").finish();
+  return graph.ok() ? 0 : 1;
+}

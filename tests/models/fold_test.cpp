@@ -1,0 +1,191 @@
+// Arithmetic on shapes disappears when a model is read.
+#include <gtest/gtest.h>
+
+#include "tests/models/onnx_text.h"
+
+namespace soapstone::models {
+namespace {
+
+constexpr const char* kHead = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
+
+/// The integers that `body` computes as `r` from x, f32[2,3,4], or "not folded".
+std::string folded(const std::string& body) {
+  const auto model =
+      read_text(std::string(kHead) + "(float[2,3,4] x) => (int64[k] r) {" + body + "}");
+  const core::LiteralPtr& value = model.graph.tensor(model.graph.outputs()[0]).value;
+  if (!value) return "not folded";
+  std::string text = core::to_string(value->dims()) + " {";
+  const auto ints = value->to_ints();
+  if (!ints) return "not integers";
+  for (std::int64_t i : *ints) text += (text.back() == '{' ? "" : ", ") + std::to_string(i);
+  return text + "}";
+}
+
+std::string constants(const std::string& a, const std::string& b, const std::string& op) {
+  return folded("a = Constant<value = int64" + a + ">() b = Constant<value = int64" + b +
+                ">() r = " + op);
+}
+
+std::string constant(const std::string& a, const std::string& op) {
+  return folded("a = Constant<value = " + a + ">() r = " + op);
+}
+
+TEST(Fold, Shapes) {
+  EXPECT_EQ(folded("r = Shape(x)"), "[3] {2, 3, 4}");
+  EXPECT_EQ(folded("r = Shape<start = 1>(x)"), "[2] {3, 4}");
+  EXPECT_EQ(folded("r = Shape<start = -2, end = -1>(x)"), "[1] {3}");
+  EXPECT_EQ(folded("r = Shape<start = 2, end = 1>(x)"), "[0] {}");
+  EXPECT_EQ(folded("r = Size(x)"), "[] {24}");
+}
+
+TEST(Fold, Arithmetic) {
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Add(a, b)"), "[2] {9, -5}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Sub(a, b)"), "[2] {5, -9}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Mul(a, b)"), "[2] {14, -14}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Div(a, b)"), "[2] {3, -3}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Mod(a, b)"), "[2] {1, 1}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Mod<fmod = 1>(a, b)"), "[2] {1, -1}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Max(a, b)"), "[2] {7, 2}");
+  EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Min(a, b)"), "[2] {2, -7}");
+  EXPECT_EQ(constant("int64[2] {7, -7}", "Neg(a)"), "[2] {-7, 7}");
+  EXPECT_EQ(constant("int64[2] {7, -7}", "Abs(a)"), "[2] {7, 7}");
+  EXPECT_EQ(constants("[2,1] {1, 2}", "[3] {10, 20, 30}", "Add(a, b)"),
+            "[2, 3] {11, 21, 31, 12, 22, 32}");
+}
+
+TEST(Fold, WhatIsUndefinedIsNotFolded) {
+  EXPECT_EQ(constants("[1] {7}", "[1] {0}", "Div(a, b)"), "not folded");
+  EXPECT_EQ(constants("[1] {7}", "[1] {0}", "Mod(a, b)"), "not folded");
+  EXPECT_EQ(constants("[1] {9223372036854775807}", "[1] {1}", "Add(a, b)"), "not folded");
+  EXPECT_EQ(constants("[1] {4611686018427387904}", "[1] {2}", "Mul(a, b)"), "not folded");
+}
+
+TEST(Fold, Comparison) {
+  const auto compare = [](const std::string& op) {
+    return folded("a = Constant<value = int64[3] {1, 2, 3}>() b = Constant<value = int64[1] {2}>()"
+                  " c = " +
+                  op + "(a, b) r = Cast<to = 7>(c)");
+  };
+  EXPECT_EQ(compare("Less"), "[3] {1, 0, 0}");
+  EXPECT_EQ(compare("LessOrEqual"), "[3] {1, 1, 0}");
+  EXPECT_EQ(compare("Greater"), "[3] {0, 0, 1}");
+  EXPECT_EQ(compare("GreaterOrEqual"), "[3] {0, 1, 1}");
+  EXPECT_EQ(compare("Equal"), "[3] {0, 1, 0}");
+  EXPECT_EQ(folded("a = Constant<value = bool[2] {1, 0}>() b = Not(a) c = And(a, b) d = Or(a, b)"
+                   " e = Where(d, p, q) p = Constant<value = int64[1] {5}>()"
+                   " q = Constant<value = int64[1] {6}>() z = Cast<to = 7>(c) r = Add(e, z)"),
+            "[2] {5, 5}");
+}
+
+TEST(Fold, Layout) {
+  EXPECT_EQ(constants("[2,2] {1, 2, 3, 4}", "[1] {-1}", "Gather<axis = 1>(a, b)"), "[2, 1] {2, 4}");
+  EXPECT_EQ(constants("[2] {1, 2}", "[1] {3}", "Concat<axis = 0>(a, b)"), "[3] {1, 2, 3}");
+  EXPECT_EQ(constants("[2] {1, 2}", "[2] {0, 2}", "Unsqueeze(a, b)"), "[1, 2, 1] {1, 2}");
+  EXPECT_EQ(constants("[1,2,1] {1, 2}", "[1] {-1}", "Squeeze(a, b)"), "[1, 2] {1, 2}");
+  EXPECT_EQ(constant("int64[1,2,1] {1, 2}", "Squeeze(a)"), "[2] {1, 2}");
+  EXPECT_EQ(constants("[2,2] {1, 2, 3, 4}", "[2] {0, -1}", "Reshape(a, b)"), "[2, 2] {1, 2, 3, 4}");
+  EXPECT_EQ(constant("int64[2,2] {1, 2, 3, 4}", "Flatten<axis = 0>(a)"), "[1, 4] {1, 2, 3, 4}");
+  EXPECT_EQ(constant("int64[2,2] {1, 2, 3, 4}", "Transpose(a)"), "[2, 2] {1, 3, 2, 4}");
+  EXPECT_EQ(constants("[2,1] {1, 2}", "[3] {1, 1, 2}", "Expand(a, b)"), "[1, 2, 2] {1, 1, 2, 2}");
+  EXPECT_EQ(constants("[2] {1, 2}", "[1] {2}", "Tile(a, b)"), "[4] {1, 2, 1, 2}");
+  EXPECT_EQ(folded("a = Constant<value = int64[5] {1, 2, 3, 4, 5}>()"
+                   " s = Constant<value = int64[2] {2, 3}>() b, r = Split(a, s)"),
+            "[3] {3, 4, 5}");
+}
+
+TEST(Fold, Slices) {
+  const auto slice = [](const std::string& start, const std::string& end, const std::string& step) {
+    return folded("a = Constant<value = int64[5] {0, 1, 2, 3, 4}>()"
+                  " s = Constant<value = int64[1] {" +
+                  start +
+                  "}>()"
+                  " e = Constant<value = int64[1] {" +
+                  end +
+                  "}>()"
+                  " x0 = Constant<value = int64[1] {0}>()"
+                  " t = Constant<value = int64[1] {" +
+                  step + "}>() r = Slice(a, s, e, x0, t)");
+  };
+  EXPECT_EQ(slice("1", "3", "1"), "[2] {1, 2}");
+  EXPECT_EQ(slice("-2", "9223372036854775807", "1"), "[2] {3, 4}");
+  EXPECT_EQ(slice("0", "5", "2"), "[3] {0, 2, 4}");
+  EXPECT_EQ(slice("4", "-9223372036854775807", "-1"), "[5] {4, 3, 2, 1, 0}");
+  EXPECT_EQ(slice("-1", "0", "-3"), "[2] {4, 1}");
+  EXPECT_EQ(slice("3", "1", "1"), "[0] {}");
+  EXPECT_EQ(slice("-100", "100", "1"), "[5] {0, 1, 2, 3, 4}");
+}
+
+TEST(Fold, Creation) {
+  EXPECT_EQ(folded("a = Constant<value_int = 1>() b = Constant<value_int = 8>()"
+                   " c = Constant<value_int = 3>() r = Range(a, b, c)"),
+            "[3] {1, 4, 7}");
+  EXPECT_EQ(folded("a = Constant<value_int = 3>() b = Constant<value_int = 0>()"
+                   " c = Constant<value_int = -1>() r = Range(a, b, c)"),
+            "[3] {3, 2, 1}");
+  EXPECT_EQ(constant("int64[2] {2, 1}", "ConstantOfShape<value = int64[1] {7}>(a)"),
+            "[2, 1] {7, 7}");
+  EXPECT_EQ(constant("int64[2,2] {2, 3, 4, 5}", "ReduceProd<axes = [0]>(a)"), "[1, 2] {8, 15}");
+  EXPECT_EQ(constant("int64[2,2] {2, 3, 4, 5}", "ReduceSum<keepdims = 0>(a)"), "[] {14}");
+  EXPECT_EQ(constant("int64[2,2] {2, 3, 4, 5}", "ReduceMax<axes = [-1], keepdims = 0>(a)"),
+            "[2] {3, 5}");
+  EXPECT_EQ(constant("int64[2,2] {0, 3, 4, 0}", "NonZero(a)"), "[2, 2] {0, 1, 1, 0}");
+  EXPECT_EQ(constant("int64[2,2] {1, 2, 3, 4}", "Trilu<upper = 0>(a)"), "[2, 2] {1, 0, 3, 4}");
+}
+
+TEST(Fold, RealsThatFeedShapes) {
+  // As exporters write sizes of an interpolation: int to float, times a scale, floor, to int.
+  EXPECT_EQ(folded("s = Shape<start = 1>(x) f = Cast<to = 1>(s) h = Constant<value_float = 1.5>()"
+                   " m = Mul(f, h) n = Floor(m) r = Cast<to = 7>(n)"),
+            "not folded");
+  const auto model = read_text(std::string(kHead) + R"((float[2,3,4] x) => (float[4,6] y) {
+      s = Shape<start = 1>(x) f = Cast<to = 1>(s) h = Constant<value_float = 1.5>()
+      m = Mul(f, h) n = Floor(m) r = Cast<to = 7>(n) z = ConstantOfShape(r) y = Neg(z) })");
+  EXPECT_EQ(operators(model.graph), "full neg");
+}
+
+TEST(Fold, WeightsAreLeftAlone) {
+  const auto model = read_text(std::string(kHead) + R"((float[2] x) => (float[2] y)
+    <float[2] w = {1, 2}, float[2] v = {3, 4}> { s = Mul(w, v) y = Add(x, s) })");
+  EXPECT_EQ(operators(model.graph), "mul add");
+}
+
+TEST(Fold, ReshapeTargetsFromShapes) {
+  // The chain that flattens all but the batch dimension.
+  const auto model = read_text(std::string(kHead) + R"((float[2,3,4] x) => (float[2,12] y) {
+      s = Shape(x) zero = Constant<value_int = 0>() b = Gather(s, zero)
+      axes = Constant<value = int64[1] {0}>() b1 = Unsqueeze(b, axes)
+      rest = Constant<value = int64[1] {-1}>() t = Concat<axis = 0>(b1, rest)
+      y = Reshape(x, t) })");
+  ASSERT_EQ(operators(model.graph), "reshape");
+  const core::Node& node = model.graph.node(model.graph.order()[0]);
+  EXPECT_EQ(node.attributes.get_ints("shape"), (std::vector<std::int64_t>{2, 12}));
+  EXPECT_TRUE(model.opaque_nodes.empty());
+}
+
+TEST(Fold, OpsetsThatKeepParametersInAttributes) {
+  const auto model = read_text(R"(<ir_version: 4, opset_import: ["" : 9]>
+    g (float[2,3,4] x) => (float[12,2] y) {
+      s = Shape(x) a = Slice<starts = [0], ends = [1]>(s) b = Slice<starts = [1], ends = [3]>(s)
+      q = Squeeze<axes = [0]>(a) u = Unsqueeze<axes = [0]>(q)
+      p = ReduceProd<axes = [0]>(b) t = Concat<axis = 0>(p, u) y = Reshape(x, t) })");
+  EXPECT_EQ(operators(model.graph), "reshape");
+}
+
+TEST(Fold, TakenBranch) {
+  const std::string text =
+      std::string(kHead) + R"((float[2,1,4] x) => (float[2,4] y, float[2,4] z) {
+      s = Shape(x) one = Constant<value = int64[1] {1}>() d = Gather(s, one) c = Equal(d, one)
+      y = If(c) <then_branch = t () => (float[2,4] a) { i = Constant<value = int64[1] {1}>() a = Squeeze(x, i) },
+                 else_branch = e () => (float[2,1,4] b) { b = Identity(x) }>
+      n = Not(c)
+      z = If(n) <then_branch = t2 () => (float[2,1,4] b) { b = Identity(x) },
+                 else_branch = e2 () => (float[2,4] a) { i = Constant<value = int64[1] {1}>() j = Neg(x) a = Squeeze(j, i) }>
+    })";
+  const auto model = read_text(text);
+  EXPECT_EQ(operators(model.graph), "reshape neg reshape");
+  EXPECT_TRUE(model.opaque_nodes.empty());
+  EXPECT_EQ(op_types(parse_proto(write_checked(model))), "Reshape Neg Reshape");
+}
+
+}  // namespace
+}  // namespace soapstone::models

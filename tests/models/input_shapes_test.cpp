@@ -1,0 +1,110 @@
+// Open sizes of inputs: given by input, given by dimension, assumed, refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/onnx_text.h"
+
+namespace soapstone::models {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kModel = R"(<ir_version: 8, opset_import: ["" : 17]>
+  g (float[n, 3, s, s] x, float[n, 3] z) => (float[n, 3, s, s] y, float[n, 3] w) {
+    y = Relu(x)
+    w = Neg(z)
+  })";
+
+std::string shape_of(const OnnxModel& model, std::size_t input) {
+  const auto& type = model.graph.tensor(model.graph.inputs()[input]).type;
+  return core::to_string(type.shape, model.graph.symbols());
+}
+
+std::string error_with(std::map<std::string, core::Dims> shapes) {
+  return error_of_text(kModel, {std::move(shapes), false});
+}
+
+TEST(InputShapes, ByDimension) {
+  const auto model = read_text(kModel, {{{"n", {4}}, {"s", {8}}}, false});
+  EXPECT_EQ(shape_of(model, 0), "[4, 3, 8, 8]");
+  EXPECT_EQ(shape_of(model, 1), "[4, 3]");
+}
+
+TEST(InputShapes, ByInputSettlesTheOthersToo) {
+  const auto model = read_text(kModel, {{{"x", {2, 3, 5, 5}}}, false});
+  EXPECT_EQ(shape_of(model, 0), "[2, 3, 5, 5]");
+  EXPECT_EQ(shape_of(model, 1), "[2, 3]");
+}
+
+TEST(InputShapes, AssumedOnesAreReported) {
+  const auto model = read_text(kModel, {{{"s", {8}}}, true});
+  EXPECT_EQ(shape_of(model, 0), "[1, 3, 8, 8]");
+  EXPECT_THAT(model.warnings, ElementsAre("input 'x': dimension 0 ('n') is open; assumed to be 1"));
+}
+
+TEST(InputShapes, DeclaredTypesAreWrittenAsTheyWere) {
+  const auto model = read_text(kModel, {{{"n", {4}}, {"s", {8}}}, false});
+  const auto written = parse_proto(write_checked(model));
+  const auto original = model_from_text(kModel);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(written.graph().input(i).SerializeAsString(),
+              original.graph().input(i).SerializeAsString());
+    EXPECT_EQ(written.graph().output(i).SerializeAsString(),
+              original.graph().output(i).SerializeAsString());
+  }
+}
+
+TEST(InputShapes, Errors) {
+  EXPECT_EQ(error_with({}),
+            "input 'x': the size of dimension 0 ('n') is open (give it, as in --shape n=1)");
+  EXPECT_EQ(error_with({{"q", {1}}}),
+            "a shape is given for 'q', but the model has no such input or dimension "
+            "(its inputs are x, z; its open dimensions are n, s)");
+  EXPECT_EQ(error_with({{"n", {1, 2}}}), "'n' is one dimension, but 2 sizes are given for it");
+  EXPECT_EQ(error_with({{"n", {-1}}}), "the shape [-1] given for 'n' has a negative size");
+  EXPECT_EQ(error_with({{"x", {1, 3, 8}}}),
+            "input 'x': has 4 dimensions, but the shape [1, 3, 8] is given for it");
+  EXPECT_EQ(error_with({{"x", {1, 4, 8, 8}}}),
+            "input 'x': has size 3 in dimension 1, but 4 is given for it");
+  EXPECT_EQ(error_with({{"x", {1, 3, 8, 9}}}),
+            "input 'x': has size 8 in dimension 3, but 9 is given for it");
+  EXPECT_EQ(error_with({{"x", {1, 3, 8, 8}}, {"z", {2, 3}}}),
+            "input 'z': has size 1 in dimension 0, but 2 is given for it");
+}
+
+TEST(InputShapes, NamelessAndNegativeSizesAreOpen) {
+  auto model = model_from_text(kModel);
+  auto& shape = *model.mutable_graph()
+                     ->mutable_input(0)
+                     ->mutable_type()
+                     ->mutable_tensor_type()
+                     ->mutable_shape();
+  shape.mutable_dim(0)->Clear();
+  shape.mutable_dim(2)->set_dim_value(-1);
+  shape.mutable_dim(3)->set_dim_value(-1);
+  EXPECT_EQ(error_of_bytes(model.SerializeAsString(), {{{"n", {2}}}, false}),
+            "input 'x': the size of dimension 0 is open (give its shape, as in --shape x=1,3,1,1)");
+  const auto read =
+      parse_onnx(model.SerializeAsString(), {{{"n", {2}}, {"x", {2, 3, 4, 4}}}, false});
+  ASSERT_TRUE(read.ok()) << read.error().to_string();
+  EXPECT_EQ(shape_of(*read, 0), "[2, 3, 4, 4]");
+}
+
+TEST(InputShapes, InputWithoutShapeTakesAWholeOne) {
+  auto model = model_from_text(kModel);
+  model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  const auto read = parse_onnx(model.SerializeAsString(), {{{"n", {2}}, {"x", {7}}}, false});
+  ASSERT_TRUE(read.ok()) << read.error().to_string();
+  EXPECT_EQ(shape_of(*read, 0), "[7]");
+}
+
+TEST(InputShapes, InputsWithDefaultValuesAreConstants) {
+  const auto model = read_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) })");
+  EXPECT_EQ(model.graph.inputs().size(), 1u);
+  EXPECT_EQ(parse_proto(write_checked(model)).graph().input_size(), 1);
+}
+
+}  // namespace
+}  // namespace soapstone::models

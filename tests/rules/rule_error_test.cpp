@@ -1,0 +1,175 @@
+// What is said of rules that are not well formed: one case for each message.
+#include "tests/rules/rules_fixture.h"
+
+namespace soapstone::rules {
+namespace {
+
+struct Case {
+  std::string_view name, text, where, message;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class RuleError : public testing::TestWithParam<Case> {};
+
+TEST_P(RuleError, SaysWhatIsWrongAndWhere) {
+  const auto result = parse_rules(GetParam().text, "f.rules");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, core::ErrorCode::kInvalidInput);
+  EXPECT_EQ(result.error().where, GetParam().where) << result.error().to_string();
+  EXPECT_THAT(result.error().message, testing::HasSubstr(GetParam().message));
+}
+
+const Case kCases[] = {
+    {"OutsideOfRules", "x: [n]\n", "f.rules:1:1", "expected `rule`; the lines of a rule are"},
+    {"IndentedBeforeRules", "  x: [n]\n", "f.rules:1:1", "expected `rule` before this line"},
+    {"NoName", "rule\n  x: [n]\n", "f.rules:1:1", "expected the name of the rule"},
+    {"NoSource", "rule r\n  x: [n]\n", "f.rules:3:1: rule r", "expected an input or `source`"},
+    {"NoTarget", "rule r\n  x: [n]\n  source\n    y = neg(x)\n", "f.rules:5:1: rule r",
+     "expected a statement or `target`"},
+    {"NodeBeforeSource", "rule r\n  y = neg(x)\n  source\n  target\n", "f.rules:2:3: rule r",
+     "an operator before `source`"},
+    {"UnknownOperator", "rule r\n  x: [n]\n  source\n    y = negate(x)\n  target\n    y = x\n",
+     "f.rules:4:9: rule r", "unknown operator `negate`"},
+    {"Opaque", "rule r\n  x: [n]\n  source\n    y = opaque(x)\n  target\n    y = x\n",
+     "f.rules:4:9: rule r", "a rule cannot say anything about opaque nodes"},
+    {"UnknownTensor", "rule r\n  x: [n]\n  source\n    y = neg(z)\n  target\n    y = x\n",
+     "f.rules:4:13: rule r", "`z` is not defined on this side"},
+    {"SourceTensorInTarget",
+     "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n  target\n    y = relu(t)\n",
+     "f.rules:7:14: rule r", "`t` is not defined on this side"},
+    {"DefinedTwice", "rule r\n  x: [n]\n  source\n    x = neg(x)\n  target\n    y = x\n",
+     "f.rules:4:5: rule r", "`x` is defined twice"},
+    {"ResultNotInTarget",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n    z = abs(x)\n  target\n    y = neg(x)\n",
+     "f.rules:5:5: rule r", "the target does not define the result `z`"},
+    {"UselessTensorInTarget",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    t = abs(x)\n    y = x\n",
+     "f.rules:6:5: rule r", "`t` is neither read nor a result"},
+    {"NoResults", "rule r\n  x: [n]\n  source\n  target\n", "f.rules:5:1: rule r",
+     "both sides must define the results by one name"},
+    {"InputNotRead", "rule r\n  x: [n]\n  z: [n]\n  source\n    y = neg(x)\n  target\n    y = z\n",
+     "f.rules:3:3: rule r", "the source does not read `z`"},
+    {"UnknownShape", "rule r\n  x: [?]\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:2:3: rule r", "an input of a rule needs a shape"},
+    {"SymbolicConstant",
+     "rule r\n  x: [n]\n  c: [n] = {1}\n  source\n    y = add(x, c)\n  target\n    y = x\n",
+     "f.rules:3:3: rule r", "needs sizes and values in numbers"},
+    {"ConstantOfWrongSize",
+     "rule r\n  x: [n]\n  c: [2] = {1}\n  source\n    y = add(x, c)\n  target\n    y = x\n",
+     "f.rules:3:3: rule r", "has 2 elements, but 1 are given"},
+    {"SameSides", "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = neg(x)\n",
+     "f.rules:1: rule r", "source and target are the same"},
+    {"FreeSymbol",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    t = expand(x; shape=[m, n])\n"
+     "    u = slice(t; axes=[0], starts=[0], sizes=[1], steps=[1])\n    y = reshape(u; "
+     "shape=[n])\n",
+     "f.rules:1: rule r", "the source does not determine `m`"},
+    {"UnsolvableSize", "rule r\n  x: [n + m]\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:1: rule r", "the source does not determine `n`"},
+    {"SourceInParts",
+     "rule r\n  x: [n]  z: [n]\n  source\n    y = neg(x)\n    w = neg(z)\n  target\n    y = x\n"
+     "    w = z\n",
+     "f.rules:1: rule r", "the source falls into parts that share no tensor"},
+    {"SourceNeedsEquation",
+     "rule r\n  x: [n]  z: [m]\n  source\n    y = add(x, z)\n  target\n    y = add(z, x)\n",
+     "f.rules:1: rule r", "the source needs n - m = 0 [add.broadcast]"},
+    {"TargetNeedsEquationWithParameters",
+     "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]\n  source\n    y = conv(x, a; strides=[s, s])\n"
+     "  target\n    t = conv(x, a; strides=[s, s])\n    u = matmul(a, t)\n    y = add(u, t)\n",
+     "f.rules:1: rule r", "= 0 [matmul.contraction], which does not follow from the source"},
+    {"OtherRank",
+     "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = reshape(x; shape=[n*m])\n",
+     "f.rules:1: rule r", "`y` is f32[n, m] in the source but f32[n*m] in the target"},
+    {"OtherSize",
+     "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = concat(x, x; axis=0)\n",
+     "f.rules:1: rule r", "the target needs -n = 0 [rule.result_shape], which no sizes satisfy"},
+    {"ShapeRuleOfSource",
+     "rule r\n  x: [n, m]\n  source\n    y = softmax(x; axis=2)\n  target\n    y = x\n",
+     "f.rules:4:9: rule r", "axis 2 is not one of a tensor of rank 2"},
+    {"ShapeRuleOfTarget",
+     "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = transpose(x; perm=[0])\n",
+     "f.rules:6:9: rule r", "perm must have each of the 2 dimensions once"},
+    {"NumberOfResults",
+     "rule r\n  x: [2*n]\n  source\n    y = split(x; axis=0, sizes=[n, n])\n  target\n    y = x\n",
+     "f.rules:4:9: rule r", "split has 2 results, but 1 names are given"},
+    {"LargeNumber",
+     "rule r\n  x: [9000000000000000000*n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:1: rule r", "a number in the rule is larger than a million"},
+    {"RealAttributeIsNoSymbol",
+     "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=2*a)\n  target\n    y = x\n",
+     "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone"},
+    {"WrongCondition",
+     "rule r\n  x: [n]\n  where n\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:4:3: rule r", "expected `=`, `<`, `<=`, `>` or `>=`"},
+    {"NoInstance",
+     "rule r\n  x: [n]\n  where 1 = 2\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:1: rule r", "`where` leaves out every instance"},
+    {"TwiceInAFile",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n"
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:7", "rule `r` is there twice"},
+    {"UnknownFloats",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1; floats: fine\n",
+     "f.rules:7:3: rule r", "floats are `exact`, `reassociates` or `changes-range`, not `fine`"},
+    {"AfterTheEvidence",
+     "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1\n  y\n",
+     "f.rules:8:3: rule r", "expected the end of the rule"},
+    {"RanksWithoutRange", "rule r\n  for A in ranks(3)\n  x: [A..]\n", "f.rules:2:18: rule r",
+     "expected ranks such as 0..3"},
+    {"RanksTooHigh", "rule r\n  for A in ranks(0..9)\n  x: [A..]\n", "f.rules:2:18: rule r",
+     "ranks go from a to b"},
+    {"RankWithoutDots", "rule r\n  for A in ranks(0..1)\n  x: [A]\n", "f.rules:3:7: rule r",
+     "`A` stands for dimensions: write `A..` or `|A|`"},
+    {"PermsOfNothing", "rule r\n  for P in perms(x)\n  x: [n]\n", "f.rules:2:18: rule r",
+     "perms(n) needs a rank from 0 to 5"},
+    {"SeveralForRanks", "rule r\n  for (A, B) in ranks(0..1)\n  x: [n]\n", "f.rules:2:17: rule r",
+     "this set has single values, but several parameters are given"},
+    {"ValueIsMissing", "rule r\n  for f in {relu, }\n  x: [n]\n", "f.rules:2:19: rule r",
+     "expected a value"},
+    {"NoPermutation", "rule r\n  x: [n, m]\n  source\n    y = transpose(x; perm=inverse([0, 2]))\n",
+     "f.rules:4:35: rule r", "this is no permutation"},
+    {"PermutationOfASymbol",
+     "rule r\n  x: [n, m]\n  source\n    y = transpose(x; perm=inverse(p))\n",
+     "f.rules:4:27: rule r", "`inverse` takes permutations"},
+    {"EachWithoutRange", "rule r\n  each i of 1..3 x{i}: [n]\n", "f.rules:2:3: rule r",
+     "expected `each i in 1..3`"},
+    {"FamilyWithoutNumber", "rule r\n  x{i}: [n]\n", "f.rules:2:4: rule r",
+     "expected a number or a range such as {1..3} after `x`"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, RuleError, testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(RuleFileError, NamesFilesAndFolders) {
+  const auto file = read_rules("/nowhere/x.rules");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().where, "/nowhere/x.rules");
+  const auto folder = read_rule_folder("/nowhere");
+  ASSERT_FALSE(folder.ok());
+  EXPECT_EQ(folder.error().where, "/nowhere");
+  EXPECT_FALSE(read_rule_folder(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "core").ok());
+}
+
+TEST(RuleError, SurvivesTruncatedText) {
+  const std::string whole = R"(
+rule r
+  for (f, P) in {(relu, [1, 0])}
+  for A in ranks(0..1)
+  each i in 1..2  x{i}: [A.., n, m{i}] constant  c{i}: [] = {1.5}
+  where n >= 2
+  source
+    each i in 1..2  y{i} = f(x{i})  z{i} = mul(y{i}, c{i})
+    z = concat(z{1..2}; axis=|A|+1)
+  target
+    x = concat(x{1..2}; axis=|A|+1)
+    y = f(x)
+    z = leaky_relu(y; alpha=0.5)
+  checked 2^61-1, 3 sizes; floats: exact
+)";
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    (void)parse_rules(whole.substr(0, length));
+}
+
+}  // namespace
+}  // namespace soapstone::rules

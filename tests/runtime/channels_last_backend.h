@@ -1,0 +1,62 @@
+// The reference backend with wishes: convolutions and what follows them are channels-last, and
+// every result may be written over the first input (reference kernels read all inputs before they
+// write). So plans can be tested to the full without any foreign library.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/backend.h"
+
+namespace soapstone::runtime::test {
+
+class InPlaceKernel final : public Kernel {
+ public:
+  explicit InPlaceKernel(std::unique_ptr<Kernel> kernel, bool has_inputs)
+      : kernel_(std::move(kernel)), has_inputs_(has_inputs) {}
+  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+           std::byte* scratch) override {
+    kernel_->run(inputs, outputs, scratch);
+  }
+  std::optional<std::size_t> in_place_input() const override {
+    return has_inputs_ ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  std::string implementation() const override { return kernel_->implementation(); }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  bool has_inputs_;
+};
+
+class ChannelsLastBackend final : public Backend {
+ public:
+  const DeviceInfo& device() const override { return reference_->device(); }
+  const FusionRules& fusion(Fusion fusion) const override { return generic_fusion(fusion); }
+  void choose_layouts(const core::Graph& graph, const Launch& launch,
+                      std::span<const Layout> stored, LaunchLayouts& wanted) const override {
+    const std::string& op = graph.node(launch.head).op->name;
+    const bool arrives = std::ranges::find(stored, Layout::kChannelsLast) != stored.end();
+    const bool follows = op == "add" || op == "relu" || op == "concat" || op == "split";
+    if (op != "conv" && !(arrives && follows)) return;
+    std::ranges::fill(wanted.inputs, Layout::kChannelsLast);
+    std::ranges::fill(wanted.outputs, Layout::kChannelsLast);
+  }
+  core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph, const Launch& launch,
+                                                const LaunchLayouts& layouts,
+                                                const ConstantValue& constants,
+                                                std::vector<std::string>* why_not) override {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
+                               reference_->compile(graph, launch, layouts, constants, why_not));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<InPlaceKernel>(std::move(kernel), !launch.inputs.empty()));
+  }
+  core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
+                                                           Layout from, Layout to) override {
+    return reference_->compile_conversion(type, from, to);
+  }
+
+ private:
+  std::unique_ptr<Backend> reference_ = make_reference_backend();
+};
+
+}  // namespace soapstone::runtime::test

@@ -1,0 +1,175 @@
+// Graphs come to what their operators mean, whatever is fused, folded, viewed, converted or written
+// in place.
+#include "runtime/executor.h"
+
+#include "runtime/fold.h"
+#include "tests/runtime/channels_last_backend.h"
+#include "tests/runtime/random_graph.h"
+#include "tests/runtime/runtime_test.h"
+
+namespace soapstone::runtime::test {
+namespace {
+
+TEST(Executor, RunsFusedAndUnfused) {
+  const core::Graph graph = parse(R"(
+  x: f32[1, 3, 8, 8]
+  w: f32[4, 3, 3, 3]
+  b: f32[4, 1, 1]
+  y = conv(x, w; pads=[1, 1, 1, 1])
+  z = add(y, b)
+  r = relu(z)
+  t = conv(x, w; pads=[1, 1, 1, 1])
+  s = add(r, t)
+  q = relu(s)
+  return q
+)");
+  const auto backend = make_reference_backend();
+  for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull})
+    expect_right(graph, *backend, fusion, 1e-6);
+}
+
+TEST(Executor, RunsRandomGraphs) {
+  ChannelsLastBackend layouts;
+  const auto reference = make_reference_backend();
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const core::Graph graph = RandomGraph(seed).make(20);
+    expect_right(graph, layouts, Fusion::kFull, 1e-4, seed);
+    expect_right(graph, *reference, Fusion::kFull, 1e-4, seed);
+  }
+}
+
+TEST(Executor, RunsAgainOnTheSameInputs) {
+  const core::Graph graph = parse("\n  x: f32[8]\n  y = exp(x)\n  z = neg(y)\n  return z\n");
+  const auto backend = make_reference_backend();
+  Executable program = executable(graph, *backend);
+  const auto inputs = random_inputs(graph, 3);
+  const auto first = program.run(inputs);
+  program.run_again();
+  const auto second = program.run(inputs);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ((*first)[0], (*second)[0]);
+}
+
+TEST(Executor, OutputsMayBeInputsConstantsAndViews) {
+  const core::Graph graph = parse(R"(
+  x: f32[2, 3]
+  c: f32[2] = {3, 4}
+  d = exp(c)
+  r = reshape(x; shape=[6])
+  return x, c, d, r
+)");
+  const auto backend = make_reference_backend();
+  expect_right(graph, *backend, Fusion::kFull);
+  EXPECT_EQ(executable(graph, *backend).report().launches, 0u);
+}
+
+TEST(Executor, ElementTypesSurvive) {
+  const core::Graph graph = parse(R"(
+  x: i64[4]
+  y: f32[4]
+  z = add(x, x)
+  l = less(x, z)
+  s = where(l, y, y)
+  return z, l, s
+)");
+  const auto backend = make_reference_backend();
+  Executable program = executable(graph, *backend);
+  const auto outputs = program.run(random_inputs(graph, 1, 100));
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_EQ((*outputs)[0].data_type(), core::DataType::kInt64);
+  EXPECT_EQ((*outputs)[1].data_type(), core::DataType::kBool);
+  EXPECT_EQ((*outputs)[2].data_type(), core::DataType::kFloat32);
+}
+
+TEST(Executor, RefusesWrongInputs) {
+  const core::Graph graph = parse("\n  x: f32[2, 3]\n  y = relu(x)\n  return y\n");
+  const auto backend = make_reference_backend();
+  Executable program = executable(graph, *backend);
+  const std::vector<core::Literal> none,
+      transposed = {core::Literal::floats({3, 2}, std::vector<float>(6))};
+  EXPECT_EQ(program.run(none).error().code, core::ErrorCode::kInvalidInput);
+  const core::Error error = program.run(transposed).error();
+  EXPECT_EQ(error.code, core::ErrorCode::kInvalidInput);
+  EXPECT_NE(error.message.find("`x` takes f32[2, 3], given was f32[3, 2]"), std::string::npos)
+      << error.message;
+}
+
+TEST(Executor, RefusesOpenShapes) {
+  const core::Graph graph = parse("\n  x: f32[n, 3]\n  y = relu(x)\n  return y\n");
+  const auto backend = make_reference_backend();
+  const auto program = Executable::make(graph, *backend);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, core::ErrorCode::kUnsupported);
+}
+
+TEST(Executor, RefusesOpaqueNodes) {
+  core::GraphBuilder builder;
+  const core::TensorType type{core::DataType::kFloat32, core::to_shape({2}), true};
+  const core::TensorId x = builder.add_input("x", type);
+  const auto results = builder.add_node(ops::opaque_schema(),
+                                        core::Attributes{{"domain", std::string()},
+                                                         {"op_type", std::string("TopK")},
+                                                         {"proto", std::string()}},
+                                        {x}, {type}, "best");
+  builder.set_outputs(results);
+  const auto graph = std::move(builder).finish();
+  ASSERT_TRUE(graph.ok());
+  const auto backend = make_reference_backend();
+  const auto program = Executable::make(*graph, *backend);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, core::ErrorCode::kUnsupported);
+  EXPECT_NE(program.error().message.find("TopK of node `best`"), std::string::npos);
+}
+
+TEST(Executor, ReportsWhatItDoes) {
+  const core::Graph graph = parse(R"(
+  x: f32[256]
+  c: f32[1] = {2}
+  a = relu(x)
+  b = tanh(a)
+  d = mul(b, c)
+  return d
+)");
+  const auto backend = make_reference_backend();
+  const ExecutableReport report = executable(graph, *backend).report();
+  EXPECT_EQ(report.launches, 3u);
+  EXPECT_EQ(report.conversions, 0u);
+  EXPECT_EQ(report.peak_activation_bytes, 2048u);
+  EXPECT_EQ(report.arena_bytes, 2048u);
+  EXPECT_EQ(report.constant_bytes, 4u);
+  EXPECT_EQ(report.reference_kernels.size(), 3u);
+}
+
+TEST(Fold, KeepsWhatIsReadAndDropsTheRest) {
+  const core::Graph graph = parse(R"(
+  x: f32[2]
+  c: f32[2] = {1, 2}
+  d = exp(c)
+  e = neg(d)
+  s = reshape(e; shape=[2, 1])
+  y = add(x, s)
+  return y, d
+)");
+  const auto backend = make_reference_backend();
+  const auto folded = fold_constants(graph, *backend);
+  ASSERT_TRUE(folded.ok());
+  EXPECT_EQ(folded->size(), 2u);  // s, and d because it is an output
+  expect_right(graph, *backend, Fusion::kFull);
+}
+
+TEST(RandomInputs, AreTheSameEachTimeAndWithinBounds) {
+  const core::Graph graph = parse("\n  x: f32[100]\n  i: i64[100]\n  b: bool[100]\n"
+                                  "  y = relu(x)\n  return y, i, b\n");
+  const auto a = random_inputs(graph, 7, 10), b = random_inputs(graph, 7, 10);
+  const auto other = random_inputs(graph, 8, 10);
+  EXPECT_EQ(a[0], b[0]);
+  EXPECT_NE(a[0], other[0]);
+  for (double value : a[1].to_doubles()) EXPECT_TRUE(value >= 0 && value < 10);
+  double negative = 0;
+  for (double value : a[0].to_doubles()) negative += value < 0;
+  EXPECT_TRUE(negative > 20 && negative < 80);
+}
+
+}  // namespace
+}  // namespace soapstone::runtime::test
