@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 
-extern char** environ;
-
 namespace soapstone::cli {
 namespace {
 
@@ -53,7 +51,7 @@ std::string node_label(const Graph& graph, const core::Node& node) {
   for (const auto& [name, value] : node.attributes.values()) {
     if (opaque || is_default(*node.op, name, value)) continue;
     const std::string text = core::to_string(value, graph.symbols());
-    if (text.size() <= kLongestAttribute) label += "\\n" + escaped(name + " " + text);
+    if (text.size() <= kLongestAttribute) label += fmt::format("\\n{} {}", escaped(name), escaped(text));
   }
   for (TensorId input : node.inputs) {
     if (input.valid() && graph.tensor(input).value) {

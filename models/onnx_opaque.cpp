@@ -15,6 +15,9 @@ using core::DataType;
 using core::TensorId;
 using core::TensorType;
 
+// Of ONNX's inference options, data propagation stays off: it makes a message of every element of
+// a long vector, and the values that shapes depend on are known here anyway.
+
 /// Longer constants say nothing about shapes.
 constexpr std::int64_t kLongestInferenceInput = 4096;
 
@@ -106,7 +109,7 @@ std::unordered_map<std::string, onnx::TypeProto> infer_with_onnx(const ImportSta
   if (!graph) return types;
   try {
     onnx::shape_inference::InferShapes(&*graph, state.opsets, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(false, 0, true));
+                                       onnx::ShapeInferenceOptions(false, 0, false));
   } catch (const std::exception&) {
     return types;  // then the node's results are of unknown shape
   }
@@ -119,7 +122,7 @@ std::string refusal_of_onnx(const ImportState& state, const onnx::NodeProto& nod
   if (!graph) return {};
   try {
     onnx::shape_inference::InferShapes(&*graph, state.opsets, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(true, 1, true));
+                                       onnx::ShapeInferenceOptions(true, 1, false));
   } catch (const std::exception& error) {
     return one_line(error.what());
   }

@@ -1,0 +1,52 @@
+"""What is found for each built-in network, to the last digit, whatever the number of threads.
+
+UPDATE_GOLDEN=1 writes what is found now. A change must be meant: read the difference."""
+
+import json
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+import networks
+
+FOLDER = Path(__file__).parent
+KEYS = ["cost_before_us", "cost_after_us", "launches_before", "launches_after", "nodes_before",
+        "nodes_after", "graphs_expanded", "stop_reason"]
+
+
+def golden_text(report):
+    kept = {key: report[key] for key in KEYS}
+    kept["rules_applied"] = {rule["rule"]: rule["count"] for rule in report["rules_applied"]}
+    return json.dumps(kept, indent=2) + "\n"
+
+
+class Roofline(unittest.TestCase):
+    maxDiff = None
+
+    def check(self, name):
+        golden = FOLDER / f"{name}.json"
+        with tempfile.TemporaryDirectory(prefix="soapstone-") as folder:
+            model = Path(folder) / "model.onnx"
+            networks.build(name, model)
+            for jobs in [1, 2]:
+                with self.subTest(jobs=jobs):
+                    found = golden_text(json.loads(networks.optimize(
+                        name, model, "--dry-run", "--verify", "off", "--jobs", jobs,
+                        "--json", "-")))
+                    if jobs == 1 and os.environ.get("UPDATE_GOLDEN"):
+                        golden.write_text(found)
+                    self.assertEqual(found, golden.read_text())
+
+
+def add_test(name):
+    setattr(Roofline, f"test_{name}", lambda self: self.check(name))
+
+
+for network in networks.NETWORKS:
+    add_test(network)
+
+if __name__ == "__main__":
+    unittest.main()
