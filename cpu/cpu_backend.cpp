@@ -28,9 +28,9 @@ std::string processor_name() {
   std::string name;
 #if defined(__x86_64__)
   std::array<unsigned, 12> words{};
-  for (unsigned i = 0; i < 3; ++i) {
-    unsigned* at = words.data() + 4 * i;
-    if (!__get_cpuid(0x80000002u + i, at, at + 1, at + 2, at + 3)) return "x86-64 processor";
+  unsigned* at = words.data();
+  for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf, at += 4) {
+    if (!__get_cpuid(leaf, at, at + 1, at + 2, at + 3)) return "x86-64 processor";
   }
   std::array<char, sizeof(words) + 1> text{};
   std::memcpy(text.data(), words.data(), sizeof(words));

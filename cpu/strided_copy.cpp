@@ -66,7 +66,7 @@ void copy_elements(const std::byte* from, std::int64_t from_stride, std::byte* t
 
 }  // namespace
 
-StridedCopy::StridedCopy(CopyBox box, std::size_t element_bytes, const dnnl::engine& engine)
+StridedCopy::StridedCopy(const CopyBox& box, std::size_t element_bytes, const dnnl::engine& engine)
     : box_(merged(box)), element_bytes_(element_bytes) {
   for (std::size_t d = 0; d + 1 < box_.dims.size(); ++d) rows_ *= box_.dims[d];
   if (core::element_count(box_.dims) == 0) rows_ = 0;

@@ -18,7 +18,7 @@ struct CopyBox {
 class StridedCopy {
  public:
   /// Throws dnnl::error.
-  StridedCopy(CopyBox box, std::size_t element_bytes, const dnnl::engine& engine);
+  StridedCopy(const CopyBox& box, std::size_t element_bytes, const dnnl::engine& engine);
   void run(const std::byte* from, std::byte* to, const dnnl::stream& stream, int threads,
            std::byte* scratch);
   std::size_t scratch_bytes() const { return reorder_ ? reorder_->scratch_bytes() : 0; }

@@ -13,9 +13,10 @@ namespace soapstone::cpu {
 inline void use_threads(int threads) { omp_set_num_threads(threads); }
 
 /// Calls `work(begin, end)` for consecutive ranges that cover 0 … count, one for each thread; less
-/// threads where a range would be shorter than `grain`.
+/// threads where a range would be shorter than `grain`. Not called for an empty range.
 template <class Work>
 void parallel_ranges(int threads, std::size_t count, std::size_t grain, const Work& work) {
+  if (count == 0) return;
   const std::size_t useful = std::clamp<std::size_t>(count / std::max<std::size_t>(grain, 1), 1,
                                                      static_cast<std::size_t>(threads));
   if (useful == 1) return work(std::size_t{0}, count);

@@ -56,31 +56,36 @@ void rename(onnx::GraphProto& branch, const NewNames& renamed) {
   for (auto& value : *branch.mutable_value_info()) apply(*value.mutable_name());
 }
 
+core::Status import_branch(ImportState& state, onnx::GraphProto& branch) {
+  for (const auto& value : branch.value_info()) state.declared_types[value.name()] = value.type();
+  SOAPSTONE_RETURN_IF_ERROR(import_weights(state, branch));
+  // The checker has seen that the nodes are in order.
+  std::vector<int> order(static_cast<std::size_t>(branch.node_size()));
+  std::iota(order.begin(), order.end(), 0);
+  const std::vector<bool> feeds = feed_shapes(branch, order);
+  for (int i : order) {
+    onnx::NodeProto& node = *branch.mutable_node(i);
+    if (auto status = import_node(state, node, feeds[static_cast<std::size_t>(i)]); !status) {
+      return status.error().at(describe(node));
+    }
+  }
+  return core::Done{};
+}
+
 }  // namespace
 
 core::Result<bool> import_taken_branch(ImportState& state, onnx::NodeProto& node) {
   if (!node.domain().empty() || node.op_type() != "If") return false;
   const auto condition = known_condition(state, node);
   if (!condition) return false;
+  const char* taken = *condition ? "then_branch" : "else_branch";
   for (auto& attribute : *node.mutable_attribute()) {
-    if (attribute.name() != (*condition ? "then_branch" : "else_branch")) continue;
+    if (attribute.name() != taken) continue;
     onnx::GraphProto& branch = *attribute.mutable_g();
-    if (branch.output_size() < node.output_size()) {
-      return core::invalid_input("the branch that is taken has too few outputs");
-    }
+    // A branch takes nothing; one that does is for a runtime to judge.
+    if (!branch.input().empty() || branch.output_size() < node.output_size()) return false;
     rename(branch, new_names(state, branch));
-    for (const auto& value : branch.value_info()) state.declared_types[value.name()] = value.type();
-    SOAPSTONE_RETURN_IF_ERROR(import_weights(state, branch));
-    // The checker has seen that the nodes are in order.
-    std::vector<int> order(static_cast<std::size_t>(branch.node_size()));
-    std::iota(order.begin(), order.end(), 0);
-    const std::vector<bool> feeds = feed_shapes(branch, order);
-    for (int i : order) {
-      onnx::NodeProto& inner = *branch.mutable_node(i);
-      if (auto status = import_node(state, inner, feeds[static_cast<std::size_t>(i)]); !status) {
-        return status.error().at(describe(inner));
-      }
-    }
+    SOAPSTONE_RETURN_IF_ERROR(import_branch(state, branch));
     for (int k = 0; k < node.output_size(); ++k) {
       if (node.output(k).empty()) continue;
       state.bind(node.output(k), state.tensor(branch.output(k).name()));

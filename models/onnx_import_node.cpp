@@ -163,6 +163,7 @@ std::string unreadable_input(const ImportState& state, const onnx::NodeProto& no
 }  // namespace
 
 core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_shapes) {
+  if (node.op_type().empty()) return core::invalid_input("names no operator");
   if (std::string why = unknown_operator(state, node); !why.empty()) {
     return import_opaque(state, node, std::move(why));
   }

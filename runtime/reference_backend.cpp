@@ -67,7 +67,10 @@ class ReferenceKernel final : public Kernel {
   };
 
   void add_value(const Graph& graph, TensorId tensor) {
-    values_.push_back({tensor, graph.tensor(tensor).type, Layout::kRowMajor, false, {}});
+    Value value;
+    value.tensor = tensor;
+    value.type = graph.tensor(tensor).type;
+    values_.push_back(std::move(value));
   }
 
   std::size_t number_of(TensorId tensor) const {
@@ -91,8 +94,8 @@ class ReferenceKernel final : public Kernel {
       values_.back().elements.resize(
           static_cast<std::size_t>(core::element_count(dims_of(values_.back().type))));
     }
-    steps_.push_back({ops::CompiledSemantics<double>(ops::semantics_of(graph, id), dims),
-                      std::move(inputs), std::move(outputs)});
+    steps_.emplace_back(Step{ops::CompiledSemantics<double>(ops::semantics_of(graph, id), dims),
+                             std::move(inputs), std::move(outputs)});
   }
 
   void run_step(const Step& step) {

@@ -71,7 +71,7 @@ std::uint64_t type_hash(const core::TensorType& type, Layout layout) {
 std::string node_text(const Node& node, const std::vector<std::string>& operands) {
   const core::SymbolTable no_names;
   std::string text = node.op->name + "(";
-  std::string_view separator = "";
+  std::string_view separator;
   for (const std::string& operand : operands) {
     text += fmt::format("{}{}", separator, operand);
     separator = ", ";

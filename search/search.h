@@ -16,7 +16,7 @@ namespace soapstone::search {
 struct SearchOptions {
   double alpha = 1.05;        ///< ≥ 1; at 1 only graphs that are better at once are followed.
   std::uint64_t budget = 20'000;  ///< Graphs to expand.
-  int max_detour = 4;  ///< Rewrites in a row without a gain before a branch is given up.
+  int max_detour = 3;  ///< Rewrites in a row without a gain before a branch is given up.
   double time_s = 60;         ///< Wall clock; 0: no limit (a limit makes results depend on speed).
   int jobs = 0;               ///< Threads; 0: all cores. The result does not depend on it.
   std::size_t keep = 4;       ///< How many of the best graphs to return.

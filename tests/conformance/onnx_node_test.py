@@ -117,7 +117,8 @@ def run(backend, cases, folders):
             verdicts[verdict["case"]] = verdict
         if crashed := next((case.name for case in left if case.name not in verdicts), None):
             error = " ".join(done.stderr.split()) or "no message"
-            verdicts[crashed] = {"status": "failed", "reason": f"ends with {done.returncode}: {error}"}
+            verdicts[crashed] = {"status": "failed",
+                                 "reason": f"ends with {done.returncode}: {error}"}
     return verdicts
 
 
@@ -137,6 +138,7 @@ def run_all_forms(cases):
 
 
 def operators(model):
+    """Operators of the model."""
     return {node.op_type for node in model.graph.node}
 
 

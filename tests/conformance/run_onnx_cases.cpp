@@ -60,7 +60,8 @@ Result<std::vector<Literal>> read_tensors(const fs::path& folder, const std::str
 /// Open dimensions are those of the given inputs. A model that leaves none open ignores them, so
 /// it is read without them first, to learn the names of its inputs.
 Result<models::OnnxModel> read_model(const fs::path& path, const std::vector<Literal>& inputs) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto closed, models::read_onnx(path, {.shapes = {}, .assume_ones = true}));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto closed,
+                             models::read_onnx(path, {.shapes = {}, .assume_ones = true}));
   const auto ids = closed.graph.inputs();
   if (ids.size() != inputs.size()) {
     return core::invalid_input(
@@ -177,8 +178,8 @@ int run_all(const std::string& backend_name) {
     fields >> test.rtol >> test.atol;
     const Verdict verdict = run(test, **backend);
     // Flushed, so that after a crash it is known which case did it.
-    std::cout << fmt::format(R"({{"case": {}, "status": "{}", "reason": {}}})", json_string(test.name),
-                             verdict.status, json_string(verdict.reason))
+    std::cout << fmt::format(R"({{"case": {}, "status": "{}", "reason": {}}})",
+                             json_string(test.name), verdict.status, json_string(verdict.reason))
               << std::endl;
   }
   return 0;

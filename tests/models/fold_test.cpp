@@ -187,5 +187,29 @@ TEST(Fold, TakenBranch) {
   EXPECT_EQ(op_types(parse_proto(write_checked(model))), "Reshape Neg Reshape");
 }
 
+TEST(Fold, BranchWithInputsIsLeftAlone) {
+  auto proto = model_from_text(std::string(kHead) + R"((float[2] x) => (float[2] y) {
+      c = Constant<value = bool[1] {1}>()
+      y = If(c) <then_branch = t (float[2] p) => (float[2] a) { a = Neg(p) },
+                 else_branch = e () => (float[2] b) { b = Exp(x) }> })");
+  const auto model = parse_onnx(proto.SerializeAsString());
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ(operators(model->graph), "opaque:If");
+}
+
+TEST(Fold, BranchesInBranches) {
+  const auto model = read_text(std::string(kHead) + R"((float[2] x) => (float[2] y, float[2] z) {
+      c = Constant<value = bool[1] {1}>()
+      y = If(c) <then_branch = t () => (float[2] a) {
+            m = Neg(x) a = If(c) <then_branch = t2 () => (float[2] p) { p = Exp(m) },
+                                  else_branch = e2 () => (float[2] p) { p = Abs(x) }> },
+                 else_branch = e () => (float[2] b) { b = Exp(x) }>
+      z = If(c) <then_branch = t3 () => (float[2] a) { m = Sqrt(x) a = Abs(m) },
+                 else_branch = e3 () => (float[2] b) { b = Exp(x) }> })");
+  EXPECT_EQ(operators(model.graph), "neg exp sqrt abs");
+  const auto written = parse_proto(write_checked(model));
+  EXPECT_EQ(op_types(written), "Neg Exp Sqrt Abs");
+}
+
 }  // namespace
 }  // namespace soapstone::models

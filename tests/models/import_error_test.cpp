@@ -79,6 +79,8 @@ const BrokenProto kBrokenProtos[] = {
      "it uses opsets 17 and 15 of one domain"},
     {"unknown_domain", [](auto& m) { first_node(m).set_domain("nowhere"); },
      "node of 'y' (nowhere.Relu): No opset import for domain 'nowhere'"},
+    {"no_operator", [](auto& m) { first_node(m).clear_op_type(); },
+     "node of 'y' (): names no operator"},
     {"no_outputs", [](auto& m) { m.mutable_graph()->clear_output(); }, "the graph has no outputs"},
     {"output_twice", [](auto& m) { m.mutable_graph()->add_output()->set_name("y"); },
      "the output 'y' is listed twice"},
@@ -233,8 +235,6 @@ const BrokenNode kBrokenNodes[] = {
      "node of 'y' (MatMul): "},
     {"axis", "(float[2,3] x) => (float[2,3] y) { y = Softmax<axis = 7>(x) }",
      "node of 'y' (Softmax): "},
-    {"index", "(float[2] x) => (float[1] y) <int64[1] i = {2}> { y = Gather(x, i) }",
-     "node of 'y' (Gather): "},
     {"subgraph",
      "(bool c, float[2] x) => (float[2] y) {"
      " y = If(c) <then_branch = t () => (float[2] a) { a = Relu(nothing) },"

@@ -1,0 +1,104 @@
+#include "verifier/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "verifier/z3_solver.h"
+
+namespace soapstone::verifier {
+namespace {
+
+Verdict verdict_on(const rules::Rule& rule) {
+  rules::Rule concrete = rule;
+  if (!rule.parameters.empty()) {
+    const auto values = rules::sample_parameters(rule, 1);
+    EXPECT_TRUE(values.ok()) << rule.name;
+    auto specialized = rules::specialize(rule, *values);
+    EXPECT_TRUE(specialized.ok()) << rule.name;
+    concrete = *std::move(specialized);
+  }
+  const auto solver = make_z3_solver();
+  return verify(concrete, *solver, {});
+}
+
+Verdict verdict_on(const std::string& text) {
+  auto file = rules::parse_rules(text);
+  EXPECT_TRUE(file.ok()) << file.error().to_string();
+  return verdict_on(file->rules.at(0));
+}
+
+std::string rule_with(const std::string& inputs, const std::string& source,
+                      const std::string& target) {
+  return "rule r\n  " + inputs + "\n  source\n    " + source + "\n  target\n    " + target + "\n";
+}
+
+struct Case {
+  const char* name;
+  const char* inputs;
+  const char* source;
+  const char* target;
+  VerdictKind expected;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr Case kCases[] = {
+    {"associative", "x: [m, k]  a: [k, n]  b: [n, p]", "t = matmul(x, a)\n    y = matmul(t, b)",
+     "u = matmul(a, b)\n    y = matmul(x, u)", VerdictKind::kProved},
+    {"not_commutative", "x: [n, n]  a: [n, n]", "y = matmul(x, a)", "y = matmul(a, x)",
+     VerdictKind::kRefuted},
+    {"distributive", "x: [m, k]  a: [k, n]  b: [k, n]",
+     "s = matmul(x, a)\n    t = matmul(x, b)\n    y = add(s, t)",
+     "u = add(a, b)\n    y = matmul(x, u)", VerdictKind::kProved},
+    {"sum_is_not_product", "x: [m, k]  a: [k, n]  b: [k, n]",
+     "s = matmul(x, a)\n    t = matmul(x, b)\n    y = add(s, t)",
+     "u = mul(a, b)\n    y = matmul(x, u)", VerdictKind::kRefuted},
+    {"transpose_twice", "x: [m, n]", "t = transpose(x; perm=[1, 0])\n    y = transpose(t; perm=[1, 0])",
+     "y = x", VerdictKind::kProved},
+    {"relu_is_idempotent", "x: [m, n]", "t = relu(x)\n    y = relu(t)", "y = relu(x)",
+     VerdictKind::kProved},
+    {"relu_is_not_additive", "x: [m]  z: [m]", "s = relu(x)\n    t = relu(z)\n    y = add(s, t)",
+     "u = add(x, z)\n    y = relu(u)", VerdictKind::kRefuted},
+    {"split_of_concat", "x: [m, n]  z: [m, p]",
+     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, p])\n    y = neg(u)\n    w = neg(v)",
+     "y = neg(x)\n    w = neg(z)", VerdictKind::kProved},
+    {"exchanged_results", "x: [m, n]  z: [m, n]",
+     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, n])\n    y = neg(u)\n    w = neg(v)",
+     "y = neg(z)\n    w = neg(x)", VerdictKind::kRefuted},
+    {"slice_off_by_one", "x: [n + 2]", "y = slice(x; axes=[0], starts=[0], sizes=[n], steps=[1])",
+     "y = slice(x; axes=[0], starts=[1], sizes=[n], steps=[1])", VerdictKind::kRefuted},
+    {"exp_of_sum", "x: [n]  z: [n]", "s = add(x, z)\n    y = exp(s)",
+     "t = exp(x)\n    u = exp(z)\n    y = mul(t, u)", VerdictKind::kProved},
+};
+
+class VerdictTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(VerdictTest, IsAsExpected) {
+  const Case& c = GetParam();
+  const Verdict verdict = verdict_on(rule_with(c.inputs, c.source, c.target));
+  EXPECT_EQ(to_string(verdict.kind), to_string(c.expected)) << verdict.reason;
+  EXPECT_EQ(verdict.counterexample.has_value(), c.expected == VerdictKind::kRefuted);
+}
+INSTANTIATE_TEST_SUITE_P(All, VerdictTest, ::testing::ValuesIn(kCases),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST(ShippedRules, AreNeverRefutedAndMostlyProved) {
+  int proved = 0;
+  int all = 0;
+  for (const char* name : {"contraction.rules", "convolution.rules", "elementwise.rules"}) {
+    const auto file = rules::read_rules(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules" / name);
+    ASSERT_TRUE(file.ok()) << file.error().to_string();
+    for (const rules::Rule& rule : file->rules) {
+      const Verdict verdict = verdict_on(rule);
+      EXPECT_NE(verdict.kind, VerdictKind::kRefuted) << rule.name;
+      proved += verdict.kind == VerdictKind::kProved ? 1 : 0;
+      ++all;
+    }
+  }
+  EXPECT_GE(proved, all * 4 / 5) << proved << " of " << all;
+}
+
+}  // namespace
+}  // namespace soapstone::verifier

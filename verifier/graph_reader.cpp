@@ -1,0 +1,86 @@
+// Reads go from the outputs inwards, so only what an element depends on is ever looked at.
+#include "verifier/graph_reader.h"
+
+#include <algorithm>
+
+#include "ops/registry.h"
+
+namespace soapstone::verifier {
+
+GraphReader::GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer)
+    : graph_(graph), sizes_(sizes), normalizer_(normalizer) {}
+
+std::vector<Linear> GraphReader::shape(core::TensorId tensor) const {
+  std::vector<Linear> result;
+  for (const core::Size& size : graph_.tensor(tensor).type.shape) {
+    result.push_back(sizes_.apply(size));
+  }
+  return result;
+}
+
+const ops::Semantics& GraphReader::semantics(core::NodeId node) {
+  const auto found = semantics_.find(node);
+  if (found != semantics_.end()) return found->second;
+  return semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
+}
+
+NormalForm GraphReader::constant(const core::Literal& literal, const std::vector<Linear>& index) {
+  // The elements of a constant are known where the index is.
+  std::int64_t position = 0;
+  const core::Dims& dims = literal.dims();
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    if (!index[k].is_constant() && dims[k] != 1) {
+      throw OutOfBudget{"a constant with more than one element"};
+    }
+    position = position * dims[k] + (dims[k] == 1 ? 0 : index[k].constant());
+  }
+  const double value = literal.to_doubles()[static_cast<std::size_t>(position)];
+  const ops::Rational rational = ops::to_rational(value);
+  if (rational.numerator == 0) return {};
+  return {Term{Fraction(rational.numerator, rational.denominator), {}, {}, {}}};
+}
+
+NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>& index,
+                                const FactSet& context) {
+  normalizer_.spend();
+  const core::Tensor& edge = graph_.tensor(tensor);
+  if (edge.value) return constant(*edge.value, index);
+  if (!edge.producer.valid()) {
+    const auto at = std::find(graph_.inputs().begin(), graph_.inputs().end(), tensor);
+    Term term;
+    term.factors = {{normalizer_.arena().read(
+                         static_cast<std::uint32_t>(at - graph_.inputs().begin()), index),
+                     1}};
+    return {std::move(term)};
+  }
+  const ops::Semantics& meaning = semantics(edge.producer);
+  return stage(edge.producer, meaning.outputs[edge.output_index], index, context);
+}
+
+NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
+                              const std::vector<Linear>& index, const FactSet& context) {
+  const ops::Semantics& meaning = semantics(node);
+  if (tensor < meaning.input_count) {
+    return element(graph_.node(node).inputs[tensor], index, context);
+  }
+  const ops::Stage& stage = meaning.stages[tensor - meaning.input_count];
+  Substitution names = sizes_.solution;
+  for (std::size_t k = 0; k < stage.index.size(); ++k) {
+    names.emplace_back(stage.index[k], index[k]);
+  }
+  const Normalizer::Reader read = [&](std::uint32_t from, const std::vector<Linear>& at,
+                                      const FactSet& inside) {
+    return this->stage(node, from, at, inside);
+  };
+  const Normalizer::ShapeOf shape_of = [&](std::uint32_t from) {
+    if (from < meaning.input_count) return shape(graph_.node(node).inputs[from]);
+    std::vector<Linear> sizes;
+    for (const core::Size& size : meaning.stages[from - meaning.input_count].shape) {
+      sizes.push_back(sizes_.apply(size));
+    }
+    return sizes;
+  };
+  return normalizer_.evaluate(stage.body, names, read, shape_of, context);
+}
+
+}  // namespace soapstone::verifier

@@ -1,0 +1,36 @@
+// Elements of a graph's tensors as normal forms: the comprehensions of its nodes put into each
+// other.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/graph.h"
+#include "verifier/normalizer.h"
+#include "verifier/size_system.h"
+
+namespace soapstone::verifier {
+
+class GraphReader {
+ public:
+  /// Rule inputs are numbered by position, so both sides of a rule read the same atoms. Constants
+  /// are numbered from `first_constant` on by their contents.
+  GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer);
+
+  NormalForm element(core::TensorId tensor, const std::vector<Linear>& index,
+                     const FactSet& context);
+  std::vector<Linear> shape(core::TensorId tensor) const;
+
+ private:
+  NormalForm constant(const core::Literal& literal, const std::vector<Linear>& index);
+  NormalForm stage(core::NodeId node, std::uint32_t tensor, const std::vector<Linear>& index,
+                   const FactSet& context);
+  const ops::Semantics& semantics(core::NodeId node);
+
+  const core::Graph& graph_;
+  const SizeSystem& sizes_;
+  Normalizer& normalizer_;
+  std::map<core::NodeId, ops::Semantics> semantics_;
+};
+
+}  // namespace soapstone::verifier

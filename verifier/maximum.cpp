@@ -1,0 +1,219 @@
+// Maxima: nested ones become one, what all pieces share is pulled out, pieces that cannot win or
+// that stand twice are dropped.
+#include <algorithm>
+#include <utility>
+
+#include "verifier/checker.h"
+#include "verifier/normalizer.h"
+
+namespace soapstone::verifier {
+namespace {
+
+bool mentions(const NormalForm& form, Symbol symbol) {
+  return std::any_of(form.begin(), form.end(), [&](const Term& term) {
+    const std::vector<Symbol> symbols = Arena::free_symbols(term);
+    return std::binary_search(symbols.begin(), symbols.end(), symbol);
+  });
+}
+
+bool is_plain(const Normalizer::OpenPiece& piece) {
+  return piece.binders.empty() && piece.guards.empty();
+}
+
+}  // namespace
+
+std::vector<Normalizer::OpenPiece> Normalizer::open(const Atom* maximum) {
+  std::vector<OpenPiece> pieces;
+  for (const Piece& original : maximum->pieces) {
+    Piece piece = arena_.refreshed(original);
+    pieces.push_back({std::move(piece.binders), std::move(piece.guards), arena_.open(piece.body)});
+  }
+  return pieces;
+}
+
+/// A binder that the body does not mention only says whether the piece is there: its bounds are
+/// combined, low ≤ high, which is exact for coefficients 1 and −1.
+bool Normalizer::project_unused(OpenPiece& piece, const FactSet& context) {
+  for (Symbol binder : std::vector<Symbol>(piece.binders)) {
+    if (mentions(piece.body, binder)) continue;
+    FactSet rest;
+    std::vector<Linear> low;
+    std::vector<Linear> high;
+    bool simple = true;
+    for (const Fact& fact : piece.guards) {
+      if (!fact.expression.mentions(binder)) {
+        rest.push_back(fact);
+        continue;
+      }
+      const std::int64_t coefficient = fact.expression.coefficient(binder);
+      simple = simple && fact.kind == Fact::Kind::kNonNegative &&
+               fact.expression.is_linear_in(binder) && (coefficient == 1 || coefficient == -1);
+      const Linear others = fact.expression - Linear(binder).scaled(coefficient);
+      (coefficient > 0 ? low : high).push_back(coefficient > 0 ? -others : others);
+    }
+    if (!simple) continue;
+    for (const Linear& a : low) {
+      for (const Linear& b : high) insert(rest, at_least(b, a));
+    }
+    std::erase_if(rest, [&](const Fact& fact) { return oracle_.implied(context, fact); });
+    piece.guards = std::move(rest);
+    std::erase(piece.binders, binder);
+  }
+  return piece.binders.empty();
+}
+
+/// Splits, flattens and hoists until every piece is a set of plain values.
+NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& context) {
+  budget_.spend();
+  std::vector<OpenPiece> done;
+  std::vector<OpenPiece> work = std::move(pieces);
+  const auto by_case = [&](const Fact& fact, const OpenPiece& current) {
+    std::vector<Fact> cases{fact};
+    for (Fact& opposite : fact.negation()) cases.push_back(std::move(opposite));
+    NormalForm result;
+    for (const Fact& each : cases) {
+      FactSet inside = context;
+      insert(inside, each);
+      if (!oracle_.possible(inside)) continue;
+      std::vector<OpenPiece> all = work;
+      all.insert(all.end(), done.begin(), done.end());
+      all.push_back(current);
+      for (Term& term : maximum(std::move(all), inside)) {
+        insert(term.guards, each);
+        result.push_back(std::move(term));
+      }
+    }
+    return result;
+  };
+  while (!work.empty()) {
+    budget_.spend();
+    OpenPiece piece = std::move(work.back());
+    work.pop_back();
+    const FactSet inside = unite(context, piece.guards);
+    if (!oracle_.possible(inside)) continue;
+    piece.body = under(piece.body, inside);
+    if (const Fact* guard = outer_guard(piece.body, inside)) {
+      const Fact fact = *guard;
+      if (!fact.mentions_any(piece.binders)) return by_case(fact, piece);
+      std::vector<Fact> cases{fact};
+      for (Fact& opposite : fact.negation()) cases.push_back(std::move(opposite));
+      for (Fact& each : cases) {
+        OpenPiece part = piece;
+        insert(part.guards, std::move(each));
+        work.push_back(std::move(part));
+      }
+      continue;
+    }
+    if (const Factor* factor = only_factor(piece.body, AtomKind::kMax);
+        factor != nullptr && piece.body[0].coefficient == Fraction(1)) {
+      for (OpenPiece& inner : open(factor->atom)) {
+        inner.binders.insert(inner.binders.end(), piece.binders.begin(), piece.binders.end());
+        inner.guards = unite(inner.guards, piece.guards);
+        work.push_back(std::move(inner));
+      }
+      continue;
+    }
+    if (const Factor* factor = only_factor(piece.body, AtomKind::kApply);
+        factor != nullptr && factor->atom->function == ops::Function::kRelu) {
+      OpenPiece zero{piece.binders, piece.guards, {}};
+      piece.body = scaled(arena_.open(factor->atom->arguments[0]), piece.body[0].coefficient);
+      work.push_back(std::move(piece));
+      work.push_back(std::move(zero));
+      continue;
+    }
+    if (project_unused(piece, context)) {
+      std::erase_if(piece.guards, [&](const Fact& fact) { return oracle_.implied(context, fact); });
+      if (!piece.guards.empty()) return by_case(piece.guards.front(), piece);
+    }
+    done.push_back(std::move(piece));
+  }
+  return close_maximum(std::move(done), context);
+}
+
+NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSet& context) {
+  if (pieces.empty()) throw OutOfBudget{"a maximum over nothing"};
+  if (auto result = pull_out_addends(pieces, context)) return *std::move(result);
+  if (auto result = pull_out_scale(pieces, context)) return *std::move(result);
+  // max(…, 0) = max(…) where something in it is never negative and never absent
+  const auto is_zero = [](const OpenPiece& piece) { return piece.body.empty() && is_plain(piece); };
+  const bool has_zero = std::any_of(pieces.begin(), pieces.end(), is_zero);
+  if (has_zero) {
+    const auto covers = [&](const OpenPiece& piece) {
+      return !is_zero(piece) && is_plain(piece) && non_negative(piece.body, context);
+    };
+    if (std::any_of(pieces.begin(), pieces.end(), covers)) {
+      std::erase_if(pieces, is_zero);
+    } else if (pieces.size() == 2) {
+      const OpenPiece& other = is_zero(pieces[0]) ? pieces[1] : pieces[0];
+      if (is_plain(other) && !other.body.empty()) return relu_of_whole(other.body, context);
+    }
+  }
+  Checker checker(*this);
+  std::vector<OpenPiece> different;
+  for (OpenPiece& piece : pieces) {
+    const bool known = piece.binders.empty() &&
+                       std::any_of(different.begin(), different.end(), [&](const OpenPiece& other) {
+                         return other.binders.empty() && other.guards == piece.guards &&
+                                checker.equal(other.body, piece.body,
+                                              unite(context, piece.guards));
+                       });
+    if (!known) different.push_back(std::move(piece));
+  }
+  if (different.size() == 1 && is_plain(different[0])) return different[0].body;
+  std::vector<Piece> closed;
+  for (OpenPiece& piece : different) {
+    std::erase_if(piece.guards, [&](const Fact& fact) { return contains(context, fact); });
+    closed.push_back({piece.binders, piece.guards, arena_.form(std::move(piece.body))});
+  }
+  return atom_term(arena_.maximum(arena_.canonical_pieces(std::move(closed))));
+}
+
+/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder.
+std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& pieces,
+                                                       const FactSet& context) {
+  if (pieces.size() == 1 && pieces[0].binders.empty()) return std::nullopt;
+  NormalForm common;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    NormalForm own;
+    for (const Term& term : pieces[k].body) {
+      const std::vector<Symbol> symbols = Arena::free_symbols(term);
+      const bool bound = std::any_of(
+          pieces[k].binders.begin(), pieces[k].binders.end(),
+          [&](Symbol b) { return std::binary_search(symbols.begin(), symbols.end(), b); });
+      if (!bound && term.guards.empty() && term.binders.empty()) own.push_back(term);
+    }
+    if (k == 0) {
+      common = std::move(own);
+    } else {
+      std::erase_if(common, [&](const Term& term) {
+        return std::find(own.begin(), own.end(), term) == own.end();
+      });
+    }
+  }
+  if (common.empty()) return std::nullopt;
+  for (OpenPiece& piece : pieces) {
+    std::erase_if(piece.body, [&](const Term& term) {
+      return std::find(common.begin(), common.end(), term) != common.end();
+    });
+  }
+  NormalForm result = maximum(std::move(pieces), context);
+  result.insert(result.end(), common.begin(), common.end());
+  return collected(std::move(result));
+}
+
+/// max(c·a, c·b) = c·max(a, b) for c > 0.
+std::optional<NormalForm> Normalizer::pull_out_scale(std::vector<OpenPiece>& pieces,
+                                                     const FactSet& context) {
+  std::optional<Fraction> scale;
+  for (const OpenPiece& piece : pieces) {
+    if (piece.body.empty()) continue;
+    const Fraction own = leading_coefficient(piece.body).magnitude();
+    if (scale && *scale != own) return std::nullopt;
+    scale = own;
+  }
+  if (!scale || *scale == Fraction(1)) return std::nullopt;
+  for (OpenPiece& piece : pieces) piece.body = scaled(piece.body, scale->inverse());
+  return scaled(maximum(std::move(pieces), context), *scale);
+}
+
+}  // namespace soapstone::verifier

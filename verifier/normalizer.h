@@ -1,0 +1,114 @@
+// From comprehensions to normal forms: sums and products are multiplied out, ranges become guards,
+// functions become atoms, and the laws that functions obey are applied where their conditions hold.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ops/comprehension.h"
+#include "verifier/oracle.h"
+#include "verifier/term.h"
+
+namespace soapstone::verifier {
+
+/// Steps a proof may take. Counted, not timed, so that a verdict does not depend on the machine.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t steps) : left_(steps) {}
+  void spend() {
+    if (left_-- == 0) throw OutOfBudget{"too many steps"};
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+/// A size that is a product, and the factors that its index has as digits, most significant first.
+using Factorization = std::pair<Linear, std::vector<Linear>>;
+
+class Normalizer {
+ public:
+  /// The normal form of element `index` of a tensor that an expression reads.
+  using Reader = std::function<NormalForm(std::uint32_t tensor, const std::vector<Linear>& index,
+                                          const FactSet& context)>;
+  /// Sizes of that tensor, for reads at a flat position.
+  using ShapeOf = std::function<std::vector<Linear>(std::uint32_t tensor)>;
+
+  Normalizer(Arena& arena, Oracle& oracle, Budget& budget)
+      : arena_(arena), oracle_(oracle), budget_(budget) {}
+
+  Arena& arena() { return arena_; }
+  Oracle& oracle() { return oracle_; }
+  void set_factorizations(std::vector<Factorization> list) { factorizations_ = std::move(list); }
+  /// Null if the size is not split.
+  const std::vector<Linear>* factors_of(const Linear& size) const;
+  /// An integer that counts through `size`: one fresh symbol, or its digits. Their ranges are added
+  /// to `ranges`, the symbols to `symbols`.
+  Linear counter(const Linear& low, const Linear& high, FactSet& ranges,
+                 std::vector<Symbol>& symbols);
+
+  /// `names` maps the expression's own symbols; the result is valid where `context` holds.
+  NormalForm evaluate(const ops::Expr& expression, const Substitution& names, const Reader& read,
+                      const ShapeOf& shape_of, const FactSet& context);
+  /// Equations solved, unused binders counted, impossible terms dropped.
+  NormalForm simplify(Term term, const FactSet& context);
+  NormalForm product(const NormalForm& a, const NormalForm& b, const FactSet& context);
+  NormalForm reciprocal(const NormalForm& form, const FactSet& context);
+  NormalForm apply(ops::Function function, const std::vector<NormalForm>& arguments,
+                   const FactSet& context);
+
+  struct OpenPiece {
+    std::vector<Symbol> binders;
+    FactSet guards;
+    NormalForm body;
+  };
+  NormalForm maximum(std::vector<OpenPiece> pieces, const FactSet& context);
+
+  /// The first guard of a term that mentions none of the term's binders and is not known to hold.
+  const Fact* outer_guard(const NormalForm& form, const FactSet& context);
+  /// The form where more is known: implied guards and impossible terms dropped.
+  NormalForm under(const NormalForm& form, const FactSet& context);
+
+  /// True if a step was taken that holds only where something is not 0, such as x · 1/x = 1.
+  bool assumed_nonzero() const { return assumed_nonzero_; }
+  void spend() { budget_.spend(); }
+
+ private:
+  struct Evaluation;
+  using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
+
+  NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
+                      const Build& build);
+  bool solve_equations(Term& term, Substitution& solved);
+  void note_cancellation(const Term& a, const Term& b, std::size_t before, const Term& product);
+  NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
+  NormalForm reciprocal_of_whole(NormalForm form, const FactSet& context);
+  NormalForm apply_to_whole(ops::Function function, std::vector<NormalForm> arguments,
+                            const FactSet& context);
+  NormalForm relu_of_whole(const NormalForm& form, const FactSet& context);
+  NormalForm exponential(const NormalForm& form);
+  NormalForm atom_term(const Atom* atom) const;
+  bool non_negative(const NormalForm& form, const FactSet& context);
+  bool non_negative(const Factor& factor, const FactSet& context);
+  Fraction leading_coefficient(const NormalForm& form);
+  std::vector<OpenPiece> open(const Atom* maximum);
+  const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
+  bool project_unused(OpenPiece& piece, const FactSet& context);
+  NormalForm select(const std::vector<NormalForm>& arguments, const FactSet& context);
+  std::optional<NormalForm> small_power(const std::vector<NormalForm>& arguments,
+                                        const FactSet& context);
+  std::optional<NormalForm> pull_out_addends(std::vector<OpenPiece>& pieces,
+                                             const FactSet& context);
+  std::optional<NormalForm> pull_out_scale(std::vector<OpenPiece>& pieces, const FactSet& context);
+  NormalForm close_maximum(std::vector<OpenPiece> pieces, const FactSet& context);
+
+  Arena& arena_;
+  Oracle& oracle_;
+  Budget& budget_;
+  std::vector<Factorization> factorizations_;
+  bool assumed_nonzero_ = false;
+};
+
+}  // namespace soapstone::verifier

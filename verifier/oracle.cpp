@@ -1,0 +1,143 @@
+// Questions, their cache, and which facts can matter to one.
+#include "verifier/oracle.h"
+
+#include <algorithm>
+
+#include "core/hash.h"
+#include "verifier/fourier_motzkin.h"
+
+namespace soapstone::verifier {
+
+Oracle::Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver)
+    : background_(std::move(background)), sizes_(std::move(sizes)), solver_(solver) {
+  std::sort(sizes_.begin(), sizes_.end());
+}
+
+/// The facts and all of the background that shares a symbol with them, directly or through others.
+std::vector<Fact> Oracle::relevant(std::span<const Fact> facts) const {
+  std::vector<Fact> result(facts.begin(), facts.end());
+  std::vector<Symbol> symbols;
+  for (const Fact& fact : facts) fact.expression.append_symbols(symbols);
+  std::vector<bool> taken(background_.size());
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (std::size_t k = 0; k < background_.size(); ++k) {
+      if (taken[k] || !background_[k].mentions_any(symbols)) continue;
+      taken[k] = grown = true;
+      result.push_back(background_[k]);
+      background_[k].expression.append_symbols(symbols);
+    }
+  }
+  multiply_by_sizes(result, {});
+  return result;
+}
+
+/// n ≥ 1 and e ≥ 0 give n·e ≥ 0: all that is known of products of sizes and indices.
+/// Only products that occur in the facts or in `mentioned` are worth it.
+void Oracle::multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> mentioned) const {
+  std::vector<Monomial> products;
+  std::vector<Symbol> factors;
+  const auto collect = [&](const Fact& fact) {
+    for (const Linear::Part& part : fact.expression.parts()) {
+      if (part.monomial.degree() < 2) continue;
+      products.push_back(part.monomial);
+      for (std::size_t k = 0; k < part.monomial.degree(); ++k) {
+        const Symbol symbol = part.monomial.symbol(k);
+        if (std::binary_search(sizes_.begin(), sizes_.end(), symbol)) factors.push_back(symbol);
+      }
+    }
+  };
+  std::for_each(facts.begin(), facts.end(), collect);
+  std::for_each(mentioned.begin(), mentioned.end(), collect);
+  if (products.empty()) return;
+  std::sort(products.begin(), products.end());
+  std::sort(factors.begin(), factors.end());
+  factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
+  const auto is_known = [&](const Fact& fact) {
+    return std::all_of(fact.expression.parts().begin(), fact.expression.parts().end(),
+                       [&](const Linear::Part& part) {
+                         return part.monomial.degree() < 2 ||
+                                std::binary_search(products.begin(), products.end(), part.monomial);
+                       });
+  };
+  const std::size_t count = facts.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    if (facts[k].expression.parts().size() > 4) continue;
+    for (Symbol size : factors) {
+      const Linear product = facts[k].expression * Linear(size);
+      Fact fact = facts[k].kind == Fact::Kind::kZero ? equal(product, 0) : at_least(product, 0);
+      if (is_known(fact)) facts.push_back(std::move(fact));
+    }
+  }
+}
+
+bool Oracle::possible(std::span<const Fact> facts) {
+  FactSet set;
+  for (const Fact& fact : facts) {
+    const auto truth = fact.truth();
+    if (truth == false) return false;
+    if (!truth) insert(set, fact);
+  }
+  std::uint64_t key = 0;
+  for (const Fact& fact : set) key = core::hash_combine(key, fact.hash());
+  auto& bucket = cache_[key];
+  for (const auto& [asked, answer] : bucket) {
+    if (asked == set) return answer;
+  }
+  ++questions_;
+  std::vector<Fact> all = relevant(set);
+  bool answer = true;
+  switch (fourier_motzkin(all)) {
+    case Feasibility::kImpossible:
+      answer = false;
+      refuted_.push_back(std::move(all));
+      break;
+    case Feasibility::kPossible:
+    case Feasibility::kUnknown:
+      if (use_solver_) answer = !solver_.proves_impossible(all);
+      break;
+  }
+  bucket.emplace_back(std::move(set), answer);
+  return answer;
+}
+
+bool Oracle::implied(const FactSet& facts, const Fact& conclusion) {
+  if (const auto truth = conclusion.truth()) return *truth;
+  if (contains(facts, conclusion) || contains(background_, conclusion)) return true;
+  for (const Fact& opposite : conclusion.negation()) {
+    std::vector<Fact> with(facts.begin(), facts.end());
+    with.push_back(opposite);
+    if (possible(with)) return false;
+  }
+  return true;
+}
+
+std::vector<Fact> Oracle::assumptions(const FactSet& facts,
+                                      std::span<const FactSet> mentioned) const {
+  std::vector<Fact> assumed(facts.begin(), facts.end());
+  assumed.insert(assumed.end(), background_.begin(), background_.end());
+  std::vector<Fact> others;
+  for (const FactSet& set : mentioned) others.insert(others.end(), set.begin(), set.end());
+  multiply_by_sizes(assumed, others);
+  return assumed;
+}
+
+bool Oracle::zero(const FactSet& facts, std::span<const WeightedGuards> sum) {
+  std::vector<FactSet> guards;
+  for (const WeightedGuards& part : sum) guards.push_back(part.guards);
+  return solver_.proves_zero(assumptions(facts, guards), sum);
+}
+
+bool Oracle::same_union(const FactSet& facts, std::span<const FactSet> a,
+                        std::span<const FactSet> b) {
+  std::vector<FactSet> guards(a.begin(), a.end());
+  guards.insert(guards.end(), b.begin(), b.end());
+  return solver_.proves_same_union(assumptions(facts, guards), a, b);
+}
+
+bool Oracle::confirm_all() {
+  return std::all_of(refuted_.begin(), refuted_.end(),
+                     [&](const std::vector<Fact>& facts) { return solver_.proves_impossible(facts); });
+}
+
+}  // namespace soapstone::verifier

@@ -1,0 +1,14 @@
+// Attempts at equality, from the plain comparison of normal forms to those that rewrite them first.
+#pragma once
+
+#include "verifier/checker.h"
+#include "verifier/normalizer.h"
+
+namespace soapstone::verifier {
+
+/// Are the forms equal wherever the context holds? False: not proved.
+/// Errors: throws OutOfBudget.
+bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
+                 const FactSet& context);
+
+}  // namespace soapstone::verifier

@@ -1,0 +1,34 @@
+// The verdict on a rule: proved for all sizes, refuted by an example, or unknown with the reason.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rules/rule.h"
+#include "verifier/oracle.h"
+
+namespace soapstone::verifier {
+
+enum class VerdictKind : std::uint8_t { kProved, kRefuted, kUnknown };
+std::string_view to_string(VerdictKind kind);
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kUnknown;
+  std::string reason;  ///< Why it is unknown.
+  rules::FloatBehavior floats = rules::FloatBehavior::kExact;
+  std::optional<rules::Counterexample> counterexample;
+  double cpu_ms = 0;
+};
+
+struct VerifyOptions {
+  std::uint64_t max_steps = 300'000;
+  int refutation_sizes = 40;  ///< At how many sizes a counterexample is looked for.
+  std::uint64_t seed = 0;
+  /// Ask the solver again for every refutation that an accepted proof rests on.
+  bool certify = true;
+};
+
+/// Precondition: no parameters left (rules::specialize). `solver` is for one thread.
+Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
+
+}  // namespace soapstone::verifier

@@ -1,0 +1,13 @@
+// Z3 behind the interface of solver questions. One context each, so each thread makes its own.
+#pragma once
+
+#include <memory>
+
+#include "verifier/oracle.h"
+
+namespace soapstone::verifier {
+
+/// A question that takes longer than `timeout_ms` counts as not proved.
+std::unique_ptr<Solver> make_z3_solver(unsigned timeout_ms = 3000);
+
+}  // namespace soapstone::verifier
