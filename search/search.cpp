@@ -96,6 +96,7 @@ class Searcher {
   bool may_go_on();
   std::vector<EntryPtr> take_round();
   std::vector<Successor> matches_of(const std::vector<EntryPtr>& round);
+  Graph graph_of(const Entry& entry) const;
   void materialize(const Entry& entry) const;
   void build(std::span<Successor> chunk);
   void price(std::span<Successor> chunk);
@@ -153,16 +154,20 @@ std::vector<EntryPtr> Searcher::take_round() {
   return round;
 }
 
+/// The entry's graph, made anew from the nearest ancestor that still has one.
+Graph Searcher::graph_of(const Entry& entry) const {
+  if (entry.graph) return *entry.graph;
+  auto graph = rules::apply(graph_of(*entry.parent), rules_[entry.rule], entry.match);
+  CHECK(graph.ok(), "a rewrite that fitted once does not fit again");
+  return *std::move(graph);
+}
+
 /// Makes the entry's graph, and lists what changed in it since the last gain.
 void Searcher::materialize(const Entry& entry) const {
-  if (!entry.graph) {
-    auto graph = rules::apply(*entry.parent->graph, rules_[entry.rule], entry.match);
-    CHECK(graph.ok(), "a rewrite that fitted once does not fit again");
-    entry.graph = *std::move(graph);
-  }
+  entry.graph = graph_of(entry);
   if (entry.pending == 0) return;
   const Graph& now = *entry.graph;
-  const Graph& before = *entry.parent->graph;
+  const Graph before = graph_of(*entry.parent);
   entry.changed.clear();
   for (const NodeId id : now.order()) {
     const bool is_new = !before.contains(id) || &before.node(id) != &now.node(id);
@@ -287,11 +292,11 @@ void Searcher::report_progress() {
 }
 
 Candidate Searcher::candidate(const EntryPtr& entry) const {
-  Candidate result{*entry->graph, entry->cost_us, {}};
+  Candidate result{graph_of(*entry), entry->cost_us, {}};
   for (EntryPtr at = entry; at->parent; at = at->parent) {
     const rules::Rule& rule = rules_[at->rule];
     result.steps.push_back(
-        {rule.name, rule.base_name, at->parent->cost_us - at->cost_us, *at->graph});
+        {rule.name, rule.base_name, at->parent->cost_us - at->cost_us, graph_of(*at)});
   }
   std::reverse(result.steps.begin(), result.steps.end());
   return result;
@@ -323,6 +328,10 @@ SearchResult Searcher::run(const Graph& original) {
       merge(chunk);
       for (Successor& s : chunk) s.graph.reset();
       report_progress();
+    }
+    // Most of what is expanded leads nowhere; what does can be made again.
+    for (const EntryPtr& entry : round) {
+      if (entry->pending > 0) entry->graph.reset();
     }
     backtrack();
     result_.graphs_expanded += round.size();
