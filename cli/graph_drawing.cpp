@@ -51,7 +51,8 @@ std::string node_label(const Graph& graph, const core::Node& node) {
   for (const auto& [name, value] : node.attributes.values()) {
     if (opaque || is_default(*node.op, name, value)) continue;
     const std::string text = core::to_string(value, graph.symbols());
-    if (text.size() <= kLongestAttribute) label += fmt::format("\\n{} {}", escaped(name), escaped(text));
+    if (text.size() <= kLongestAttribute)
+      label += fmt::format("\\n{} {}", escaped(name), escaped(text));
   }
   for (TensorId input : node.inputs) {
     if (input.valid() && graph.tensor(input).value) {

@@ -25,8 +25,7 @@ void add_tensors(Table& facts, const std::string& label, const core::Graph& grap
 std::string node_text(const GraphSummary& summary) {
   std::string text = grouped(summary.nodes);
   if (summary.folded > 0) text += fmt::format(", {} folded when loaded", summary.folded);
-  if (summary.views > 0)
-    text += fmt::format(", {} free view{}", summary.views, summary.views == 1 ? "" : "s");
+  if (summary.views > 0) text += ", " + counted(summary.views, "free view");
   return text;
 }
 
@@ -73,11 +72,11 @@ std::string summary_text(const std::string& path, const models::OnnxModel& model
   add_tensors(facts, "inputs", model.graph, model.graph.inputs());
   add_tensors(facts, "outputs", model.graph, model.graph.outputs());
   facts.add_row({"nodes", node_text(summary)});
+  facts.add_row({"parameters", fmt::format("{} in {}, {}", count_text(summary.parameters),
+                                           counted(summary.constants, "tensor"),
+                                           bytes_text(summary.parameter_bytes))});
   facts.add_row(
-      {"parameters", fmt::format("{} in {} tensors, {}", count_text(summary.parameters),
-                                 grouped(summary.constants), bytes_text(summary.parameter_bytes))});
-  facts.add_row({"work", fmt::format("{}flop, {} moved", count_text(summary.flops),
-                                     bytes_text(summary.bytes))});
+      {"work", fmt::format("{}, {} moved", flops_text(summary.flops), bytes_text(summary.bytes))});
   facts.add_row({"launches", fmt::format("{}, with {} fusion", grouped(summary.launches),
                                          runtime::to_string(fusion))});
   facts.add_row({"activations", peak_text(summary) + " at the peak"});

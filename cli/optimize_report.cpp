@@ -99,7 +99,11 @@ void add_rules(Lines& lines, const search::OptimizeReport& report) {
 }
 
 void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
-  if (!report.equivalence) return;
+  if (!report.equivalence) {
+    const bool rewritten = report.graph.hash() != report.baseline.hash();
+    if (rewritten) lines.line("\nequivalence: NOT CHECKED (--verify off)");
+    return;
+  }
   lines.line(fmt::format("\nequivalence: {} on {} inputs, largest relative error {:.1e}",
                          report.equivalence->equal ? "equal" : "NOT EQUAL",
                          report.equivalence->samples, report.equivalence->max_rel_error()));

@@ -46,6 +46,14 @@ std::string count_text(double count) {
   return scaled(count, std::array<const char*, 5>{"", "k", "M", "G", "T"});
 }
 
+std::string flops_text(double flops) {
+  return scaled(flops, std::array<const char*, 5>{"flop", "kflop", "Mflop", "Gflop", "Tflop"});
+}
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+}
+
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 }  // namespace soapstone::cli

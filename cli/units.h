@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace soapstone::cli {
 
@@ -14,6 +15,10 @@ std::string time_text(double us);
 std::string bytes_text(double bytes);
 /// 3.87e9 → `3.87 G`; for counts of parameters and operations.
 std::string count_text(double count);
+/// 3.87e9 → `3.87 Gflop`, 12 → `12 flop`.
+std::string flops_text(double flops);
+/// `1 view`, `2 views`.
+std::string counted(std::uint64_t number, std::string_view noun);
 /// 0.2345 → `23.5 %`.
 std::string percent_text(double share);
 

@@ -283,12 +283,8 @@ void Searcher::backtrack() {
 }
 
 void Searcher::report_progress() {
-  const double elapsed = wall_seconds() - started_;
-  const double rate =
-      elapsed > 0 ? static_cast<double>(result_.graphs_expanded) / elapsed : 0;
   progress_.update(result_.graphs_expanded, options_.budget,
-                   fmt::format("{:.0f} graphs/s, best {:.3f}x", rate,
-                               best_cost_us_ > 0 ? original_cost_us_ / best_cost_us_ : 1.0));
+                   fmt::format("best {:.3f}x", original_cost_us_ / best_cost_us_));
 }
 
 Candidate Searcher::candidate(const EntryPtr& entry) const {

@@ -43,6 +43,10 @@ TEST(Units, HaveThreeSignificantDigits) {
   EXPECT_EQ(bytes_text(1536), "1.54 kB");
   EXPECT_EQ(count_text(25'557'032), "25.6 M");
   EXPECT_EQ(count_text(12), "12");
+  EXPECT_EQ(flops_text(0), "0 flop");
+  EXPECT_EQ(flops_text(3.87e9), "3.87 Gflop");
+  EXPECT_EQ(counted(1, "view"), "1 view");
+  EXPECT_EQ(counted(2000, "view"), "2,000 views");
   EXPECT_EQ(percent_text(0.1234), "12.3 %");
 }
 
