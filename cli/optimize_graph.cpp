@@ -173,21 +173,25 @@ core::Status conclude(const Options& options, const search::OptimizeReport& repo
                                    report.offending_rule),
                        options.model,
                        fmt::format("nothing was written; --skip {} leaves the rule out, and please "
-                                   "report it", report.offending_rule)};
+                                   "report it",
+                                   report.offending_rule)};
   }
   if (report.outcome == search::Outcome::kInterrupted) {
-    return core::Error{core::ErrorCode::kInterrupted, "interrupted: best result so far was kept",
-                       options.model, {}};
+    return core::Error{core::ErrorCode::kInterrupted,
+                       "interrupted: best result so far was kept",
+                       options.model,
+                       {}};
   }
-  const double speedup = report.speedup && report.outcome == search::Outcome::kImproved
-                             ? report.speedup->median
-                         : report.speedup ? 1.0
-                                          : report.cost_before.total_us / report.cost_after.total_us;
+  const double speedup =
+      report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median
+      : report.speedup                                               ? 1.0
+                       : report.cost_before.total_us / report.cost_after.total_us;
   if (options.require_speedup > 0 && speedup < options.require_speedup) {
     return core::Error{core::ErrorCode::kRequirementNotMet,
                        fmt::format("the speedup is {:.3f}, --require-speedup asks for {:.3f}",
                                    speedup, options.require_speedup),
-                       options.model, {}};
+                       options.model,
+                       {}};
   }
   return core::Done{};
 }
@@ -205,10 +209,10 @@ core::Status run(const Options& options, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Job job, prepare(options, session));
   const rules::RuleSet baseline(job.rules.baseline);
   const rules::RuleSet rules(job.rules.search);
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const search::OptimizeReport report,
-      search::optimize(job.model.graph, baseline, rules, *job.cost, *job.backend, job.optimize,
-                       session.console, session.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
+                             search::optimize(job.model.graph, baseline, rules, *job.cost,
+                                              *job.backend, job.optimize, session.console,
+                                              session.stop));
   cli::RunSummary summary;
   summary.model = options.model;
   session.console.stage("writing");
@@ -227,17 +231,23 @@ core::Status run(const Options& options, cli::Session& session) {
 
 void declare_search(CLI::App& app, Options& options) {
   app.add_option("--budget", options.search.budget, "Graphs to expand")
-      ->type_name("N")->capture_default_str();
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--time", options.search.time_s, "Seconds to search; 0: no limit")
-      ->type_name("S")->check(CLI::NonNegativeNumber.description(""))->capture_default_str();
+      ->type_name("S")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
   app.add_option("--alpha", options.search.alpha,
                  "Follow graphs that cost up to this many times the best")
-      ->type_name("X")->check(CLI::Range(1.0, 100.0).description(""))->capture_default_str();
+      ->type_name("X")
+      ->check(CLI::Range(1.0, 100.0).description(""))
+      ->capture_default_str();
   cli::add_jobs_option(app, options.search.jobs);
   cli::add_seed_option(app, options.seed);
   app.add_option("--costs", options.costs,
                  "measured: time kernels on this device; roofline: the same on every machine")
-      ->type_name("KIND")->check(CLI::IsMember({"measured", "roofline"}).description(""))
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"measured", "roofline"}).description(""))
       ->capture_default_str();
   cli::add_cost_db_option(app, options.device);
   cli::add_fusion_option(app, options.device);
@@ -247,13 +257,18 @@ void declare_search(CLI::App& app, Options& options) {
 void declare_checks(CLI::App& app, Options& options) {
   app.add_option("--verify", options.verify,
                  "On how many random inputs the result must agree with the original; off: none")
-      ->type_name("N|off")->capture_default_str();
+      ->type_name("N|off")
+      ->capture_default_str();
   app.add_option("--inputs", options.inputs, "Inputs of your own to check on, too")
       ->type_name("FILE.npz");
   app.add_option("--rtol", options.rtol, "Relative tolerance of the check")
-      ->type_name("X")->check(CLI::NonNegativeNumber.description(""))->capture_default_str();
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
   app.add_option("--atol", options.atol, "Absolute tolerance of the check")
-      ->type_name("X")->check(CLI::NonNegativeNumber.description(""))->capture_default_str();
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
   app.add_flag("--strict", options.strict, "Refuse models with operators that are not understood");
   app.add_option("--require-speedup", options.require_speedup, "Exit with 5 below this speedup")
       ->type_name("X");
@@ -271,11 +286,11 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--list-rules", options.list_rules, "Show the rules and what they do");
   declare_checks(app, options);
   cli::add_common_options(app, options);
-  cli::set_examples(app,
-                    "  $ optimize-graph model.onnx -o faster.onnx\n"
-                    "  $ optimize-graph model.onnx -o faster.onnx --shape input=1x3x224x224 --time 30\n"
-                    "  $ optimize-graph model.onnx --dry-run --costs roofline --json -\n"
-                    "  $ optimize-graph --list-rules");
+  cli::set_examples(
+      app, "  $ optimize-graph model.onnx -o faster.onnx\n"
+           "  $ optimize-graph model.onnx -o faster.onnx --shape input=1x3x224x224 --time 30\n"
+           "  $ optimize-graph model.onnx --dry-run --costs roofline --json -\n"
+           "  $ optimize-graph --list-rules");
 }
 
 }  // namespace

@@ -56,9 +56,12 @@ core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
 
 std::string evidence_text(const Rule& rule) {
   switch (rule.evidence.kind) {
-    case rules::Evidence::Kind::kNone: return "none";
-    case rules::Evidence::Kind::kChecked: return "checked";
-    case rules::Evidence::Kind::kProved: return "proved";
+  case rules::Evidence::Kind::kNone:
+    return "none";
+  case rules::Evidence::Kind::kChecked:
+    return "checked";
+  case rules::Evidence::Kind::kProved:
+    return "proved";
   }
   return "";
 }
@@ -77,7 +80,8 @@ void for_each_family(const std::vector<Rule>& rules, F&& f) {
 }  // namespace
 
 void add_rule_options(CLI::App& app, RuleOptions& options) {
-  app.add_option("--rules", options.files, "Rule file to use instead of the shipped ones; may be repeated")
+  app.add_option("--rules", options.files,
+                 "Rule file to use instead of the shipped ones; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--only", options.only, "Use this rule and no other; may be repeated")

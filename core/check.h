@@ -12,9 +12,8 @@ namespace soapstone::core {
 
 }  // namespace soapstone::core
 
-#define CHECK(condition, ...)                                                              \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::soapstone::core::check_failed(__FILE__, __LINE__, #condition,                      \
-                                      ::std::string(__VA_ARGS__));                         \
+#define CHECK(condition, ...)                                                                      \
+  do {                                                                                             \
+    if (!(condition)) [[unlikely]]                                                                 \
+      ::soapstone::core::check_failed(__FILE__, __LINE__, #condition, ::std::string(__VA_ARGS__)); \
   } while (false)

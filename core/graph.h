@@ -33,7 +33,7 @@ struct Node {
   Attributes attributes;
   std::vector<TensorId> inputs;  ///< TensorId::none() where an optional input is left out.
   std::vector<TensorId> outputs;
-  std::string name;  ///< Not part of the structure.
+  std::string name;              ///< Not part of the structure.
   std::uint64_t local_hash = 0;  ///< Of operator, attributes, result types. Filled in likewise.
 };
 

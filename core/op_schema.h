@@ -63,8 +63,8 @@ struct OpSchema {
   std::string name;  ///< Lower snake case, as in the text format: `conv`, `batch_norm`.
   std::vector<AttributeSchema> attributes;
   std::size_t min_inputs = 1;
-  std::size_t max_inputs = 1;        ///< kAnyNumber: variadic.
-  bool commutative = false;          ///< The first two inputs may be exchanged.
+  std::size_t max_inputs = 1;  ///< kAnyNumber: variadic.
+  bool commutative = false;    ///< The first two inputs may be exchanged.
   static constexpr std::size_t kAnyNumber = 1u << 20;
 
   /// Stands for an operator without meaning: it takes any attributes and is never folded.

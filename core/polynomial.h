@@ -80,13 +80,12 @@ class Polynomial {
   friend std::strong_ordering operator<=>(const Polynomial& a, const Polynomial& b);
 
   /// Replaces each symbol for which `value_of` answers; others stay.
-  Polynomial substitute(
-      const std::function<std::optional<Polynomial>(Symbol)>& value_of) const;
+  Polynomial substitute(const std::function<std::optional<Polynomial>(Symbol)>& value_of) const;
   /// The number it comes to. Preconditions: `value_of` knows every symbol; no overflow.
   std::int64_t evaluate(const std::function<std::int64_t(Symbol)>& value_of) const;
   /// The same for values that a user chose. None: it does not fit into 64 bits.
-  std::optional<std::int64_t> checked_evaluate(
-      const std::function<std::int64_t(Symbol)>& value_of) const;
+  std::optional<std::int64_t>
+  checked_evaluate(const std::function<std::int64_t(Symbol)>& value_of) const;
 
   std::uint64_t hash() const;
   /// `2*n*m + p - 1`; index variables print as `i0`, `i1`, …, a name that is not

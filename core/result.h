@@ -56,16 +56,28 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  const T& value() const& { CHECK(ok(), error_text()); return std::get<0>(state_); }
-  T& value() & { CHECK(ok(), error_text()); return std::get<0>(state_); }
-  T&& value() && { CHECK(ok(), error_text()); return std::get<0>(std::move(state_)); }
+  const T& value() const& {
+    CHECK(ok(), error_text());
+    return std::get<0>(state_);
+  }
+  T& value() & {
+    CHECK(ok(), error_text());
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    CHECK(ok(), error_text());
+    return std::get<0>(std::move(state_));
+  }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   const T* operator->() const { return &value(); }
   T* operator->() { return &value(); }
 
-  const Error& error() const { CHECK(!ok(), "Result holds a value"); return std::get<1>(state_); }
+  const Error& error() const {
+    CHECK(!ok(), "Result holds a value");
+    return std::get<1>(state_);
+  }
 
  private:
   std::string error_text() const { return ok() ? std::string() : std::get<1>(state_).to_string(); }
@@ -79,8 +91,8 @@ using Status = Result<Done>;
 }  // namespace soapstone::core
 
 /// Returns from the enclosing function with the Error of `expr` if it has one.
-#define SOAPSTONE_RETURN_IF_ERROR(expr)                      \
-  do {                                                       \
+#define SOAPSTONE_RETURN_IF_ERROR(expr)                          \
+  do {                                                           \
     if (auto status_ = (expr); !status_) return status_.error(); \
   } while (false)
 

@@ -12,9 +12,21 @@
 namespace soapstone::core {
 
 enum class DataType : std::uint8_t {
-  kFloat32, kFloat64, kFloat16, kBFloat16,
-  kInt64, kInt32, kInt16, kInt8, kUInt64, kUInt32, kUInt16, kUInt8,
-  kBool, kString, kOther,
+  kFloat32,
+  kFloat64,
+  kFloat16,
+  kBFloat16,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUInt64,
+  kUInt32,
+  kUInt16,
+  kUInt8,
+  kBool,
+  kString,
+  kOther,
 };
 
 /// Bytes of one element. 0 for kString and kOther, whose elements have no fixed size.

@@ -33,8 +33,8 @@ struct PrintOptions {
 std::string print(const Graph& graph, const PrintOptions& options = {});
 
 /// Infers the result types of a node; ops::infer_types has this form.
-using InferTypes = std::function<Result<std::vector<TensorType>>(
-    const OpSchema&, const Attributes&, std::span<const TensorType>)>;
+using InferTypes = std::function<Result<std::vector<TensorType>>(const OpSchema&, const Attributes&,
+                                                                 std::span<const TensorType>)>;
 /// Finds the constant with that hash, or null.
 using FindLiteral = std::function<LiteralPtr(std::uint64_t hash)>;
 

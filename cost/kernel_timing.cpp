@@ -51,9 +51,12 @@ std::vector<TimedTensor> timed_outputs(const Graph& graph, const Launch& launch)
   return tensors;
 }
 
-/// Integers keep their value where they have one: they are indices and the like.
+/// Integers keep their value where they have one, because they are indices and the like; single
+/// numbers too, because a kernel may depend on them (a power of 2 is a product).
 core::LiteralPtr made_up(const core::Tensor& tensor, std::int64_t bound) {
-  if (tensor.value && !core::is_floating(tensor.type.data_type)) return tensor.value;
+  const bool is_told =
+      tensor.value && (tensor.value->count() == 1 || !core::is_floating(tensor.type.data_type));
+  if (is_told) return tensor.value;
   std::vector<std::byte> bytes(runtime::storage_bytes(tensor.type));
   fill_random(tensor.type.data_type, bytes, bound, 0);
   return std::make_shared<core::Literal>(

@@ -15,16 +15,11 @@ using core::DataType;
 using core::TensorId;
 using core::TensorType;
 
+// Of ONNX's inference options, data propagation stays off: it makes a message of every element of
+// a long vector, and the values that shapes depend on are known here anyway.
+
 /// Longer constants say nothing about shapes.
 constexpr std::int64_t kLongestInferenceInput = 4096;
-/// ONNX's inference takes a vector for sizes or axes and makes something of every element, which
-/// takes forever if the vector is no such thing. For the same reason its data propagation is off;
-/// the values that shapes depend on are known here anyway.
-constexpr std::int64_t kLongestVector = 1 << 16;
-
-bool is_long_vector(const TensorType& type) {
-  return type.shape_known && type.shape.size() == 1 && type.shape[0].constant() > kLongestVector;
-}
 
 /// The names that the node reads, its subgraphs' captures last, each once.
 std::vector<std::string> names_read(const onnx::NodeProto& node) {
@@ -39,15 +34,14 @@ std::vector<std::string> names_read(const onnx::NodeProto& node) {
   return names;
 }
 
-/// A graph of that one node. None: ONNX's inference should not be asked, because the type of an
-/// input is not known or would be too much for it.
+/// A graph of that one node. None: the type of an input is not known, and without it ONNX's
+/// inference is not worth asking.
 std::optional<onnx::GraphProto> graph_of(const ImportState& state, const onnx::NodeProto& node) {
   onnx::GraphProto graph;
   graph.set_name("g");
   *graph.add_node() = node;
   for (const std::string& name : names_read(node)) {
     const core::Tensor& tensor = state.builder.tensor(state.tensor(name));
-    if (is_long_vector(tensor.type)) return std::nullopt;
     if (tensor.value && tensor.value->count() <= kLongestInferenceInput) {
       *graph.add_initializer() = to_tensor_proto(*tensor.value, name);
       continue;

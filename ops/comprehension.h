@@ -50,12 +50,13 @@ enum class ExprKind : std::uint8_t {
   kIndexValue,  ///< the integer `index[0]` as an element
   kRead,        ///< tensor[index…]
   kReadFlat,    ///< element number index[0] of the tensor in row-major order (reshape)
-  kAdd, kMul,   ///< of all arguments
-  kInverse,     ///< 1 / argument
-  kApply,       ///< function(arguments)
-  kGuard,       ///< argument where all constraints hold, else 0
-  kSum,         ///< over the binders, of argument where all constraints hold
-  kMax,         ///< the largest of all alternatives
+  kAdd,
+  kMul,      ///< of all arguments
+  kInverse,  ///< 1 / argument
+  kApply,    ///< function(arguments)
+  kGuard,    ///< argument where all constraints hold, else 0
+  kSum,      ///< over the binders, of argument where all constraints hold
+  kMax,      ///< the largest of all alternatives
 };
 
 class ExprNode;
@@ -125,8 +126,7 @@ class SemanticsBuilder {
   Expr sum_over(const Polynomial& size, const std::function<Expr(Polynomial)>& body);
   Expr max_over(const Polynomial& size, const std::function<Expr(Polynomial)>& body);
   /// Adds the tensor whose element at the given index is body(index). Returns its tensor number.
-  std::uint32_t stage(Shape shape,
-                      const std::function<Expr(const std::vector<Polynomial>&)>& body);
+  std::uint32_t stage(Shape shape, const std::function<Expr(const std::vector<Polynomial>&)>& body);
   /// stage(), and the tensor is the next output.
   void output(Shape shape, const std::function<Expr(const std::vector<Polynomial>&)>& body);
   Semantics finish() &&;

@@ -10,7 +10,19 @@
 namespace soapstone::ops {
 
 enum class Function : std::uint8_t {
-  kRelu, kExp, kLog, kSqrt, kTanh, kSigmoid, kErf, kAbs, kFloor, kCeil, kRound, kSin, kCos,
+  kRelu,
+  kExp,
+  kLog,
+  kSqrt,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,
+  kSin,
+  kCos,
   kPow,       ///< (x, y) ↦ x^y
   kSelect,    ///< (c, a, b) ↦ a if c ≠ 0, else b
   kLess,      ///< (a, b) ↦ 1 if a < b, else 0
@@ -22,13 +34,13 @@ enum class Function : std::uint8_t {
 struct FunctionProperties {
   std::string_view name;
   std::uint8_t arity;
-  bool zero_preserving = false;      ///< f(0) = 0
-  bool odd = false;                  ///< f(−x) = −f(x)
-  bool even = false;                 ///< f(−x) = f(x)
-  bool monotone = false;             ///< x ≤ y → f(x) ≤ f(y): commutes with max
+  bool zero_preserving = false;         ///< f(0) = 0
+  bool odd = false;                     ///< f(−x) = −f(x)
+  bool even = false;                    ///< f(−x) = f(x)
+  bool monotone = false;                ///< x ≤ y → f(x) ≤ f(y): commutes with max
   bool positively_homogeneous = false;  ///< f(c·x) = c·f(x) for c ≥ 0
   bool non_negative = false;
-  bool idempotent = false;           ///< f(f(x)) = f(x)
+  bool idempotent = false;  ///< f(f(x)) = f(x)
 };
 
 const FunctionProperties& properties(Function function);

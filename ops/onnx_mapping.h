@@ -34,8 +34,8 @@ class OnnxImport {
   virtual const core::TensorType& type(core::TensorId id) const = 0;
   virtual core::TensorId constant(core::Literal value) = 0;
   /// Appends an operator of ours; types are inferred.
-  virtual core::Result<std::vector<core::TensorId>> append(
-      std::string_view op, std::vector<core::TensorId> inputs, core::Attributes attributes) = 0;
+  virtual core::Result<std::vector<core::TensorId>>
+  append(std::string_view op, std::vector<core::TensorId> inputs, core::Attributes attributes) = 0;
 
   /// The attribute or a default. Wrong kind: the default.
   std::int64_t int_or(std::string_view name, std::int64_t fallback) const;

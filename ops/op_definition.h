@@ -22,8 +22,8 @@ class Required {
  public:
   Required(T value) : value_(std::move(value)) {}  // NOLINT: reads as the value itself
   template <class F>
-    requires std::is_constructible_v<T, F>
-  Required(F&& value) : value_(std::forward<F>(value)) {}  // NOLINT
+  requires std::is_constructible_v<T, F> Required(F&& value)
+      : value_(std::forward<F>(value)) {}  // NOLINT
   const T& get() const { return value_; }
   const T* operator->() const { return &value_; }
 
@@ -35,7 +35,7 @@ class Required {
 /// symbolic.
 struct OpInstance {
   const core::Attributes& attributes;
-  std::span<const core::TensorType> inputs;   ///< shape_known is false where left out.
+  std::span<const core::TensorType> inputs;  ///< shape_known is false where left out.
   std::span<const core::TensorType> outputs;
   bool has_input(std::size_t k) const { return k < inputs.size() && inputs[k].shape_known; }
 };
@@ -47,12 +47,12 @@ using SemanticsFunction = std::function<Semantics(const OpInstance&)>;
 
 /// How much of the input elements the operator only moves (used by cost and layout decisions).
 enum class OpClass : std::uint8_t {
-  kContraction,   ///< convolution, matmul: can be the head of a fused launch
-  kElementwise,   ///< one output element from one element of each input: can be an epilogue
-  kReduction,     ///< pooling, reductions
-  kNormalization, ///< softmax, layer norm, batch norm
-  kMovement,      ///< transpose, concat, pad, gather: copies
-  kView,          ///< reshape, identity, dropout: no work at all on row-major data
+  kContraction,    ///< convolution, matmul: can be the head of a fused launch
+  kElementwise,    ///< one output element from one element of each input: can be an epilogue
+  kReduction,      ///< pooling, reductions
+  kNormalization,  ///< softmax, layer norm, batch norm
+  kMovement,       ///< transpose, concat, pad, gather: copies
+  kView,           ///< reshape, identity, dropout: no work at all on row-major data
 };
 
 struct OpDefinition : core::OpSchema {

@@ -44,7 +44,8 @@ core::Result<CutGraph> cut_at_opaque(const Graph& graph) {
       if (!tensor.type.shape_known) {
         return core::unsupported(
             fmt::format("the result of opaque operator {} has no known shape, so what follows "
-                        "it cannot be checked", graph.node(id).name),
+                        "it cannot be checked",
+                        graph.node(id).name),
             "give the model's intermediate shapes, or skip the check with --verify off");
       }
       builder.replace_uses(output, builder.add_input(tensor.name, tensor.type));

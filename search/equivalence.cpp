@@ -109,11 +109,10 @@ core::Status require_fitting(const Graph& graph, const std::vector<core::Literal
     if (tensor.type.data_type == inputs[k].data_type() && dims && *dims == inputs[k].dims()) {
       continue;
     }
-    return core::invalid_input(
-        fmt::format("input {} is {}{}, the array given for it is {}{}", tensor.name,
-                    core::to_string(tensor.type.data_type),
-                    core::to_string(tensor.type.shape, graph.symbols()),
-                    core::to_string(inputs[k].data_type()), core::to_string(inputs[k].dims())));
+    return core::invalid_input(fmt::format(
+        "input {} is {}{}, the array given for it is {}{}", tensor.name,
+        core::to_string(tensor.type.data_type), core::to_string(tensor.type.shape, graph.symbols()),
+        core::to_string(inputs[k].data_type()), core::to_string(inputs[k].dims())));
   }
   return core::Done{};
 }

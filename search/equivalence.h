@@ -13,8 +13,8 @@
 namespace soapstone::search {
 
 struct EquivalenceOptions {
-  int samples = 8;       ///< Signed normal, then extremes, zeros, ones, tiny values, in turn.
-  double rtol = 1e-3;    ///< Of the larger of |expected| and the output's root mean square.
+  int samples = 8;     ///< Signed normal, then extremes, zeros, ones, tiny values, in turn.
+  double rtol = 1e-3;  ///< Of the larger of |expected| and the output's root mean square.
   double atol = 1e-6;
   std::uint64_t seed = 0;
   /// Inputs of the user's own, run in addition: one set a sample, one literal a graph input.

@@ -46,13 +46,12 @@ core::Result<Graph> fold_constants(const Graph& graph, runtime::Backend& backend
   if (outputs.empty()) return graph;
   SOAPSTONE_ASSIGN_OR_RETURN(const Graph constants, only(graph, outputs));
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(constants, backend));
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      auto values, executable.run(runtime::random_inputs(constants, /*seed=*/0)));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto values,
+                             executable.run(runtime::random_inputs(constants, /*seed=*/0)));
   GraphBuilder builder(graph);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const TensorId folded = builder.add_constant(
-        std::make_shared<const core::Literal>(std::move(values[k])),
-        graph.tensor(outputs[k]).name);
+        std::make_shared<const core::Literal>(std::move(values[k])), graph.tensor(outputs[k]).name);
     builder.replace_uses(outputs[k], folded);
   }
   return std::move(builder).finish();

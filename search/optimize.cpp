@@ -81,17 +81,15 @@ void Optimizer::search_graphs() {
   progress_.stage("simplifying");
   report_.baseline = simplify(original_, baseline_, &report_.simplify);
   progress_.stage("searching");
-  report_.search =
-      search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
+  report_.search = search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
   report_.cost_before = report_.search.cost_before;
 }
 
 void Optimizer::note_reference_kernels(const Executable& executable) {
   const auto& slow = executable.report().reference_kernels;
   if (slow.empty()) return;
-  report_.notes.push_back(
-      fmt::format("{} launches run the slow reference kernel, first {}: {}", slow.size(),
-                  slow.front().first, slow.front().second));
+  report_.notes.push_back(fmt::format("{} launches run the slow reference kernel, first {}: {}",
+                                      slow.size(), slow.front().first, slow.front().second));
 }
 
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
@@ -118,8 +116,8 @@ core::Status Optimizer::choose_by_time() {
       timings.begin() + 1, timings.end(),
       [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
   const auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
-  report_.speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
-                                          0.5 * budget_us);
+  report_.speedup =
+      cost::compare_in_turn(before, candidates[winner], options_.measure_rounds, 0.5 * budget_us);
   if (report_.speedup->low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
@@ -173,12 +171,13 @@ core::Status Optimizer::verify() {
   progress_.stage("checking equivalence");
   // An interrupted search still has its best graph checked: unverified it could not be written.
   SOAPSTONE_ASSIGN_OR_RETURN(report_.equivalence,
-                             check_equivalence(original_, report_.graph, backend_,
-                                               *options_.verify, progress_, core::StopToken{}));
+                             check_equivalence(original_, report_.graph, backend_, *options_.verify,
+                                               progress_, core::StopToken{}));
   if (report_.equivalence->cut_nodes > 0) {
     report_.notes.push_back(
         fmt::format("{} opaque operators were not run: what they read was compared, what they "
-                    "compute was random", report_.equivalence->cut_nodes));
+                    "compute was random",
+                    report_.equivalence->cut_nodes));
   }
   if (report_.equivalence->equal) return core::Done{};
   report_.outcome = Outcome::kNotEquivalent;

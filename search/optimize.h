@@ -39,10 +39,10 @@ struct RuleUse {
 
 enum class Outcome : std::uint8_t {
   kImproved,
-  kNoGainFound,      ///< The search found nothing cheaper.
-  kGainNotReal,      ///< Cheaper by the cost model, not faster when timed: the original is kept.
-  kNotEquivalent,    ///< A rewritten graph computes something else: nothing may be written.
-  kInterrupted,      ///< Stopped; `graph` is the best so far if it was verified.
+  kNoGainFound,    ///< The search found nothing cheaper.
+  kGainNotReal,    ///< Cheaper by the cost model, not faster when timed: the original is kept.
+  kNotEquivalent,  ///< A rewritten graph computes something else: nothing may be written.
+  kInterrupted,    ///< Stopped; `graph` is the best so far if it was verified.
 };
 
 struct OptimizeReport {

@@ -45,13 +45,17 @@ std::int64_t index_bound(const Graph& graph, TensorId input) {
 float draw(SampleKind kind, std::mt19937_64& random) {
   std::normal_distribution<float> normal;
   switch (kind) {
-    case SampleKind::kNormal: return normal(random);
-    case SampleKind::kExtreme:
-      // Mostly ordinary, so that results stay finite; now and then a hundred times as large.
-      return normal(random) * (random() % 16 == 0 ? 100.0F : 1.0F);
-    case SampleKind::kZero: return 0;
-    case SampleKind::kOne: return 1;
-    case SampleKind::kTiny: return normal(random) * 1e-6F;
+  case SampleKind::kNormal:
+    return normal(random);
+  case SampleKind::kExtreme:
+    // Mostly ordinary, so that results stay finite; now and then a hundred times as large.
+    return normal(random) * (random() % 16 == 0 ? 100.0F : 1.0F);
+  case SampleKind::kZero:
+    return 0;
+  case SampleKind::kOne:
+    return 1;
+  case SampleKind::kTiny:
+    return normal(random) * 1e-6F;
   }
   return 0;
 }
@@ -82,14 +86,17 @@ std::vector<core::Literal> sample_inputs(const Graph& graph, SampleKind kind, st
     const core::Dims dims = result[k].dims();
     const std::int64_t bound = index_bound(graph, graph.inputs()[k]);
     switch (result[k].data_type()) {
-      case DataType::kFloat32: result[k] = floats(dims, kind, random); break;
-      case DataType::kInt64:
-        result[k] = integers<std::int64_t>(DataType::kInt64, dims, bound, random);
-        break;
-      case DataType::kInt32:
-        result[k] = integers<std::int32_t>(DataType::kInt32, dims, bound, random);
-        break;
-      default: break;
+    case DataType::kFloat32:
+      result[k] = floats(dims, kind, random);
+      break;
+    case DataType::kInt64:
+      result[k] = integers<std::int64_t>(DataType::kInt64, dims, bound, random);
+      break;
+    case DataType::kInt32:
+      result[k] = integers<std::int32_t>(DataType::kInt32, dims, bound, random);
+      break;
+    default:
+      break;
     }
   }
   return result;

@@ -1,8 +1,8 @@
 // Rounds of best-first search. A round takes the cheapest graphs from the queue, builds all their
 // successors in parallel, and merges them one after the other in a fixed order. Successors wait in
-// the queue as (parent, rule, match) and are built again when their turn comes: most never have one.
-// A rewrite that gains nothing by itself may enable another one, but only near by: its graph is
-// expanded around what changed since the last gain, not everywhere (docs/adr/0005).
+// the queue as (parent, rule, match) and are built again when their turn comes: most never have
+// one. A rewrite that gains nothing by itself may enable another one, but only near by: its graph
+// is expanded around what changed since the last gain, not everywhere (docs/adr/0005).
 #include "search/search.h"
 
 #include <fmt/format.h>
@@ -40,8 +40,7 @@ double cpu_seconds() {
 }
 
 double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// A graph that was found: how it comes from its parent, and itself once somebody needs it.
@@ -342,10 +341,14 @@ SearchResult Searcher::run(const Graph& original) {
 
 std::string_view to_string(StopReason reason) {
   switch (reason) {
-    case StopReason::kExhausted: return "search space exhausted";
-    case StopReason::kBudget: return "budget of graphs used up";
-    case StopReason::kTime: return "time used up";
-    case StopReason::kInterrupted: return "interrupted";
+  case StopReason::kExhausted:
+    return "search space exhausted";
+  case StopReason::kBudget:
+    return "budget of graphs used up";
+  case StopReason::kTime:
+    return "time used up";
+  case StopReason::kInterrupted:
+    return "interrupted";
   }
   return "";
 }

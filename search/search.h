@@ -14,12 +14,12 @@
 namespace soapstone::search {
 
 struct SearchOptions {
-  double alpha = 1.05;        ///< ≥ 1; at 1 only graphs that are better at once are followed.
+  double alpha = 1.05;            ///< ≥ 1; at 1 only graphs that are better at once are followed.
   std::uint64_t budget = 20'000;  ///< Graphs to expand.
-  int max_detour = 3;  ///< Rewrites in a row without a gain before a branch is given up.
-  double time_s = 60;         ///< Wall clock; 0: no limit (a limit makes results depend on speed).
-  int jobs = 0;               ///< Threads; 0: all cores. The result does not depend on it.
-  std::size_t keep = 4;       ///< How many of the best graphs to return.
+  int max_detour = 3;             ///< Rewrites in a row without a gain before a branch is given up.
+  double time_s = 60;    ///< Wall clock; 0: no limit (a limit makes results depend on speed).
+  int jobs = 0;          ///< Threads; 0: all cores. The result does not depend on it.
+  std::size_t keep = 4;  ///< How many of the best graphs to return.
   std::size_t queue_limit = 20'000;
 };
 
@@ -52,8 +52,8 @@ struct SearchResult {
 
 /// Rounds of a fixed number of graphs are expanded in parallel and merged in order, so the result
 /// is the same for any number of threads.
-SearchResult search(const core::Graph& original, const rules::RuleSet& rules,
-                    cost::CostModel& cost, const SearchOptions& options,
-                    core::ProgressSink& progress, const core::StopToken& stop);
+SearchResult search(const core::Graph& original, const rules::RuleSet& rules, cost::CostModel& cost,
+                    const SearchOptions& options, core::ProgressSink& progress,
+                    const core::StopToken& stop);
 
 }  // namespace soapstone::search

@@ -62,8 +62,8 @@ std::uint64_t value_number(const Graph& graph, NodeId id,
 
 bool same_node(const core::Node& a, const core::Node& b,
                const std::vector<TensorId>& representative) {
-  if (a.op != b.op || a.inputs.size() != b.inputs.size() ||
-      a.outputs.size() != b.outputs.size() || !(a.attributes == b.attributes)) {
+  if (a.op != b.op || a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() ||
+      !(a.attributes == b.attributes)) {
     return false;
   }
   const auto value = [&](TensorId id) { return id.valid() ? representative[id.index()] : id; };
@@ -80,9 +80,8 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
     if (!graph.contains(id) || !graph.tensor(id).value) continue;
     const core::Literal& value = *graph.tensor(id).value;
     const auto [first, last] = seen.equal_range(value.hash());
-    const auto twin = std::find_if(first, last, [&](const auto& entry) {
-      return *graph.tensor(entry.second).value == value;
-    });
+    const auto twin = std::find_if(
+        first, last, [&](const auto& entry) { return *graph.tensor(entry.second).value == value; });
     if (twin != last) {
       representative[i] = twin->second;
     } else {

@@ -78,8 +78,7 @@ bool Checker::match_factors(const std::vector<Factor>& a, const std::vector<Fact
   if (at == a.size()) return true;
   for (std::size_t k = 0; k < b.size(); ++k) {
     if (used[k] || a[at].exponent != b[k].exponent ||
-        a[at].atom->signature != b[k].atom->signature ||
-        !equal(a[at].atom, b[k].atom, context)) {
+        a[at].atom->signature != b[k].atom->signature || !equal(a[at].atom, b[k].atom, context)) {
       continue;
     }
     used[k] = true;
@@ -91,18 +90,17 @@ bool Checker::match_factors(const std::vector<Factor>& a, const std::vector<Fact
 
 bool Checker::for_each_mapping(const Term& a, const Term& b, const FactSet& context,
                                const Mapped& found) {
-  return guess_binders(
-      normalizer_.arena(), a, b, [&](const Substitution& bijection) {
-        normalizer_.spend();
-        Term body = b;
-        body.binders.clear();
-        const NormalForm mapped = normalizer_.arena().substitute(body, bijection);
-        if (mapped.size() != 1 || mapped[0].coefficient != b.coefficient) return false;
-        // Bodies need to agree only where b's guards hold; where they do not, b's summand is 0 and
-        // so is a's, as the guards are compared next.
-        return equal_factors(a.factors, mapped[0].factors, unite(context, mapped[0].guards)) &&
-               found(mapped[0].guards);
-      });
+  return guess_binders(normalizer_.arena(), a, b, [&](const Substitution& bijection) {
+    normalizer_.spend();
+    Term body = b;
+    body.binders.clear();
+    const NormalForm mapped = normalizer_.arena().substitute(body, bijection);
+    if (mapped.size() != 1 || mapped[0].coefficient != b.coefficient) return false;
+    // Bodies need to agree only where b's guards hold; where they do not, b's summand is 0 and
+    // so is a's, as the guards are compared next.
+    return equal_factors(a.factors, mapped[0].factors, unite(context, mapped[0].guards)) &&
+           found(mapped[0].guards);
+  });
 }
 
 bool Checker::equivalent(const FactSet& a, const FactSet& b, const FactSet& context) {
@@ -110,9 +108,8 @@ bool Checker::equivalent(const FactSet& a, const FactSet& b, const FactSet& cont
   const FactSet with_a = unite(context, a);
   const FactSet with_b = unite(context, b);
   const auto follows = [&](const FactSet& from, const FactSet& facts) {
-    return std::all_of(facts.begin(), facts.end(), [&](const Fact& fact) {
-      return normalizer_.oracle().implied(from, fact);
-    });
+    return std::all_of(facts.begin(), facts.end(),
+                       [&](const Fact& fact) { return normalizer_.oracle().implied(from, fact); });
   };
   return follows(with_a, b) && follows(with_b, a);
 }

@@ -141,8 +141,8 @@ struct Normalizer::Evaluation {
     std::vector<OpenPiece> pieces;
     for (const ops::Alternative& alternative : node.alternatives) {
       OpenPiece piece;
-      const Substitution inner = bind(alternative.binders, alternative.constraints, names,
-                                      piece.guards, piece.binders);
+      const Substitution inner =
+          bind(alternative.binders, alternative.constraints, names, piece.guards, piece.binders);
       piece.body = evaluate(*alternative.body, inner, unite(context, piece.guards));
       pieces.push_back(std::move(piece));
     }
@@ -173,40 +173,45 @@ struct Normalizer::Evaluation {
                       const FactSet& context) const {
     normalizer.spend();
     switch (node.kind) {
-      case ExprKind::kNumber: {
-        const Fraction value(node.number.numerator, node.number.denominator);
-        if (value.is_zero()) return {};
-        return {Term{value, {}, {}, {}}};
+    case ExprKind::kNumber: {
+      const Fraction value(node.number.numerator, node.number.denominator);
+      if (value.is_zero()) return {};
+      return {Term{value, {}, {}, {}}};
+    }
+    case ExprKind::kIndexValue:
+      return normalizer.arena().value_of(linear(node.index[0], names));
+    case ExprKind::kRead: {
+      std::vector<Linear> index;
+      for (const core::Polynomial& part : node.index) index.push_back(linear(part, names));
+      return read(node.tensor, index, context);
+    }
+    case ExprKind::kReadFlat:
+      return read_flat(node, names, context);
+    case ExprKind::kAdd: {
+      NormalForm result;
+      for (const ops::Expr& argument : node.arguments) {
+        for (Term& term : evaluate(*argument, names, context)) result.push_back(std::move(term));
       }
-      case ExprKind::kIndexValue:
-        return normalizer.arena().value_of(linear(node.index[0], names));
-      case ExprKind::kRead: {
-        std::vector<Linear> index;
-        for (const core::Polynomial& part : node.index) index.push_back(linear(part, names));
-        return read(node.tensor, index, context);
+      return collected(std::move(result));
+    }
+    case ExprKind::kMul: {
+      NormalForm result{Term{}};
+      for (const ops::Expr& argument : node.arguments) {
+        result = normalizer.product(result, evaluate(*argument, names, context), context);
+        if (result.empty()) break;
       }
-      case ExprKind::kReadFlat: return read_flat(node, names, context);
-      case ExprKind::kAdd: {
-        NormalForm result;
-        for (const ops::Expr& argument : node.arguments) {
-          for (Term& term : evaluate(*argument, names, context)) result.push_back(std::move(term));
-        }
-        return collected(std::move(result));
-      }
-      case ExprKind::kMul: {
-        NormalForm result{Term{}};
-        for (const ops::Expr& argument : node.arguments) {
-          result = normalizer.product(result, evaluate(*argument, names, context), context);
-          if (result.empty()) break;
-        }
-        return result;
-      }
-      case ExprKind::kInverse:
-        return normalizer.reciprocal(evaluate(*node.arguments[0], names, context), context);
-      case ExprKind::kApply: return apply(node, names, context);
-      case ExprKind::kGuard: return guard(node, names, context);
-      case ExprKind::kSum: return sum(node, names, context);
-      case ExprKind::kMax: return maximum(node, names, context);
+      return result;
+    }
+    case ExprKind::kInverse:
+      return normalizer.reciprocal(evaluate(*node.arguments[0], names, context), context);
+    case ExprKind::kApply:
+      return apply(node, names, context);
+    case ExprKind::kGuard:
+      return guard(node, names, context);
+    case ExprKind::kSum:
+      return sum(node, names, context);
+    case ExprKind::kMax:
+      return maximum(node, names, context);
     }
     return {};
   }

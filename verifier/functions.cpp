@@ -40,13 +40,20 @@ NormalForm negated(NormalForm form) { return scaled(std::move(form), -1); }
 /// Functions whose values at rational numbers are rational.
 std::optional<Fraction> value_at(Function function, const std::vector<Fraction>& x) {
   switch (function) {
-    case Function::kRelu: return x[0].sign() > 0 ? x[0] : Fraction(0);
-    case Function::kAbs: return x[0].magnitude();
-    case Function::kLess: return Fraction(x[0] < x[1] ? 1 : 0);
-    case Function::kEqual: return Fraction(x[0] == x[1] ? 1 : 0);
-    case Function::kIsZero: return Fraction(x[0].is_zero() ? 1 : 0);
-    case Function::kSelect: return x[0].is_zero() ? x[2] : x[1];
-    default: return std::nullopt;
+  case Function::kRelu:
+    return x[0].sign() > 0 ? x[0] : Fraction(0);
+  case Function::kAbs:
+    return x[0].magnitude();
+  case Function::kLess:
+    return Fraction(x[0] < x[1] ? 1 : 0);
+  case Function::kEqual:
+    return Fraction(x[0] == x[1] ? 1 : 0);
+  case Function::kIsZero:
+    return Fraction(x[0].is_zero() ? 1 : 0);
+  case Function::kSelect:
+    return x[0].is_zero() ? x[2] : x[1];
+  default:
+    return std::nullopt;
   }
 }
 
@@ -89,8 +96,8 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
       factor != nullptr && commutes_with_max(function)) {
     std::vector<OpenPiece> pieces = open(factor->atom);
     for (OpenPiece& piece : pieces) {
-      piece.body = apply(function, {scaled(piece.body, x[0].coefficient)},
-                         unite(context, piece.guards));
+      piece.body =
+          apply(function, {scaled(piece.body, x[0].coefficient)}, unite(context, piece.guards));
     }
     return maximum(std::move(pieces), context);
   }

@@ -48,9 +48,9 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
   if (!edge.producer.valid()) {
     const auto at = std::find(graph_.inputs().begin(), graph_.inputs().end(), tensor);
     Term term;
-    term.factors = {{normalizer_.arena().read(
-                         static_cast<std::uint32_t>(at - graph_.inputs().begin()), index),
-                     1}};
+    term.factors = {
+        {normalizer_.arena().read(static_cast<std::uint32_t>(at - graph_.inputs().begin()), index),
+         1}};
     return {std::move(term)};
   }
   const ops::Semantics& meaning = semantics(edge.producer);

@@ -109,19 +109,21 @@ std::optional<State> Unifier::solve(const State& state, std::vector<Linear> equa
 
 bool Unifier::atom(const Atom& a, const Atom& b, const State& state, const Continue& next) {
   switch (a.kind) {
-    case AtomKind::kRead:
-    case AtomKind::kIndex: {
-      if (a.index.size() != b.index.size()) return false;
-      std::vector<Linear> equations;
-      for (std::size_t k = 0; k < a.index.size(); ++k) {
-        equations.push_back(a.index[k] - b.index[k]);
-      }
-      const auto solved = solve(state, std::move(equations));
-      return solved && next(*solved);
+  case AtomKind::kRead:
+  case AtomKind::kIndex: {
+    if (a.index.size() != b.index.size()) return false;
+    std::vector<Linear> equations;
+    for (std::size_t k = 0; k < a.index.size(); ++k) {
+      equations.push_back(a.index[k] - b.index[k]);
     }
-    case AtomKind::kApply:
-    case AtomKind::kReciprocal: return forms(a.arguments, b.arguments, state, next);
-    case AtomKind::kMax: return maximum(a, b, state, next);
+    const auto solved = solve(state, std::move(equations));
+    return solved && next(*solved);
+  }
+  case AtomKind::kApply:
+  case AtomKind::kReciprocal:
+    return forms(a.arguments, b.arguments, state, next);
+  case AtomKind::kMax:
+    return maximum(a, b, state, next);
   }
   return false;
 }
@@ -130,9 +132,8 @@ bool Unifier::forms(std::span<const Form* const> a, std::span<const Form* const>
                     const State& state, const Continue& next) {
   if (a.size() != b.size()) return false;
   if (a.empty()) return next(state);
-  return form(*a[0], *b[0], state, [&](const State& then) {
-    return forms(a.subspan(1), b.subspan(1), then, next);
-  });
+  return form(*a[0], *b[0], state,
+              [&](const State& then) { return forms(a.subspan(1), b.subspan(1), then, next); });
 }
 
 /// One term with unknowns is enough to bind them; the checker compares the rest.
@@ -288,9 +289,8 @@ bool guess_binders(Arena& arena, const Term& a, const Term& b,
     Unifier unifier(arena, strict);
     std::vector<bool> used(a.factors.size());
     const State start{{}, renamed.binders, {}};
-    const bool found =
-        unifier.factors(a.factors, wanted, 0, used, start,
-                        [&](const State& state) { return proposer.propose(state); });
+    const bool found = unifier.factors(a.factors, wanted, 0, used, start,
+                                       [&](const State& state) { return proposer.propose(state); });
     if (found) return true;
   }
   return false;

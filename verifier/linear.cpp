@@ -212,8 +212,7 @@ Linear Linear::substitute(const Substitution& substitution) const {
   return kept;
 }
 
-std::int64_t Linear::evaluate(
-    const std::vector<std::pair<Symbol, std::int64_t>>& values) const {
+std::int64_t Linear::evaluate(const std::vector<std::pair<Symbol, std::int64_t>>& values) const {
   std::int64_t result = constant_;
   for (const Part& part : parts_) {
     std::int64_t product = part.coefficient;

@@ -95,7 +95,8 @@ class Linear {
 };
 
 /// `expression` ≥ 0 or = 0, over the integers. Divided by the common divisor of its coefficients,
-/// the constant rounded down; equations lead with a positive coefficient. Equal facts compare equal.
+/// the constant rounded down; equations lead with a positive coefficient. Equal facts compare
+/// equal.
 struct Fact {
   enum class Kind : std::uint8_t { kNonNegative, kZero };
   Kind kind = Kind::kNonNegative;

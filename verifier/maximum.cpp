@@ -154,8 +154,7 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
     const bool known = piece.binders.empty() &&
                        std::any_of(different.begin(), different.end(), [&](const OpenPiece& other) {
                          return other.binders.empty() && other.guards == piece.guards &&
-                                checker.equal(other.body, piece.body,
-                                              unite(context, piece.guards));
+                                checker.equal(other.body, piece.body, unite(context, piece.guards));
                        });
     if (!known) different.push_back(std::move(piece));
   }
@@ -177,9 +176,10 @@ std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& p
     NormalForm own;
     for (const Term& term : pieces[k].body) {
       const std::vector<Symbol> symbols = Arena::free_symbols(term);
-      const bool bound = std::any_of(
-          pieces[k].binders.begin(), pieces[k].binders.end(),
-          [&](Symbol b) { return std::binary_search(symbols.begin(), symbols.end(), b); });
+      const bool bound =
+          std::any_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](Symbol b) {
+            return std::binary_search(symbols.begin(), symbols.end(), b);
+          });
       if (!bound && term.guards.empty() && term.binders.empty()) own.push_back(term);
     }
     if (k == 0) {

@@ -27,7 +27,8 @@ void pair_up_inequalities(FactSet& guards) {
     if (!contains(guards, opposite)) continue;
     const Fact equation = equal(guards[k].expression, 0);
     std::erase(guards, opposite);
-    std::erase_if(guards, [&](const Fact& fact) { return at_least(-fact.expression, 0) == opposite; });
+    std::erase_if(guards,
+                  [&](const Fact& fact) { return at_least(-fact.expression, 0) == opposite; });
     insert(guards, equation);
     k = static_cast<std::size_t>(-1);
   }
@@ -47,7 +48,7 @@ std::optional<Linear> solved_for(const Fact& equation, Symbol symbol) {
 struct Bounds {
   std::vector<Linear> low;
   std::vector<Linear> high;
-  FactSet others;   ///< Guards without the symbol.
+  FactSet others;      ///< Guards without the symbol.
   bool simple = true;  ///< Every guard with the symbol is a bound with coefficient 1 or −1.
 };
 
@@ -107,8 +108,8 @@ bool Normalizer::solve_equations(Term& term, Substitution& solved) {
 /// Σ over low ≤ v < high of something without v is (high − low) times it.
 NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& context, bool& counted) {
   for (Symbol binder : term.binders) {
-    const bool used = std::any_of(
-        term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+    const bool used =
+        std::any_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
           return std::binary_search(factor.atom->free_symbols.begin(),
                                     factor.atom->free_symbols.end(), binder);
         });
@@ -207,10 +208,10 @@ void Normalizer::note_cancellation(const Term& a, const Term& b, std::size_t bef
                                    const Term& product) {
   if (product.factors.size() == before) return;
   for (const Factor& x : a.factors) {
-    const bool never_zero = x.atom->kind == AtomKind::kIndex ||
-                            (x.atom->kind == AtomKind::kApply &&
-                             (x.atom->function == ops::Function::kExp ||
-                              x.atom->function == ops::Function::kSigmoid));
+    const bool never_zero =
+        x.atom->kind == AtomKind::kIndex ||
+        (x.atom->kind == AtomKind::kApply &&
+         (x.atom->function == ops::Function::kExp || x.atom->function == ops::Function::kSigmoid));
     if (never_zero) continue;
     for (const Factor& y : b.factors) {
       if (x.atom == y.atom && x.exponent.sign() != y.exponent.sign()) assumed_nonzero_ = true;
@@ -294,9 +295,9 @@ NormalForm Normalizer::reciprocal_of_whole(NormalForm form, const FactSet& conte
   for (const Term& term : form) {
     std::vector<Factor> own;
     for (const Factor& factor : term.factors) {
-      const bool bound = std::any_of(
-          factor.atom->free_symbols.begin(), factor.atom->free_symbols.end(),
-          [&](Symbol symbol) { return in(term.binders, symbol); });
+      const bool bound =
+          std::any_of(factor.atom->free_symbols.begin(), factor.atom->free_symbols.end(),
+                      [&](Symbol symbol) { return in(term.binders, symbol); });
       if (!bound) own.push_back(factor);
     }
     if (std::exchange(first, false)) {
@@ -347,14 +348,18 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   if (factor.exponent.is_even()) return true;
   const Atom& atom = *factor.atom;
   switch (atom.kind) {
-    case AtomKind::kRead: return false;
-    case AtomKind::kIndex: return oracle_.implied(context, at_least(atom.index[0], 0));
-    case AtomKind::kApply: return ops::properties(atom.function).non_negative;
-    case AtomKind::kReciprocal: return non_negative(atom.arguments[0]->terms, context);
-    case AtomKind::kMax:
-      return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-        return non_negative(piece.body->terms, unite(context, piece.guards));
-      });
+  case AtomKind::kRead:
+    return false;
+  case AtomKind::kIndex:
+    return oracle_.implied(context, at_least(atom.index[0], 0));
+  case AtomKind::kApply:
+    return ops::properties(atom.function).non_negative;
+  case AtomKind::kReciprocal:
+    return non_negative(atom.arguments[0]->terms, context);
+  case AtomKind::kMax:
+    return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
+      return non_negative(piece.body->terms, unite(context, piece.guards));
+    });
   }
   return false;
 }

@@ -88,14 +88,14 @@ bool Oracle::possible(std::span<const Fact> facts) {
   std::vector<Fact> all = relevant(set);
   bool answer = true;
   switch (fourier_motzkin(all)) {
-    case Feasibility::kImpossible:
-      answer = false;
-      refuted_.push_back(std::move(all));
-      break;
-    case Feasibility::kPossible:
-    case Feasibility::kUnknown:
-      if (use_solver_) answer = !solver_.proves_impossible(all);
-      break;
+  case Feasibility::kImpossible:
+    answer = false;
+    refuted_.push_back(std::move(all));
+    break;
+  case Feasibility::kPossible:
+  case Feasibility::kUnknown:
+    if (use_solver_) answer = !solver_.proves_impossible(all);
+    break;
   }
   bucket.emplace_back(std::move(set), answer);
   return answer;
@@ -136,8 +136,9 @@ bool Oracle::same_union(const FactSet& facts, std::span<const FactSet> a,
 }
 
 bool Oracle::confirm_all() {
-  return std::all_of(refuted_.begin(), refuted_.end(),
-                     [&](const std::vector<Fact>& facts) { return solver_.proves_impossible(facts); });
+  return std::all_of(refuted_.begin(), refuted_.end(), [&](const std::vector<Fact>& facts) {
+    return solver_.proves_impossible(facts);
+  });
 }
 
 }  // namespace soapstone::verifier

@@ -46,7 +46,10 @@ class Oracle {
   const FactSet& background() const { return background_; }
 
   /// From here on what elimination cannot refute is given to the solver as well.
-  void use_solver(bool use) { use_solver_ = use; cache_.clear(); }
+  void use_solver(bool use) {
+    use_solver_ = use;
+    cache_.clear();
+  }
   /// Asks the solver every question again on which a positive answer of elimination rested.
   /// True if it confirms all.
   bool confirm_all();

@@ -30,8 +30,7 @@ class Prover {
 };
 
 /// Splits on every guard that mentions no binder, then compares in each case.
-bool Prover::by_cases(const NormalForm& a, const NormalForm& b, const FactSet& context,
-                      int depth) {
+bool Prover::by_cases(const NormalForm& a, const NormalForm& b, const FactSet& context, int depth) {
   if (depth > kMaxCaseDepth) return false;
   const Fact* found = normalizer_.outer_guard(a, context);
   if (found == nullptr) found = normalizer_.outer_guard(b, context);
@@ -67,9 +66,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const Term& 
 NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool& changed) {
   NormalForm result;
   for (const Term& term : form) {
-    const auto binder =
-        std::find_if(term.binders.begin(), term.binders.end(),
-                     [&](Symbol symbol) { return constant_range(term, symbol).has_value(); });
+    const auto binder = std::find_if(term.binders.begin(), term.binders.end(), [&](Symbol symbol) {
+      return constant_range(term, symbol).has_value();
+    });
     if (binder == term.binders.end()) {
       result.push_back(term);
       continue;
@@ -97,11 +96,10 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
   const Atom* atom = nullptr;
   for (const Term& term : difference) {
     for (const Factor& factor : term.factors) {
-      const bool bound = std::any_of(
-          term.binders.begin(), term.binders.end(), [&](Symbol binder) {
-            return std::binary_search(factor.atom->free_symbols.begin(),
-                                      factor.atom->free_symbols.end(), binder);
-          });
+      const bool bound = std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
+        return std::binary_search(factor.atom->free_symbols.begin(),
+                                  factor.atom->free_symbols.end(), binder);
+      });
       if (factor.atom->kind == AtomKind::kReciprocal && !bound && atom == nullptr) {
         atom = factor.atom;
       }

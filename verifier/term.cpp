@@ -65,23 +65,24 @@ std::uint64_t hash_of_set(std::vector<std::uint64_t> values) {
 std::uint64_t signature_of(const Atom& atom) {
   std::uint64_t hash = static_cast<std::uint64_t>(atom.kind) + 17;
   switch (atom.kind) {
-    case AtomKind::kRead: return hash_combine(hash, atom.tensor);
-    case AtomKind::kIndex: {
-      const Symbol symbol = *atom.index[0].as_symbol();
-      return symbol.is_index() ? hash : hash_combine(hash, symbol.id);
+  case AtomKind::kRead:
+    return hash_combine(hash, atom.tensor);
+  case AtomKind::kIndex: {
+    const Symbol symbol = *atom.index[0].as_symbol();
+    return symbol.is_index() ? hash : hash_combine(hash, symbol.id);
+  }
+  case AtomKind::kApply:
+  case AtomKind::kReciprocal:
+    hash = hash_combine(hash, static_cast<std::uint64_t>(atom.function));
+    for (const Form* argument : atom.arguments) hash = hash_combine(hash, argument->signature);
+    return hash;
+  case AtomKind::kMax: {
+    std::vector<std::uint64_t> pieces;
+    for (const Piece& piece : atom.pieces) {
+      pieces.push_back(hash_combine(piece.binders.size(), piece.body->signature));
     }
-    case AtomKind::kApply:
-    case AtomKind::kReciprocal:
-      hash = hash_combine(hash, static_cast<std::uint64_t>(atom.function));
-      for (const Form* argument : atom.arguments) hash = hash_combine(hash, argument->signature);
-      return hash;
-    case AtomKind::kMax: {
-      std::vector<std::uint64_t> pieces;
-      for (const Piece& piece : atom.pieces) {
-        pieces.push_back(hash_combine(piece.binders.size(), piece.body->signature));
-      }
-      return hash_combine(hash, hash_of_set(std::move(pieces)));
-    }
+    return hash_combine(hash, hash_of_set(std::move(pieces)));
+  }
   }
   return hash;
 }
@@ -280,8 +281,8 @@ Term Arena::canonical(const Term& term, std::uint32_t height) {
   if (term.binders.size() > kPerHeight) throw OutOfBudget{"too many bound variables"};
   std::vector<Symbol> order;
   const auto visit = [&](Symbol symbol) {
-    const bool bound = std::find(term.binders.begin(), term.binders.end(), symbol) !=
-                       term.binders.end();
+    const bool bound =
+        std::find(term.binders.begin(), term.binders.end(), symbol) != term.binders.end();
     if (bound && std::find(order.begin(), order.end(), symbol) == order.end()) {
       order.push_back(symbol);
     }
@@ -318,22 +319,25 @@ Term Arena::rename(const Term& term, const Substitution& renaming) {
 const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution) {
   if (!mentions_any(atom->free_symbols, substitution)) return atom;
   switch (atom->kind) {
-    case AtomKind::kRead: {
-      std::vector<Linear> index;
-      for (const Linear& part : atom->index) index.push_back(part.substitute(substitution));
-      return read(atom->tensor, std::move(index));
+  case AtomKind::kRead: {
+    std::vector<Linear> index;
+    for (const Linear& part : atom->index) index.push_back(part.substitute(substitution));
+    return read(atom->tensor, std::move(index));
+  }
+  case AtomKind::kIndex:
+    CHECK(false, "integers are substituted by their term");
+    break;
+  case AtomKind::kApply: {
+    std::vector<const Form*> arguments;
+    for (const Form* argument : atom->arguments) {
+      arguments.push_back(substitute(argument, substitution));
     }
-    case AtomKind::kIndex: CHECK(false, "integers are substituted by their term"); break;
-    case AtomKind::kApply: {
-      std::vector<const Form*> arguments;
-      for (const Form* argument : atom->arguments) {
-        arguments.push_back(substitute(argument, substitution));
-      }
-      return apply(atom->function, std::move(arguments));
-    }
-    case AtomKind::kReciprocal:
-      return reciprocal(substitute(atom->arguments[0], substitution));
-    case AtomKind::kMax: break;
+    return apply(atom->function, std::move(arguments));
+  }
+  case AtomKind::kReciprocal:
+    return reciprocal(substitute(atom->arguments[0], substitution));
+  case AtomKind::kMax:
+    break;
   }
   std::vector<Piece> pieces;
   for (const Piece& original : atom->pieces) {

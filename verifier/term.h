@@ -54,18 +54,18 @@ struct Piece {
 
 struct Atom {
   AtomKind kind = AtomKind::kRead;
-  std::uint32_t tensor = 0;                        // kRead
-  std::vector<Linear> index;                       // kRead; kIndex: the symbol
-  ops::Function function = ops::Function::kRelu;   // kApply
-  std::vector<const Form*> arguments;              // kApply, kReciprocal
-  std::vector<Piece> pieces;                       // kMax
+  std::uint32_t tensor = 0;                       // kRead
+  std::vector<Linear> index;                      // kRead; kIndex: the symbol
+  ops::Function function = ops::Function::kRelu;  // kApply
+  std::vector<const Form*> arguments;             // kApply, kReciprocal
+  std::vector<Piece> pieces;                      // kMax
 
   // Derived, filled in by the arena.
   std::uint64_t hash = 0;
-  std::uint64_t signature = 0;      ///< Without indices and guards: equal for atoms that may match.
-  std::uint32_t height = 0;         ///< The largest of all binders inside.
-  std::uint32_t ordinal = 0;        ///< In the order of interning; settles ties.
-  std::vector<Symbol> free_symbols; ///< Sorted.
+  std::uint64_t signature = 0;  ///< Without indices and guards: equal for atoms that may match.
+  std::uint32_t height = 0;     ///< The largest of all binders inside.
+  std::uint32_t ordinal = 0;    ///< In the order of interning; settles ties.
+  std::vector<Symbol> free_symbols;  ///< Sorted.
 };
 
 /// A normal form inside an atom: binders named canonically by height, terms in a fixed order.

@@ -112,9 +112,12 @@ std::string Attempt::run() {
 
 std::string_view to_string(VerdictKind kind) {
   switch (kind) {
-    case VerdictKind::kProved: return "proved";
-    case VerdictKind::kRefuted: return "refuted";
-    case VerdictKind::kUnknown: return "unknown";
+  case VerdictKind::kProved:
+    return "proved";
+  case VerdictKind::kRefuted:
+    return "refuted";
+  case VerdictKind::kUnknown:
+    return "unknown";
   }
   return "";
 }

@@ -24,8 +24,8 @@ class Z3Solver final : public Solver {
     return with(facts, [&] {
       z3::expr total = context_.int_val(0);
       for (const WeightedGuards& part : sum) {
-        total = total + z3::ite(all_of(part.guards), context_.int_val(part.weight),
-                                context_.int_val(0));
+        total = total +
+                z3::ite(all_of(part.guards), context_.int_val(part.weight), context_.int_val(0));
       }
       solver_.add(total != 0);
     });

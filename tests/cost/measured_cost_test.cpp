@@ -154,6 +154,16 @@ TEST_F(MeasuredCostTest, FoldedConstantsGetMadeUpValues) {
   }
 }
 
+TEST_F(MeasuredCostTest, ASingleNumberKeepsItsValue) {
+  model()->graph_cost(graph_from(R"(graph g
+    x: f32[4]
+    exponent: f32[1] = {2}
+    y = pow(x, exponent)
+    return y)"));
+  ASSERT_FALSE(backend_.constants_seen.empty());
+  EXPECT_EQ(backend_.constants_seen[0]->to_doubles()[0], 2);
+}
+
 TEST_F(MeasuredCostTest, IndicesStayWithinWhatTheyIndex) {
   model()->graph_cost(graph_from(R"(graph g
     table: f32[1, 4]

@@ -72,8 +72,8 @@ TEST(Search, StopsWhenAskedTo) {
   core::StopToken stop;
   stop.request_stop();
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
-  const SearchResult result = search(parallel_matmuls(3), rules_of(kMergeMatmuls), *cost, {},
-                                     core::silent(), stop);
+  const SearchResult result =
+      search(parallel_matmuls(3), rules_of(kMergeMatmuls), *cost, {}, core::silent(), stop);
   EXPECT_EQ(result.stop_reason, StopReason::kInterrupted);
   EXPECT_EQ(result.graphs_expanded, 0U);
 }

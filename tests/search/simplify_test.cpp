@@ -88,8 +88,8 @@ TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
   const auto& node = folded->node(folded->order()[0]);
   const auto& value = folded->tensor(node.inputs[1]).value;
   ASSERT_TRUE(value);
-  EXPECT_FLOAT_EQ(value->as<float>()[0], weights(3, 3, 1)->as<float>()[0] +
-                                             weights(3, 3, 2)->as<float>()[0]);
+  EXPECT_FLOAT_EQ(value->as<float>()[0],
+                  weights(3, 3, 1)->as<float>()[0] + weights(3, 3, 2)->as<float>()[0]);
 }
 
 TEST(FoldConstants, LeavesFullAsItIs) {

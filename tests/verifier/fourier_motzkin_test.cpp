@@ -37,7 +37,8 @@ TEST(FourierMotzkin, NeverRefutesASystemWithASolution) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<Fact> facts;
     for (int k = pick(2, 5); k > 0; --k) {
-      const Linear e = Linear(kX).scaled(pick(-3, 3)) + Linear(kY).scaled(pick(-3, 3)) + pick(-4, 4);
+      const Linear e =
+          Linear(kX).scaled(pick(-3, 3)) + Linear(kY).scaled(pick(-3, 3)) + pick(-4, 4);
       facts.push_back(pick(0, 4) == 0 ? equal(e, 0) : at_least(e, 0));
     }
     if (fourier_motzkin(facts) != Feasibility::kImpossible) continue;

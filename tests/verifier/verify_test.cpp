@@ -55,17 +55,20 @@ constexpr Case kCases[] = {
     {"sum_is_not_product", "x: [m, k]  a: [k, n]  b: [k, n]",
      "s = matmul(x, a)\n    t = matmul(x, b)\n    y = add(s, t)",
      "u = mul(a, b)\n    y = matmul(x, u)", VerdictKind::kRefuted},
-    {"transpose_twice", "x: [m, n]", "t = transpose(x; perm=[1, 0])\n    y = transpose(t; perm=[1, 0])",
-     "y = x", VerdictKind::kProved},
+    {"transpose_twice", "x: [m, n]",
+     "t = transpose(x; perm=[1, 0])\n    y = transpose(t; perm=[1, 0])", "y = x",
+     VerdictKind::kProved},
     {"relu_is_idempotent", "x: [m, n]", "t = relu(x)\n    y = relu(t)", "y = relu(x)",
      VerdictKind::kProved},
     {"relu_is_not_additive", "x: [m]  z: [m]", "s = relu(x)\n    t = relu(z)\n    y = add(s, t)",
      "u = add(x, z)\n    y = relu(u)", VerdictKind::kRefuted},
     {"split_of_concat", "x: [m, n]  z: [m, p]",
-     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, p])\n    y = neg(u)\n    w = neg(v)",
+     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, p])\n    y = neg(u)\n    w = "
+     "neg(v)",
      "y = neg(x)\n    w = neg(z)", VerdictKind::kProved},
     {"exchanged_results", "x: [m, n]  z: [m, n]",
-     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, n])\n    y = neg(u)\n    w = neg(v)",
+     "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, n])\n    y = neg(u)\n    w = "
+     "neg(v)",
      "y = neg(z)\n    w = neg(x)", VerdictKind::kRefuted},
     {"slice_off_by_one", "x: [n + 2]", "y = slice(x; axes=[0], starts=[0], sizes=[n], steps=[1])",
      "y = slice(x; axes=[0], starts=[1], sizes=[n], steps=[1])", VerdictKind::kRefuted},
@@ -88,7 +91,8 @@ TEST(ShippedRules, AreNeverRefutedAndMostlyProved) {
   int proved = 0;
   int all = 0;
   for (const char* name : {"contraction.rules", "convolution.rules", "elementwise.rules"}) {
-    const auto file = rules::read_rules(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules" / name);
+    const auto file =
+        rules::read_rules(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules" / name);
     ASSERT_TRUE(file.ok()) << file.error().to_string();
     for (const rules::Rule& rule : file->rules) {
       const Verdict verdict = verdict_on(rule);
