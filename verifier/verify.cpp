@@ -122,6 +122,10 @@ std::string_view to_string(VerdictKind kind) {
   return "";
 }
 
+std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
+  return Attempt(rule, solver, options).run();
+}
+
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
   const double before = cpu_ms();
   Verdict verdict;
@@ -131,10 +135,8 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     verdict.kind = VerdictKind::kProved;
     verdict.floats = attempt.assumed_nonzero() ? rules::FloatBehavior::kChangesRange
                                                : rules::FloatBehavior::kReassociates;
-  } else if (const auto report = rules::check(rule, options.refutation_sizes, options.seed);
-             report && report->counterexample) {
+  } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {
     verdict.kind = VerdictKind::kRefuted;
-    verdict.counterexample = report->counterexample;
   }
   verdict.cpu_ms = cpu_ms() - before;
   return verdict;

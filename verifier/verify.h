@@ -6,6 +6,7 @@
 
 #include "rules/rule.h"
 #include "verifier/oracle.h"
+#include "verifier/refute.h"
 
 namespace soapstone::verifier {
 
@@ -16,8 +17,11 @@ struct Verdict {
   VerdictKind kind = VerdictKind::kUnknown;
   std::string reason;  ///< Why it is unknown.
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
-  std::optional<rules::Counterexample> counterexample;
+  std::optional<Refutation> refutation;
+  /// Of a refuted rule: further conditions on its sizes under which it is proved.
+  std::vector<ops::SizeConstraint> saving_guard;
   double cpu_ms = 0;
+  std::uint64_t steps = 0;  ///< Of the proof; the same on every machine.
 };
 
 struct VerifyOptions {
@@ -26,9 +30,15 @@ struct VerifyOptions {
   std::uint64_t seed = 0;
   /// Ask the solver again for every refutation that an accepted proof rests on.
   bool certify = true;
+  /// Of a refuted rule, look for sizes that must be equal.
+  bool look_for_guard = true;
 };
 
 /// Precondition: no parameters left (rules::specialize). `solver` is for one thread.
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
+
+/// Only the attempt at a proof, without a look at numbers: what a mutation score must ask.
+/// Empty: proved; else why not.
+std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
 
 }  // namespace soapstone::verifier

@@ -1,0 +1,31 @@
+// The other half of a verdict: sizes and values at which the two sides of a rule differ. Shares no
+// code with the prover.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/literal.h"
+#include "rules/rule.h"
+
+namespace soapstone::verifier {
+
+/// A disagreement that anyone can run again.
+struct Refutation {
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< Of the symbols of the rule.
+  std::vector<std::pair<std::string, core::LiteralPtr>> inputs;  ///< Of both sides, in f64.
+  std::size_t output = 0, element = 0;
+  double source = 0, target = 0;  ///< What the reference executor computes there.
+  /// All of it in a few lines, each input written out where it is small.
+  std::string text;
+};
+
+/// Looks at `size_count` random sizes, small ones first, and makes the example as small as it can.
+/// None: no difference was found, or no sizes satisfy the guard.
+/// Precondition: no parameters left (rules::specialize).
+std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed);
+
+}  // namespace soapstone::verifier
