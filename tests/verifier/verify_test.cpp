@@ -82,7 +82,7 @@ TEST_P(VerdictTest, IsAsExpected) {
   const Case& c = GetParam();
   const Verdict verdict = verdict_on(rule_with(c.inputs, c.source, c.target));
   EXPECT_EQ(to_string(verdict.kind), to_string(c.expected)) << verdict.reason;
-  EXPECT_EQ(verdict.counterexample.has_value(), c.expected == VerdictKind::kRefuted);
+  EXPECT_EQ(verdict.refutation.has_value(), c.expected == VerdictKind::kRefuted);
 }
 INSTANTIATE_TEST_SUITE_P(All, VerdictTest, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return std::string(each.param.name); });
