@@ -1,5 +1,8 @@
 // Walks a comprehension and builds its normal form.
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "verifier/normalizer.h"
@@ -10,68 +13,90 @@ namespace {
 using ops::ExprKind;
 using ops::Function;
 
-/// Σ digit·(product of the radices behind it) = position. Digits are read off by which products
-/// of sizes a summand contains; whether they are in range is for the caller to prove.
-struct Digits {
-  std::vector<Linear> digits;
-  FactSet obligations;
-};
-
-/// position = quotient · radix + rest, taking into the quotient every summand that the radix
-/// divides.
-std::pair<Linear, Linear> split_by(const Linear& position, const Linear& radix) {
+/// position = quotient · radix + rest, by the number `radix`.
+std::pair<Linear, Linear> split_by_number(const Linear& position, std::int64_t radix) {
   Linear quotient;
   Linear rest;
-  if (radix.is_constant()) {
-    const std::int64_t n = radix.constant();
-    for (const Linear::Part& part : position.parts()) {
-      if (part.coefficient % n == 0) {
-        quotient = quotient + Linear::product(part.monomial, part.coefficient / n);
-      } else {
-        rest = rest + Linear::product(part.monomial, part.coefficient);
-      }
-    }
-    const std::int64_t constant = position.constant();
-    const std::int64_t high = constant >= 0 ? constant / n : -((-constant + n - 1) / n);
-    return {quotient + high, rest + (constant - high * n)};
-  }
-  if (radix.parts().size() != 1 || radix.constant() != 0) {
-    throw OutOfBudget{"reshape by a size that is a sum"};
-  }
-  const Linear::Part& unit = radix.parts()[0];
   for (const Linear::Part& part : position.parts()) {
-    const auto divided = part.monomial.divided_by(unit.monomial);
-    if (divided && part.coefficient % unit.coefficient == 0) {
-      quotient = quotient + Linear::product(*divided, part.coefficient / unit.coefficient);
-    } else {
-      rest = rest + Linear::product(part.monomial, part.coefficient);
-    }
+    const bool divisible = part.coefficient % radix == 0;
+    (divisible ? quotient : rest) =
+        (divisible ? quotient : rest) +
+        Linear::product(part.monomial, divisible ? part.coefficient / radix : part.coefficient);
   }
-  return {quotient, rest + position.constant()};
+  const std::int64_t constant = position.constant();
+  const std::int64_t high = constant >= 0 ? constant / radix : -((-constant + radix - 1) / radix);
+  return {quotient + high, rest + (constant - high * radix)};
 }
 
-Digits digits_of(Linear position, const std::vector<Linear>& radices) {
-  Digits result;
-  for (std::size_t k = radices.size(); k-- > 0;) {
-    if (radices[k] == Linear(1)) {
-      result.digits.emplace_back(0);
-      continue;
-    }
-    Linear digit;
-    const bool last = std::all_of(radices.begin(), radices.begin() + static_cast<std::ptrdiff_t>(k),
-                                  [](const Linear& size) { return size == Linear(1); });
-    if (last) {
-      digit = std::exchange(position, Linear(0));
-    } else {
-      std::tie(position, digit) = split_by(position, radices[k]);
-    }
-    insert(result.obligations, at_least(digit, 0));
-    insert(result.obligations, less(digit, radices[k]));
-    result.digits.push_back(std::move(digit));
+/// position = quotient · radix + rest by long division: every summand of the position that is a
+/// multiple of `leading`, a summand of the radix with coefficient ±1 or the only one, goes into the
+/// quotient.
+std::pair<Linear, Linear> split_by(const Linear& position, const Linear& radix,
+                                   const Linear::Part& leading) {
+  constexpr int kMaxSteps = 200;
+  Linear quotient;
+  Linear rest = position;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const auto part =
+        std::find_if(rest.parts().begin(), rest.parts().end(), [&](const Linear::Part& each) {
+          return each.coefficient % leading.coefficient == 0 &&
+                 each.monomial.divided_by(leading.monomial);
+        });
+    if (part == rest.parts().end()) return {quotient, rest};
+    const Linear digit = Linear::product(*part->monomial.divided_by(leading.monomial),
+                                         part->coefficient / leading.coefficient);
+    quotient = quotient + digit;
+    rest = rest - digit * radix;
   }
-  if (!(position == Linear(0))) insert(result.obligations, equal(position, 0));
-  std::reverse(result.digits.begin(), result.digits.end());
+  throw OutOfBudget{"a reshape by a size that is a long sum"};
+}
+
+/// All ways to split; the caller proves which of them has a rest in range.
+std::vector<std::pair<Linear, Linear>> splits_by(const Linear& position, const Linear& radix) {
+  if (radix.is_constant()) return {split_by_number(position, radix.constant())};
+  std::vector<std::pair<Linear, Linear>> result;
+  for (const Linear::Part& leading : radix.parts()) {
+    const bool alone = radix.parts().size() == 1 && radix.constant() == 0;
+    if (!alone && leading.coefficient != 1 && leading.coefficient != -1) continue;
+    auto split = split_by(position, radix, leading);
+    if (std::find(result.begin(), result.end(), split) == result.end()) {
+      result.push_back(std::move(split));
+    }
+  }
   return result;
+}
+
+using InRange = std::function<bool(const Linear& digit, const Linear& radix)>;
+
+/// The digits of `position` in these radices, least significant last; none if they are not known
+/// to be in range.
+std::optional<std::vector<Linear>> digits_of(const Linear& position, std::span<const Linear> radices,
+                                             const InRange& in_range) {
+  std::size_t k = radices.size();
+  while (k > 0 && radices[k - 1] == Linear(1)) --k;
+  std::vector<Linear> tail(radices.size() - k, Linear(0));
+  if (k == 0) {
+    if (!(position == Linear(0))) return std::nullopt;
+    return tail;
+  }
+  const Linear& radix = radices[k - 1];
+  const bool last = std::all_of(radices.begin(), radices.begin() + static_cast<std::ptrdiff_t>(k) - 1,
+                                [](const Linear& size) { return size == Linear(1); });
+  const auto splits = last ? std::vector{std::pair(Linear(0), position)}
+                           : splits_by(position, radix);
+  for (const auto& [quotient, digit] : splits) {
+    if (!in_range(digit, radix)) continue;
+    auto digits = digits_of(quotient, radices.first(k - 1), in_range);
+    if (!digits) continue;
+    digits->push_back(digit);
+    digits->insert(digits->end(), tail.begin(), tail.end());
+    return digits;
+  }
+  return std::nullopt;
+}
+
+bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
+  return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
 }
 
 }  // namespace
@@ -151,13 +176,16 @@ struct Normalizer::Evaluation {
 
   NormalForm read_flat(const ops::ExprNode& node, const Substitution& names,
                        const FactSet& context) const {
-    const Digits digits = digits_of(linear(node.index[0], names), shape_of(node.tensor));
-    for (const Fact& obligation : digits.obligations) {
-      if (!normalizer.oracle().implied(context, obligation)) {
-        throw OutOfBudget{"a reshape whose digits are not known"};
-      }
+    const auto in_range = [&](const Linear& digit, const Linear& radix) {
+      return normalizer.oracle().implied(context, at_least(digit, 0)) &&
+             normalizer.oracle().implied(context, less(digit, radix));
+    };
+    const Linear position = normalizer.unnamed(linear(node.index[0], names));
+    const std::vector<Linear> shape = shape_of(node.tensor);
+    if (const auto digits = digits_of(position, shape, in_range)) {
+      return read(node.tensor, *digits, context);
     }
-    return read(node.tensor, digits.digits, context);
+    return read(node.tensor, normalizer.name_digits(position, shape), context);
   }
 
   NormalForm apply(const ops::ExprNode& node, const Substitution& names,
@@ -221,6 +249,50 @@ NormalForm Normalizer::evaluate(const ops::Expr& expression, const Substitution&
                                 const Reader& read, const ShapeOf& shape_of,
                                 const FactSet& context) {
   return Evaluation{*this, read, shape_of}.evaluate(*expression, names, context);
+}
+
+Linear Normalizer::unnamed(const Linear& position) const {
+  const auto known = std::find_if(digit_names_.begin(), digit_names_.end(),
+                                  [&](const DigitNames& names) { return names.sum == position; });
+  return known == digit_names_.end() ? position : known->position;
+}
+
+std::vector<Linear> Normalizer::name_digits(const Linear& position,
+                                            const std::vector<Linear>& radices) {
+  for (const DigitNames& names : digit_names_) {
+    if (names.position == position && names.radices == radices) return names.digits;
+  }
+  std::vector<Symbol> symbols;
+  position.append_symbols(symbols);
+  const bool fixed = std::all_of(symbols.begin(), symbols.end(), [&](Symbol symbol) {
+    return !Arena::is_variable(symbol) || in(outer_, symbol);
+  });
+  const bool positive = std::all_of(radices.begin(), radices.end(), [&](const Linear& radix) {
+    return oracle_.implied({}, at_least(radix, 1));
+  });
+  if (!fixed || !positive) throw OutOfBudget{"a reshape whose digits are not known"};
+  DigitNames names{position, radices, {}, 0};
+  FactSet definition;
+  for (const Linear& radix : radices) {
+    // ⌊position / …⌋ is not bounded; the digits behind it are whatever the position is.
+    const bool first = names.digits.empty();
+    if (radix == Linear(1) && !first) {
+      names.digits.emplace_back(0);
+      continue;
+    }
+    const Symbol digit = arena_.fresh();
+    outer_.push_back(digit);
+    if (!first) {
+      insert(definition, at_least(digit, 0));
+      insert(definition, less(digit, radix));
+    }
+    names.sum = names.sum * radix + digit;
+    names.digits.emplace_back(digit);
+  }
+  insert(definition, equal(names.sum, position));
+  oracle_.define(definition);
+  digit_names_.push_back(std::move(names));
+  return digit_names_.back().digits;
 }
 
 const std::vector<Linear>* Normalizer::factors_of(const Linear& size) const {

@@ -57,12 +57,6 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
   }
 }
 
-/// Increasing on all real numbers, so max(f(x), f(y)) = f(max(x, y)).
-bool commutes_with_max(Function function) {
-  return function == Function::kExp || function == Function::kTanh ||
-         function == Function::kSigmoid || function == Function::kErf;
-}
-
 }  // namespace
 
 NormalForm Normalizer::apply(Function function, const std::vector<NormalForm>& arguments,
@@ -92,15 +86,21 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
     if (auto power = small_power(arguments, context)) return *std::move(power);
   }
   if (function == Function::kAbs && non_negative(x, context)) return x;
-  if (const Factor* factor = only_factor(x, AtomKind::kMax);
-      factor != nullptr && commutes_with_max(function)) {
-    std::vector<OpenPiece> pieces = open(factor->atom);
-    for (OpenPiece& piece : pieces) {
-      piece.body =
-          apply(function, {scaled(piece.body, x[0].coefficient)}, unite(context, piece.guards));
-    }
-    return maximum(std::move(pieces), context);
+  if (function == Function::kLog) {
+    if (auto exponent = logarithm(x)) return *std::move(exponent);
   }
+  if (const Factor* inner = only_factor(x, AtomKind::kApply);
+      law.idempotent && inner != nullptr && x[0].coefficient == Fraction(1) &&
+      inner->atom->function == function) {
+    return x;
+  }
+  if (law.arity == 1 && law.monotone) {
+    if (auto result = into_maximum(function, x, context)) return *std::move(result);
+  }
+  if (expand_functions_ && (function == Function::kSigmoid || function == Function::kTanh)) {
+    return in_exponentials(function, x, context);
+  }
+  met_expandable_ = met_expandable_ || function == Function::kSigmoid || function == Function::kTanh;
   // f(−x) = ∓f(x): the argument that leads with a positive coefficient stands for both.
   if (law.arity == 1 && (law.odd || law.even) && leading_coefficient(x).sign() < 0) {
     NormalForm result = apply_to_whole(function, {negated(x)}, context);
@@ -109,6 +109,51 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   std::vector<const Form*> forms;
   for (NormalForm& argument : arguments) forms.push_back(arena_.form(std::move(argument)));
   return atom_term(arena_.apply(function, std::move(forms)));
+}
+
+/// f(c·max(a, b)) = max(f(c·a), f(c·b)) for c > 0 and f that never falls; for c < 0 a minimum,
+/// which is −max of the negated.
+std::optional<NormalForm> Normalizer::into_maximum(Function function, const NormalForm& form,
+                                                   const FactSet& context) {
+  if (form.size() != 1) return std::nullopt;
+  const Fraction scale = form[0].coefficient;
+  const NormalForm unit = scaled(form, scale.inverse());
+  const Factor* factor = only_factor(unit, AtomKind::kMax);
+  if (factor == nullptr) return std::nullopt;
+  std::vector<OpenPiece> pieces = open(factor->atom);
+  for (OpenPiece& piece : pieces) {
+    piece.body = apply(function, {scaled(piece.body, scale)}, unite(context, piece.guards));
+    if (scale.sign() < 0) piece.body = negated(std::move(piece.body));
+  }
+  NormalForm result = maximum(std::move(pieces), context);
+  return scale.sign() < 0 ? negated(std::move(result)) : result;
+}
+
+/// σ(x) = 1 / (1 + exp(−x)), tanh(x) = 1 − 2 / (1 + exp(2·x)).
+NormalForm Normalizer::in_exponentials(Function function, const NormalForm& form,
+                                       const FactSet& context) {
+  const bool sigmoid = function == Function::kSigmoid;
+  const NormalForm power = exponential(scaled(form, sigmoid ? -1 : 2));
+  const NormalForm inverse = reciprocal(sum_of(constant(1), power), context);
+  return sigmoid ? inverse : sum_of(constant(1), scaled(inverse, -2));
+}
+
+/// log(Π exp(tᵢ)^cᵢ) = Σ cᵢ·tᵢ
+std::optional<NormalForm> Normalizer::logarithm(const NormalForm& form) {
+  if (form.size() != 1 || !form[0].binders.empty() || !form[0].guards.empty() ||
+      form[0].coefficient != Fraction(1)) {
+    return std::nullopt;
+  }
+  NormalForm sum;
+  for (const Factor& factor : form[0].factors) {
+    if (factor.atom->kind != AtomKind::kApply || factor.atom->function != Function::kExp) {
+      return std::nullopt;
+    }
+    for (Term& term : scaled(arena_.open(factor.atom->arguments[0]), factor.exponent)) {
+      sum.push_back(std::move(term));
+    }
+  }
+  return collected(std::move(sum));
 }
 
 /// exp(Σ cᵢ·tᵢ) = Π exp(tᵢ)^cᵢ

@@ -10,10 +10,23 @@ namespace soapstone::verifier {
 GraphReader::GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer)
     : graph_(graph), sizes_(sizes), normalizer_(normalizer) {}
 
-std::vector<Linear> GraphReader::shape(core::TensorId tensor) const {
+std::vector<Linear> GraphReader::applied(const core::Shape& shape) const {
   std::vector<Linear> result;
-  for (const core::Size& size : graph_.tensor(tensor).type.shape) {
-    result.push_back(sizes_.apply(size));
+  for (const core::Size& size : shape) result.push_back(sizes_.apply(size));
+  return result;
+}
+
+std::vector<Linear> GraphReader::shape(core::TensorId tensor) const {
+  return applied(graph_.tensor(tensor).type.shape);
+}
+
+std::vector<std::vector<Linear>> GraphReader::shapes() {
+  std::vector<std::vector<Linear>> result;
+  for (std::size_t k = 0; k < graph_.tensor_bound(); ++k) {
+    if (graph_.contains(core::TensorId(k))) result.push_back(shape(core::TensorId(k)));
+  }
+  for (core::NodeId node : graph_.order()) {
+    for (const ops::Stage& stage : semantics(node).stages) result.push_back(applied(stage.shape));
   }
   return result;
 }
@@ -74,11 +87,7 @@ NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
   };
   const Normalizer::ShapeOf shape_of = [&](std::uint32_t from) {
     if (from < meaning.input_count) return shape(graph_.node(node).inputs[from]);
-    std::vector<Linear> sizes;
-    for (const core::Size& size : meaning.stages[from - meaning.input_count].shape) {
-      sizes.push_back(sizes_.apply(size));
-    }
-    return sizes;
+    return applied(meaning.stages[from - meaning.input_count].shape);
   };
   return normalizer_.evaluate(stage.body, names, read, shape_of, context);
 }

@@ -20,8 +20,11 @@ class GraphReader {
   NormalForm element(core::TensorId tensor, const std::vector<Linear>& index,
                      const FactSet& context);
   std::vector<Linear> shape(core::TensorId tensor) const;
+  /// Of all tensors, and of what operators compute on the way to their results.
+  std::vector<std::vector<Linear>> shapes();
 
  private:
+  std::vector<Linear> applied(const core::Shape& shape) const;
   NormalForm constant(const core::Literal& literal, const std::vector<Linear>& index);
   NormalForm stage(core::NodeId node, std::uint32_t tensor, const std::vector<Linear>& index,
                    const FactSet& context);

@@ -134,6 +134,7 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   if (pieces.empty()) throw OutOfBudget{"a maximum over nothing"};
   if (auto result = pull_out_addends(pieces, context)) return *std::move(result);
   if (auto result = pull_out_scale(pieces, context)) return *std::move(result);
+  if (auto result = pull_out_exponential(pieces, context)) return *std::move(result);
   // max(…, 0) = max(…) where something in it is never negative and never absent
   const auto is_zero = [](const OpenPiece& piece) { return piece.body.empty() && is_plain(piece); };
   const bool has_zero = std::any_of(pieces.begin(), pieces.end(), is_zero);
@@ -214,6 +215,21 @@ std::optional<NormalForm> Normalizer::pull_out_scale(std::vector<OpenPiece>& pie
   if (!scale || *scale == Fraction(1)) return std::nullopt;
   for (OpenPiece& piece : pieces) piece.body = scaled(piece.body, scale->inverse());
   return scaled(maximum(std::move(pieces), context), *scale);
+}
+
+/// max(exp(a), exp(b)) = exp(max(a, b)), and so for minima, which are −max of the negated.
+std::optional<NormalForm> Normalizer::pull_out_exponential(std::vector<OpenPiece>& pieces,
+                                                           const FactSet& context) {
+  const int sign = pieces[0].body.empty() ? 0 : pieces[0].body[0].coefficient.sign();
+  std::vector<NormalForm> exponents;
+  for (const OpenPiece& piece : pieces) {
+    if (piece.body.empty() || piece.body[0].factors.empty()) return std::nullopt;
+    auto exponent = logarithm(scaled(piece.body, sign));
+    if (!exponent) return std::nullopt;
+    exponents.push_back(scaled(*std::move(exponent), sign));
+  }
+  for (std::size_t k = 0; k < pieces.size(); ++k) pieces[k].body = std::move(exponents[k]);
+  return scaled(exponential(scaled(maximum(std::move(pieces), context), sign)), sign);
 }
 
 }  // namespace soapstone::verifier

@@ -209,7 +209,7 @@ void Normalizer::note_cancellation(const Term& a, const Term& b, std::size_t bef
   if (product.factors.size() == before) return;
   for (const Factor& x : a.factors) {
     const bool never_zero =
-        x.atom->kind == AtomKind::kIndex ||
+        (x.atom->kind == AtomKind::kIndex && !Arena::is_variable(x.atom->free_symbols[0])) ||
         (x.atom->kind == AtomKind::kApply &&
          (x.atom->function == ops::Function::kExp || x.atom->function == ops::Function::kSigmoid));
     if (never_zero) continue;

@@ -49,6 +49,17 @@ class Normalizer {
   Linear counter(const Linear& low, const Linear& high, FactSet& ranges,
                  std::vector<Symbol>& symbols);
 
+  /// Symbols that are free in the forms to be compared: they stand for themselves throughout.
+  void add_outer(std::span<const Symbol> symbols) {
+    outer_.insert(outer_.end(), symbols.begin(), symbols.end());
+  }
+  /// The position that named digits were made from, if this is their sum; else the position.
+  Linear unnamed(const Linear& position) const;
+  /// Symbols for the digits of any integer in these radices, which are at least 1. The first one
+  /// takes what is left. The same question has the same answer.
+  /// Errors: throws OutOfBudget if the position has symbols that are not outer ones.
+  std::vector<Linear> name_digits(const Linear& position, const std::vector<Linear>& radices);
+
   /// `names` maps the expression's own symbols; the result is valid where `context` holds.
   NormalForm evaluate(const ops::Expr& expression, const Substitution& names, const Reader& read,
                       const ShapeOf& shape_of, const FactSet& context);
@@ -75,6 +86,11 @@ class Normalizer {
   bool assumed_nonzero() const { return assumed_nonzero_; }
   void spend() { budget_.spend(); }
 
+  /// Functions that are made of exponentials are written as such from now on.
+  void expand_functions() { expand_functions_ = true; }
+  /// There was one of them.
+  bool met_expandable() const { return met_expandable_; }
+
  private:
   struct Evaluation;
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
@@ -89,6 +105,11 @@ class Normalizer {
                             const FactSet& context);
   NormalForm relu_of_whole(const NormalForm& form, const FactSet& context);
   NormalForm exponential(const NormalForm& form);
+  std::optional<NormalForm> logarithm(const NormalForm& form);
+  std::optional<NormalForm> into_maximum(ops::Function function, const NormalForm& form,
+                                         const FactSet& context);
+  NormalForm in_exponentials(ops::Function function, const NormalForm& form,
+                             const FactSet& context);
   NormalForm atom_term(const Atom* atom) const;
   bool non_negative(const NormalForm& form, const FactSet& context);
   bool non_negative(const Factor& factor, const FactSet& context);
@@ -102,13 +123,26 @@ class Normalizer {
   std::optional<NormalForm> pull_out_addends(std::vector<OpenPiece>& pieces,
                                              const FactSet& context);
   std::optional<NormalForm> pull_out_scale(std::vector<OpenPiece>& pieces, const FactSet& context);
+  std::optional<NormalForm> pull_out_exponential(std::vector<OpenPiece>& pieces,
+                                                 const FactSet& context);
   NormalForm close_maximum(std::vector<OpenPiece> pieces, const FactSet& context);
+
+  struct DigitNames {
+    Linear position;
+    std::vector<Linear> radices;
+    std::vector<Linear> digits;
+    Linear sum;  ///< Of the digits by their place value.
+  };
 
   Arena& arena_;
   Oracle& oracle_;
   Budget& budget_;
+  std::vector<Symbol> outer_;
+  std::vector<DigitNames> digit_names_;
   std::vector<Factorization> factorizations_;
   bool assumed_nonzero_ = false;
+  bool expand_functions_ = false;
+  bool met_expandable_ = false;
 };
 
 }  // namespace soapstone::verifier

@@ -32,41 +32,58 @@ std::vector<Fact> Oracle::relevant(std::span<const Fact> facts) const {
   return result;
 }
 
+/// All products of some of the sizes in the monomial.
+void Oracle::append_size_products(const Monomial& monomial, std::vector<Monomial>& out) const {
+  std::vector<Monomial> products{{}};
+  for (std::size_t k = 0; k < monomial.degree(); ++k) {
+    const Symbol symbol = monomial.symbol(k);
+    if (!std::binary_search(sizes_.begin(), sizes_.end(), symbol)) continue;
+    const std::size_t count = products.size();
+    for (std::size_t j = 0; j < count; ++j) products.push_back(products[j] * Monomial(symbol));
+  }
+  out.insert(out.end(), products.begin() + 1, products.end());
+}
+
 /// n ≥ 1 and e ≥ 0 give n·e ≥ 0: all that is known of products of sizes and indices.
 /// Only products that occur in the facts or in `mentioned` are worth it.
 void Oracle::multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> mentioned) const {
   std::vector<Monomial> products;
-  std::vector<Symbol> factors;
   const auto collect = [&](const Fact& fact) {
     for (const Linear::Part& part : fact.expression.parts()) {
-      if (part.monomial.degree() < 2) continue;
-      products.push_back(part.monomial);
-      for (std::size_t k = 0; k < part.monomial.degree(); ++k) {
-        const Symbol symbol = part.monomial.symbol(k);
-        if (std::binary_search(sizes_.begin(), sizes_.end(), symbol)) factors.push_back(symbol);
-      }
+      if (part.monomial.degree() >= 2) products.push_back(part.monomial);
     }
   };
   std::for_each(facts.begin(), facts.end(), collect);
   std::for_each(mentioned.begin(), mentioned.end(), collect);
   if (products.empty()) return;
-  std::sort(products.begin(), products.end());
-  std::sort(factors.begin(), factors.end());
-  factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
-  const auto is_known = [&](const Fact& fact) {
-    return std::all_of(fact.expression.parts().begin(), fact.expression.parts().end(),
-                       [&](const Linear::Part& part) {
-                         return part.monomial.degree() < 2 ||
-                                std::binary_search(products.begin(), products.end(), part.monomial);
-                       });
+  const auto unique = [](std::vector<Monomial>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  };
+  unique(products);
+  std::vector<Monomial> factors;
+  for (const Monomial& product : products) append_size_products(product, factors);
+  unique(factors);
+  const auto is_known = [&](const Monomial& monomial, const Monomial& factor) {
+    if (monomial.degree() + factor.degree() > Monomial::kMaxDegree) return false;
+    const Monomial product = monomial * factor;
+    return product.degree() < 2 ||
+           std::binary_search(products.begin(), products.end(), product) ||
+           std::binary_search(factors.begin(), factors.end(), product);
   };
   const std::size_t count = facts.size();
   for (std::size_t k = 0; k < count; ++k) {
-    if (facts[k].expression.parts().size() > 4) continue;
-    for (Symbol size : factors) {
-      const Linear product = facts[k].expression * Linear(size);
-      Fact fact = facts[k].kind == Fact::Kind::kZero ? equal(product, 0) : at_least(product, 0);
-      if (is_known(fact)) facts.push_back(std::move(fact));
+    const std::span<const Linear::Part> parts = facts[k].expression.parts();
+    if (parts.size() > kMaxMultiplied) continue;
+    for (const Monomial& factor : factors) {
+      const bool worth = std::all_of(parts.begin(), parts.end(), [&](const Linear::Part& part) {
+        return is_known(part.monomial, factor);
+      });
+      const bool constant_known = facts[k].expression.constant() == 0 || is_known({}, factor);
+      if (!worth || !constant_known) continue;
+      const Linear product = facts[k].expression * Linear::product(factor, 1);
+      facts.push_back(facts[k].kind == Fact::Kind::kZero ? equal(product, 0)
+                                                         : at_least(product, 0));
     }
   }
 }

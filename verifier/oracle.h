@@ -44,6 +44,8 @@ class Oracle {
   bool zero(const FactSet& facts, std::span<const WeightedGuards> sum);
   bool same_union(const FactSet& facts, std::span<const FactSet> a, std::span<const FactSet> b);
   const FactSet& background() const { return background_; }
+  /// Facts about symbols that are new with them, and that have values for any values of the others.
+  void define(const FactSet& facts) { background_ = unite(background_, facts); }
 
   /// From here on what elimination cannot refute is given to the solver as well.
   void use_solver(bool use) {
@@ -57,9 +59,12 @@ class Oracle {
 
  private:
   std::vector<Fact> relevant(std::span<const Fact> facts) const;
+  void append_size_products(const Monomial& monomial, std::vector<Monomial>& out) const;
   void multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> mentioned) const;
   /// Facts, background and products, for questions whose guards are not assumed.
   std::vector<Fact> assumptions(const FactSet& facts, std::span<const FactSet> mentioned) const;
+
+  static constexpr std::size_t kMaxMultiplied = 6;  ///< Summands of a fact worth multiplying.
 
   FactSet background_;
   std::vector<Symbol> sizes_;

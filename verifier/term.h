@@ -82,6 +82,8 @@ class Arena {
  public:
   /// A bound or free variable that nothing else is called.
   Symbol fresh() { return {kFirstFresh + next_fresh_++}; }
+  /// Not a size: a name that this arena gave.
+  static bool is_variable(Symbol symbol) { return symbol.id >= kFirstCanonical; }
 
   const Atom* read(std::uint32_t tensor, std::vector<Linear> index);
   const Atom* index(Symbol symbol);

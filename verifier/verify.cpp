@@ -17,11 +17,10 @@ double cpu_ms() {
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-/// Sizes that are products, with the orders of digits that some tensor of the rule suggests.
-std::vector<std::vector<Factorization>> factorizations(const GraphReader& reader,
-                                                       const core::Graph& graph) {
+/// Sizes that are products, with the factors that stand next to each other in some shape.
+std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>& shapes) {
   std::vector<Factorization> found;
-  const auto note = [&](const std::vector<Linear>& shape) {
+  for (const std::vector<Linear>& shape : shapes) {
     for (std::size_t first = 0; first < shape.size(); ++first) {
       Linear product = shape[first];
       for (std::size_t last = first + 1; last < shape.size(); ++last) {
@@ -29,17 +28,19 @@ std::vector<std::vector<Factorization>> factorizations(const GraphReader& reader
         if (product.is_constant()) continue;
         std::vector<Linear> factors(shape.begin() + static_cast<std::ptrdiff_t>(first),
                                     shape.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+        std::erase(factors, Linear(1));
         Factorization entry{product, std::move(factors)};
-        if (std::find(found.begin(), found.end(), entry) == found.end()) {
+        if (entry.second.size() > 1 && std::find(found.begin(), found.end(), entry) == found.end()) {
           found.push_back(std::move(entry));
         }
       }
     }
-  };
-  for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
-    if (graph.contains(core::TensorId(k))) note(reader.shape(core::TensorId(k)));
   }
-  return {found};
+  // The finest first: coarser digits can be made of finer ones.
+  std::stable_sort(found.begin(), found.end(), [](const Factorization& a, const Factorization& b) {
+    return a.second.size() > b.second.size();
+  });
+  return found;
 }
 
 class Attempt {
@@ -55,7 +56,17 @@ class Attempt {
   bool assumed_nonzero() const { return normalizer_.assumed_nonzero(); }
 
  private:
+  /// An element of a result at any position.
+  struct Element {
+    std::vector<Linear> index;
+    FactSet ranges;
+    std::vector<Symbol> symbols;  ///< Of the index.
+  };
+  static constexpr std::int64_t kMaxEnumerated = 8;
+
   std::string compare(std::size_t output);
+  bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
+  bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
 
   const rules::Rule& rule_;
   const VerifyOptions& options_;
@@ -75,18 +86,49 @@ std::string Attempt::compare(std::size_t output) {
   const std::vector<Linear> shape = source_.shape(left);
   const std::vector<Linear> other = target_.shape(right);
   if (shape.size() != other.size()) return "the results have different ranks";
-  FactSet context;
-  std::vector<Linear> index;
+  Element element;
   for (std::size_t k = 0; k < shape.size(); ++k) {
     if (!(shape[k] == other[k]) && !oracle_.implied({}, equal(shape[k], other[k]))) {
       return "the results have different shapes";
     }
-    std::vector<Symbol> symbols;
-    index.push_back(normalizer_.counter(0, shape[k], context, symbols));
+    element.index.push_back(normalizer_.counter(0, shape[k], element.ranges, element.symbols));
   }
-  const NormalForm a = source_.element(left, index, context);
-  const NormalForm b = target_.element(right, index, context);
-  return prove_equal(normalizer_, a, b, context) ? "" : "the normal forms differ";
+  normalizer_.add_outer(element.symbols);
+  if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
+  if (normalizer_.met_expandable()) {
+    normalizer_.expand_functions();
+    if (equal_at(left, right, element)) return "";
+  }
+  return "the normal forms differ";
+}
+
+bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
+  const NormalForm a = source_.element(left, element.index, element.ranges);
+  const NormalForm b = target_.element(right, element.index, element.ranges);
+  return prove_equal(normalizer_, a, b, element.ranges);
+}
+
+/// Number by number where an index counts through few of them, such as groups.
+bool Attempt::equal_at_each(core::TensorId left, core::TensorId right, const Element& element) {
+  for (const Symbol symbol : element.symbols) {
+    for (std::int64_t count = 2; count <= kMaxEnumerated; ++count) {
+      if (!contains(element.ranges, less(symbol, count))) continue;
+      for (std::int64_t value = 0; value < count; ++value) {
+        const Substitution here{{symbol, Linear(value)}};
+        Element part;
+        for (const Linear& index : element.index) part.index.push_back(index.substitute(here));
+        for (const Fact& fact : element.ranges) {
+          Fact replaced = fact.substitute(here);
+          if (!replaced.truth()) insert(part.ranges, std::move(replaced));
+        }
+        part.symbols = element.symbols;
+        std::erase(part.symbols, symbol);
+        if (!equal_at(left, right, part) && !equal_at_each(left, right, part)) return false;
+      }
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string Attempt::run() {
@@ -94,10 +136,9 @@ std::string Attempt::run() {
   try {
     const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());
     if (solver_.proves_impossible(background)) return "no sizes satisfy the rule";
-    auto orders = factorizations(source_, rule_.source);
-    auto more = factorizations(target_, rule_.target);
-    orders[0].insert(orders[0].end(), more[0].begin(), more[0].end());
-    normalizer_.set_factorizations(orders[0]);
+    std::vector<std::vector<Linear>> shapes = source_.shapes();
+    for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
+    normalizer_.set_factorizations(factorizations(shapes));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k); !reason.empty()) return reason;
     }
