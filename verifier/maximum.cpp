@@ -65,6 +65,7 @@ bool Normalizer::project_unused(OpenPiece& piece, const FactSet& context) {
 /// Splits, flattens and hoists until every piece is a set of plain values.
 NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& context) {
   budget_.spend();
+  bool is_whole = pieces.size() == 1;
   std::vector<OpenPiece> done;
   std::vector<OpenPiece> work = std::move(pieces);
   const auto by_case = [&](const Fact& fact, const OpenPiece& current) {
@@ -102,6 +103,7 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
         insert(part.guards, std::move(each));
         work.push_back(std::move(part));
       }
+      is_whole = false;
       continue;
     }
     if (const Factor* factor = only_factor(piece.body, AtomKind::kMax);
@@ -111,14 +113,17 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
         inner.guards = unite(inner.guards, piece.guards);
         work.push_back(std::move(inner));
       }
+      is_whole = is_whole && work.size() == 1;
       continue;
     }
     if (const Factor* factor = only_factor(piece.body, AtomKind::kApply);
         factor != nullptr && factor->atom->function == ops::Function::kRelu) {
-      OpenPiece zero{piece.binders, piece.guards, {}};
+      // A maximum is over something: if this piece is all of it, then its 0 is there as well.
+      OpenPiece zero = is_whole ? OpenPiece{} : OpenPiece{piece.binders, piece.guards, {}};
       piece.body = scaled(arena_.open(factor->atom->arguments[0]), piece.body[0].coefficient);
       work.push_back(std::move(piece));
       work.push_back(std::move(zero));
+      is_whole = false;
       continue;
     }
     if (project_unused(piece, context)) {

@@ -76,6 +76,9 @@ class Normalizer {
     NormalForm body;
   };
   NormalForm maximum(std::vector<OpenPiece> pieces, const FactSet& context);
+  std::vector<OpenPiece> open(const Atom* maximum);
+  /// Certainly, whatever the values of the inputs.
+  bool non_negative(const NormalForm& form, const FactSet& context);
 
   /// The first guard of a term that mentions none of the term's binders and is not known to hold.
   const Fact* outer_guard(const NormalForm& form, const FactSet& context);
@@ -111,10 +114,8 @@ class Normalizer {
   NormalForm in_exponentials(ops::Function function, const NormalForm& form,
                              const FactSet& context);
   NormalForm atom_term(const Atom* atom) const;
-  bool non_negative(const NormalForm& form, const FactSet& context);
   bool non_negative(const Factor& factor, const FactSet& context);
   Fraction leading_coefficient(const NormalForm& form);
-  std::vector<OpenPiece> open(const Atom* maximum);
   const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
   bool project_unused(OpenPiece& piece, const FactSet& context);
   NormalForm select(const std::vector<NormalForm>& arguments, const FactSet& context);

@@ -1,10 +1,12 @@
 // Ways to a proof, cheapest first: compare; compare case by case; unroll short constant ranges;
-// multiply both sides by a denominator.
+// multiply both sides by a denominator; distinguish which of some values is the largest.
 #include "verifier/proof.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "verifier/order_cases.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -145,11 +147,11 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
   }
   for (int k = 0; k < kMaxDenominators; ++k) {
     const auto cleared = without_denominator(difference, context);
-    if (!cleared) return false;
+    if (!cleared) break;
     if (checker_.equal(*cleared, {}, context)) return true;
     difference = *cleared;
   }
-  return false;
+  return zero_in_every_order(normalizer_, checker_, collected(std::move(difference)), context);
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+// Equality of forms that are linear once it is known which of some values is the largest: maxima
+// of plain values, relu, |x|, comparisons. Case by case; cases that no real numbers satisfy are
+// left out.
+#pragma once
+
+#include "verifier/checker.h"
+#include "verifier/normalizer.h"
+
+namespace soapstone::verifier {
+
+/// Is the form 0 wherever the context holds? False: not proved. Errors: throws OutOfBudget.
+bool zero_in_every_order(Normalizer& normalizer, Checker& checker, const NormalForm& form,
+                         const FactSet& context);
+
+}  // namespace soapstone::verifier
