@@ -22,6 +22,45 @@ Term boxed(Arena& arena, const Piece& piece) {
   return term;
 }
 
+Fraction determinant(std::vector<std::vector<Fraction>> m) {
+  Fraction result = 1;
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    std::size_t pivot = i;
+    while (pivot < m.size() && m[pivot][i].is_zero()) ++pivot;
+    if (pivot == m.size()) return 0;
+    if (pivot != i) {
+      std::swap(m[i], m[pivot]);
+      result = -result;
+    }
+    result = result * m[i][i];
+    for (std::size_t row = i + 1; row < m.size(); ++row) {
+      const Fraction factor = m[row][i] / m[i][i];
+      for (std::size_t c = i; c < m.size(); ++c) m[row][c] = m[row][c] - factor * m[i][c];
+    }
+  }
+  return result;
+}
+
+/// Does it map the integer points of `to` one to one onto those of `from`, whatever the values of
+/// all other symbols?
+bool is_bijection(const Substitution& map, std::span<const Symbol> from,
+                  std::span<const Symbol> to) {
+  if (map.size() != from.size() || from.size() != to.size()) return false;
+  std::vector<std::vector<Fraction>> matrix;
+  for (Symbol symbol : from) {
+    const auto entry = std::find_if(map.begin(), map.end(),
+                                    [&](const auto& each) { return each.first == symbol; });
+    if (entry == map.end()) return false;
+    std::vector<Fraction>& row = matrix.emplace_back();
+    for (Symbol binder : to) {
+      const Linear& value = entry->second;
+      if (value.mentions(binder) && !value.is_linear_in(binder)) return false;
+      row.emplace_back(value.coefficient(binder));
+    }
+  }
+  return matrix.empty() || determinant(std::move(matrix)).magnitude() == Fraction(1);
+}
+
 std::int64_t common_denominator(const std::vector<Fraction>& weights) {
   std::int64_t result = 1;
   for (const Fraction& weight : weights) {
@@ -92,6 +131,7 @@ bool Checker::for_each_mapping(const Term& a, const Term& b, const FactSet& cont
                                const Mapped& found) {
   return guess_binders(normalizer_.arena(), a, b, [&](const Substitution& bijection) {
     normalizer_.spend();
+    if (!is_bijection(bijection, b.binders, a.binders)) return false;
     Term body = b;
     body.binders.clear();
     const NormalForm mapped = normalizer_.arena().substitute(body, bijection);

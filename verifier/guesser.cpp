@@ -166,27 +166,7 @@ bool Unifier::maximum(const Atom& a, const Atom& b, const State& state, const Co
   return false;
 }
 
-/// Determinant by fraction-free elimination would do; the matrices are tiny.
-Fraction determinant(std::vector<std::vector<Fraction>> m) {
-  Fraction result = 1;
-  for (std::size_t i = 0; i < m.size(); ++i) {
-    std::size_t pivot = i;
-    while (pivot < m.size() && m[pivot][i].is_zero()) ++pivot;
-    if (pivot == m.size()) return 0;
-    if (pivot != i) {
-      std::swap(m[i], m[pivot]);
-      result = -result;
-    }
-    result = result * m[i][i];
-    for (std::size_t row = i + 1; row < m.size(); ++row) {
-      const Fraction factor = m[row][i] / m[i][i];
-      for (std::size_t c = i; c < m.size(); ++c) m[row][c] = m[row][c] - factor * m[i][c];
-    }
-  }
-  return result;
-}
-
-/// Completes partial solutions and passes on those that are bijections.
+/// Completes partial solutions and passes them on.
 class Proposer {
  public:
   Proposer(const Term& a, const Term& b, const std::vector<Symbol>& names,
@@ -240,21 +220,12 @@ class Proposer {
       if (!(rest == Linear(0)) && !mentions_unknown(rest, state)) return false;
     }
     Substitution result;
-    std::vector<std::vector<Fraction>> matrix;
     for (std::size_t k = 0; k < names_.size(); ++k) {
       const auto found = std::find_if(full.begin(), full.end(),
                                       [&](const auto& entry) { return entry.first == names_[k]; });
       if (found == full.end()) return false;
-      const Linear& value = found->second;
-      std::vector<Fraction> row;
-      for (Symbol binder : a_.binders) {
-        if (value.mentions(binder) && !value.is_linear_in(binder)) return false;
-        row.emplace_back(value.coefficient(binder));
-      }
-      matrix.push_back(std::move(row));
-      result.emplace_back(b_.binders[k], value);
+      result.emplace_back(b_.binders[k], found->second);
     }
-    if (!matrix.empty() && determinant(std::move(matrix)).magnitude() != Fraction(1)) return false;
     if (std::find(seen_.begin(), seen_.end(), result) != seen_.end()) return false;
     seen_.push_back(result);
     ++guesses_;
