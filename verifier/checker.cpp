@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "verifier/guesser.h"
-
 namespace soapstone::verifier {
 namespace {
 
@@ -129,17 +127,20 @@ bool Checker::match_factors(const std::vector<Factor>& a, const std::vector<Fact
 
 bool Checker::for_each_mapping(const Term& a, const Term& b, const FactSet& context,
                                const Mapped& found) {
-  return guess_binders(normalizer_.arena(), a, b, [&](const Substitution& bijection) {
+  Arena& arena = normalizer_.arena();
+  return normalizer_.witness().for_each_bijection(arena, a, b, [&](const Substitution& bijection) {
     normalizer_.spend();
-    if (!is_bijection(bijection, b.binders, a.binders)) return false;
+    if (!is_bijection(bijection, b.binders, a.binders)) return Reply::kRejected;
     Term body = b;
     body.binders.clear();
-    const NormalForm mapped = normalizer_.arena().substitute(body, bijection);
-    if (mapped.size() != 1 || mapped[0].coefficient != b.coefficient) return false;
+    const NormalForm mapped = arena.substitute(body, bijection);
+    if (mapped.size() != 1 || mapped[0].coefficient != b.coefficient) return Reply::kRejected;
     // Bodies need to agree only where b's guards hold; where they do not, b's summand is 0 and
     // so is a's, as the guards are compared next.
-    return equal_factors(a.factors, mapped[0].factors, unite(context, mapped[0].guards)) &&
-           found(mapped[0].guards);
+    if (!equal_factors(a.factors, mapped[0].factors, unite(context, mapped[0].guards))) {
+      return Reply::kRejected;
+    }
+    return found(mapped[0].guards);
   });
 }
 
@@ -167,7 +168,7 @@ void Checker::cancel_pairs(NormalForm& a, NormalForm& b, const FactSet& context)
     const auto partner = std::find_if(b.begin(), b.end(), [&](const Term& y) {
       return x.coefficient == y.coefficient && Arena::signature(y) == signature &&
              for_each_mapping(x, y, context, [&](const FactSet& guards) {
-               return equivalent(x.guards, guards, context);
+               return equivalent(x.guards, guards, context) ? Reply::kDone : Reply::kRejected;
              });
     });
     if (partner == b.end()) return false;
@@ -202,7 +203,7 @@ bool Checker::adds_up_to_zero(const std::vector<Term>& terms, const FactSet& con
       if (Arena::signature(term) == Arena::signature(leader)) {
         for_each_mapping(leader, term, context, [&](const FactSet& guards) {
           mappings.push_back(guards);
-          return mappings.size() == kMaxMappings;
+          return mappings.size() == kMaxMappings ? Reply::kDone : Reply::kUseful;
         });
       }
       if (mappings.empty()) {
@@ -253,7 +254,7 @@ bool Checker::equal_pieces(const Atom& a, const Atom& b, const FactSet& context)
       if (Arena::signature(item.term) == Arena::signature(leader.term)) {
         for_each_mapping(leader.term, item.term, context, [&](const FactSet& guards) {
           mapped = guards;
-          return true;
+          return Reply::kDone;
         });
       }
       if (mapped) {

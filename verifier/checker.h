@@ -23,7 +23,7 @@ class Checker {
 
  private:
   /// Guards of `b` in the names of `a`'s binders.
-  using Mapped = std::function<bool(const FactSet&)>;
+  using Mapped = std::function<Reply(const FactSet&)>;
 
   bool equal(const Linear& a, const Linear& b, const FactSet& context);
   bool equal(const Atom* a, const Atom* b, const FactSet& context);
@@ -32,7 +32,7 @@ class Checker {
   bool match_factors(const std::vector<Factor>& a, const std::vector<Factor>& b, std::size_t at,
                      std::vector<bool>& used, const FactSet& context);
   bool equivalent(const FactSet& a, const FactSet& b, const FactSet& context);
-  /// Calls `found` for each way in which the body of `b` equals that of `a`.
+  /// Calls `found` for each way in which the body of `b` equals that of `a`, until it is done.
   bool for_each_mapping(const Term& a, const Term& b, const FactSet& context, const Mapped& found);
   void cancel_pairs(NormalForm& a, NormalForm& b, const FactSet& context);
   bool adds_up_to_zero(const std::vector<Term>& terms, const FactSet& context);

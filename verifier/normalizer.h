@@ -41,6 +41,7 @@ class Normalizer {
 
   Arena& arena() { return arena_; }
   Oracle& oracle() { return oracle_; }
+  Witness& witness() { return oracle_.witness(); }
   void set_factorizations(std::vector<Factorization> list) { factorizations_ = std::move(list); }
   /// Null if the size is not split.
   const std::vector<Linear>* factors_of(const Linear& size) const;

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "verifier/fourier_motzkin.h"
 
 namespace soapstone::verifier {
 
-Oracle::Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver)
-    : background_(std::move(background)), sizes_(std::move(sizes)), solver_(solver) {
+Oracle::Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness)
+    : background_(std::move(background)), sizes_(std::move(sizes)), solver_(solver),
+      witness_(witness) {
   std::sort(sizes_.begin(), sizes_.end());
 }
 
@@ -103,19 +103,17 @@ bool Oracle::possible(std::span<const Fact> facts) {
   }
   ++questions_;
   std::vector<Fact> all = relevant(set);
-  bool answer = true;
-  switch (fourier_motzkin(all)) {
-  case Feasibility::kImpossible:
-    answer = false;
-    refuted_.push_back(std::move(all));
-    break;
-  case Feasibility::kPossible:
-  case Feasibility::kUnknown:
-    if (use_solver_) answer = !solver_.proves_impossible(all);
-    break;
-  }
+  const bool answer = !witness_.is_impossible(all);
+  if (!answer) refuted_.push_back(std::move(all));
   bucket.emplace_back(std::move(set), answer);
   return answer;
+}
+
+bool Oracle::possible_alone(std::span<const Fact> facts) {
+  std::vector<Fact> all(facts.begin(), facts.end());
+  if (!witness_.is_impossible(all)) return true;
+  refuted_.push_back(std::move(all));
+  return false;
 }
 
 bool Oracle::implied(const FactSet& facts, const Fact& conclusion) {

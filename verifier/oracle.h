@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verifier/linear.h"
+#include "verifier/witness.h"
 
 namespace soapstone::verifier {
 
@@ -35,7 +36,7 @@ class Solver {
 class Oracle {
  public:
   /// `sizes`: symbols known to be at least 1, by which facts may be multiplied.
-  Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver);
+  Oracle(FactSet background, std::vector<Symbol> sizes, Solver& solver, Witness& witness);
 
   /// False only if certainly no integers satisfy background and facts.
   bool possible(std::span<const Fact> facts);
@@ -43,15 +44,13 @@ class Oracle {
   bool implied(const FactSet& facts, const Fact& conclusion);
   bool zero(const FactSet& facts, std::span<const WeightedGuards> sum);
   bool same_union(const FactSet& facts, std::span<const FactSet> a, std::span<const FactSet> b);
+  /// As `possible`, for facts that have nothing to do with the background.
+  bool possible_alone(std::span<const Fact> facts);
   const FactSet& background() const { return background_; }
   /// Facts about symbols that are new with them, and that have values for any values of the others.
   void define(const FactSet& facts) { background_ = unite(background_, facts); }
 
-  /// From here on what elimination cannot refute is given to the solver as well.
-  void use_solver(bool use) {
-    use_solver_ = use;
-    cache_.clear();
-  }
+  Witness& witness() { return witness_; }
   /// Asks the solver every question again on which a positive answer of elimination rested.
   /// True if it confirms all.
   bool confirm_all();
@@ -69,7 +68,7 @@ class Oracle {
   FactSet background_;
   std::vector<Symbol> sizes_;
   Solver& solver_;
-  bool use_solver_ = false;
+  Witness& witness_;
   std::unordered_map<std::uint64_t, std::vector<std::pair<FactSet, bool>>> cache_;
   std::vector<std::vector<Fact>> refuted_;  ///< By elimination; for confirm_all().
   std::uint64_t questions_ = 0;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "verifier/fourier_motzkin.h"
-
 namespace soapstone::verifier {
 namespace {
 
@@ -173,7 +171,7 @@ bool Splitter::contradicts(const std::vector<Condition>& conditions) {
   }
   return std::any_of(facts.begin(), facts.end(),
                      [](const Fact& fact) { return fact.truth() == false; }) ||
-         fourier_motzkin(facts) == Feasibility::kImpossible;
+         !normalizer_.oracle().possible_alone(facts);
 }
 
 /// Neither above 0 nor below.

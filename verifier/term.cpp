@@ -248,6 +248,8 @@ std::vector<Factor> Arena::product(std::vector<Factor> factors) {
   return result;
 }
 
+std::uint64_t Arena::hash(const Term& term) { return hash_of(term); }
+
 std::uint64_t Arena::signature(const Term& term) {
   std::vector<std::uint64_t> factors;
   for (const Factor& factor : term.factors) {

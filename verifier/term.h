@@ -82,6 +82,9 @@ class Arena {
  public:
   /// A bound or free variable that nothing else is called.
   Symbol fresh() { return {kFirstFresh + next_fresh_++}; }
+  /// Gives back all fresh symbols since the mark; nothing that is kept may mention them.
+  std::uint32_t fresh_mark() const { return next_fresh_; }
+  void release_fresh(std::uint32_t mark) { next_fresh_ = mark; }
   /// Not a size: a name that this arena gave.
   static bool is_variable(Symbol symbol) { return symbol.id >= kFirstCanonical; }
 
@@ -100,6 +103,7 @@ class Arena {
   /// Sorts, adds exponents of equal atoms, drops exponent 0.
   static std::vector<Factor> product(std::vector<Factor> factors);
 
+  static std::uint64_t hash(const Term& term);
   /// Of a term without regard to coefficient, indices and guards.
   static std::uint64_t signature(const Term& term);
   static std::vector<Symbol> free_symbols(const Term& term);

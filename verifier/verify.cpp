@@ -45,15 +45,17 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
 
 class Attempt {
  public:
-  Attempt(const rules::Rule& rule, Solver& solver, const VerifyOptions& options)
-      : rule_(rule), options_(options), sizes_(solve_sizes(rule)),
-        oracle_(sizes_.background, sizes_.sizes, solver), budget_(options.max_steps),
+  Attempt(const rules::Rule& rule, Solver& solver, const VerifyOptions& options,
+          Witness witness = {})
+      : rule_(rule), options_(options), sizes_(solve_sizes(rule)), witness_(std::move(witness)),
+        oracle_(sizes_.background, sizes_.sizes, solver, witness_), budget_(options.max_steps),
         normalizer_(arena_, oracle_, budget_), source_(rule.source, sizes_, normalizer_),
         target_(rule.target, sizes_, normalizer_), solver_(solver) {}
 
   /// Empty: proved. Otherwise why not.
   std::string run();
   bool assumed_nonzero() const { return normalizer_.assumed_nonzero(); }
+  const ProofRecord& record() const { return witness_.record(); }
 
  private:
   /// An element of a result at any position.
@@ -71,6 +73,7 @@ class Attempt {
   const rules::Rule& rule_;
   const VerifyOptions& options_;
   SizeSystem sizes_;
+  Witness witness_;
   Oracle oracle_;
   Arena arena_;
   Budget budget_;
@@ -167,6 +170,10 @@ std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyO
   return Attempt(rule, solver, options).run();
 }
 
+std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Solver& solver) {
+  return Attempt(rule, solver, {.certify = true}, Witness(record)).run();
+}
+
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
   const double before = cpu_ms();
   Verdict verdict;
@@ -174,6 +181,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
   verdict.reason = attempt.run();
   if (verdict.reason.empty()) {
     verdict.kind = VerdictKind::kProved;
+    if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt.record());
     verdict.floats = attempt.assumed_nonzero() ? rules::FloatBehavior::kChangesRange
                                                : rules::FloatBehavior::kReassociates;
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {

@@ -1,6 +1,7 @@
 // The verdict on a rule: proved for all sizes, refuted by an example, or unknown with the reason.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@ struct Verdict {
   std::optional<Refutation> refutation;
   /// Of a refuted rule: further conditions on its sizes under which it is proved.
   std::vector<ops::SizeConstraint> saving_guard;
+  std::shared_ptr<const ProofRecord> record;  ///< Of a proof, if it was to be kept.
   double cpu_ms = 0;
   std::uint64_t steps = 0;  ///< Of the proof; the same on every machine.
 };
@@ -30,6 +32,7 @@ struct VerifyOptions {
   std::uint64_t seed = 0;
   /// Ask the solver again for every refutation that an accepted proof rests on.
   bool certify = true;
+  bool keep_record = false;
   /// Of a refuted rule, look for sizes that must be equal.
   bool look_for_guard = true;
 };
@@ -40,5 +43,8 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
 /// Only the attempt at a proof, without a look at numbers: what a mutation score must ask.
 /// Empty: proved; else why not.
 std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
+/// The proof again with these answers instead of a search for them: no guesser, no elimination; the
+/// solver confirms every answer. Empty: the rule is proved; else why not.
+std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Solver& solver);
 
 }  // namespace soapstone::verifier
