@@ -10,12 +10,16 @@
 
 namespace soapstone::verifier {
 
-bool Witness::is_impossible(std::span<const Fact> facts) {
+std::uint64_t Witness::key(std::span<const Fact> facts) {
   std::uint64_t key = facts.size();
   for (const Fact& fact : facts) key = core::hash_combine(key, fact.hash());
-  if (is_replay_) return record_.impossible.contains(key);
+  return key;
+}
+
+bool Witness::is_impossible(std::span<const Fact> facts) {
+  if (is_replay_) return record_.impossible.contains(key(facts));
   const bool impossible = fourier_motzkin(facts) == Feasibility::kImpossible;
-  if (impossible) record_.impossible.insert(key);
+  if (impossible) record_.impossible.insert(key(facts));
   return impossible;
 }
 

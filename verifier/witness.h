@@ -37,6 +37,8 @@ class Witness {
   bool is_replay() const { return is_replay_; }
   const ProofRecord& record() const { return record_; }
 
+  /// Under which a record lists a set of facts.
+  static std::uint64_t key(std::span<const Fact> facts);
   /// Whether no integers satisfy the facts, as elimination finds or as the record claims.
   bool is_impossible(std::span<const Fact> facts);
   using Accept = std::function<Reply(const Substitution&)>;

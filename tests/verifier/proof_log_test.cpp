@@ -1,0 +1,140 @@
+#include "verifier/proof_log.h"
+
+#include <gtest/gtest.h>
+
+#include "core/hash.h"
+#include "verifier/z3_solver.h"
+
+#include <fmt/format.h>
+
+namespace soapstone::verifier {
+namespace {
+
+rules::Rule parse(const std::string& text) {
+  auto file = rules::parse_rules(text);
+  EXPECT_TRUE(file.ok()) << file.error().to_string();
+  return file->rules.at(0);
+}
+
+constexpr const char* kMerge = R"(
+rule merge
+  x: [m, k]   a: [k, n]   b: [k, p]
+  source
+    y = matmul(x, a)
+    z = matmul(x, b)
+  target
+    ab = concat(a, b; axis=1)
+    yz = matmul(x, ab)
+    y, z = split(yz; axis=1, sizes=[n, p])
+)";
+constexpr const char* kAssociate = R"(
+rule associate
+  x: [m, k]   a: [k, n]   b: [n, p]
+  source
+    t = matmul(x, a)
+    y = matmul(t, b)
+  target
+    u = matmul(a, b)
+    y = matmul(x, u)
+)";
+constexpr const char* kClip = R"(
+rule clip_twice
+  x: [n]
+  source
+    t = clip(x; min=0.0, max=6.0)
+    y = clip(t; min=1.0, max=3.0)
+  target
+    y = clip(x; min=1.0, max=3.0)
+)";
+
+std::string log_of(const std::vector<std::string>& texts) {
+  const auto solver = make_z3_solver();
+  std::vector<LoggedProof> proofs;
+  for (const std::string& text : texts) {
+    const rules::Rule rule = parse(text);
+    const Verdict verdict = verify(rule, *solver, {.keep_record = true});
+    EXPECT_EQ(verdict.kind, VerdictKind::kProved) << verdict.reason;
+    proofs.push_back({rule, *verdict.record});
+  }
+  return print_proofs(proofs);
+}
+
+std::string sealed(std::string text) {
+  text.resize(text.rfind("checksum "));
+  return text + fmt::format("checksum {:016x}\n", core::hash_text(text));
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return sealed(text.replace(at, what.size(), with));
+}
+
+TEST(ProofLog, IsReplayedWithoutTheGuesser) {
+  const std::string log = log_of({kMerge, kAssociate, kClip});
+  const auto solver = make_z3_solver();
+  const core::Status status = check_proofs(log, *solver);
+  EXPECT_TRUE(status.ok()) << status.error().to_string();
+  const auto proofs = parse_proofs(log);
+  ASSERT_TRUE(proofs.ok());
+  EXPECT_EQ(print_proofs(*proofs), log);
+}
+
+TEST(ProofLog, NeedsItsAnswers) {
+  const auto solver = make_z3_solver();
+  const rules::Rule rule = parse(kAssociate);
+  EXPECT_NE(replay_proof(rule, {}, *solver), "");
+}
+
+TEST(ProofLog, AnyDamagedByteIsNoticed) {
+  const std::string log = log_of({kAssociate});
+  const auto solver = make_z3_solver();
+  for (std::size_t k = 0; k < log.size(); k += 7) {
+    std::string damaged = log;
+    damaged[k] = static_cast<char>(damaged[k] ^ 1);
+    EXPECT_FALSE(check_proofs(damaged, *solver).ok()) << "byte " << k;
+  }
+  EXPECT_FALSE(check_proofs(log.substr(0, log.size() / 2), *solver).ok());
+  EXPECT_FALSE(check_proofs("", *solver).ok());
+}
+
+/// A forger who knows the format, and seals the log again.
+TEST(ProofLog, AWrongRuleIsNotProvedByAnyRecord) {
+  const auto solver = make_z3_solver();
+  const std::string log = log_of({kAssociate});
+  EXPECT_TRUE(check_proofs(sealed(log), *solver).ok());
+  const auto wrong = check_proofs(replaced(log, "matmul(x, u)", "matmul(u, x)"), *solver);
+  EXPECT_FALSE(wrong.ok());
+}
+
+TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
+  const auto solver = make_z3_solver();
+  const std::vector<Fact> facts{at_least(Symbol{0}, 3)};
+  ProofRecord record;
+  record.impossible.insert(Witness::key(facts));
+  Witness witness(record);
+  Oracle oracle({}, {}, *solver, witness);
+  EXPECT_TRUE(oracle.confirm_all());
+  EXPECT_FALSE(oracle.possible(facts));  // as the record says
+  EXPECT_FALSE(oracle.confirm_all());
+}
+
+TEST(ProofLog, TheRecordOfAnotherProofDoesNotHelp) {
+  const auto solver = make_z3_solver();
+  const Verdict other = verify(parse(kMerge), *solver, {.keep_record = true});
+  ASSERT_TRUE(other.record);
+  EXPECT_NE(replay_proof(parse(kAssociate), *other.record, *solver), "");
+}
+
+TEST(ProofLog, BijectionsAreChecked) {
+  const auto solver = make_z3_solver();
+  const std::string log = log_of({kAssociate});
+  const std::size_t at = log.find("bijection");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t value = log.find(" = v", at);
+  // Twice the value is no bijection of the integers.
+  EXPECT_FALSE(check_proofs(sealed(std::string(log).replace(value, 3, " = 2*")), *solver).ok());
+}
+
+}  // namespace
+}  // namespace soapstone::verifier
