@@ -48,6 +48,13 @@ Values draw(const Graph& side, const Inputs& wanted, Random& random) {
   return inputs;
 }
 
+double largest(const Tensor& values) {
+  double most = 0;
+  for (double v : values)
+    if (std::isfinite(v)) most = std::max(most, std::fabs(v));
+  return most;
+}
+
 /// One side compiled node by node, so that results may be rounded in between.
 class Side {
  public:
@@ -61,13 +68,15 @@ class Side {
     }
   }
 
-  Values run(const Values& inputs, bool round) const {
+  /// `largest_seen` grows to the largest finite number on the way.
+  Values run(const Values& inputs, bool round, double& largest_seen) const {
     std::vector<Tensor> values(graph_.tensor_bound());
     for (std::size_t i = 0; i < values.size(); ++i)
       if (graph_.contains(TensorId(i)) && graph_.tensor(TensorId(i)).value)
         values[i] = graph_.tensor(TensorId(i)).value->to_doubles();
     for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs()[k].index()] = inputs[k];
     for (std::size_t n = 0; n < programs_.size(); ++n) run_node(n, values, round);
+    for (const Tensor& tensor : values) largest_seen = std::max(largest_seen, largest(tensor));
     Values outputs;
     for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
     return outputs;
@@ -96,13 +105,6 @@ class Side {
   std::vector<ops::CompiledSemantics<double>> programs_;
 };
 
-double largest(const Tensor& values) {
-  double most = 0;
-  for (double v : values)
-    if (std::isfinite(v)) most = std::max(most, std::fabs(v));
-  return most;
-}
-
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 bool both_finite(double a, double b) { return std::isfinite(a) && std::isfinite(b); }
 
@@ -116,10 +118,12 @@ void compare_rounded(const Tensor& source, const Tensor& target, double magnitud
   }
 }
 
-/// Of the runs in doubles. An overflow that only one side has is left to the rounded runs.
+/// Of the runs in doubles. An overflow that only one side has is left to the rounded runs. What
+/// rounding the largest number on the way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
-                     double magnitude, FloatObservation& seen) {
-  const double tolerance = 1e-7 * std::max(largest(source), largest(target));
+                     double magnitude, double largest_seen, FloatObservation& seen) {
+  const double tolerance =
+      std::max(1e-7 * std::max(largest(source), largest(target)), 1e-13 * largest_seen);
   for (std::size_t i = 0; i < source.size() && !seen.difference; ++i) {
     const double a = source[i], b = target[i];
     const bool finite = both_finite(a, b);
@@ -138,12 +142,14 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
     const Values inputs = draw(sides.source, wanted, random);
     for (bool round : {false, true}) {
       if (round && wanted.magnitude > kLarge) continue;
-      const Values left = source.run(inputs, round), right = target.run(inputs, round);
+      double largest_seen = 0;
+      const Values left = source.run(inputs, round, largest_seen);
+      const Values right = target.run(inputs, round, largest_seen);
       for (std::size_t k = 0; k < left.size(); ++k)
         if (round)
           compare_rounded(left[k], right[k], wanted.magnitude, seen);
         else
-          find_difference(left[k], right[k], k, wanted.magnitude, seen);
+          find_difference(left[k], right[k], k, wanted.magnitude, largest_seen, seen);
     }
   }
   return seen;

@@ -295,19 +295,24 @@ std::vector<Linear> Normalizer::name_digits(const Linear& position,
   return digit_names_.back().digits;
 }
 
-const std::vector<Linear>* Normalizer::factors_of(const Linear& size) const {
+std::vector<Linear> Normalizer::factors_of(const Linear& size) {
   for (const auto& [product, factors] : factorizations_) {
-    if (product == size) return &factors;
+    if (product == size) return factors;
   }
-  return nullptr;
+  constexpr std::int64_t kLargestStep = 8;
+  const std::int64_t divisor = size.is_constant() ? 1 : size.common_divisor();
+  if (divisor < 2 || divisor > kLargestStep) return {size};
+  met_expandable_ = true;
+  if (!is_expanding_) return {size};
+  return {size.divided(divisor), divisor};
 }
 
 Linear Normalizer::counter(const Linear& low, const Linear& high, FactSet& ranges,
                            std::vector<Symbol>& symbols) {
-  const std::vector<Linear>* factors = low == Linear(0) ? factors_of(high) : nullptr;
-  const std::vector<Linear> single{high - low};
+  const std::vector<Linear> factors =
+      low == Linear(0) ? factors_of(high) : std::vector{high - low};
   Linear value;
-  for (const Linear& radix : factors != nullptr ? *factors : single) {
+  for (const Linear& radix : factors) {
     // A range of one number needs no symbol.
     if (radix == Linear(1)) continue;
     const Symbol digit = arena_.fresh();

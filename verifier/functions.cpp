@@ -1,5 +1,6 @@
 // The laws of functions. Each is stated where it is applied, with its condition.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "verifier/normalizer.h"
@@ -25,7 +26,29 @@ std::optional<Fraction> as_constant(const NormalForm& form) {
   return std::nullopt;
 }
 
-bool is_boolean(Function function) {
+/// The form as an integer expression in symbols, if it is one.
+std::optional<Linear> as_integer(const NormalForm& form) {
+  Linear result;
+  for (const Term& term : form) {
+    if (!term.coefficient.is_integer() || !term.guards.empty() || !term.binders.empty()) {
+      return std::nullopt;
+    }
+    Linear product = term.coefficient.numerator();
+    for (const Factor& factor : term.factors) {
+      if (factor.atom->kind != AtomKind::kIndex || !factor.exponent.is_integer() ||
+          factor.exponent.sign() < 0) {
+        return std::nullopt;
+      }
+      for (std::int64_t k = factor.exponent.numerator(); k > 0; --k) {
+        product = product * factor.atom->index[0];
+      }
+    }
+    result = result + product;
+  }
+  return result;
+}
+
+bool is_truth_value(Function function) {
   return function == Function::kLess || function == Function::kEqual ||
          function == Function::kIsZero;
 }
@@ -59,6 +82,30 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
 
 }  // namespace
 
+/// 1 where the fact holds, else 0.
+NormalForm Normalizer::where(const Fact& fact, const FactSet& context) {
+  Term term;
+  term.guards = {fact};
+  return simplify(std::move(term), context);
+}
+
+/// Comparisons of integers are guards. A number that is 0 or 1 is 0 where it is not 1.
+std::optional<NormalForm> Normalizer::decided(Function function,
+                                              const std::vector<NormalForm>& arguments,
+                                              const FactSet& context) {
+  if (!is_truth_value(function)) return std::nullopt;
+  if (function == Function::kIsZero) {
+    const Factor* read = only_factor(arguments[0], AtomKind::kRead);
+    if (read != nullptr && arguments[0][0].coefficient == Fraction(1) && is_boolean(*read->atom)) {
+      return sum_of(constant(1), negated(arguments[0]));
+    }
+  }
+  const auto x = as_integer(arguments[0]);
+  const auto y = arguments.size() == 2 ? as_integer(arguments[1]) : Linear(0);
+  if (!x || !y) return std::nullopt;
+  return where(function == Function::kLess ? less(*x, *y) : equal(*x, *y), context);
+}
+
 NormalForm Normalizer::apply(Function function, const std::vector<NormalForm>& arguments,
                              const FactSet& context) {
   return by_cases(arguments, context, [this, function](const auto& forms, const FactSet& inside) {
@@ -76,19 +123,28 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (numbers.size() == arguments.size()) {
     if (const auto value = value_at(function, numbers)) return constant(*value);
   }
+  if (auto known = decided(function, arguments, context)) return *std::move(known);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);
   if (law.zero_preserving && law.arity == 1 && x.empty()) return {};
   if (function == Function::kExp) return exponential(x);
+  if (function == Function::kSqrt) {
+    if (auto root = root_of_product(x, context)) return *std::move(root);
+    if (auto root = root_of_scaled(x)) return *std::move(root);
+  }
   if (function == Function::kRelu) return relu_of_whole(x, context);
   if (function == Function::kSelect) return select(arguments, context);
   if (function == Function::kPow) {
     if (auto power = small_power(arguments, context)) return *std::move(power);
   }
-  if (function == Function::kAbs && non_negative(x, context)) return x;
-  if (function == Function::kLog) {
-    if (auto exponent = logarithm(x)) return *std::move(exponent);
+  if (function == Function::kAbs) {
+    if (non_negative(x, context)) return x;
+    if (auto product = magnitude_of_product(x, context)) return *std::move(product);
   }
+  if (function == Function::kCeil) {
+    return negated(apply_to_whole(Function::kFloor, {negated(x)}, context));
+  }
+  if (function == Function::kLog) return logarithm_of_whole(x, context);
   if (const Factor* inner = only_factor(x, AtomKind::kApply);
       law.idempotent && inner != nullptr && x[0].coefficient == Fraction(1) &&
       inner->atom->function == function) {
@@ -97,10 +153,10 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (law.arity == 1 && law.monotone) {
     if (auto result = into_maximum(function, x, context)) return *std::move(result);
   }
-  if (expand_functions_ && (function == Function::kSigmoid || function == Function::kTanh)) {
-    return in_exponentials(function, x, context);
+  if (function == Function::kSigmoid || function == Function::kTanh) {
+    if (is_expanding_) return in_exponentials(function, x, context);
+    met_expandable_ = true;
   }
-  met_expandable_ = met_expandable_ || function == Function::kSigmoid || function == Function::kTanh;
   // f(−x) = ∓f(x): the argument that leads with a positive coefficient stands for both.
   if (law.arity == 1 && (law.odd || law.even) && leading_coefficient(x).sign() < 0) {
     NormalForm result = apply_to_whole(function, {negated(x)}, context);
@@ -156,14 +212,122 @@ std::optional<NormalForm> Normalizer::logarithm(const NormalForm& form) {
   return collected(std::move(sum));
 }
 
-/// exp(Σ cᵢ·tᵢ) = Π exp(tᵢ)^cᵢ
+/// log(c·Π aᵢ^kᵢ·rest) = log(c) + Σ kᵢ·log(aᵢ) + log(rest) for aᵢ that are never negative.
+NormalForm Normalizer::logarithm_of_whole(NormalForm form, const FactSet& context) {
+  if (auto exponent = logarithm(form)) return *std::move(exponent);
+  form = collected(std::move(form));
+  const auto log_of = [&](NormalForm inside) {
+    return atom_term(arena_.apply(Function::kLog, {arena_.form(std::move(inside))}));
+  };
+  if (!non_negative(form, context)) return log_of(std::move(form));
+  NormalForm result;
+  const auto add = [&](const NormalForm& part, const Fraction& times) {
+    for (const Term& term : part) {
+      result.push_back(term);
+      result.back().coefficient = term.coefficient * times;
+    }
+  };
+  for (const Factor& factor :
+       take_common(form, [&](const Factor& f) { return non_negative({f.atom, 1}, context); })) {
+    const Atom& atom = *factor.atom;
+    if (atom.kind == AtomKind::kApply && atom.function == Function::kExp) {
+      add(arena_.open(atom.arguments[0]), factor.exponent);
+    } else if (atom.kind == AtomKind::kReciprocal) {
+      add(logarithm_of_whole(arena_.open(atom.arguments[0]), context), -factor.exponent);
+    } else {
+      add(log_of({Term{1, {}, {}, {{factor.atom, 1}}}}), factor.exponent);
+    }
+  }
+  const Fraction scale = leading_coefficient(form);
+  form = scaled(std::move(form), scale.inverse());
+  if (scale != Fraction(1)) add(log_of(constant(scale)), 1);
+  if (as_constant(form) != Fraction(1)) add(log_of(std::move(form)), 1);
+  return collected(std::move(result));
+}
+
+/// |c·Π aᵢ^kᵢ| = |c|·Π |aᵢ|^kᵢ
+std::optional<NormalForm> Normalizer::magnitude_of_product(const NormalForm& form,
+                                                           const FactSet& context) {
+  if (form.size() != 1 || !form[0].binders.empty() || !form[0].guards.empty()) return std::nullopt;
+  const std::vector<Factor>& factors = form[0].factors;
+  if (factors.size() == 1 && form[0].coefficient == Fraction(1) &&
+      factors[0].exponent == Fraction(1)) {
+    return std::nullopt;
+  }
+  Term result;
+  result.coefficient = form[0].coefficient.magnitude();
+  for (const Factor& factor : factors) {
+    const Atom* atom = factor.atom;
+    if (!non_negative(factor, context)) {
+      atom = arena_.apply(Function::kAbs, {arena_.form({Term{1, {}, {}, {{atom, 1}}}})});
+    }
+    result.factors.push_back({atom, factor.exponent});
+  }
+  result.factors = Arena::product(std::move(result.factors));
+  return NormalForm{std::move(result)};
+}
+
+/// √(Π aᵢ^kᵢ) = Π |aᵢ|^(kᵢ/2) for even kᵢ, and Π aᵢ^(kᵢ/2) for aᵢ = exp(…).
+std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
+                                                      const FactSet& context) {
+  if (form.size() != 1 || !form[0].binders.empty() || !form[0].guards.empty() ||
+      form[0].coefficient != Fraction(1) || form[0].factors.empty()) {
+    return std::nullopt;
+  }
+  Term result;
+  for (const Factor& factor : form[0].factors) {
+    const bool exponential = factor.atom->kind == AtomKind::kApply &&
+                             factor.atom->function == Function::kExp;
+    if (!exponential && !factor.exponent.is_even()) return std::nullopt;
+    const Atom* atom = factor.atom;
+    if (!non_negative({atom, 1}, context)) {
+      atom = arena_.apply(Function::kAbs, {arena_.form({Term{1, {}, {}, {{atom, 1}}}})});
+    }
+    result.factors.push_back({atom, factor.exponent * Fraction(1, 2)});
+  }
+  result.factors = Arena::product(std::move(result.factors));
+  return NormalForm{std::move(result)};
+}
+
+/// √(s²·x) = s·√x for a number s > 0.
+std::optional<NormalForm> Normalizer::root_of_scaled(const NormalForm& form) {
+  const Fraction scale = leading_coefficient(form).magnitude();
+  const auto root_of = [](std::int64_t square) {
+    auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(square)));
+    while (root > 0 && root > square / root) --root;
+    while (root + 1 <= square / (root + 1)) ++root;
+    return root * root == square ? root : 0;
+  };
+  const std::int64_t above = root_of(scale.numerator());
+  const std::int64_t below = root_of(scale.denominator());
+  if (above == 0 || below == 0 || scale == Fraction(1)) return std::nullopt;
+  const Atom* atom =
+      arena_.apply(Function::kSqrt, {arena_.form(scaled(form, scale.inverse()))});
+  if (as_constant(scaled(form, scale.inverse())) == Fraction(1)) {
+    return constant(Fraction(above, below));
+  }
+  return scaled(atom_term(atom), Fraction(above, below));
+}
+
+/// exp(Σ cᵢ·tᵢ) = Π exp(tᵢ)^cᵢ, and exp(log(t)) = t for t that is never negative.
 NormalForm Normalizer::exponential(const NormalForm& form) {
   Term product;
   for (const Term& term : form) {
     Term base = term;
     base.coefficient = 1;
-    product.factors.push_back(
-        {arena_.apply(Function::kExp, {arena_.form({std::move(base)})}), term.coefficient});
+    const Atom* atom = nullptr;
+    const NormalForm whole{base};
+    if (const Factor* log = only_factor(whole, AtomKind::kApply);
+        log != nullptr && log->atom->function == Function::kLog) {
+      const NormalForm inside = arena_.open(log->atom->arguments[0]);
+      if (inside.size() == 1 && inside[0] == Term{1, {}, {}, inside[0].factors} &&
+          inside[0].factors.size() == 1 && inside[0].factors[0].exponent == Fraction(1) &&
+          non_negative(inside, {})) {
+        atom = inside[0].factors[0].atom;
+      }
+    }
+    if (atom == nullptr) atom = arena_.apply(Function::kExp, {arena_.form({std::move(base)})});
+    product.factors.push_back({atom, term.coefficient});
   }
   product.factors = Arena::product(std::move(product.factors));
   return {std::move(product)};
@@ -175,7 +339,7 @@ NormalForm Normalizer::select(const std::vector<NormalForm>& arguments, const Fa
   const Factor* factor = only_factor(condition, AtomKind::kApply);
   NormalForm is_zero;
   if (factor != nullptr && condition[0].coefficient == Fraction(1) &&
-      is_boolean(factor->atom->function)) {
+      is_truth_value(factor->atom->function)) {
     is_zero = sum_of(constant(1), negated(condition));
   } else {
     is_zero = apply_to_whole(Function::kIsZero, {condition}, context);
@@ -189,8 +353,9 @@ std::optional<NormalForm> Normalizer::small_power(const std::vector<NormalForm>&
                                                   const FactSet& context) {
   const auto exponent = as_constant(arguments[1]);
   if (!exponent) return std::nullopt;
-  if (*exponent == Fraction(1, 2)) {
-    return apply_to_whole(Function::kSqrt, {arguments[0]}, context);
+  if (exponent->denominator() == 2) {
+    const NormalForm root = apply_to_whole(Function::kSqrt, {arguments[0]}, context);
+    return small_power({root, constant(*exponent * Fraction(2))}, context);
   }
   if (!exponent->is_integer() || exponent->magnitude() > Fraction(kLargestPower)) {
     return std::nullopt;

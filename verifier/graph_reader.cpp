@@ -2,6 +2,7 @@
 #include "verifier/graph_reader.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ops/registry.h"
 
@@ -37,20 +38,37 @@ const ops::Semantics& GraphReader::semantics(core::NodeId node) {
   return semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
 }
 
+/// Σ over its elements of [the index is there] · value, or the one value that all of them have.
 NormalForm GraphReader::constant(const core::Literal& literal, const std::vector<Linear>& index) {
-  // The elements of a constant are known where the index is.
-  std::int64_t position = 0;
+  constexpr std::size_t kMaxElements = 64;
   const core::Dims& dims = literal.dims();
-  for (std::size_t k = 0; k < dims.size(); ++k) {
-    if (!index[k].is_constant() && dims[k] != 1) {
-      throw OutOfBudget{"a constant with more than one element"};
-    }
-    position = position * dims[k] + (dims[k] == 1 ? 0 : index[k].constant());
+  const std::vector<double> values = literal.to_doubles();
+  const auto fraction = [](double value) {
+    const ops::Rational rational = ops::to_rational(value);
+    return Fraction(rational.numerator, rational.denominator);
+  };
+  const bool uniform = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) ==
+                       values.end();
+  if (uniform && !values.empty()) {
+    if (values[0] == 0) return {};
+    return {Term{fraction(values[0]), {}, {}, {}}};
   }
-  const double value = literal.to_doubles()[static_cast<std::size_t>(position)];
-  const ops::Rational rational = ops::to_rational(value);
-  if (rational.numerator == 0) return {};
-  return {Term{Fraction(rational.numerator, rational.denominator), {}, {}, {}}};
+  if (values.size() > kMaxElements) throw OutOfBudget{"a constant with many elements"};
+  NormalForm result;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] == 0) continue;
+    Term term{fraction(values[k]), {}, {}, {}};
+    bool here = true;
+    auto rest = static_cast<std::int64_t>(k);
+    for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) {
+      const Fact fact = equal(index[d], rest % dims[d]);
+      const auto truth = fact.truth();
+      here = here && truth != false;
+      if (!truth) insert(term.guards, fact);
+    }
+    if (here) result.push_back(std::move(term));
+  }
+  return result;
 }
 
 NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>& index,

@@ -173,6 +173,12 @@ Linear Linear::scaled(std::int64_t factor) const {
   return result;
 }
 
+std::int64_t Linear::common_divisor() const {
+  std::int64_t divisor = constant_;
+  for (const Part& part : parts_) divisor = std::gcd(divisor, part.coefficient);
+  return divisor;
+}
+
 Linear Linear::divided(std::int64_t divisor) const {
   Linear result(constant_ / divisor);
   result.parts_ = parts_;

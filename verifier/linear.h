@@ -78,6 +78,8 @@ class Linear {
   friend Linear operator*(const Linear& a, const Linear& b);
   Linear operator-() const { return scaled(-1); }
   Linear scaled(std::int64_t factor) const;
+  /// Of all coefficients and the constant; 0 for 0.
+  std::int64_t common_divisor() const;
   /// Precondition: divides every coefficient and the constant.
   Linear divided(std::int64_t divisor) const;
   Linear substitute(const Substitution& substitution) const;

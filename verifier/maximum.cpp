@@ -62,6 +62,35 @@ bool Normalizer::project_unused(OpenPiece& piece, const FactSet& context) {
   return piece.binders.empty();
 }
 
+/// c·relu(a) + b is the larger of c·a + b and b for c > 0; |a| is the larger of a and −a.
+std::optional<std::vector<Normalizer::OpenPiece>> Normalizer::opened(const OpenPiece& piece) {
+  for (std::size_t k = 0; k < piece.body.size(); ++k) {
+    const NormalForm alone{piece.body[k]};
+    const Factor* factor = only_factor(alone, AtomKind::kApply);
+    if (factor == nullptr) continue;
+    const bool relu = factor->atom->function == ops::Function::kRelu;
+    const bool magnitude = factor->atom->function == ops::Function::kAbs;
+    met_expandable_ = met_expandable_ || magnitude;
+    if (!relu && !(magnitude && is_expanding_)) continue;
+    OpenPiece rest = piece;
+    rest.body.erase(rest.body.begin() + static_cast<std::ptrdiff_t>(k));
+    const NormalForm inside =
+        scaled(arena_.open(factor->atom->arguments[0]), piece.body[k].coefficient);
+    OpenPiece first = rest;
+    first.body.insert(first.body.end(), inside.begin(), inside.end());
+    first.body = collected(std::move(first.body));
+    if (magnitude) {
+      for (Term term : inside) {
+        term.coefficient = -term.coefficient;
+        rest.body.push_back(std::move(term));
+      }
+      rest.body = collected(std::move(rest.body));
+    }
+    return std::vector{std::move(first), std::move(rest)};
+  }
+  return std::nullopt;
+}
+
 /// Splits, flattens and hoists until every piece is a set of plain values.
 NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& context) {
   budget_.spend();
@@ -116,13 +145,17 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
       is_whole = is_whole && work.size() == 1;
       continue;
     }
-    if (const Factor* factor = only_factor(piece.body, AtomKind::kApply);
-        factor != nullptr && factor->atom->function == ops::Function::kRelu) {
-      // A maximum is over something: if this piece is all of it, then its 0 is there as well.
-      OpenPiece zero = is_whole ? OpenPiece{} : OpenPiece{piece.binders, piece.guards, {}};
-      piece.body = scaled(arena_.open(factor->atom->arguments[0]), piece.body[0].coefficient);
-      work.push_back(std::move(piece));
-      work.push_back(std::move(zero));
+    if (auto parts = unrolled(piece)) {
+      for (OpenPiece& part : *parts) work.push_back(std::move(part));
+      is_whole = false;
+      continue;
+    }
+    if (auto parts = opened(piece)) {
+      for (OpenPiece& part : *parts) {
+        // A maximum is over something: if this piece is all of it, then its 0 is there as well.
+        const bool present = is_whole && part.body.empty();
+        work.push_back(present ? OpenPiece{} : std::move(part));
+      }
       is_whole = false;
       continue;
     }
@@ -139,6 +172,7 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   if (pieces.empty()) throw OutOfBudget{"a maximum over nothing"};
   if (auto result = pull_out_addends(pieces, context)) return *std::move(result);
   if (auto result = pull_out_scale(pieces, context)) return *std::move(result);
+  if (auto result = pull_out_factors(pieces, context)) return *std::move(result);
   if (auto result = pull_out_exponential(pieces, context)) return *std::move(result);
   // max(…, 0) = max(…) where something in it is never negative and never absent
   const auto is_zero = [](const OpenPiece& piece) { return piece.body.empty() && is_plain(piece); };
@@ -220,6 +254,36 @@ std::optional<NormalForm> Normalizer::pull_out_scale(std::vector<OpenPiece>& pie
   if (!scale || *scale == Fraction(1)) return std::nullopt;
   for (OpenPiece& piece : pieces) piece.body = scaled(piece.body, scale->inverse());
   return scaled(maximum(std::move(pieces), context), *scale);
+}
+
+/// max(r·a, r·b) = r·max(a, b) for r that is never negative and mentions no binder.
+std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& pieces,
+                                                       const FactSet& context) {
+  NormalForm all;
+  for (const OpenPiece& piece : pieces) {
+    if (piece.body.empty()) continue;
+    for (Term term : piece.body) {
+      term.binders.insert(term.binders.end(), piece.binders.begin(), piece.binders.end());
+      all.push_back(std::move(term));
+    }
+  }
+  const bool is_one = pieces.size() == 1 && pieces[0].binders.empty();
+  Term outside;
+  outside.factors = take_common(all, [&](const Factor& factor) {
+    const bool is_exponential = factor.atom->kind == AtomKind::kApply &&
+                                factor.atom->function == ops::Function::kExp;
+    return (is_exponential || factor.exponent.sign() > 0) && non_negative(factor, context);
+  });
+  if (is_one || outside.factors.empty()) return std::nullopt;
+  for (OpenPiece& piece : pieces) {
+    for (Term& term : piece.body) {
+      for (const Factor& factor : outside.factors) {
+        term.factors.push_back({factor.atom, -factor.exponent});
+      }
+      term.factors = Arena::product(std::move(term.factors));
+    }
+  }
+  return product({outside}, maximum(std::move(pieces), context), context);
 }
 
 /// max(exp(a), exp(b)) = exp(max(a, b)), and so for minima, which are −max of the negated.

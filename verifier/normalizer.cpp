@@ -71,7 +71,76 @@ Bounds bounds_of(const FactSet& guards, Symbol symbol) {
   return bounds;
 }
 
+constexpr std::int64_t kMaxUnrolled = 9;
+
+/// Constant bounds of a symbol, both included, if they are few numbers apart.
+std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const FactSet& guards,
+                                                                    Symbol symbol) {
+  std::optional<std::int64_t> low;
+  std::optional<std::int64_t> high;
+  for (const Fact& fact : guards) {
+    const std::int64_t coefficient = fact.expression.coefficient(symbol);
+    if (fact.kind != Fact::Kind::kNonNegative || (coefficient != 1 && coefficient != -1)) continue;
+    const Linear rest = fact.expression - Linear(symbol).scaled(coefficient);
+    if (!rest.is_constant()) continue;
+    const std::int64_t bound = -coefficient * rest.constant();
+    if (coefficient == 1) low = low ? std::max(*low, bound) : bound;
+    if (coefficient == -1) high = high ? std::min(*high, bound) : bound;
+  }
+  if (!low || !high || *high - *low >= kMaxUnrolled) return std::nullopt;
+  return std::pair(*low, *high);
+}
+
 }  // namespace
+
+std::optional<NormalForm> Normalizer::unrolled(const Term& term, const FactSet& context) {
+  for (Symbol binder : term.binders) {
+    const auto range = constant_range(term.guards, binder);
+    if (!range) continue;
+    Term rest = term;
+    std::erase(rest.binders, binder);
+    NormalForm result;
+    for (std::int64_t value = range->first; value <= range->second; ++value) {
+      for (Term& part : arena_.substitute(rest, {{binder, Linear(value)}})) {
+        for (Term& simple : simplify(std::move(part), context)) {
+          result.push_back(std::move(simple));
+        }
+      }
+    }
+    return collected(std::move(result));
+  }
+  return std::nullopt;
+}
+
+/// The pieces for each number that a binder with few of them stands for.
+std::optional<std::vector<Normalizer::OpenPiece>> Normalizer::unrolled(const OpenPiece& piece) {
+  for (Symbol binder : piece.binders) {
+    const auto range = constant_range(piece.guards, binder);
+    if (!range) continue;
+    met_expandable_ = true;
+    if (!is_expanding_) return std::nullopt;
+    std::vector<OpenPiece> result;
+    for (std::int64_t value = range->first; value <= range->second; ++value) {
+      const Substitution here{{binder, Linear(value)}};
+      OpenPiece part;
+      part.binders = piece.binders;
+      std::erase(part.binders, binder);
+      bool possible = true;
+      for (const Fact& fact : piece.guards) {
+        Fact replaced = fact.substitute(here);
+        const auto truth = replaced.truth();
+        possible = possible && truth != false;
+        if (!truth) insert(part.guards, std::move(replaced));
+      }
+      for (const Term& term : piece.body) {
+        for (Term& each : arena_.substitute(term, here)) part.body.push_back(std::move(each));
+      }
+      if (possible) result.push_back(std::move(part));
+    }
+    return result;
+  }
+  return std::nullopt;
+}
 
 /// Eliminates binders that an equation determines. False: the guards contradict each other.
 bool Normalizer::solve_equations(Term& term, Substitution& solved) {
@@ -152,9 +221,33 @@ NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& contex
   return {};
 }
 
+/// |x|² = x², and c² = c for a truth value c.
+void Normalizer::simplify_powers(Term& term) {
+  bool changed = false;
+  for (Factor& factor : term.factors) {
+    const Atom& atom = *factor.atom;
+    if (is_boolean(atom) && factor.exponent.is_integer() && factor.exponent > Fraction(1)) {
+      factor.exponent = 1;
+    }
+    if (atom.kind != AtomKind::kApply || atom.function != ops::Function::kAbs ||
+        !factor.exponent.is_even()) {
+      continue;
+    }
+    const NormalForm& inside = atom.arguments[0]->terms;
+    const bool alone = inside.size() == 1 && inside[0].binders.empty() &&
+                       inside[0].guards.empty() && inside[0].coefficient == Fraction(1) &&
+                       inside[0].factors.size() == 1;
+    if (!alone) continue;
+    factor = {inside[0].factors[0].atom, inside[0].factors[0].exponent * factor.exponent};
+    changed = true;
+  }
+  if (changed) term.factors = Arena::product(std::move(term.factors));
+}
+
 NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   budget_.spend();
   if (term.coefficient.is_zero()) return {};
+  simplify_powers(term);
   FactSet guards;
   for (const Fact& fact : term.guards) {
     const auto truth = fact.truth();
@@ -176,6 +269,14 @@ NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   bool counted = false;
   NormalForm result = count_free_binder(term, context, counted);
   if (counted) return collected(std::move(result));
+  if (is_expanding_) {
+    if (auto parts = unrolled(term, context)) return *std::move(parts);
+  } else {
+    met_expandable_ = met_expandable_ ||
+                      std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
+                        return constant_range(term.guards, binder).has_value();
+                      });
+  }
   return {std::move(term)};
 }
 
@@ -278,53 +379,55 @@ NormalForm Normalizer::atom_term(const Atom* atom) const {
   return {std::move(term)};
 }
 
+/// form = common · rest, where every atom that has one value throughout occurs in `rest` with its
+/// least power 0. `wanted` says which atoms may be taken out. Unbound ones only.
+std::vector<Factor> Normalizer::take_common(NormalForm& form,
+                                            const std::function<bool(const Factor&)>& wanted) {
+  std::vector<Factor> common;
+  const auto power_in = [](const Term& term, const Atom* atom) {
+    for (const Factor& factor : term.factors) {
+      if (factor.atom == atom) return factor.exponent;
+    }
+    return Fraction(0);
+  };
+  for (const Term& term : form) {
+    for (const Factor& factor : term.factors) {
+      const Atom* atom = factor.atom;
+      const bool known = std::any_of(common.begin(), common.end(),
+                                     [&](const Factor& other) { return other.atom == atom; });
+      const bool bound = std::any_of(form.begin(), form.end(), [&](const Term& each) {
+        return std::any_of(atom->free_symbols.begin(), atom->free_symbols.end(),
+                           [&](Symbol symbol) { return in(each.binders, symbol); });
+      });
+      if (known || bound) continue;
+      Fraction least = factor.exponent;
+      for (const Term& other : form) least = std::min(least, power_in(other, atom));
+      if (!least.is_zero() && wanted({atom, least})) common.push_back({atom, least});
+    }
+  }
+  for (Term& term : form) {
+    for (const Factor& factor : common) term.factors.push_back({factor.atom, -factor.exponent});
+    term.factors = Arena::product(std::move(term.factors));
+  }
+  return common;
+}
+
 /// 1 / (c·a·(rest)) = c⁻¹·a⁻¹·(1 / rest) for what all terms have in common.
 NormalForm Normalizer::reciprocal_of_whole(NormalForm form, const FactSet& context) {
   form = collected(std::move(form));
   if (form.empty()) throw OutOfBudget{"division by zero"};
-  if (form.size() == 1 && form[0].binders.empty() && form[0].guards.empty()) {
-    Term term;
-    term.coefficient = form[0].coefficient.inverse();
-    for (const Factor& factor : form[0].factors) {
-      term.factors.push_back({factor.atom, -factor.exponent});
-    }
-    return {std::move(term)};
-  }
-  std::vector<Factor> common;
-  bool first = true;
-  for (const Term& term : form) {
-    std::vector<Factor> own;
-    for (const Factor& factor : term.factors) {
-      const bool bound =
-          std::any_of(factor.atom->free_symbols.begin(), factor.atom->free_symbols.end(),
-                      [&](Symbol symbol) { return in(term.binders, symbol); });
-      if (!bound) own.push_back(factor);
-    }
-    if (std::exchange(first, false)) {
-      common = std::move(own);
-      continue;
-    }
-    std::erase_if(common, [&](Factor& factor) {
-      const auto same = std::find_if(own.begin(), own.end(), [&](const Factor& other) {
-        return other.atom == factor.atom && other.exponent.sign() == factor.exponent.sign();
-      });
-      if (same == own.end()) return true;
-      if (same->exponent.magnitude() < factor.exponent.magnitude()) {
-        factor.exponent = same->exponent;
-      }
-      return false;
-    });
-  }
   Term outside;
-  for (const Factor& factor : common) outside.factors.push_back({factor.atom, -factor.exponent});
-  for (Term& term : form) {
-    term.factors.insert(term.factors.end(), outside.factors.begin(), outside.factors.end());
-    term.factors = Arena::product(std::move(term.factors));
+  for (const Factor& factor : take_common(form, [](const Factor&) { return true; })) {
+    outside.factors.push_back({factor.atom, -factor.exponent});
   }
   const Fraction leading = leading_coefficient(form);
   outside.coefficient = leading.inverse();
-  outside.factors.push_back(
-      {arena_.reciprocal(arena_.form(scaled(std::move(form), leading.inverse()))), 1});
+  const bool is_one = form.size() == 1 && form[0].factors.empty() && form[0].binders.empty() &&
+                      form[0].guards.empty();
+  if (!is_one) {
+    outside.factors.push_back(
+        {arena_.reciprocal(arena_.form(scaled(std::move(form), leading.inverse()))), 1});
+  }
   outside.factors = Arena::product(std::move(outside.factors));
   return simplify(std::move(outside), context);
 }

@@ -2,6 +2,7 @@
 // functions become atoms, and the laws that functions obey are applied where their conditions hold.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,8 +44,14 @@ class Normalizer {
   Oracle& oracle() { return oracle_; }
   Witness& witness() { return oracle_.witness(); }
   void set_factorizations(std::vector<Factorization> list) { factorizations_ = std::move(list); }
-  /// Null if the size is not split.
-  const std::vector<Linear>* factors_of(const Linear& size) const;
+  /// Inputs whose elements are 0 or 1.
+  void set_booleans(std::vector<std::uint32_t> tensors) { booleans_ = std::move(tensors); }
+  bool is_boolean(const Atom& atom) const {
+    return atom.kind == AtomKind::kRead &&
+           std::find(booleans_.begin(), booleans_.end(), atom.tensor) != booleans_.end();
+  }
+  /// The size itself if it is not split.
+  std::vector<Linear> factors_of(const Linear& size);
   /// An integer that counts through `size`: one fresh symbol, or its digits. Their ranges are added
   /// to `ranges`, the symbols to `symbols`.
   Linear counter(const Linear& low, const Linear& high, FactSet& ranges,
@@ -90,26 +97,39 @@ class Normalizer {
   bool assumed_nonzero() const { return assumed_nonzero_; }
   void spend() { budget_.spend(); }
 
-  /// Functions that are made of exponentials are written as such from now on.
-  void expand_functions() { expand_functions_ = true; }
-  /// There was one of them.
+  /// From now on functions that are made of exponentials are written as such, and sums and maxima
+  /// over few numbers are written out.
+  void expand() { is_expanding_ = true; }
+  /// There was something to expand.
   bool met_expandable() const { return met_expandable_; }
+  /// The sum over a binder that goes through few numbers, written out; none if there is no such.
+  std::optional<NormalForm> unrolled(const Term& term, const FactSet& context);
 
  private:
   struct Evaluation;
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
+  void simplify_powers(Term& term);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
   bool solve_equations(Term& term, Substitution& solved);
   void note_cancellation(const Term& a, const Term& b, std::size_t before, const Term& product);
   NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
+  std::vector<Factor> take_common(NormalForm& form,
+                                  const std::function<bool(const Factor&)>& wanted);
   NormalForm reciprocal_of_whole(NormalForm form, const FactSet& context);
   NormalForm apply_to_whole(ops::Function function, std::vector<NormalForm> arguments,
                             const FactSet& context);
   NormalForm relu_of_whole(const NormalForm& form, const FactSet& context);
   NormalForm exponential(const NormalForm& form);
   std::optional<NormalForm> logarithm(const NormalForm& form);
+  NormalForm where(const Fact& fact, const FactSet& context);
+  std::optional<NormalForm> decided(ops::Function function, const std::vector<NormalForm>& arguments,
+                                    const FactSet& context);
+  std::optional<NormalForm> magnitude_of_product(const NormalForm& form, const FactSet& context);
+  std::optional<NormalForm> root_of_product(const NormalForm& form, const FactSet& context);
+  std::optional<NormalForm> root_of_scaled(const NormalForm& form);
+  NormalForm logarithm_of_whole(NormalForm form, const FactSet& context);
   std::optional<NormalForm> into_maximum(ops::Function function, const NormalForm& form,
                                          const FactSet& context);
   NormalForm in_exponentials(ops::Function function, const NormalForm& form,
@@ -119,12 +139,16 @@ class Normalizer {
   Fraction leading_coefficient(const NormalForm& form);
   const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
   bool project_unused(OpenPiece& piece, const FactSet& context);
+  std::optional<std::vector<OpenPiece>> unrolled(const OpenPiece& piece);
+  std::optional<std::vector<OpenPiece>> opened(const OpenPiece& piece);
   NormalForm select(const std::vector<NormalForm>& arguments, const FactSet& context);
   std::optional<NormalForm> small_power(const std::vector<NormalForm>& arguments,
                                         const FactSet& context);
   std::optional<NormalForm> pull_out_addends(std::vector<OpenPiece>& pieces,
                                              const FactSet& context);
   std::optional<NormalForm> pull_out_scale(std::vector<OpenPiece>& pieces, const FactSet& context);
+  std::optional<NormalForm> pull_out_factors(std::vector<OpenPiece>& pieces,
+                                             const FactSet& context);
   std::optional<NormalForm> pull_out_exponential(std::vector<OpenPiece>& pieces,
                                                  const FactSet& context);
   NormalForm close_maximum(std::vector<OpenPiece> pieces, const FactSet& context);
@@ -142,8 +166,9 @@ class Normalizer {
   std::vector<Symbol> outer_;
   std::vector<DigitNames> digit_names_;
   std::vector<Factorization> factorizations_;
+  std::vector<std::uint32_t> booleans_;
   bool assumed_nonzero_ = false;
-  bool expand_functions_ = false;
+  bool is_expanding_ = false;
   bool met_expandable_ = false;
 };
 

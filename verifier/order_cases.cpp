@@ -56,7 +56,7 @@ class Splitter {
   }
 
  private:
-  static bool is_decidable(const Atom& atom);
+  bool is_decidable(const Atom& atom) const;
   const Atom* decidable(const NormalForm& form) const;
   void note_decidable(const NormalForm& form, std::vector<Symbol> bound, const Atom*& best) const;
   std::vector<Case> cases_of(const Atom& atom);
@@ -73,13 +73,15 @@ class Splitter {
   const FactSet& context_;
 };
 
-bool Splitter::is_decidable(const Atom& atom) {
+bool Splitter::is_decidable(const Atom& atom) const {
+  if (normalizer_.is_boolean(atom)) return true;
   if (atom.kind == AtomKind::kMax) {
     return std::all_of(atom.pieces.begin(), atom.pieces.end(), is_plain);
   }
   return atom.kind == AtomKind::kApply &&
          (atom.function == Function::kRelu || atom.function == Function::kAbs ||
-          atom.function == Function::kLess);
+          atom.function == Function::kLess || atom.function == Function::kEqual ||
+          atom.function == Function::kIsZero);
 }
 
 /// The innermost one that has the same value throughout, so that its case can be distinguished.
@@ -114,14 +116,20 @@ void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
 
 std::vector<Case> Splitter::cases_of(const Atom& atom) {
   Arena& arena = normalizer_.arena();
+  if (atom.kind == AtomKind::kRead) return {{{}, {Term{}}}, {{}, {}}};
   std::vector<NormalForm> choices;
   if (atom.kind == AtomKind::kMax) {
     for (const Piece& piece : atom.pieces) choices.push_back(arena.open(piece.body));
   } else {
     const NormalForm x = arena.open(atom.arguments[0]);
+    const bool alone = atom.arguments.size() == 1;
+    const NormalForm gap = alone ? x : difference(arena.open(atom.arguments[1]), x);
+    const NormalForm opposite = scaled(gap, -1);
     if (atom.function == Function::kLess) {
-      const NormalForm gap = difference(arena.open(atom.arguments[1]), x);
-      return {{{{gap, true}}, {Term{}}}, {{{scaled(gap, -1)}}, {}}};
+      return {{{{gap, true}}, {Term{}}}, {{{opposite}}, {}}};
+    }
+    if (atom.function == Function::kEqual || atom.function == Function::kIsZero) {
+      return {{{{gap}, {opposite}}, {Term{}}}, {{{gap, true}}, {}}, {{{opposite, true}}, {}}};
     }
     const bool relu = atom.function == Function::kRelu;
     choices = {x, relu ? NormalForm{} : scaled(x, -1)};

@@ -12,7 +12,6 @@ namespace soapstone::verifier {
 namespace {
 
 constexpr int kMaxCaseDepth = 8;
-constexpr std::int64_t kMaxUnrolled = 9;
 constexpr int kMaxDenominators = 4;
 
 class Prover {
@@ -47,47 +46,16 @@ bool Prover::by_cases(const NormalForm& a, const NormalForm& b, const FactSet& c
   });
 }
 
-/// Constant bounds of a binder, both included.
-std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const Term& term,
-                                                                    Symbol binder) {
-  std::optional<std::int64_t> low;
-  std::optional<std::int64_t> high;
-  for (const Fact& fact : term.guards) {
-    const std::int64_t coefficient = fact.expression.coefficient(binder);
-    if (fact.kind != Fact::Kind::kNonNegative || (coefficient != 1 && coefficient != -1)) continue;
-    const Linear rest = fact.expression - Linear(binder).scaled(coefficient);
-    if (!rest.is_constant()) continue;
-    const std::int64_t bound = -coefficient * rest.constant();
-    if (coefficient == 1) low = low ? std::max(*low, bound) : bound;
-    if (coefficient == -1) high = high ? std::min(*high, bound) : bound;
-  }
-  if (!low || !high || *high - *low >= kMaxUnrolled) return std::nullopt;
-  return std::pair(*low, *high);
-}
-
 NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool& changed) {
   NormalForm result;
   for (const Term& term : form) {
-    const auto binder = std::find_if(term.binders.begin(), term.binders.end(), [&](Symbol symbol) {
-      return constant_range(term, symbol).has_value();
-    });
-    if (binder == term.binders.end()) {
+    const auto parts = normalizer_.unrolled(term, context);
+    changed = changed || parts;
+    if (!parts) {
       result.push_back(term);
-      continue;
+    } else {
+      for (Term& part : unrolled(*parts, context, changed)) result.push_back(std::move(part));
     }
-    changed = true;
-    const auto [low, high] = *constant_range(term, *binder);
-    NormalForm parts;
-    for (std::int64_t value = low; value <= high; ++value) {
-      Term rest = term;
-      std::erase(rest.binders, *binder);
-      for (Term& part : normalizer_.arena().substitute(rest, {{*binder, Linear(value)}})) {
-        for (Term& simple : normalizer_.simplify(std::move(part), context)) {
-          parts.push_back(std::move(simple));
-        }
-      }
-    }
-    for (Term& part : unrolled(parts, context, changed)) result.push_back(std::move(part));
   }
   return collected(std::move(result));
 }

@@ -43,6 +43,14 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
   return found;
 }
 
+std::vector<std::uint32_t> boolean_inputs(const core::Graph& graph) {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t k = 0; k < graph.inputs().size(); ++k) {
+    if (graph.tensor(graph.inputs()[k]).type.data_type == core::DataType::kBool) result.push_back(k);
+  }
+  return result;
+}
+
 class Attempt {
  public:
   Attempt(const rules::Rule& rule, Solver& solver, const VerifyOptions& options,
@@ -67,6 +75,7 @@ class Attempt {
   static constexpr std::int64_t kMaxEnumerated = 8;
 
   std::string compare(std::size_t output);
+  Element any_element(const std::vector<Linear>& shape);
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
   bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
 
@@ -89,20 +98,28 @@ std::string Attempt::compare(std::size_t output) {
   const std::vector<Linear> shape = source_.shape(left);
   const std::vector<Linear> other = target_.shape(right);
   if (shape.size() != other.size()) return "the results have different ranks";
-  Element element;
   for (std::size_t k = 0; k < shape.size(); ++k) {
     if (!(shape[k] == other[k]) && !oracle_.implied({}, equal(shape[k], other[k]))) {
       return "the results have different shapes";
     }
-    element.index.push_back(normalizer_.counter(0, shape[k], element.ranges, element.symbols));
+  }
+  const auto compare_all = [&] {
+    const Element element = any_element(shape);
+    return equal_at(left, right, element) || equal_at_each(left, right, element);
+  };
+  if (compare_all()) return "";
+  if (!normalizer_.met_expandable()) return "the normal forms differ";
+  normalizer_.expand();
+  return compare_all() ? "" : "the normal forms differ";
+}
+
+Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
+  Element element;
+  for (const Linear& size : shape) {
+    element.index.push_back(normalizer_.counter(0, size, element.ranges, element.symbols));
   }
   normalizer_.add_outer(element.symbols);
-  if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
-  if (normalizer_.met_expandable()) {
-    normalizer_.expand_functions();
-    if (equal_at(left, right, element)) return "";
-  }
-  return "the normal forms differ";
+  return element;
 }
 
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
@@ -142,6 +159,7 @@ std::string Attempt::run() {
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     normalizer_.set_factorizations(factorizations(shapes));
+    normalizer_.set_booleans(boolean_inputs(rule_.source));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k); !reason.empty()) return reason;
     }
