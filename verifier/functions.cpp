@@ -1,6 +1,5 @@
 // The laws of functions. Each is stated where it is applied, with its condition.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "verifier/normalizer.h"
@@ -46,6 +45,15 @@ std::optional<Linear> as_integer(const NormalForm& form) {
     result = result + product;
   }
   return result;
+}
+
+bool rounds_to_integer(Function function) {
+  return function == Function::kFloor || function == Function::kCeil ||
+         function == Function::kRound || function == Function::kTruncate;
+}
+
+bool in(const std::vector<std::uint32_t>& tensors, std::uint32_t tensor) {
+  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
 }
 
 bool is_truth_value(Function function) {
@@ -126,6 +134,12 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (auto known = decided(function, arguments, context)) return *std::move(known);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);
+  if (rounds_to_integer(function)) {
+    const Factor* read = only_factor(x, AtomKind::kRead);
+    const bool integer = read != nullptr && x[0].coefficient.is_integer() &&
+                         in(integers_, read->atom->tensor);
+    if (integer) return x;
+  }
   if (law.zero_preserving && law.arity == 1 && x.empty()) return {};
   if (function == Function::kExp) return exponential(x);
   if (function == Function::kSqrt) {
@@ -289,24 +303,31 @@ std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
   return NormalForm{std::move(result)};
 }
 
-/// √(s²·x) = s·√x for a number s > 0.
+/// √(c·x) = √c·√x for a number c > 0, and √(n/d) = s/d·√r where n·d = s²·r.
 std::optional<NormalForm> Normalizer::root_of_scaled(const NormalForm& form) {
   const Fraction scale = leading_coefficient(form).magnitude();
-  const auto root_of = [](std::int64_t square) {
-    auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(square)));
-    while (root > 0 && root > square / root) --root;
-    while (root + 1 <= square / (root + 1)) ++root;
-    return root * root == square ? root : 0;
-  };
-  const std::int64_t above = root_of(scale.numerator());
-  const std::int64_t below = root_of(scale.denominator());
-  if (above == 0 || below == 0 || scale == Fraction(1)) return std::nullopt;
-  const Atom* atom =
-      arena_.apply(Function::kSqrt, {arena_.form(scaled(form, scale.inverse()))});
-  if (as_constant(scaled(form, scale.inverse())) == Fraction(1)) {
-    return constant(Fraction(above, below));
+  std::int64_t rest = 0;
+  if (scale == Fraction(1) || scale.is_zero() ||
+      __builtin_mul_overflow(scale.numerator(), scale.denominator(), &rest)) {
+    return std::nullopt;
   }
-  return scaled(atom_term(atom), Fraction(above, below));
+  std::int64_t outside = 1;
+  constexpr std::int64_t kLargestDivisor = 1000;
+  for (std::int64_t k = 2; k <= kLargestDivisor && k * k <= rest; ++k) {
+    for (; rest % (k * k) == 0; rest /= k * k) outside *= k;
+  }
+  const NormalForm inside = scaled(form, scale.inverse());
+  const bool is_number = as_constant(inside) == Fraction(1);
+  if (is_number && outside == 1 && scale == Fraction(rest)) return std::nullopt;
+  Term result;
+  result.coefficient = Fraction(outside, scale.denominator());
+  const auto root = [&](NormalForm each) {
+    result.factors.push_back({arena_.apply(Function::kSqrt, {arena_.form(std::move(each))}), 1});
+  };
+  if (rest != 1) root(constant(rest));
+  if (!is_number) root(inside);
+  result.factors = Arena::product(std::move(result.factors));
+  return NormalForm{std::move(result)};
 }
 
 /// exp(Σ cᵢ·tᵢ) = Π exp(tᵢ)^cᵢ, and exp(log(t)) = t for t that is never negative.

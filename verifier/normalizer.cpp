@@ -244,10 +244,33 @@ void Normalizer::simplify_powers(Term& term) {
   if (changed) term.factors = Arena::product(std::move(term.factors));
 }
 
+/// √x·√x = x and 1/(√x·√x) = 1/x for x that is never negative.
+std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
+                                                             const FactSet& context) {
+  for (std::size_t k = 0; k < term.factors.size(); ++k) {
+    const Factor& factor = term.factors[k];
+    const bool square = factor.atom->kind == AtomKind::kApply &&
+                        factor.atom->function == ops::Function::kSqrt &&
+                        factor.exponent.is_integer() &&
+                        factor.exponent.magnitude() >= Fraction(2) &&
+                        non_negative(factor.atom->arguments[0]->terms, context);
+    if (!square) continue;
+    Term rest = term;
+    const Fraction step = factor.exponent.sign() > 0 ? 2 : -2;
+    rest.factors[k].exponent = factor.exponent - step;
+    rest.factors = Arena::product(std::move(rest.factors));
+    NormalForm inside = arena_.open(factor.atom->arguments[0]);
+    if (step.sign() < 0) inside = reciprocal(inside, context);
+    return product({std::move(rest)}, inside, context);
+  }
+  return std::nullopt;
+}
+
 NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   budget_.spend();
   if (term.coefficient.is_zero()) return {};
   simplify_powers(term);
+  if (auto product = without_square_of_root(term, context)) return *std::move(product);
   FactSet guards;
   for (const Fact& fact : term.guards) {
     const auto truth = fact.truth();

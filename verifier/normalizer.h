@@ -44,8 +44,9 @@ class Normalizer {
   Oracle& oracle() { return oracle_; }
   Witness& witness() { return oracle_.witness(); }
   void set_factorizations(std::vector<Factorization> list) { factorizations_ = std::move(list); }
-  /// Inputs whose elements are 0 or 1.
+  /// Inputs whose elements are 0 or 1, and those whose elements are integers.
   void set_booleans(std::vector<std::uint32_t> tensors) { booleans_ = std::move(tensors); }
+  void set_integers(std::vector<std::uint32_t> tensors) { integers_ = std::move(tensors); }
   bool is_boolean(const Atom& atom) const {
     return atom.kind == AtomKind::kRead &&
            std::find(booleans_.begin(), booleans_.end(), atom.tensor) != booleans_.end();
@@ -110,6 +111,7 @@ class Normalizer {
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
   void simplify_powers(Term& term);
+  std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
   bool solve_equations(Term& term, Substitution& solved);
@@ -167,6 +169,7 @@ class Normalizer {
   std::vector<DigitNames> digit_names_;
   std::vector<Factorization> factorizations_;
   std::vector<std::uint32_t> booleans_;
+  std::vector<std::uint32_t> integers_;
   bool assumed_nonzero_ = false;
   bool is_expanding_ = false;
   bool met_expandable_ = false;

@@ -42,7 +42,10 @@ class Splitter {
   bool zero(const NormalForm& form, const std::vector<Condition>& conditions, int depth) {
     normalizer_.spend();
     const Atom* atom = decidable(form);
-    if (atom == nullptr) return checker_.equal(form, {}, context_) || vanishes(form, conditions);
+    if (atom == nullptr) {
+      return checker_.equal(form, {}, context_) || vanishes(form, conditions) ||
+             vanishes_on_border(form, conditions);
+    }
     if (depth == kMaxDepth) return false;
     const std::vector<Case> cases = cases_of(*atom);
     return std::all_of(cases.begin(), cases.end(), [&](const Case& each) {
@@ -62,6 +65,7 @@ class Splitter {
   std::vector<Case> cases_of(const Atom& atom);
   bool contradicts(const std::vector<Condition>& conditions);
   bool vanishes(const NormalForm& form, const std::vector<Condition>& conditions);
+  bool vanishes_on_border(const NormalForm& form, const std::vector<Condition>& conditions);
   NormalForm replace(const NormalForm& form, const Atom& atom, const NormalForm& value);
   NormalForm replace(const Factor& factor, const Atom& atom, const NormalForm& value,
                      const FactSet& context);
@@ -189,6 +193,34 @@ bool Splitter::vanishes(const NormalForm& form, const std::vector<Condition>& co
   above.push_back({form, true});
   below.push_back({scaled(form, -1), true});
   return contradicts(above) && contradicts(below);
+}
+
+/// Conditions that leave no room, such as x ≥ 3 and x ≤ 3, determine an element of an input.
+bool Splitter::vanishes_on_border(const NormalForm& form,
+                                  const std::vector<Condition>& conditions) {
+  for (const Condition& border : conditions) {
+    std::vector<Condition> inside = conditions;
+    inside.push_back({border.form, true});
+    if (border.strict || !contradicts(inside)) continue;
+    for (const Term& term : border.form) {
+      const bool alone = term.binders.empty() && term.guards.empty() && term.factors.size() == 1 &&
+                         term.factors[0].exponent == Fraction(1) &&
+                         term.factors[0].atom->kind == AtomKind::kRead;
+      if (!alone) continue;
+      const Atom& element = *term.factors[0].atom;
+      NormalForm rest = border.form;
+      std::erase(rest, term);
+      const bool elsewhere = std::any_of(rest.begin(), rest.end(), [&](const Term& other) {
+        return std::any_of(other.factors.begin(), other.factors.end(), [&](const Factor& factor) {
+          return contains(*factor.atom, element);
+        });
+      });
+      if (elsewhere) continue;
+      const NormalForm value = scaled(std::move(rest), -term.coefficient.inverse());
+      if (checker_.equal(replace(form, element, value), {}, context_)) return true;
+    }
+  }
+  return false;
 }
 
 bool Splitter::contains(const Form& form, const Atom& part) {

@@ -43,10 +43,13 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
   return found;
 }
 
-std::vector<std::uint32_t> boolean_inputs(const core::Graph& graph) {
+bool is_boolean(core::DataType type) { return type == core::DataType::kBool; }
+bool is_integer(core::DataType type) { return !core::is_floating(type); }
+
+std::vector<std::uint32_t> inputs_of(const core::Graph& graph, bool (*is_wanted)(core::DataType)) {
   std::vector<std::uint32_t> result;
   for (std::uint32_t k = 0; k < graph.inputs().size(); ++k) {
-    if (graph.tensor(graph.inputs()[k]).type.data_type == core::DataType::kBool) result.push_back(k);
+    if (is_wanted(graph.tensor(graph.inputs()[k]).type.data_type)) result.push_back(k);
   }
   return result;
 }
@@ -159,7 +162,8 @@ std::string Attempt::run() {
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     normalizer_.set_factorizations(factorizations(shapes));
-    normalizer_.set_booleans(boolean_inputs(rule_.source));
+    normalizer_.set_booleans(inputs_of(rule_.source, is_boolean));
+    normalizer_.set_integers(inputs_of(rule_.source, is_integer));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k); !reason.empty()) return reason;
     }
