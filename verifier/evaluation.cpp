@@ -296,12 +296,12 @@ std::vector<Linear> Normalizer::name_digits(const Linear& position,
 }
 
 std::vector<Linear> Normalizer::factors_of(const Linear& size) {
-  for (const auto& [product, factors] : factorizations_) {
+  for (const auto& [product, factors] : digits_.factorizations) {
     if (product == size) return factors;
   }
   constexpr std::int64_t kLargestStep = 8;
   const std::int64_t divisor = size.is_constant() ? 1 : size.common_divisor();
-  if (divisor < 2 || divisor > kLargestStep) return {size};
+  if (!digits_.splits_steps || divisor < 2 || divisor > kLargestStep) return {size};
   met_expandable_ = true;
   if (!is_expanding_) return {size};
   return {size.divided(divisor), divisor};

@@ -17,17 +17,27 @@ namespace soapstone::verifier {
 /// Steps a proof may take. Counted, not timed, so that a verdict does not depend on the machine.
 class Budget {
  public:
-  explicit Budget(std::uint64_t steps) : left_(steps) {}
+  explicit Budget(std::uint64_t steps) : all_(steps), left_(steps) {}
+  std::uint64_t spent() const { return all_ - left_; }
   void spend() {
-    if (left_-- == 0) throw OutOfBudget{"too many steps"};
+    if (left_ == 0) throw OutOfBudget{"too many steps"};
+    --left_;
   }
 
  private:
-  std::uint64_t left_;
+  std::uint64_t all_ = 0;
+  std::uint64_t left_ = 0;
 };
 
 /// A size that is a product, and the factors that its index has as digits, most significant first.
 using Factorization = std::pair<Linear, std::vector<Linear>>;
+
+/// How indices are split into digits.
+struct DigitOrder {
+  std::vector<Factorization> factorizations;
+  /// When expanding, sizes that are multiples of a small number have it as their last digit.
+  bool splits_steps = true;
+};
 
 class Normalizer {
  public:
@@ -43,7 +53,7 @@ class Normalizer {
   Arena& arena() { return arena_; }
   Oracle& oracle() { return oracle_; }
   Witness& witness() { return oracle_.witness(); }
-  void set_factorizations(std::vector<Factorization> list) { factorizations_ = std::move(list); }
+  void set_digits(DigitOrder order) { digits_ = std::move(order); }
   /// Inputs whose elements are 0 or 1, and those whose elements are integers.
   void set_booleans(std::vector<std::uint32_t> tensors) { booleans_ = std::move(tensors); }
   void set_integers(std::vector<std::uint32_t> tensors) { integers_ = std::move(tensors); }
@@ -98,9 +108,9 @@ class Normalizer {
   bool assumed_nonzero() const { return assumed_nonzero_; }
   void spend() { budget_.spend(); }
 
-  /// From now on functions that are made of exponentials are written as such, and sums and maxima
-  /// over few numbers are written out.
-  void expand() { is_expanding_ = true; }
+  /// Whether functions that are made of exponentials are written as such, and sums and maxima over
+  /// few numbers are written out.
+  void set_expanding(bool expanding) { is_expanding_ = expanding; }
   /// There was something to expand.
   bool met_expandable() const { return met_expandable_; }
   /// The sum over a binder that goes through few numbers, written out; none if there is no such.
@@ -167,7 +177,7 @@ class Normalizer {
   Budget& budget_;
   std::vector<Symbol> outer_;
   std::vector<DigitNames> digit_names_;
-  std::vector<Factorization> factorizations_;
+  DigitOrder digits_;
   std::vector<std::uint32_t> booleans_;
   std::vector<std::uint32_t> integers_;
   bool assumed_nonzero_ = false;

@@ -43,6 +43,23 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
   return found;
 }
 
+/// Splitting into the first digits found for each size, into the last found, and none at all.
+std::vector<DigitOrder> digit_orders(const std::vector<Factorization>& found) {
+  std::vector<Factorization> last(found.rbegin(), found.rend());
+  std::stable_sort(last.begin(), last.end(), [](const Factorization& a, const Factorization& b) {
+    return a.second.size() > b.second.size();
+  });
+  const bool ambiguous = std::any_of(found.begin(), found.end(), [&](const Factorization& a) {
+    return std::find_if(last.begin(), last.end(), [&](const Factorization& b) {
+             return a.first == b.first;
+           })->second != a.second;
+  });
+  std::vector<DigitOrder> orders{{found, true}};
+  if (ambiguous) orders.push_back({std::move(last), true});
+  orders.push_back({{}, false});
+  return orders;
+}
+
 bool is_boolean(core::DataType type) { return type == core::DataType::kBool; }
 bool is_integer(core::DataType type) { return !core::is_floating(type); }
 
@@ -67,6 +84,7 @@ class Attempt {
   std::string run();
   bool assumed_nonzero() const { return normalizer_.assumed_nonzero(); }
   const ProofRecord& record() const { return witness_.record(); }
+  std::uint64_t steps() const { return budget_.spent(); }
 
  private:
   /// An element of a result at any position.
@@ -81,6 +99,9 @@ class Attempt {
   Element any_element(const std::vector<Linear>& shape);
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
   bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
+
+  std::vector<DigitOrder> orders_;  ///< Ways to split indices, to be tried in turn.
+  std::string reason_;              ///< What ended the last comparison early.
 
   const rules::Rule& rule_;
   const VerifyOptions& options_;
@@ -106,14 +127,18 @@ std::string Attempt::compare(std::size_t output) {
       return "the results have different shapes";
     }
   }
-  const auto compare_all = [&] {
-    const Element element = any_element(shape);
-    return equal_at(left, right, element) || equal_at_each(left, right, element);
-  };
-  if (compare_all()) return "";
-  if (!normalizer_.met_expandable()) return "the normal forms differ";
-  normalizer_.expand();
-  return compare_all() ? "" : "the normal forms differ";
+  for (const bool expand : {false, true}) {
+    if (expand && !normalizer_.met_expandable()) break;
+    normalizer_.set_expanding(expand);
+    for (std::size_t k = 0; k < orders_.size(); ++k) {
+      // Without any digits found, the last way differs from the first only when expanding.
+      if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
+      normalizer_.set_digits(orders_[k]);
+      const Element element = any_element(shape);
+      if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
+    }
+  }
+  return reason_.empty() ? "the normal forms differ" : reason_;
 }
 
 Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
@@ -126,9 +151,15 @@ Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
 }
 
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
-  const NormalForm a = source_.element(left, element.index, element.ranges);
-  const NormalForm b = target_.element(right, element.index, element.ranges);
-  return prove_equal(normalizer_, a, b, element.ranges);
+  try {
+    const NormalForm a = source_.element(left, element.index, element.ranges);
+    const NormalForm b = target_.element(right, element.index, element.ranges);
+    return prove_equal(normalizer_, a, b, element.ranges);
+  } catch (const OutOfBudget& end) {
+    // Another way to look at the indices may do better.
+    reason_ = end.reason;
+    return false;
+  }
 }
 
 /// Number by number where an index counts through few of them, such as groups.
@@ -161,7 +192,7 @@ std::string Attempt::run() {
     if (solver_.proves_impossible(background)) return "no sizes satisfy the rule";
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
-    normalizer_.set_factorizations(factorizations(shapes));
+    orders_ = digit_orders(factorizations(shapes));
     normalizer_.set_booleans(inputs_of(rule_.source, is_boolean));
     normalizer_.set_integers(inputs_of(rule_.source, is_integer));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
@@ -209,6 +240,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {
     verdict.kind = VerdictKind::kRefuted;
   }
+  verdict.steps = attempt.steps();
   verdict.cpu_ms = cpu_ms() - before;
   return verdict;
 }
