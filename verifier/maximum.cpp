@@ -174,6 +174,7 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   if (auto result = pull_out_scale(pieces, context)) return *std::move(result);
   if (auto result = pull_out_factors(pieces, context)) return *std::move(result);
   if (auto result = pull_out_exponential(pieces, context)) return *std::move(result);
+  if (auto result = pull_out_bound(pieces, context)) return *std::move(result);
   // max(…, 0) = max(…) where something in it is never negative and never absent
   const auto is_zero = [](const OpenPiece& piece) { return piece.body.empty() && is_plain(piece); };
   const bool has_zero = std::any_of(pieces.begin(), pieces.end(), is_zero);
@@ -284,6 +285,31 @@ std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& p
     }
   }
   return product({outside}, maximum(std::move(pieces), context), context);
+}
+
+/// max over k of min(a(k), b) = min(max over k of a(k), b); a minimum is −max of the negated.
+std::optional<NormalForm> Normalizer::pull_out_bound(const std::vector<OpenPiece>& pieces,
+                                                     const FactSet& context) {
+  if (pieces.size() != 1 || pieces[0].binders.empty() || pieces[0].body.size() != 1) {
+    return std::nullopt;
+  }
+  const Fraction scale = -pieces[0].body[0].coefficient;
+  const NormalForm unit = scaled(pieces[0].body, -1);
+  const Factor* minimum = scale.sign() > 0 ? only_factor(unit, AtomKind::kMax) : nullptr;
+  if (minimum == nullptr) return std::nullopt;
+  std::vector<OpenPiece> bounds;
+  std::vector<OpenPiece> varying;
+  for (OpenPiece& piece : open(minimum->atom)) {
+    if (!is_plain(piece)) return std::nullopt;
+    const bool bound = std::none_of(pieces[0].binders.begin(), pieces[0].binders.end(),
+                                    [&](Symbol binder) { return mentions(piece.body, binder); });
+    (bound ? bounds : varying).push_back(std::move(piece));
+  }
+  if (bounds.empty() || varying.size() != 1) return std::nullopt;
+  OpenPiece inner = pieces[0];
+  inner.body = scaled(varying[0].body, -1);
+  bounds.push_back({{}, {}, scaled(maximum({std::move(inner)}, context), -1)});
+  return scaled(maximum(std::move(bounds), context), -scale);
 }
 
 /// max(exp(a), exp(b)) = exp(max(a, b)), and so for minima, which are −max of the negated.

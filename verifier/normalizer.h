@@ -161,6 +161,8 @@ class Normalizer {
   std::optional<NormalForm> pull_out_scale(std::vector<OpenPiece>& pieces, const FactSet& context);
   std::optional<NormalForm> pull_out_factors(std::vector<OpenPiece>& pieces,
                                              const FactSet& context);
+  std::optional<NormalForm> pull_out_bound(const std::vector<OpenPiece>& pieces,
+                                           const FactSet& context);
   std::optional<NormalForm> pull_out_exponential(std::vector<OpenPiece>& pieces,
                                                  const FactSet& context);
   NormalForm close_maximum(std::vector<OpenPiece> pieces, const FactSet& context);
