@@ -8,8 +8,9 @@
 
 namespace soapstone::verifier {
 
-GraphReader::GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer)
-    : graph_(graph), sizes_(sizes), normalizer_(normalizer) {}
+GraphReader::GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer,
+                         bool rounds)
+    : graph_(graph), sizes_(sizes), normalizer_(normalizer), rounds_(rounds) {}
 
 std::vector<Linear> GraphReader::applied(const core::Shape& shape) const {
   std::vector<Linear> result;
@@ -85,7 +86,19 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
     return {std::move(term)};
   }
   const ops::Semantics& meaning = semantics(edge.producer);
-  return stage(edge.producer, meaning.outputs[edge.output_index], index, context);
+  NormalForm result = stage(edge.producer, meaning.outputs[edge.output_index], index, context);
+  if (!rounds_ || !core::is_floating(edge.type.data_type)) return result;
+  return normalizer_.rounded(result, format_of(edge.producer), context);
+}
+
+/// A cast between floating types rounds to another format, whatever it is given.
+std::uint32_t GraphReader::format_of(core::NodeId node) const {
+  const core::Node& op = graph_.node(node);
+  if (op.inputs.size() != 1) return Normalizer::kOwnFormat;
+  const core::DataType from = graph_.tensor(op.inputs[0]).type.data_type;
+  const core::DataType to = graph_.tensor(op.outputs[0]).type.data_type;
+  return from != to && core::is_floating(from) ? static_cast<std::uint32_t>(to) + 1
+                                               : Normalizer::kOwnFormat;
 }
 
 NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,

@@ -15,7 +15,9 @@ class GraphReader {
  public:
   /// Rule inputs are numbered by position, so both sides of a rule read the same atoms. Constants
   /// are numbered from `first_constant` on by their contents.
-  GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer);
+  /// With `rounds`, every operator rounds its results.
+  GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer,
+              bool rounds);
 
   NormalForm element(core::TensorId tensor, const std::vector<Linear>& index,
                      const FactSet& context);
@@ -29,10 +31,12 @@ class GraphReader {
   NormalForm stage(core::NodeId node, std::uint32_t tensor, const std::vector<Linear>& index,
                    const FactSet& context);
   const ops::Semantics& semantics(core::NodeId node);
+  std::uint32_t format_of(core::NodeId node) const;
 
   const core::Graph& graph_;
   const SizeSystem& sizes_;
   Normalizer& normalizer_;
+  bool rounds_;
   std::map<core::NodeId, ops::Semantics> semantics_;
 };
 

@@ -72,6 +72,19 @@ Bounds bounds_of(const FactSet& guards, Symbol symbol) {
 }
 
 constexpr std::int64_t kMaxUnrolled = 9;
+constexpr int kMaxCaseDepth = 40;
+
+/// Counts how deep a recursion is.
+class Nesting {
+ public:
+  explicit Nesting(int& depth) : depth_(depth) { ++depth_; }
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  int& depth_;
+};
 
 /// Constant bounds of a symbol, both included, if they are few numbers apart.
 std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const FactSet& guards,
@@ -368,9 +381,11 @@ NormalForm Normalizer::under(const NormalForm& form, const FactSet& context) {
 NormalForm Normalizer::by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                                 const Build& build) {
   budget_.spend();
+  const Nesting nesting(case_depth_);
   for (const NormalForm& form : forms) {
     const Fact* found = outer_guard(form, context);
     if (found == nullptr) continue;
+    if (case_depth_ > kMaxCaseDepth) throw OutOfBudget{"too many cases within each other"};
     std::vector<Fact> cases{*found};
     for (Fact& opposite : found->negation()) cases.push_back(std::move(opposite));
     NormalForm result;
@@ -481,6 +496,7 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   case AtomKind::kApply:
     return ops::properties(atom.function).non_negative;
   case AtomKind::kReciprocal:
+  case AtomKind::kRounded:
     return non_negative(atom.arguments[0]->terms, context);
   case AtomKind::kMax:
     return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {

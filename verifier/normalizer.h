@@ -89,6 +89,11 @@ class Normalizer {
   NormalForm apply(ops::Function function, const std::vector<NormalForm>& arguments,
                    const FactSet& context);
 
+  /// The result of an operation that is computed as if exactly and rounded once; nothing happens to
+  /// what is a floating-point number already. Rounding to another format always counts.
+  static constexpr std::uint32_t kOwnFormat = 0;
+  NormalForm rounded(const NormalForm& form, std::uint32_t format, const FactSet& context);
+
   struct OpenPiece {
     std::vector<Symbol> binders;
     FactSet guards;
@@ -133,6 +138,7 @@ class Normalizer {
   NormalForm apply_to_whole(ops::Function function, std::vector<NormalForm> arguments,
                             const FactSet& context);
   NormalForm relu_of_whole(const NormalForm& form, const FactSet& context);
+  bool is_representable(const NormalForm& form) const;
   NormalForm exponential(const NormalForm& form);
   std::optional<NormalForm> logarithm(const NormalForm& form);
   NormalForm where(const Fact& fact, const FactSet& context);
@@ -183,6 +189,7 @@ class Normalizer {
   std::vector<std::uint32_t> booleans_;
   std::vector<std::uint32_t> integers_;
   bool assumed_nonzero_ = false;
+  int case_depth_ = 0;
   bool is_expanding_ = false;
   bool met_expandable_ = false;
 };

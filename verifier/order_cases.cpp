@@ -249,7 +249,9 @@ NormalForm Splitter::replace(const Factor& factor, const Atom& atom, const Norma
     for (const Form* argument : own.arguments) {
       arguments.push_back(replace(arena.open(argument), atom, value));
     }
-    if (own.kind == AtomKind::kReciprocal) {
+    if (own.kind == AtomKind::kRounded) {
+      base = normalizer_.rounded(arguments[0], own.tensor, context);
+    } else if (own.kind == AtomKind::kReciprocal) {
       base = normalizer_.reciprocal(arguments[0], context);
     } else if (own.kind == AtomKind::kApply && own.function == Function::kExp) {
       arguments[0] = scaled(std::move(arguments[0]), std::exchange(exponent, Fraction(1)));

@@ -73,7 +73,9 @@ std::uint64_t signature_of(const Atom& atom) {
   }
   case AtomKind::kApply:
   case AtomKind::kReciprocal:
+  case AtomKind::kRounded:
     hash = hash_combine(hash, static_cast<std::uint64_t>(atom.function));
+    hash = hash_combine(hash, atom.tensor);
     for (const Form* argument : atom.arguments) hash = hash_combine(hash, argument->signature);
     return hash;
   case AtomKind::kMax: {
@@ -176,6 +178,14 @@ const Atom* Arena::apply(ops::Function function, std::vector<const Form*> argume
 const Atom* Arena::reciprocal(const Form* argument) {
   Atom atom;
   atom.kind = AtomKind::kReciprocal;
+  atom.arguments = {argument};
+  return intern(std::move(atom));
+}
+
+const Atom* Arena::rounded(const Form* argument, std::uint32_t format) {
+  Atom atom;
+  atom.kind = AtomKind::kRounded;
+  atom.tensor = format;
   atom.arguments = {argument};
   return intern(std::move(atom));
 }
@@ -338,6 +348,8 @@ const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution
   }
   case AtomKind::kReciprocal:
     return reciprocal(substitute(atom->arguments[0], substitution));
+  case AtomKind::kRounded:
+    return rounded(substitute(atom->arguments[0], substitution), atom->tensor);
   case AtomKind::kMax:
     break;
   }

@@ -41,6 +41,7 @@ enum class AtomKind : std::uint8_t {
   kIndex,       ///< The value of an integer symbol.
   kApply,       ///< A function of normal forms.
   kReciprocal,  ///< 1 / normal form that is more than one product.
+  kRounded,     ///< The floating-point number nearest to a normal form.
   kMax,         ///< The largest over all pieces.
 };
 
@@ -54,10 +55,10 @@ struct Piece {
 
 struct Atom {
   AtomKind kind = AtomKind::kRead;
-  std::uint32_t tensor = 0;                       // kRead
+  std::uint32_t tensor = 0;                       // kRead; kRounded: the format
   std::vector<Linear> index;                      // kRead; kIndex: the symbol
   ops::Function function = ops::Function::kRelu;  // kApply
-  std::vector<const Form*> arguments;             // kApply, kReciprocal
+  std::vector<const Form*> arguments;             // kApply, kReciprocal, kRounded
   std::vector<Piece> pieces;                      // kMax
 
   // Derived, filled in by the arena.
@@ -92,6 +93,8 @@ class Arena {
   const Atom* index(Symbol symbol);
   const Atom* apply(ops::Function function, std::vector<const Form*> arguments);
   const Atom* reciprocal(const Form* argument);
+  /// `format` tells kinds of rounding apart.
+  const Atom* rounded(const Form* argument, std::uint32_t format);
   /// Pieces in any order; duplicates count once.
   const Atom* maximum(std::vector<Piece> pieces);
   /// The same pieces with canonical binders.

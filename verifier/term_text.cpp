@@ -39,6 +39,8 @@ std::string text_of(const Atom& atom) {
     return fmt::format("{}({})", ops::properties(atom.function).name, list);
   case AtomKind::kReciprocal:
     return fmt::format("1/({})", list);
+  case AtomKind::kRounded:
+    return fmt::format("round({})", list);
   case AtomKind::kMax:
     return fmt::format("max({})", list);
   }
