@@ -4,9 +4,48 @@
 #include <z3++.h>
 
 #include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "core/hash.h"
 
 namespace soapstone::verifier {
 namespace {
+
+/// Facts as numbers, with symbols numbered as they appear: facts that differ in the names of symbols
+/// only are the same.
+using Anonymous = std::vector<std::int64_t>;
+
+Anonymous anonymous(std::span<const Fact> facts) {
+  Anonymous result;
+  std::vector<Symbol> names;
+  const auto number = [&](Symbol symbol) {
+    const auto at = std::find(names.begin(), names.end(), symbol);
+    const auto position = at - names.begin();
+    if (at == names.end()) names.push_back(symbol);
+    return static_cast<std::int64_t>(position);
+  };
+  for (const Fact& fact : facts) {
+    result.push_back(static_cast<std::int64_t>(fact.kind));
+    result.push_back(fact.expression.constant());
+    result.push_back(static_cast<std::int64_t>(fact.expression.parts().size()));
+    for (const Linear::Part& part : fact.expression.parts()) {
+      result.push_back(part.coefficient);
+      const std::size_t degree = part.monomial.degree();
+      result.push_back(static_cast<std::int64_t>(degree));
+      for (std::size_t k = 0; k < degree; ++k) result.push_back(number(part.monomial.symbol(k)));
+    }
+  }
+  return result;
+}
+
+struct AnonymousHash {
+  std::size_t operator()(const Anonymous& key) const {
+    std::uint64_t hash = key.size();
+    for (std::int64_t value : key) hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
+    return hash;
+  }
+};
 
 class Z3Solver final : public Solver {
  public:
@@ -16,12 +55,19 @@ class Z3Solver final : public Solver {
     solver_.set(parameters);
   }
 
+  /// Proofs of one rule set ask the same thing again and again.
   bool proves_impossible(std::span<const Fact> facts) override {
-    return with(facts, [] {});
+    Anonymous key = anonymous(facts);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    const z3::check_result result = check(facts, [] {});
+    if (result != z3::unknown && known_.size() < kMaxRemembered) {
+      known_.emplace(std::move(key), result == z3::unsat);
+    }
+    return result == z3::unsat;
   }
 
   bool proves_zero(std::span<const Fact> facts, std::span<const WeightedGuards> sum) override {
-    return with(facts, [&] {
+    return z3::unsat == check(facts, [&] {
       z3::expr total = context_.int_val(0);
       for (const WeightedGuards& part : sum) {
         total = total +
@@ -33,18 +79,18 @@ class Z3Solver final : public Solver {
 
   bool proves_same_union(std::span<const Fact> facts, std::span<const FactSet> a,
                          std::span<const FactSet> b) override {
-    return with(facts, [&] { solver_.add(any_of(a) != any_of(b)); });
+    return z3::unsat == check(facts, [&] { solver_.add(any_of(a) != any_of(b)); });
   }
 
  private:
   template <class Add>
-  bool with(std::span<const Fact> facts, Add add) {
+  z3::check_result check(std::span<const Fact> facts, Add add) {
     solver_.push();
     for (const Fact& fact : facts) solver_.add(formula(fact));
     add();
     const z3::check_result result = solver_.check();
     solver_.pop();
-    return result == z3::unsat;
+    return result;
   }
 
   z3::expr unknown(const Monomial& monomial) {
@@ -74,9 +120,12 @@ class Z3Solver final : public Solver {
     return z3::mk_or(formulas);
   }
 
+  static constexpr std::size_t kMaxRemembered = 100'000;
+
   z3::context context_;
   z3::solver solver_;
   std::map<Monomial, z3::expr> unknowns_;
+  std::unordered_map<Anonymous, bool, AnonymousHash> known_;  ///< Whether impossible.
 };
 
 }  // namespace
