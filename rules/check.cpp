@@ -10,16 +10,12 @@
 #include "ops/registry.h"
 #include "rules/constraints.h"
 #include "rules/float_behavior.h"
-#include "rules/sample.h"
-#include "rules/substitute.h"
-#include "rules/typing.h"
+#include "rules/sample_sizes.h"
 
 namespace soapstone::rules {
 namespace {
 
-using core::Polynomial;
 using core::Symbol;
-using ops::SizeConstraint;
 using Field = ops::Field::Value;
 
 constexpr int kAttemptsPerSize = 300;
@@ -106,7 +102,7 @@ class Checker {
     core::Error last = core::unsupported("no sizes were tried");
     const int most = kAttemptsPerSize * std::max(size_count, 1);
     for (int attempt = 0; attempt < most && report_.sizes_tried < size_count; ++attempt) {
-      const Bindings values = next_sizes(attempt);
+      const Bindings values = sampler_.draw(random_, 2 + attempt % 4);
       auto sides = sides_for(values);
       if (!sides) {
         last = sides.error();
@@ -124,47 +120,6 @@ class Checker {
   }
 
  private:
-  /// Random values; equations between sizes are solved, since they hardly hold by chance.
-  Bindings next_sizes(int attempt) {
-    const std::int64_t largest = 2 + attempt % 4;
-    Bindings values = sampler_.all(random_, largest);
-    Bindings parameters(values.size());
-    for (Symbol s : rule_.parameters) parameters[s.id] = values[s.id];
-    for (const SizeConstraint& c : rule_.guard)
-      if (c.kind == SizeConstraint::Kind::kZero) solve(c.expression, values);
-    const auto typed = type_sides(rule_.source, rule_.target, parameters);
-    if (!typed) return values;
-    for (const SizeConstraint& c : typed->assumptions)
-      if (c.kind == SizeConstraint::Kind::kZero) solve(c.expression, values);
-    return values;
-  }
-
-  /// Sets one symbol such that p = 0, if a positive number does that.
-  void solve(const Polynomial& p, Bindings& values) {
-    std::vector<Symbol> symbols = p.symbols();
-    for (std::size_t i = symbols.size(); i-- > 0;) {
-      const auto j = static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(i)));
-      std::swap(symbols[i], symbols[j]);
-      const Symbol s = symbols[i];
-      const bool parameter = std::ranges::find(rule_.parameters, s) != rule_.parameters.end();
-      if (parameter || s.id >= values.size() || !values[s.id]) continue;
-      // p is affine in s if its values at 0, 1 and 2 lie on a line.
-      const auto at = [&](std::int64_t number) {
-        values[s.id] = number;
-        return substitute(p, values);
-      };
-      const std::int64_t before = *values[s.id];
-      const Polynomial rest = at(0), factor = at(1) - rest, bend = at(2) - at(1) - factor;
-      values[s.id] = before;
-      if (!rest.is_constant() || !factor.is_constant() || bend != Polynomial(0)) continue;
-      if (factor == Polynomial(0) || rest.constant() % factor.constant() != 0) continue;
-      const std::int64_t solution = -rest.constant() / factor.constant();
-      if (solution < 1) continue;
-      values[s.id] = solution;
-      return;
-    }
-  }
-
   Result<Rule> sides_for(const Bindings& values) const {
     std::vector<std::int64_t> sizes(rule_.source.symbols().size());
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
@@ -246,7 +201,7 @@ class Checker {
   }
 
   const Rule& rule_;
-  const Sampler sampler_;
+  const SizeSampler sampler_;
   Random random_;
   CheckReport report_;
 };

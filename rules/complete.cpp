@@ -145,9 +145,10 @@ core::Status complete_without_parameters(Rule& rule, TypingFailure* failure) {
 
 }  // namespace
 
-Result<Rule> complete(Rule rule, TypingFailure* failure) {
+Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose) {
   if (failure) *failure = {};
-  if (same_structure(rule.source, rule.target))
+  const bool matched = purpose == Purpose::kMatching;
+  if (matched && same_structure(rule.source, rule.target))
     return core::invalid_input("source and target are the same");
   const bool moderate = has_moderate_numbers(rule.source) && has_moderate_numbers(rule.target) &&
                         std::ranges::all_of(rule.guard, is_moderate, &SizeConstraint::expression);
@@ -155,7 +156,9 @@ Result<Rule> complete(Rule rule, TypingFailure* failure) {
   rule.derived.clear();
   rule.parameters = parameters_of(rule.source, rule.target, false);
   rule.real_parameters = parameters_of(rule.source, rule.target, true);
-  if (auto pattern = compile_pattern(rule); !pattern) return pattern.error();
+  if (matched) {
+    if (auto pattern = compile_pattern(rule); !pattern) return pattern.error();
+  }
   if (rule.parameters.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(complete_without_parameters(rule, failure));
   } else {

@@ -1,8 +1,10 @@
 // See constraints.h. What follows is decided by simple means only: an equation that is one of the
-// known ones or a sum of two, an inequality that exceeds a known one by what is never negative.
+// known ones or a combination of them, an inequality that exceeds a known one by what is never
+// negative.
 #include "rules/constraints.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace soapstone::rules {
 
@@ -46,6 +48,33 @@ bool is_zero(const Polynomial& p, const std::vector<SizeConstraint>& assumptions
       zeros, [&](const Polynomial& a) { return std::ranges::find(zeros, p - a) != zeros.end(); });
 }
 
+/// Whether p, times a number, is a sum of multiples of the expressions that are zero.
+bool is_combination(Polynomial p, std::vector<Polynomial> zeros) {
+  // Elimination: each expression in turn clears its last monomial from all that follow.
+  while (!zeros.empty() && !p.is_constant()) {
+    const Polynomial pivot = zeros.back();
+    zeros.pop_back();
+    if (pivot.is_constant()) continue;
+    const Polynomial::Term lead = pivot.terms().back();
+    const auto clear = [&](Polynomial& q) {
+      for (const Polynomial::Term& term : q.terms()) {
+        if (term.monomial != lead.monomial) continue;
+        const std::int64_t divisor = std::gcd(term.coefficient, lead.coefficient);
+        const auto left = Polynomial::checked_multiply(q, lead.coefficient / divisor);
+        const auto right = Polynomial::checked_multiply(pivot, -(term.coefficient / divisor));
+        const auto sum = left && right ? Polynomial::checked_add(*left, *right) : std::nullopt;
+        if (!sum) return false;
+        q = *sum;
+        return true;
+      }
+      return true;
+    };
+    if (!clear(p)) return false;
+    std::erase_if(zeros, [&](Polynomial& q) { return !clear(q); });
+  }
+  return p == Polynomial(0);
+}
+
 bool follows(const SizeConstraint& wanted, const std::vector<SizeConstraint>& assumptions,
              const std::vector<Symbol>& sizes) {
   using Kind = SizeConstraint::Kind;
@@ -63,11 +92,18 @@ std::vector<SizeConstraint> not_implied(const std::vector<SizeConstraint>& requi
                                         const std::vector<SizeConstraint>& assumptions,
                                         const std::vector<Symbol>& sizes) {
   std::vector<SizeConstraint> open;
+  std::vector<Polynomial> known;
+  for (const SizeConstraint& c : assumptions)
+    if (c.kind == SizeConstraint::Kind::kZero) known.push_back(c.expression);
   for (const SizeConstraint& wanted : requirements) {
     const bool listed = std::ranges::any_of(open, [&](const SizeConstraint& c) {
       return c.kind == wanted.kind && c.expression == wanted.expression;
     });
-    if (!listed && !follows(wanted, assumptions, sizes)) open.push_back(wanted);
+    if (listed || follows(wanted, assumptions, sizes)) continue;
+    if (wanted.kind == SizeConstraint::Kind::kZero && is_combination(wanted.expression, known))
+      continue;
+    open.push_back(wanted);
+    if (wanted.kind == SizeConstraint::Kind::kZero) known.push_back(wanted.expression);
   }
   return open;
 }

@@ -21,7 +21,7 @@ using ops::SizeConstraint;
 
 class InstanceParser {
  public:
-  explicit InstanceParser(const std::string& text) : tokens_(text) {}
+  InstanceParser(const std::string& text, Purpose purpose) : tokens_(text), purpose_(purpose) {}
 
   Result<std::optional<Rule>> run() {
     SOAPSTONE_RETURN_IF_ERROR(parse_head());
@@ -201,7 +201,7 @@ class InstanceParser {
     SOAPSTONE_ASSIGN_OR_RETURN(rule_.source, std::move(source_.builder).finish());
     SOAPSTONE_ASSIGN_OR_RETURN(rule_.target, std::move(target_.builder).finish());
     TypingFailure failure;
-    auto rule = complete(std::move(rule_), &failure);
+    auto rule = complete(std::move(rule_), &failure, purpose_);
     if (rule) return std::optional(*std::move(rule));
     if (!failure.node.valid()) return rule.error();
     const RuleSide& side = failure.in_source ? source_ : target_;
@@ -209,6 +209,7 @@ class InstanceParser {
   }
 
   TokenStream tokens_;
+  Purpose purpose_;
   core::SymbolTable symbols_;
   Rule rule_;
   bool left_out_ = false;
@@ -218,8 +219,8 @@ class InstanceParser {
 
 }  // namespace
 
-Result<std::optional<Rule>> parse_instance(const std::string& text) {
-  return InstanceParser(text).run();
+Result<std::optional<Rule>> parse_instance(const std::string& text, Purpose purpose) {
+  return InstanceParser(text, purpose).run();
 }
 
 }  // namespace soapstone::rules

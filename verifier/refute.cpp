@@ -1,15 +1,201 @@
-// Finds where the sides differ in the prime field or in doubles.
+// See refute.h. Doubles at small integers decide: sums, products, maxima and relu are exact there,
+// and functions are themselves, not random maps as in a finite field.
 #include "verifier/refute.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "rules/sample_sizes.h"
+#include "verifier/replay.h"
+#include "verifier/sides_at_sizes.h"
+
 namespace soapstone::verifier {
+namespace {
+
+using core::Symbol;
+using rules::Bindings;
+
+constexpr int kAttemptsPerSize = 100;
+
+/// Sizes, inputs, and where the sides differ.
+struct Witness {
+  Bindings sizes;
+  std::shared_ptr<const SidesAtSizes> sides;
+  InputValues inputs;
+  Draw draw = Draw::kIntegers;  ///< How the inputs were drawn.
+  Difference difference;
+  bool is_finite() const {
+    return std::isfinite(difference.source) && std::isfinite(difference.target);
+  }
+};
+
+class Search {
+ public:
+  Search(const rules::Rule& rule, std::uint64_t seed)
+      : rule_(rule), sampler_(rule), random_(seed) {}
+
+  /// Every size sees integers and reals, some also what is special to functions.
+  std::optional<Witness> find(int size_count) {
+    int tried = 0;
+    const int most = kAttemptsPerSize * std::max(size_count, 1);
+    for (int attempt = 0; attempt < most && tried < size_count; ++attempt) {
+      const Bindings sizes = draw_sizes(attempt);
+      const auto sides = sides_at(sizes);
+      if (!sides) continue;
+      std::vector<Draw> draws = {Draw::kIntegers, Draw::kReals};
+      if (tried % 4 == 0) draws.push_back(Draw::kPositive);
+      if (tried % 4 == 1) draws.push_back(Draw::kLarge);
+      if (auto witness = look(sizes, sides, draws)) return witness;
+      ++tried;
+    }
+    return std::nullopt;
+  }
+
+  void shrink_sizes(Witness& witness) {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t s = 0; s < witness.sizes.size(); ++s)
+        for (const std::int64_t size : smaller_than(witness.sizes[s].value_or(1))) {
+          if (!try_size(witness, Symbol{static_cast<std::uint32_t>(s)}, size)) continue;
+          progress = true;
+          break;
+        }
+    }
+  }
+
+  static void shrink_values(Witness& witness) {
+    if (!witness.is_finite()) return;
+    for (std::size_t k = 0; k < witness.inputs.size(); ++k)
+      clear(witness, k, 0, witness.inputs[k].size());
+    for (std::size_t k = 0; k < witness.inputs.size(); ++k)
+      for (std::size_t i = 0; i < witness.inputs[k].size(); ++i)
+        for (const double simpler : {1.0, -1.0, std::round(witness.inputs[k][i])})
+          if (witness.inputs[k][i] != 0 && set(witness, k, i, i + 1, simpler)) break;
+  }
+
+ private:
+  /// Small first; then some symbols are stretched, others each time.
+  Bindings draw_sizes(int attempt) {
+    constexpr std::array<std::int64_t, 8> kLargest = {3, 2, 5, 7, 3, 4, 1, 7};
+    constexpr std::int64_t kSmall = 3;
+    const std::int64_t largest = kLargest[static_cast<std::size_t>(attempt) % kLargest.size()];
+    Bindings sizes = sampler_.draw(random_, std::min(largest, kSmall));
+    if (largest <= kSmall || sizes.empty()) return sizes;
+    const Bindings large = sampler_.draw(random_, largest),
+                   larger = sampler_.draw(random_, largest);
+    const std::size_t always = random_.next() % sizes.size();
+    for (std::size_t s = 0; s < sizes.size(); ++s) {
+      if (!sizes[s] || (s != always && random_.between(0, 2) != 0)) continue;
+      sizes[s] = std::max(large[s], larger[s]);
+      sampler_.repair(sizes, Symbol{static_cast<std::uint32_t>(s)}, random_);
+    }
+    return sizes;
+  }
+
+  std::shared_ptr<const SidesAtSizes> sides_at(const Bindings& sizes) const {
+    if (!sampler_.admits(sizes)) return nullptr;
+    auto sides = SidesAtSizes::make(rule_, sizes);
+    return sides ? std::make_shared<const SidesAtSizes>(*std::move(sides)) : nullptr;
+  }
+
+  std::optional<Witness> look(const Bindings& sizes,
+                              const std::shared_ptr<const SidesAtSizes>& sides,
+                              const std::vector<Draw>& draws) {
+    for (const Draw draw : draws) {
+      InputValues inputs = sides->draw(draw, random_);
+      const bool any_number = draw == Draw::kReals || draw == Draw::kPositive;
+      if (const auto found = sides->compare(inputs, any_number))
+        return Witness{sizes, sides, std::move(inputs), draw, *found};
+    }
+    return std::nullopt;
+  }
+
+  static std::vector<std::int64_t> smaller_than(std::int64_t size) {
+    if (size <= 1) return {};
+    if (size == 2) return {1};
+    return {1, size / 2, size - 1};
+  }
+
+  bool try_size(Witness& witness, Symbol symbol, std::int64_t size) {
+    Bindings sizes = witness.sizes;
+    sizes[symbol.id] = size;
+    sampler_.repair(sizes, symbol, random_);
+    std::int64_t before = 0, after = 0;
+    for (std::size_t s = 0; s < sizes.size(); ++s) {
+      before += witness.sizes[s].value_or(0);
+      after += sizes[s].value_or(0);
+    }
+    if (after >= before) return false;
+    const auto sides = sides_at(sizes);
+    if (!sides) return false;
+    auto smaller =
+        look(sizes, sides, {Draw::kIntegers, witness.draw, Draw::kIntegers, witness.draw});
+    if (!smaller || (witness.is_finite() && !smaller->is_finite())) return false;
+    witness = *std::move(smaller);
+    return true;
+  }
+
+  /// Whether the sides still differ with these elements set to `value`; then they stay so.
+  static bool set(Witness& witness, std::size_t input, std::size_t first, std::size_t last,
+                  double value) {
+    std::vector<double>& all = witness.inputs[input];
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(last);
+    if (std::all_of(begin, end, [&](double v) { return v == value; })) return true;
+    const std::vector<double> before(begin, end);
+    std::fill(begin, end, value);
+    if (const auto found = witness.sides->compare(witness.inputs, false)) {
+      witness.difference = *found;
+      return true;
+    }
+    std::copy(before.begin(), before.end(), begin);
+    return false;
+  }
+
+  /// Sets as many elements as possible to 0: all, else each half for itself.
+  static void clear(Witness& witness, std::size_t input, std::size_t first, std::size_t last) {
+    if (first == last || set(witness, input, first, last, 0) || last - first == 1) return;
+    const std::size_t middle = first + (last - first) / 2;
+    clear(witness, input, first, middle);
+    clear(witness, input, middle, last);
+  }
+
+  const rules::Rule& rule_;
+  rules::SizeSampler sampler_;
+  rules::Random random_;
+};
+
+std::vector<std::pair<std::string, std::int64_t>> named_sizes(const rules::Rule& rule,
+                                                              const Bindings& values) {
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (std::size_t s = 0; s < values.size(); ++s)
+    if (values[s])
+      sizes.emplace_back(rule.source.symbols().name(Symbol{static_cast<std::uint32_t>(s)}),
+                         *values[s]);
+  return sizes;
+}
+
+}  // namespace
 
 std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed) {
-  const auto report = rules::check(rule, size_count, seed);
-  if (!report || !report->counterexample) return std::nullopt;
-  Refutation refutation;
-  refutation.sizes = report->counterexample->sizes;
-  refutation.text = report->counterexample->text;
-  return refutation;
+  Search search(rule, seed);
+  auto witness = search.find(size_count);
+  if (!witness) return std::nullopt;
+  const Witness first = *witness;
+  Witness small = *witness;
+  search.shrink_sizes(small);
+  Search::shrink_values(small);
+  for (const Witness* each : {&small, &*witness})
+    if (auto found =
+            replay(*each->sides, each->inputs, each->difference, named_sizes(rule, each->sizes)))
+      return found;
+  return std::nullopt;
+}
+
+bool is_refuted(const rules::Rule& rule, int size_count, std::uint64_t seed) {
+  return Search(rule, seed).find(size_count).has_value();
 }
 
 }  // namespace soapstone::verifier

@@ -15,7 +15,7 @@ namespace soapstone::verifier {
 
 /// A disagreement that anyone can run again.
 struct Refutation {
-  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< Of the symbols of the rule.
+  std::vector<std::pair<std::string, std::int64_t>> sizes;       ///< Of the symbols of the rule.
   std::vector<std::pair<std::string, core::LiteralPtr>> inputs;  ///< Of both sides, in f64.
   std::size_t output = 0, element = 0;
   double source = 0, target = 0;  ///< What the reference executor computes there.
@@ -23,9 +23,13 @@ struct Refutation {
   std::string text;
 };
 
-/// Looks at `size_count` random sizes, small ones first, and makes the example as small as it can.
+/// Looks at `size_count` random sizes, small ones first, and makes the example as small as it can:
+/// first the sizes, then as many input elements as possible 0, or else 1.
 /// None: no difference was found, or no sizes satisfy the guard.
 /// Precondition: no parameters left (rules::specialize).
 std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed);
+
+/// The same without making it small or running it again: only whether there is one.
+bool is_refuted(const rules::Rule& rule, int size_count, std::uint64_t seed);
 
 }  // namespace soapstone::verifier
