@@ -7,6 +7,7 @@
 
 #include "verifier/graph_reader.h"
 #include "verifier/proof.h"
+#include "verifier/saving_guard.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -264,6 +265,11 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     verdict.floats = float_behavior(rule, attempt, solver, options);
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {
     verdict.kind = VerdictKind::kRefuted;
+    if (options.look_for_guard) {
+      verdict.saving_guard = find_saving_guard(rule, [&](const rules::Rule& guarded) {
+        return attempt_proof(guarded, solver, options).empty();
+      });
+    }
   }
   verdict.steps = attempt.steps();
   verdict.cpu_ms = cpu_ms() - before;
