@@ -137,7 +137,19 @@ std::vector<Fact> Oracle::assumptions(const FactSet& facts,
   return assumed;
 }
 
+bool Oracle::impossible(const FactSet& facts, const FactSet& guards) {
+  return !possible(unite(facts, guards));
+}
+
 bool Oracle::zero(const FactSet& facts, std::span<const WeightedGuards> sum) {
+  // Weights of one sign do not cancel.
+  const auto positive = std::count_if(sum.begin(), sum.end(),
+                                      [](const WeightedGuards& part) { return part.weight > 0; });
+  if (positive == 0 || positive == std::ssize(sum)) {
+    return std::all_of(sum.begin(), sum.end(), [&](const WeightedGuards& part) {
+      return impossible(facts, part.guards);
+    });
+  }
   std::vector<FactSet> guards;
   for (const WeightedGuards& part : sum) guards.push_back(part.guards);
   return solver_.proves_zero(assumptions(facts, guards), sum);

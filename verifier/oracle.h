@@ -57,6 +57,7 @@ class Oracle {
   std::uint64_t questions() const { return questions_; }
 
  private:
+  bool impossible(const FactSet& facts, const FactSet& guards);
   std::vector<Fact> relevant(std::span<const Fact> facts) const;
   void append_size_products(const Monomial& monomial, std::vector<Monomial>& out) const;
   void multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> mentioned) const;

@@ -3,6 +3,7 @@
 
 #include <z3++.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -12,35 +13,41 @@
 namespace soapstone::verifier {
 namespace {
 
-/// Facts as numbers, with symbols numbered as they appear: facts that differ in the names of symbols
-/// only are the same.
-using Anonymous = std::vector<std::int64_t>;
-
-Anonymous anonymous(std::span<const Fact> facts) {
-  Anonymous result;
-  std::vector<Symbol> names;
-  const auto number = [&](Symbol symbol) {
-    const auto at = std::find(names.begin(), names.end(), symbol);
-    const auto position = at - names.begin();
-    if (at == names.end()) names.push_back(symbol);
-    return static_cast<std::int64_t>(position);
-  };
-  for (const Fact& fact : facts) {
-    result.push_back(static_cast<std::int64_t>(fact.kind));
-    result.push_back(fact.expression.constant());
-    result.push_back(static_cast<std::int64_t>(fact.expression.parts().size()));
-    for (const Linear::Part& part : fact.expression.parts()) {
-      result.push_back(part.coefficient);
-      const std::size_t degree = part.monomial.degree();
-      result.push_back(static_cast<std::int64_t>(degree));
-      for (std::size_t k = 0; k < degree; ++k) result.push_back(number(part.monomial.symbol(k)));
+/// A question as numbers, with symbols numbered as they appear: questions that differ in the names
+/// of symbols only are the same.
+class Anonymous {
+ public:
+  enum class Kind : std::uint8_t { kImpossible, kZero, kSameUnion };
+  explicit Anonymous(Kind kind) : numbers_{static_cast<std::int64_t>(kind)} {}
+  void add(std::int64_t number) { numbers_.push_back(number); }
+  void add(std::span<const Fact> facts) {
+    add(std::ssize(facts));
+    for (const Fact& fact : facts) {
+      add(static_cast<std::int64_t>(fact.kind));
+      add(fact.expression.constant());
+      add(std::ssize(fact.expression.parts()));
+      for (const Linear::Part& part : fact.expression.parts()) {
+        add(part.coefficient);
+        add(static_cast<std::int64_t>(part.monomial.degree()));
+        for (std::size_t k = 0; k < part.monomial.degree(); ++k) add(part.monomial.symbol(k));
+      }
     }
   }
-  return result;
-}
+  const std::vector<std::int64_t>& numbers() const { return numbers_; }
 
-struct AnonymousHash {
-  std::size_t operator()(const Anonymous& key) const {
+ private:
+  void add(Symbol symbol) {
+    const auto at = std::find(names_.begin(), names_.end(), symbol);
+    add(at - names_.begin());
+    if (at == names_.end()) names_.push_back(symbol);
+  }
+
+  std::vector<std::int64_t> numbers_;
+  std::vector<Symbol> names_;
+};
+
+struct QuestionHash {
+  std::size_t operator()(const std::vector<std::int64_t>& key) const {
     std::uint64_t hash = key.size();
     for (std::int64_t value : key) hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
     return hash;
@@ -55,19 +62,20 @@ class Z3Solver final : public Solver {
     solver_.set(parameters);
   }
 
-  /// Proofs of one rule set ask the same thing again and again.
   bool proves_impossible(std::span<const Fact> facts) override {
-    Anonymous key = anonymous(facts);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    const z3::check_result result = check(facts, [] {});
-    if (result != z3::unknown && known_.size() < kMaxRemembered) {
-      known_.emplace(std::move(key), result == z3::unsat);
-    }
-    return result == z3::unsat;
+    Anonymous question(Anonymous::Kind::kImpossible);
+    question.add(facts);
+    return proves(question, facts, [] {});
   }
 
   bool proves_zero(std::span<const Fact> facts, std::span<const WeightedGuards> sum) override {
-    return z3::unsat == check(facts, [&] {
+    Anonymous question(Anonymous::Kind::kZero);
+    question.add(facts);
+    for (const WeightedGuards& part : sum) {
+      question.add(part.weight);
+      question.add(part.guards);
+    }
+    return proves(question, facts, [&] {
       z3::expr total = context_.int_val(0);
       for (const WeightedGuards& part : sum) {
         total = total +
@@ -79,18 +87,32 @@ class Z3Solver final : public Solver {
 
   bool proves_same_union(std::span<const Fact> facts, std::span<const FactSet> a,
                          std::span<const FactSet> b) override {
-    return z3::unsat == check(facts, [&] { solver_.add(any_of(a) != any_of(b)); });
+    Anonymous question(Anonymous::Kind::kSameUnion);
+    question.add(facts);
+    for (const std::span<const FactSet> side : {a, b}) {
+      question.add(std::ssize(side));
+      for (const FactSet& guards : side) question.add(guards);
+    }
+    return proves(question, facts, [&] { solver_.add(any_of(a) != any_of(b)); });
   }
 
  private:
+  /// Are the facts and what is added a contradiction? Proofs of one rule set ask the same thing
+  /// again and again, so answers are kept.
   template <class Add>
-  z3::check_result check(std::span<const Fact> facts, Add add) {
+  bool proves(const Anonymous& question, std::span<const Fact> facts, Add add) {
+    if (const auto known = known_.find(question.numbers()); known != known_.end()) {
+      return known->second;
+    }
     solver_.push();
     for (const Fact& fact : facts) solver_.add(formula(fact));
     add();
     const z3::check_result result = solver_.check();
     solver_.pop();
-    return result;
+    if (result != z3::unknown && known_.size() < kMaxRemembered) {
+      known_.emplace(question.numbers(), result == z3::unsat);
+    }
+    return result == z3::unsat;
   }
 
   z3::expr unknown(const Monomial& monomial) {
@@ -125,7 +147,7 @@ class Z3Solver final : public Solver {
   z3::context context_;
   z3::solver solver_;
   std::map<Monomial, z3::expr> unknowns_;
-  std::unordered_map<Anonymous, bool, AnonymousHash> known_;  ///< Whether impossible.
+  std::unordered_map<std::vector<std::int64_t>, bool, QuestionHash> known_;
 };
 
 }  // namespace
