@@ -72,6 +72,8 @@ std::vector<std::uint32_t> inputs_of(const core::Graph& graph, bool (*is_wanted)
   return result;
 }
 
+constexpr int kFirstLook = 4;
+
 class Attempt {
  public:
   /// With `rounds`, it is whether both sides have the same bits that is to be proved.
@@ -82,8 +84,9 @@ class Attempt {
         normalizer_(arena_, oracle_, budget_), source_(rule.source, sizes_, normalizer_, rounds),
         target_(rule.target, sizes_, normalizer_, rounds), solver_(solver), rounds_(rounds) {}
 
+  enum class Effort : std::uint8_t { kFirstWay, kAllWays };
   /// Empty: proved. Otherwise why not.
-  std::string run();
+  std::string run(Effort effort = Effort::kAllWays);
   bool assumed_nonzero() const { return normalizer_.assumed_nonzero(); }
   const ProofRecord& record() const { return witness_.record(); }
   std::uint64_t steps() const { return budget_.spent(); }
@@ -97,7 +100,7 @@ class Attempt {
   };
   static constexpr std::int64_t kMaxEnumerated = 8;
 
-  std::string compare(std::size_t output);
+  std::string compare(std::size_t output, Effort effort);
   Element any_element(const std::vector<Linear>& shape);
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
   bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
@@ -119,7 +122,7 @@ class Attempt {
   bool rounds_;
 };
 
-std::string Attempt::compare(std::size_t output) {
+std::string Attempt::compare(std::size_t output, Effort effort) {
   const core::TensorId left = rule_.source.outputs()[output];
   const core::TensorId right = rule_.target.outputs()[output];
   const std::vector<Linear> shape = source_.shape(left);
@@ -140,6 +143,7 @@ std::string Attempt::compare(std::size_t output) {
       normalizer_.set_digits(orders_[k]);
       const Element element = any_element(shape);
       if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
+      if (effort == Effort::kFirstWay) return "the first way led nowhere";
     }
   }
   return reason_.empty() ? "the normal forms differ" : reason_;
@@ -189,7 +193,7 @@ bool Attempt::equal_at_each(core::TensorId left, core::TensorId right, const Ele
   return false;
 }
 
-std::string Attempt::run() {
+std::string Attempt::run(Effort effort) {
   if (!sizes_.contradiction.empty()) return sizes_.contradiction;
   try {
     const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());
@@ -200,7 +204,7 @@ std::string Attempt::run() {
     normalizer_.set_booleans(inputs_of(rule_.source, is_boolean));
     normalizer_.set_integers(inputs_of(rule_.source, is_integer));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
-      if (std::string reason = compare(k); !reason.empty()) return reason;
+      if (std::string reason = compare(k, effort); !reason.empty()) return reason;
     }
     if (options_.certify && !oracle_.confirm_all()) return "the solver does not confirm the proof";
   } catch (const OutOfBudget& end) {
@@ -257,12 +261,18 @@ std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Sol
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
   const double before = cpu_ms();
   Verdict verdict;
-  Attempt attempt(rule, solver, options);
-  verdict.reason = attempt.run();
+  std::optional<Attempt> attempt(std::in_place, rule, solver, options);
+  verdict.reason = attempt->run(Attempt::Effort::kFirstWay);
+  // A look at numbers costs less than the other ways when they lead nowhere too.
+  const int first_look = std::min(options.refutation_sizes, kFirstLook);
+  if (!verdict.reason.empty() && !is_refuted(rule, first_look, options.seed)) {
+    attempt.emplace(rule, solver, options);
+    verdict.reason = attempt->run();
+  }
   if (verdict.reason.empty()) {
     verdict.kind = VerdictKind::kProved;
-    if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt.record());
-    verdict.floats = float_behavior(rule, attempt, solver, options);
+    if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt->record());
+    verdict.floats = float_behavior(rule, *attempt, solver, options);
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {
     verdict.kind = VerdictKind::kRefuted;
     if (options.look_for_guard) {
@@ -271,7 +281,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
       });
     }
   }
-  verdict.steps = attempt.steps();
+  verdict.steps = attempt->steps();
   verdict.cpu_ms = cpu_ms() - before;
   return verdict;
 }
