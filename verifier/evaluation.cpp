@@ -192,9 +192,25 @@ struct Normalizer::Evaluation {
                    const FactSet& context) const {
     std::vector<NormalForm> arguments;
     for (const ops::Expr& argument : node.arguments) {
+      // What is chosen from may have no value where it is not chosen.
+      const bool is_choice = node.function == Function::kSelect && !arguments.empty();
+      normalizer.conditions_ += is_choice ? 1 : 0;
       arguments.push_back(evaluate(*argument, names, context));
+      normalizer.conditions_ -= is_choice ? 1 : 0;
+    }
+    if (node.function == Function::kLog || node.function == Function::kSqrt) {
+      normalizer.note_demands_of(node.function, arguments[0], context);
+    } else if (node.function == Function::kPow) {
+      normalizer.note_demands_of_power(arguments, context);
     }
     return normalizer.apply(node.function, arguments, context);
+  }
+
+  NormalForm reciprocal(const ops::ExprNode& node, const Substitution& names,
+                        const FactSet& context) const {
+    const NormalForm argument = evaluate(*node.arguments[0], names, context);
+    normalizer.note_demands_of(Function::kPow, argument, context);
+    return normalizer.reciprocal(argument, context);
   }
 
   NormalForm evaluate(const ops::ExprNode& node, const Substitution& names,
@@ -226,12 +242,11 @@ struct Normalizer::Evaluation {
       NormalForm result{Term{}};
       for (const ops::Expr& argument : node.arguments) {
         result = normalizer.product(result, evaluate(*argument, names, context), context);
-        if (result.empty()) break;
       }
       return result;
     }
     case ExprKind::kInverse:
-      return normalizer.reciprocal(evaluate(*node.arguments[0], names, context), context);
+      return reciprocal(node, names, context);
     case ExprKind::kApply:
       return apply(node, names, context);
     case ExprKind::kGuard:

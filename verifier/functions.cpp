@@ -369,6 +369,16 @@ NormalForm Normalizer::select(const std::vector<NormalForm>& arguments, const Fa
   return sum_of(arguments[1], product(is_zero, difference, context));
 }
 
+/// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x
+/// is positive, which is taken to be so for exponents that are not numbers too.
+void Normalizer::note_demands_of_power(const std::vector<NormalForm>& arguments,
+                                       const FactSet& context) {
+  const auto exponent = as_constant(collected(arguments[1]));
+  const bool integer = exponent && exponent->is_integer();
+  if (!integer) note_demands_of(Function::kSqrt, arguments[0], context);
+  if (!exponent || exponent->sign() < 0) note_demands_of(Function::kPow, arguments[0], context);
+}
+
 /// x^k for a small integer k; x^½ is a root.
 std::optional<NormalForm> Normalizer::small_power(const std::vector<NormalForm>& arguments,
                                                   const FactSet& context) {

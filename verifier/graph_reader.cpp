@@ -4,9 +4,37 @@
 #include <algorithm>
 #include <functional>
 
+#include "ops/infer_rules.h"
 #include "ops/registry.h"
 
 namespace soapstone::verifier {
+namespace {
+
+/// Errors: throws OutOfBudget where a fraction of 64-bit numbers is not the very number.
+std::vector<Fraction> exact_values(const core::Literal& literal) {
+  std::vector<Fraction> result;
+  if (const auto integers = literal.to_ints()) {
+    result.assign(integers->begin(), integers->end());
+    return result;
+  }
+  for (double value : literal.to_doubles()) {
+    if (!ops::is_representable(value)) throw OutOfBudget{"a constant that is no small fraction"};
+    const ops::Rational rational = ops::to_rational(value);
+    result.emplace_back(rational.numerator, rational.denominator);
+  }
+  return result;
+}
+
+bool has_division(const ops::ExprNode& node) {
+  const bool power = node.kind == ops::ExprKind::kApply && node.function == ops::Function::kPow;
+  return power || node.kind == ops::ExprKind::kInverse ||
+         std::any_of(node.arguments.begin(), node.arguments.end(),
+                     [](const ops::Expr& argument) { return has_division(*argument); }) ||
+         std::any_of(node.alternatives.begin(), node.alternatives.end(),
+                     [](const ops::Alternative& each) { return has_division(*each.body); });
+}
+
+}  // namespace
 
 GraphReader::GraphReader(const core::Graph& graph, const SizeSystem& sizes, Normalizer& normalizer,
                          bool rounds)
@@ -36,29 +64,31 @@ std::vector<std::vector<Linear>> GraphReader::shapes() {
 const ops::Semantics& GraphReader::semantics(core::NodeId node) {
   const auto found = semantics_.find(node);
   if (found != semantics_.end()) return found->second;
-  return semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
+  const auto& meaning = semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
+  // Integers are divided with a remainder, which is not what the comprehension says.
+  const core::DataType type = graph_.tensor(graph_.node(node).outputs[0]).type.data_type;
+  const bool divides = std::any_of(meaning.stages.begin(), meaning.stages.end(),
+                                   [](const ops::Stage& stage) { return has_division(*stage.body); });
+  if (!core::is_floating(type) && divides) throw OutOfBudget{"a division of integers"};
+  return meaning;
 }
 
 /// Σ over its elements of [the index is there] · value, or the one value that all of them have.
 NormalForm GraphReader::constant(const core::Literal& literal, const std::vector<Linear>& index) {
   constexpr std::size_t kMaxElements = 64;
   const core::Dims& dims = literal.dims();
-  const std::vector<double> values = literal.to_doubles();
-  const auto fraction = [](double value) {
-    const ops::Rational rational = ops::to_rational(value);
-    return Fraction(rational.numerator, rational.denominator);
-  };
+  const std::vector<Fraction> values = exact_values(literal);
   const bool uniform = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) ==
                        values.end();
   if (uniform && !values.empty()) {
-    if (values[0] == 0) return {};
-    return {Term{fraction(values[0]), {}, {}, {}}};
+    if (values[0].is_zero()) return {};
+    return {Term{values[0], {}, {}, {}}};
   }
   if (values.size() > kMaxElements) throw OutOfBudget{"a constant with many elements"};
   NormalForm result;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    if (values[k] == 0) continue;
-    Term term{fraction(values[k]), {}, {}, {}};
+    if (values[k].is_zero()) continue;
+    Term term{values[k], {}, {}, {}};
     bool here = true;
     auto rest = static_cast<std::int64_t>(k);
     for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) {

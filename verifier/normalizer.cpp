@@ -27,8 +27,9 @@ void pair_up_inequalities(FactSet& guards) {
     if (!contains(guards, opposite)) continue;
     const Fact equation = equal(guards[k].expression, 0);
     std::erase(guards, opposite);
-    std::erase_if(guards,
-                  [&](const Fact& fact) { return at_least(-fact.expression, 0) == opposite; });
+    std::erase_if(guards, [&](const Fact& fact) {
+      return fact.kind == Fact::Kind::kNonNegative && at_least(-fact.expression, 0) == opposite;
+    });
     insert(guards, equation);
     k = static_cast<std::size_t>(-1);
   }
@@ -69,6 +70,23 @@ Bounds bounds_of(const FactSet& guards, Symbol symbol) {
     (coefficient == 1 ? bounds.low : bounds.high).push_back(coefficient == 1 ? -rest : rest);
   }
   return bounds;
+}
+
+bool reads_input(const Atom& atom);
+
+bool reads_input(const NormalForm& form) {
+  return std::any_of(form.begin(), form.end(), [](const Term& term) {
+    return std::any_of(term.factors.begin(), term.factors.end(),
+                       [](const Factor& factor) { return reads_input(*factor.atom); });
+  });
+}
+
+bool reads_input(const Atom& atom) {
+  return atom.kind == AtomKind::kRead ||
+         std::any_of(atom.arguments.begin(), atom.arguments.end(),
+                     [](const Form* argument) { return reads_input(argument->terms); }) ||
+         std::any_of(atom.pieces.begin(), atom.pieces.end(),
+                     [](const Piece& piece) { return reads_input(piece.body->terms); });
 }
 
 constexpr std::int64_t kMaxUnrolled = 9;
@@ -330,30 +348,12 @@ NormalForm Normalizer::product(const NormalForm& a, const NormalForm& b, const F
       term.binders.insert(term.binders.end(), other.binders.begin(), other.binders.end());
       term.factors = x.factors;
       term.factors.insert(term.factors.end(), other.factors.begin(), other.factors.end());
-      const std::size_t before = term.factors.size();
       term.factors = Arena::product(std::move(term.factors));
-      note_cancellation(x, other, before, term);
       for (Term& part : simplify(std::move(term), context)) result.push_back(std::move(part));
     }
     if (result.size() > kMaxTerms) result = bounded(collected(std::move(result)));
   }
   return bounded(collected(std::move(result)));
-}
-
-/// x · x⁻¹ = 1 needs x ≠ 0, unless x is an integer size or an exponential.
-void Normalizer::note_cancellation(const Term& a, const Term& b, std::size_t before,
-                                   const Term& product) {
-  if (product.factors.size() == before) return;
-  for (const Factor& x : a.factors) {
-    const bool never_zero =
-        (x.atom->kind == AtomKind::kIndex && !Arena::is_variable(x.atom->free_symbols[0])) ||
-        (x.atom->kind == AtomKind::kApply &&
-         (x.atom->function == ops::Function::kExp || x.atom->function == ops::Function::kSigmoid));
-    if (never_zero) continue;
-    for (const Factor& y : b.factors) {
-      if (x.atom == y.atom && x.exponent.sign() != y.exponent.sign()) assumed_nonzero_ = true;
-    }
-  }
 }
 
 const Fact* Normalizer::outer_guard(const NormalForm& form, const FactSet& context) {
@@ -506,6 +506,37 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   return false;
 }
 
+/// Certainly greater than 0: a product of such factors, or a sum of them over something.
+bool Normalizer::is_positive(const Term& term, const FactSet& context) {
+  if (term.coefficient.sign() <= 0) return false;
+  // A sum is over something if it is over 0.
+  Substitution zero;
+  for (Symbol binder : term.binders) zero.emplace_back(binder, Linear(0));
+  const bool present =
+      std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
+        return oracle_.implied(context, fact.substitute(zero));
+      });
+  const FactSet inside = unite(context, term.guards);
+  return present &&
+         std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+           const Atom& atom = *factor.atom;
+           switch (atom.kind) {
+           case AtomKind::kIndex:
+             return oracle_.implied(inside, at_least(atom.index[0], 1));
+           case AtomKind::kApply:
+             return atom.function == ops::Function::kExp ||
+                    atom.function == ops::Function::kSigmoid;
+           case AtomKind::kReciprocal:
+             return non_negative(atom.arguments[0]->terms, inside);
+           case AtomKind::kRead:
+           case AtomKind::kRounded:
+           case AtomKind::kMax:
+             return false;
+           }
+           return false;
+         });
+}
+
 bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
   return std::all_of(form.begin(), form.end(), [&](const Term& term) {
     const FactSet inside = unite(context, term.guards);
@@ -513,6 +544,54 @@ bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
            std::all_of(term.factors.begin(), term.factors.end(),
                        [&](const Factor& factor) { return non_negative(factor, inside); });
   });
+}
+
+void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& context) {
+  if (const Fact* found = outer_guard(form, context)) {
+    std::vector<Fact> cases{*found};
+    for (Fact& opposite : found->negation()) cases.push_back(std::move(opposite));
+    for (const Fact& fact : cases) {
+      FactSet inside = context;
+      insert(inside, fact);
+      budget_.spend();
+      if (oracle_.possible(inside)) require(demand, under(form, inside), inside);
+    }
+    return;
+  }
+  const bool never_negative = non_negative(form, context);
+  const bool holds =
+      never_negative && (demand == Demand::kNotNegative ||
+                         std::any_of(form.begin(), form.end(), [&](const Term& term) {
+                           return is_positive(term, context);
+                         }));
+  // What depends on sizes alone is no matter of floats.
+  if (holds || !reads_input(form)) return;
+  // No multiple of the form is 0 or negative where the form is not.
+  const Fraction scale = leading_coefficient(form);
+  const NormalForm unit = scaled(
+      form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
+  domain_->require(arena_, demand, unit, context, outer_, conditions_ > 0);
+}
+
+/// Of 1/x (as x^−1, so of kPow), √x and log x.
+void Normalizer::note_demands_of(ops::Function function, const NormalForm& argument,
+                                 const FactSet& context) {
+  if (domain_ == nullptr) return;
+  const NormalForm form = collected(argument);
+  const bool is_product = form.size() == 1 && form[0].binders.empty() && form[0].guards.empty();
+  if (function != ops::Function::kPow || !is_product) {
+    if (function != ops::Function::kPow) require(Demand::kNotNegative, form, context);
+    if (function != ops::Function::kSqrt) require(Demand::kNotZero, form, context);
+    return;
+  }
+  // A product is not 0 where no factor is, and a root is not 0 where its argument is not.
+  for (const Factor& factor : form[0].factors) {
+    const Atom& atom = *factor.atom;
+    const bool root = atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt;
+    require(Demand::kNotZero,
+            root ? arena_.open(atom.arguments[0]) : NormalForm{Term{1, {}, {}, {{&atom, 1}}}},
+            context);
+  }
 }
 
 }  // namespace soapstone::verifier

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ops/comprehension.h"
+#include "verifier/domain.h"
 #include "verifier/oracle.h"
 #include "verifier/term.h"
 
@@ -109,8 +110,8 @@ class Normalizer {
   /// The form where more is known: implied guards and impossible terms dropped.
   NormalForm under(const NormalForm& form, const FactSet& context);
 
-  /// True if a step was taken that holds only where something is not 0, such as x · 1/x = 1.
-  bool assumed_nonzero() const { return assumed_nonzero_; }
+  /// From now on what partial functions demand of their arguments is noted there; null: nowhere.
+  void note_demands(Domain* domain) { domain_ = domain; }
   void spend() { budget_.spend(); }
 
   /// Whether functions that are made of exponentials are written as such, and sums and maxima over
@@ -130,7 +131,10 @@ class Normalizer {
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
   bool solve_equations(Term& term, Substitution& solved);
-  void note_cancellation(const Term& a, const Term& b, std::size_t before, const Term& product);
+  void note_demands_of(ops::Function function, const NormalForm& argument, const FactSet& context);
+  void note_demands_of_power(const std::vector<NormalForm>& arguments, const FactSet& context);
+  void require(Demand demand, const NormalForm& form, const FactSet& context);
+  bool is_positive(const Term& term, const FactSet& context);
   NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
   std::vector<Factor> take_common(NormalForm& form,
                                   const std::function<bool(const Factor&)>& wanted);
@@ -188,7 +192,8 @@ class Normalizer {
   DigitOrder digits_;
   std::vector<std::uint32_t> booleans_;
   std::vector<std::uint32_t> integers_;
-  bool assumed_nonzero_ = false;
+  Domain* domain_ = nullptr;
+  int conditions_ = 0;  ///< Choices around what is evaluated.
   int case_depth_ = 0;
   bool is_expanding_ = false;
   bool met_expandable_ = false;

@@ -141,6 +141,14 @@ void Builder::finish() {
 
 }  // namespace
 
-SizeSystem solve_sizes(const rules::Rule& rule) { return Builder(rule).build(); }
+SizeSystem solve_sizes(const rules::Rule& rule) {
+  try {
+    return Builder(rule).build();
+  } catch (const OutOfBudget& end) {
+    SizeSystem none;
+    none.contradiction = end.reason;
+    return none;
+  }
+}
 
 }  // namespace soapstone::verifier

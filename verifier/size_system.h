@@ -14,7 +14,7 @@ struct SizeSystem {
   Substitution solution;
   FactSet background;
   std::vector<Symbol> sizes;  ///< Free symbols that are at least 1.
-  /// Not empty: the sizes contradict each other.
+  /// Not empty: the sizes contradict each other, or are beyond what can be computed with.
   std::string contradiction;
 
   Linear apply(const core::Polynomial& polynomial) const {

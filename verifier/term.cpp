@@ -119,7 +119,10 @@ std::vector<Symbol> free_symbols_of(const Atom& atom) {
 std::uint32_t height_of(const Atom& atom) {
   std::uint32_t height = 0;
   for (const Form* argument : atom.arguments) height = std::max(height, argument->height);
-  for (const Piece& piece : atom.pieces) height = std::max(height, piece.body->height + 1);
+  for (const Piece& piece : atom.pieces) {
+    height = std::max(height, piece.body->height + 1);
+    for (Symbol binder : piece.binders) height = std::max(height, Arena::height_of_name(binder));
+  }
   return height;
 }
 
@@ -204,11 +207,24 @@ const Atom* Arena::maximum(std::vector<Piece> pieces) {
   return intern(std::move(atom));
 }
 
+/// The canonical names that are free in a form belong to binders around it, which are commonly
+/// higher; but a form may have grown. Its own binders must not take those names.
+std::uint32_t Arena::free_height(const NormalForm& terms, std::uint32_t height) {
+  std::vector<Symbol> symbols;
+  for (const Term& term : terms) {
+    const std::vector<Symbol> own = free_symbols(term);
+    symbols.insert(symbols.end(), own.begin(), own.end());
+  }
+  const auto taken = [&](Symbol symbol) { return height_of_name(symbol) == height; };
+  while (std::any_of(symbols.begin(), symbols.end(), taken)) ++height;
+  return height;
+}
+
 const Form* Arena::form(NormalForm terms) {
   Form form;
   std::uint32_t below = 0;
   for (const Term& term : terms) below = std::max(below, height(term));
-  form.height = below + 1;
+  form.height = free_height(terms, below + 1);
   for (Term& term : terms) term = canonical(term, form.height);
   // The order leaves coefficients out: a change of sign or scale must not change it.
   const auto key = [&](const Term& term) {
@@ -381,7 +397,7 @@ std::vector<Piece> Arena::canonical_pieces(std::vector<Piece> pieces) {
     box.guards = piece.guards;
     box.binders = piece.binders;
     box.factors = {{reciprocal(piece.body), 1}};
-    box = canonical(box, piece.body->height + 1);
+    box = canonical(box, free_height({box}, piece.body->height + 1));
     piece = {box.binders, box.guards, box.factors[0].atom->arguments[0]};
   }
   return pieces;

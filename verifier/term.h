@@ -106,6 +106,11 @@ class Arena {
   /// Sorts, adds exponents of equal atoms, drops exponent 0.
   static std::vector<Factor> product(std::vector<Factor> factors);
 
+  /// Of a canonical name; 0 for all others.
+  static std::uint32_t height_of_name(Symbol symbol) {
+    const bool canonical = symbol.id >= kFirstCanonical && symbol.id < kFirstFresh;
+    return canonical ? (symbol.id - kFirstCanonical) / kPerHeight : 0;
+  }
   static std::uint64_t hash(const Term& term);
   /// Of a term without regard to coefficient, indices and guards.
   static std::uint64_t signature(const Term& term);
@@ -132,6 +137,7 @@ class Arena {
   static constexpr std::size_t kMaxAtoms = 200'000;
 
   const Atom* intern(Atom atom);
+  static std::uint32_t free_height(const NormalForm& terms, std::uint32_t height);
   /// The term with the canonical binders of that height, in order of first use.
   Term canonical(const Term& term, std::uint32_t height);
   /// Precondition: every value is a symbol.

@@ -87,7 +87,8 @@ class Attempt {
   enum class Effort : std::uint8_t { kFirstWay, kAllWays };
   /// Empty: proved. Otherwise why not.
   std::string run(Effort effort = Effort::kAllWays);
-  bool assumed_nonzero() const { return normalizer_.assumed_nonzero(); }
+  /// Both sides have values at the same inputs, as far as is known.
+  bool keeps_domain() const { return keeps_domain_; }
   const ProofRecord& record() const { return witness_.record(); }
   std::uint64_t steps() const { return budget_.spent(); }
 
@@ -120,6 +121,7 @@ class Attempt {
   GraphReader target_;
   Solver& solver_;
   bool rounds_;
+  bool keeps_domain_ = true;
 };
 
 std::string Attempt::compare(std::size_t output, Effort effort) {
@@ -160,9 +162,17 @@ Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
 
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
   try {
+    Domain source;
+    Domain target;
+    normalizer_.note_demands(&source);
     const NormalForm a = source_.element(left, element.index, element.ranges);
+    normalizer_.note_demands(&target);
     const NormalForm b = target_.element(right, element.index, element.ranges);
-    return prove_equal(normalizer_, a, b, element.ranges);
+    normalizer_.note_demands(nullptr);
+    if (!prove_equal(normalizer_, a, b, element.ranges)) return false;
+    Checker checker(normalizer_);
+    keeps_domain_ = keeps_domain_ && source.equals(target, checker, element.ranges);
+    return true;
   } catch (const OutOfBudget& end) {
     // Another way to look at the indices may do better.
     reason_ = end.reason;
@@ -226,7 +236,7 @@ bool casts_to_half(const core::Graph& graph) {
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();
-  if (proof.assumed_nonzero()) return rules::FloatBehavior::kChangesRange;
+  if (!proof.keeps_domain()) return rules::FloatBehavior::kChangesRange;
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);
