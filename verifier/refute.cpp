@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "rules/sample_sizes.h"
+#include "rules/typing.h"
 #include "verifier/replay.h"
 #include "verifier/sides_at_sizes.h"
 
@@ -17,7 +18,8 @@ namespace {
 using core::Symbol;
 using rules::Bindings;
 
-constexpr int kAttemptsPerSize = 100;
+/// Draws of sizes that may fail: at first, and for each that did not.
+constexpr int kFirstAttempts = 400, kAttemptsPerSize = 50;
 
 /// Sizes, inputs, and where the sides differ.
 struct Witness {
@@ -39,8 +41,8 @@ class Search {
   /// Every size sees integers and reals, some also what is special to functions.
   std::optional<Witness> find(int size_count) {
     int tried = 0;
-    const int most = kAttemptsPerSize * std::max(size_count, 1);
-    for (int attempt = 0; attempt < most && tried < size_count; ++attempt) {
+    for (int attempt = 0; tried < size_count && attempt < kFirstAttempts + kAttemptsPerSize * tried;
+         ++attempt) {
       const Bindings sizes = draw_sizes(attempt);
       const auto sides = sides_at(sizes);
       if (!sides) continue;
@@ -191,6 +193,29 @@ std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::u
     if (auto found =
             replay(*each->sides, each->inputs, each->difference, named_sizes(rule, each->sizes)))
       return found;
+  return std::nullopt;
+}
+
+std::optional<Refutation> refute_shapes(const rules::Rule& rule, std::uint64_t seed) {
+  constexpr int kAttempts = 200;
+  rules::Rule unguarded = rule;
+  const auto about_shapes = [](const ops::SizeConstraint& c) {
+    return c.label == "rule.result_shape";
+  };
+  if (std::erase_if(unguarded.guard, about_shapes) == 0) return std::nullopt;
+  const rules::SizeSampler sampler(unguarded);
+  rules::Random random(seed);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Bindings sizes = sampler.draw(random, 2 + attempt / 50);
+    rules::TypingFailure failure;
+    if (!sampler.admits(sizes)) continue;
+    const auto typed = rules::type_sides(rule.source, rule.target, sizes, &failure);
+    if (typed || failure.node.valid()) continue;
+    Refutation refutation;
+    refutation.sizes = named_sizes(rule, sizes);
+    refutation.text = sizes_text(refutation.sizes) + typed.error().message;
+    return refutation;
+  }
   return std::nullopt;
 }
 

@@ -29,7 +29,12 @@ struct Refutation {
 /// Precondition: no parameters left (rules::specialize).
 std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed);
 
-/// The same without making it small or running it again: only whether there is one.
+/// Sizes at which the results of the two sides have different shapes although everything else
+/// fits: what the part of the guard with the label `rule.result_shape` keeps out. A rule whose
+/// author gave no sizes (rules/import_taso.h) is wrong if there are any. Has no inputs or values.
+std::optional<Refutation> refute_shapes(const rules::Rule& rule, std::uint64_t seed);
+
+/// The same as refute() without making it small or running it again: only whether there is one.
 bool is_refuted(const rules::Rule& rule, int size_count, std::uint64_t seed);
 
 }  // namespace soapstone::verifier

@@ -105,10 +105,7 @@ std::string input_text(const std::string& name, const core::Dims& dims,
 
 std::string text_of(const Refutation& refutation, const SidesAtSizes& sides,
                     const InputValues& inputs) {
-  std::vector<std::string> sizes;
-  for (const auto& [name, size] : refutation.sizes)
-    sizes.push_back(fmt::format("{} = {}", name, size));
-  std::string text = sizes.empty() ? "" : fmt::format("{}\n", fmt::join(sizes, ", "));
+  std::string text = sizes_text(refutation.sizes);
   for (std::size_t k = 0; k < inputs.size(); ++k)
     text += input_text(refutation.inputs[k].first, refutation.inputs[k].second->dims(), inputs[k]) +
             "\n";
@@ -125,6 +122,12 @@ bool differ(double a, double b) {
 }
 
 }  // namespace
+
+std::string sizes_text(const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
+  std::vector<std::string> each;
+  for (const auto& [name, size] : sizes) each.push_back(fmt::format("{} = {}", name, size));
+  return each.empty() ? "" : fmt::format("{}\n", fmt::join(each, ", "));
+}
 
 std::optional<Refutation> replay(const SidesAtSizes& sides, const InputValues& inputs,
                                  const Difference& expected,

@@ -15,4 +15,7 @@ std::optional<Refutation> replay(const SidesAtSizes& sides, const InputValues& i
                                  const Difference& expected,
                                  std::vector<std::pair<std::string, std::int64_t>> sizes);
 
+/// `n = 1, m = 2` and the end of the line; empty if there are no sizes.
+std::string sizes_text(const std::vector<std::pair<std::string, std::int64_t>>& sizes);
+
 }  // namespace soapstone::verifier

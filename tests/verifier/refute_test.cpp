@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "rules/constraints.h"
-#include "rules/import_taso.h"
 #include "verifier/saving_guard.h"
 #include "verifier/verify.h"
 #include "verifier/z3_solver.h"
@@ -130,22 +129,15 @@ TEST(SavingGuard, IsEmptyWhereNoneSaves) {
   EXPECT_TRUE(find_saving_guard(rule, proves).empty());
 }
 
-TEST(TasoRules, AreAllDecided) {
-  const auto taso = rules::import_taso_rules(std::filesystem::path(SOAPSTONE_SOURCE_DIR) /
-                                             "tests/data/taso_rules_sample.pb");
-  ASSERT_TRUE(taso.ok()) << taso.error().to_string();
-  std::vector<rules::Rule> all = taso->file.rules;
-  for (const rules::UnmatchedRule& each : taso->unmatched) all.push_back(each.rule);
-  ASSERT_EQ(all.size(), 66u);
-  for (const rules::Rule& rule : all) {
-    if (proves(rule)) continue;
-    EXPECT_EQ(rule.name, "taso_50");
-    EXPECT_TRUE(refute(rule, 40, 0));
-    const auto guard = find_saving_guard(rule, proves);
-    ASSERT_EQ(guard.size(), 1u);
-    // Both weights of the merged convolution have as many output channels.
-    EXPECT_EQ(rules::to_string(guard[0], rule.source.symbols()), "f - g = 0");
-  }
+TEST(RefuteShapes, ShowsSizesAtWhichResultsDiffer) {
+  const auto rule = rule_of("x: [n]  z: [m]", "t = concat(x, z; axis=0)\n    y = relu(t)",
+                            "p = concat(x, x; axis=0)\n    y = relu(p)");
+  ASSERT_EQ(rule.guard.size(), 1u);
+  const auto found = refute_shapes(rule, 0);
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->sizes[0].second, found->sizes[1].second);
+  EXPECT_THAT(found->text, HasSubstr("\n`y` is f32["));
+  EXPECT_FALSE(refute_shapes(rule_of("x: [n]", "y = relu(x)", "y = tanh(x)"), 0));
 }
 
 }  // namespace
