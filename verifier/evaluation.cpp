@@ -185,7 +185,41 @@ struct Normalizer::Evaluation {
     if (const auto digits = digits_of(position, shape, in_range)) {
       return read(node.tensor, *digits, context);
     }
-    return read(node.tensor, normalizer.name_digits(position, shape), context);
+    if (const auto digits = normalizer.name_digits(position, shape)) {
+      return read(node.tensor, *digits, context);
+    }
+    return read_some(node.tensor, position, shape, context);
+  }
+
+  /// As a sum over all indices, of which exactly one has this position.
+  NormalForm read_some(std::uint32_t tensor, const Linear& position,
+                       const std::vector<Linear>& shape, const FactSet& context) const {
+    FactSet guards;
+    std::vector<Symbol> symbols;
+    std::vector<Linear> index;
+    Linear sum;
+    for (const Linear& size : shape) {
+      if (size == Linear(1)) {
+        index.emplace_back(0);
+        continue;
+      }
+      const Symbol digit = normalizer.arena().fresh();
+      symbols.push_back(digit);
+      insert(guards, at_least(digit, 0));
+      insert(guards, less(digit, size));
+      index.emplace_back(digit);
+      sum = sum * size + digit;
+    }
+    insert(guards, equal(sum, position));
+    NormalForm result;
+    for (Term& term : read(tensor, index, unite(context, guards))) {
+      term.guards = unite(term.guards, guards);
+      term.binders.insert(term.binders.end(), symbols.begin(), symbols.end());
+      for (Term& part : normalizer.simplify(std::move(term), context)) {
+        result.push_back(std::move(part));
+      }
+    }
+    return collected(std::move(result));
   }
 
   NormalForm apply(const ops::ExprNode& node, const Substitution& names,
@@ -272,8 +306,8 @@ Linear Normalizer::unnamed(const Linear& position) const {
   return known == digit_names_.end() ? position : known->position;
 }
 
-std::vector<Linear> Normalizer::name_digits(const Linear& position,
-                                            const std::vector<Linear>& radices) {
+std::optional<std::vector<Linear>>
+Normalizer::name_digits(const Linear& position, const std::vector<Linear>& radices) {
   for (const DigitNames& names : digit_names_) {
     if (names.position == position && names.radices == radices) return names.digits;
   }
@@ -285,7 +319,7 @@ std::vector<Linear> Normalizer::name_digits(const Linear& position,
   const bool positive = std::all_of(radices.begin(), radices.end(), [&](const Linear& radix) {
     return oracle_.implied({}, at_least(radix, 1));
   });
-  if (!fixed || !positive) throw OutOfBudget{"a reshape whose digits are not known"};
+  if (!fixed || !positive) return std::nullopt;
   DigitNames names{position, radices, {}, 0};
   FactSet definition;
   for (const Linear& radix : radices) {

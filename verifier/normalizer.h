@@ -76,9 +76,10 @@ class Normalizer {
   /// The position that named digits were made from, if this is their sum; else the position.
   Linear unnamed(const Linear& position) const;
   /// Symbols for the digits of any integer in these radices, which are at least 1. The first one
-  /// takes what is left. The same question has the same answer.
-  /// Errors: throws OutOfBudget if the position has symbols that are not outer ones.
-  std::vector<Linear> name_digits(const Linear& position, const std::vector<Linear>& radices);
+  /// takes what is left. The same question has the same answer. None if the position has symbols
+  /// that are not outer ones.
+  std::optional<std::vector<Linear>> name_digits(const Linear& position,
+                                                 const std::vector<Linear>& radices);
 
   /// `names` maps the expression's own symbols; the result is valid where `context` holds.
   NormalForm evaluate(const ops::Expr& expression, const Substitution& names, const Reader& read,
