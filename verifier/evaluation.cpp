@@ -252,9 +252,7 @@ struct Normalizer::Evaluation {
     normalizer.spend();
     switch (node.kind) {
     case ExprKind::kNumber: {
-      const Fraction value(node.number.numerator, node.number.denominator);
-      if (value.is_zero()) return {};
-      return {Term{value, {}, {}, {}}};
+      return normalizer.arena().number(Fraction(node.number.numerator, node.number.denominator));
     }
     case ExprKind::kIndexValue:
       return normalizer.arena().value_of(linear(node.index[0], names));

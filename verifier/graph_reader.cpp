@@ -81,14 +81,13 @@ NormalForm GraphReader::constant(const core::Literal& literal, const std::vector
   const bool uniform = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) ==
                        values.end();
   if (uniform && !values.empty()) {
-    if (values[0].is_zero()) return {};
-    return {Term{values[0], {}, {}, {}}};
+    return normalizer_.arena().number(values[0]);
   }
   if (values.size() > kMaxElements) throw OutOfBudget{"a constant with many elements"};
   NormalForm result;
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (values[k].is_zero()) continue;
-    Term term{values[k], {}, {}, {}};
+    Term term = normalizer_.arena().number(values[k])[0];
     bool here = true;
     auto rest = static_cast<std::int64_t>(k);
     for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) {

@@ -119,6 +119,8 @@ bool Unifier::atom(const Atom& a, const Atom& b, const State& state, const Conti
     const auto solved = solve(state, std::move(equations));
     return solved && next(*solved);
   }
+  case AtomKind::kNumber:
+    return a.number == b.number && next(state);
   case AtomKind::kApply:
   case AtomKind::kReciprocal:
   case AtomKind::kRounded:

@@ -491,6 +491,8 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   switch (atom.kind) {
   case AtomKind::kRead:
     return false;
+  case AtomKind::kNumber:
+    return true;
   case AtomKind::kIndex:
     return oracle_.implied(context, at_least(atom.index[0], 0));
   case AtomKind::kApply:
@@ -521,6 +523,8 @@ bool Normalizer::is_positive(const Term& term, const FactSet& context) {
          std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
            const Atom& atom = *factor.atom;
            switch (atom.kind) {
+           case AtomKind::kNumber:
+             return true;
            case AtomKind::kIndex:
              return oracle_.implied(inside, at_least(atom.index[0], 1));
            case AtomKind::kApply:

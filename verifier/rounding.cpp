@@ -35,6 +35,7 @@ bool Normalizer::is_representable(const NormalForm& form) const {
     return (atom.function == ops::Function::kRelu || atom.function == ops::Function::kAbs) &&
            is_representable(atom.arguments[0]->terms);
   case AtomKind::kIndex:
+  case AtomKind::kNumber:
   case AtomKind::kReciprocal:
     return false;
   }

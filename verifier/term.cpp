@@ -44,6 +44,7 @@ std::uint64_t content_hash(const Atom& atom) {
   std::uint64_t hash = hash_combine(static_cast<std::uint64_t>(atom.kind), atom.tensor);
   for (const Linear& index : atom.index) hash = hash_combine(hash, index.hash());
   hash = hash_combine(hash, static_cast<std::uint64_t>(atom.function));
+  hash = hash_combine(hash, hash_of(atom.number));
   for (const Form* argument : atom.arguments) hash = hash_combine(hash, argument->hash);
   for (const Piece& piece : atom.pieces) {
     hash = hash_combine(hash, hash_of(piece.binders));
@@ -67,6 +68,8 @@ std::uint64_t signature_of(const Atom& atom) {
   switch (atom.kind) {
   case AtomKind::kRead:
     return hash_combine(hash, atom.tensor);
+  case AtomKind::kNumber:
+    return hash_combine(hash, hash_of(atom.number));
   case AtomKind::kIndex: {
     const Symbol symbol = *atom.index[0].as_symbol();
     return symbol.is_index() ? hash : hash_combine(hash, symbol.id);
@@ -134,7 +137,7 @@ bool mentions_any(std::span<const Symbol> free, const Substitution& substitution
 
 bool same_content(const Atom& a, const Atom& b) {
   return a.hash == b.hash && a.kind == b.kind && a.tensor == b.tensor && a.index == b.index &&
-         a.function == b.function && a.arguments == b.arguments && a.pieces == b.pieces;
+         a.function == b.function && a.number == b.number && a.arguments == b.arguments && a.pieces == b.pieces;
 }
 
 }  // namespace
@@ -168,6 +171,17 @@ const Atom* Arena::index(Symbol symbol) {
   atom.kind = AtomKind::kIndex;
   atom.index = {Linear(symbol)};
   return intern(std::move(atom));
+}
+
+NormalForm Arena::number(const Fraction& value) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 32;
+  if (value.is_zero()) return {};
+  const Fraction magnitude = value.magnitude();
+  if (magnitude.numerator() < kLong && magnitude.denominator() < kLong) return {{value, {}, {}, {}}};
+  Atom atom;
+  atom.kind = AtomKind::kNumber;
+  atom.number = magnitude;
+  return {{Fraction(value.sign()), {}, {}, {{intern(std::move(atom)), 1}}}};
 }
 
 const Atom* Arena::apply(ops::Function function, std::vector<const Form*> arguments) {
@@ -352,6 +366,8 @@ const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution
     for (const Linear& part : atom->index) index.push_back(part.substitute(substitution));
     return read(atom->tensor, std::move(index));
   }
+  case AtomKind::kNumber:
+    return atom;
   case AtomKind::kIndex:
     CHECK(false, "integers are substituted by their term");
     break;

@@ -39,6 +39,7 @@ using NormalForm = std::vector<Term>;
 enum class AtomKind : std::uint8_t {
   kRead,        ///< An element of a rule input.
   kIndex,       ///< The value of an integer symbol.
+  kNumber,      ///< A positive number whose fraction is too long to be computed with.
   kApply,       ///< A function of normal forms.
   kReciprocal,  ///< 1 / normal form that is more than one product.
   kRounded,     ///< The floating-point number nearest to a normal form.
@@ -56,6 +57,7 @@ struct Piece {
 struct Atom {
   AtomKind kind = AtomKind::kRead;
   std::uint32_t tensor = 0;                       // kRead; kRounded: the format
+  Fraction number = 0;                            // kNumber
   std::vector<Linear> index;                      // kRead; kIndex: the symbol
   ops::Function function = ops::Function::kRelu;  // kApply
   std::vector<const Form*> arguments;             // kApply, kReciprocal, kRounded
@@ -91,6 +93,8 @@ class Arena {
 
   const Atom* read(std::uint32_t tensor, std::vector<Linear> index);
   const Atom* index(Symbol symbol);
+  /// The number, as a product of a sign and an atom if its fraction is long.
+  NormalForm number(const Fraction& value);
   const Atom* apply(ops::Function function, std::vector<const Form*> arguments);
   const Atom* reciprocal(const Form* argument);
   /// `format` tells kinds of rounding apart.

@@ -35,6 +35,8 @@ std::string text_of(const Atom& atom) {
     return fmt::format("x{}[{}]", atom.tensor, list);
   case AtomKind::kIndex:
     return list;
+  case AtomKind::kNumber:
+    return text_of(atom.number);
   case AtomKind::kApply:
     return fmt::format("{}({})", ops::properties(atom.function).name, list);
   case AtomKind::kReciprocal:
