@@ -72,8 +72,8 @@ Result<Literal> parse_array(std::string_view bytes) {
   };
   const bool long_header = byte(6) >= 2;  // version
   const std::size_t start = long_header ? 12 : 10;
-  const std::size_t length = byte(8) + 256 * byte(9) +
-                             (long_header ? 65536 * byte(10) + 16777216 * byte(11) : 0);
+  const std::size_t length =
+      byte(8) + 256 * byte(9) + (long_header ? 65536 * byte(10) + 16777216 * byte(11) : 0);
   if (bytes.size() < start + length) return core::invalid_input("ends in the middle of its header");
   const std::string_view header = bytes.substr(start, length);
   if (!value_of(header, "fortran_order").starts_with("False")) {
@@ -116,8 +116,7 @@ Result<std::string> read_entry(zip_t* archive, zip_uint64_t index) {
 
 Result<std::vector<std::pair<std::string, Literal>>> read_npz(const std::filesystem::path& path) {
   int code = 0;
-  const std::unique_ptr<zip_t, CloseArchive> archive(
-      zip_open(path.c_str(), ZIP_RDONLY, &code));
+  const std::unique_ptr<zip_t, CloseArchive> archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (!archive) {
     return core::invalid_input(fmt::format("{} cannot be opened as an .npz archive", path.string()),
                                "write it with numpy.savez(file, input_name=array)");

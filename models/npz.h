@@ -14,7 +14,7 @@ namespace soapstone::models {
 /// The arrays with their names, in the order of the archive. Both savez and savez_compressed.
 /// Errors: kInvalidInput: not an archive, a broken array, Fortran order, an element type without
 /// an equivalent here.
-core::Result<std::vector<std::pair<std::string, core::Literal>>> read_npz(
-    const std::filesystem::path& path);
+core::Result<std::vector<std::pair<std::string, core::Literal>>>
+read_npz(const std::filesystem::path& path);
 
 }  // namespace soapstone::models

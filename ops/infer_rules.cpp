@@ -149,7 +149,11 @@ bool require_broadcasts_to(InferContext& context, std::string_view op, std::stri
 bool is_representable(double value) {
   constexpr double kLargest = 0x1p62, kSmallest = 0x1p-50;
   const double size = std::fabs(value);
-  return value == 0 || (size >= kSmallest && size <= kLargest);
+  if (value == 0) return true;
+  if (!(size >= kSmallest && size <= kLargest)) return false;
+  const Rational fraction = to_rational(value);
+  return static_cast<double>(fraction.numerator) / static_cast<double>(fraction.denominator) ==
+         value;
 }
 
 bool require_representable(InferContext& context, std::string_view op, std::string_view name) {

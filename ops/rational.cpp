@@ -55,6 +55,31 @@ Rational decimal_fraction(double value) {
   return *reduced(negative ? -digits : digits, denominator);
 }
 
+bool is_nearest(Rational fraction, double value) {
+  return static_cast<double>(fraction.numerator) / static_cast<double>(fraction.denominator) ==
+         value;
+}
+
+/// The first convergent of the continued fraction of numerator / 2^shift that is nearest to that
+/// double, or the last one that fits. Precondition: numerator > 0, shift < 120.
+Rational convergent(std::int64_t numerator, int shift, double value) {
+  constexpr Wide kLimit = std::numeric_limits<std::int64_t>::max();
+  Wide a = numerator, b = static_cast<Wide>(1) << shift;
+  Wide p = 1, q = 0, previous_p = 0, previous_q = 1;
+  Rational best{0, 1};
+  while (b != 0) {
+    const Wide whole = a / b;
+    a = std::exchange(b, a % b);
+    if (q != 0 && whole > (kLimit - previous_q) / q) break;
+    previous_p = std::exchange(p, whole * p + previous_p);
+    previous_q = std::exchange(q, whole * q + previous_q);
+    if (p > kLimit || q > kLimit) break;
+    best = {static_cast<std::int64_t>(p), static_cast<std::int64_t>(q)};
+    if (is_nearest(best, value)) break;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<Rational> sum_of(Rational a, Rational b) {
@@ -83,7 +108,11 @@ Rational to_rational(double value) {
   exponent += zeros;
   if (exponent >= 0) return {numerator << exponent, 1};
   if (exponent >= -62) return {numerator, std::int64_t{1} << -exponent};
-  return decimal_fraction(value);
+  const Rational decimal = decimal_fraction(value);
+  constexpr int kMostShift = 119;
+  if (is_nearest(decimal, value) || exponent < -kMostShift) return decimal;
+  const Rational near = convergent(std::abs(numerator), -exponent, std::fabs(value));
+  return {value < 0 ? -near.numerator : near.numerator, near.denominator};
 }
 
 }  // namespace soapstone::ops

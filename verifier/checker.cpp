@@ -77,8 +77,8 @@ bool Checker::equal(const Linear& a, const Linear& b, const FactSet& context) {
 bool Checker::equal(const Atom* a, const Atom* b, const FactSet& context) {
   if (a == b) return true;
   if (a->kind != b->kind || a->tensor != b->tensor || a->function != b->function ||
-      a->number != b->number ||
-      a->index.size() != b->index.size() || a->arguments.size() != b->arguments.size()) {
+      a->number != b->number || a->index.size() != b->index.size() ||
+      a->arguments.size() != b->arguments.size()) {
     return false;
   }
   if (a->kind == AtomKind::kRead || a->kind == AtomKind::kIndex) {

@@ -53,7 +53,11 @@ std::pair<Linear, Linear> split_by(const Linear& position, const Linear& radix,
 
 /// All ways to split; the caller proves which of them has a rest in range.
 std::vector<std::pair<Linear, Linear>> splits_by(const Linear& position, const Linear& radix) {
-  if (radix.is_constant()) return {split_by_number(position, radix.constant())};
+  if (radix.is_constant()) {
+    // Nothing is at any position of an empty tensor.
+    if (radix.constant() < 1) return {};
+    return {split_by_number(position, radix.constant())};
+  }
   std::vector<std::pair<Linear, Linear>> result;
   for (const Linear::Part& leading : radix.parts()) {
     const bool alone = radix.parts().size() == 1 && radix.constant() == 0;
@@ -70,8 +74,8 @@ using InRange = std::function<bool(const Linear& digit, const Linear& radix)>;
 
 /// The digits of `position` in these radices, least significant last; none if they are not known
 /// to be in range.
-std::optional<std::vector<Linear>> digits_of(const Linear& position, std::span<const Linear> radices,
-                                             const InRange& in_range) {
+std::optional<std::vector<Linear>>
+digits_of(const Linear& position, std::span<const Linear> radices, const InRange& in_range) {
   std::size_t k = radices.size();
   while (k > 0 && radices[k - 1] == Linear(1)) --k;
   std::vector<Linear> tail(radices.size() - k, Linear(0));
@@ -80,10 +84,11 @@ std::optional<std::vector<Linear>> digits_of(const Linear& position, std::span<c
     return tail;
   }
   const Linear& radix = radices[k - 1];
-  const bool last = std::all_of(radices.begin(), radices.begin() + static_cast<std::ptrdiff_t>(k) - 1,
-                                [](const Linear& size) { return size == Linear(1); });
-  const auto splits = last ? std::vector{std::pair(Linear(0), position)}
-                           : splits_by(position, radix);
+  const bool last =
+      std::all_of(radices.begin(), radices.begin() + static_cast<std::ptrdiff_t>(k) - 1,
+                  [](const Linear& size) { return size == Linear(1); });
+  const auto splits =
+      last ? std::vector{std::pair(Linear(0), position)} : splits_by(position, radix);
   for (const auto& [quotient, digit] : splits) {
     if (!in_range(digit, radix)) continue;
     auto digits = digits_of(quotient, radices.first(k - 1), in_range);
@@ -304,8 +309,8 @@ Linear Normalizer::unnamed(const Linear& position) const {
   return known == digit_names_.end() ? position : known->position;
 }
 
-std::optional<std::vector<Linear>>
-Normalizer::name_digits(const Linear& position, const std::vector<Linear>& radices) {
+std::optional<std::vector<Linear>> Normalizer::name_digits(const Linear& position,
+                                                           const std::vector<Linear>& radices) {
   for (const DigitNames& names : digit_names_) {
     if (names.position == position && names.radices == radices) return names.digits;
   }
@@ -356,8 +361,7 @@ std::vector<Linear> Normalizer::factors_of(const Linear& size) {
 
 Linear Normalizer::counter(const Linear& low, const Linear& high, FactSet& ranges,
                            std::vector<Symbol>& symbols) {
-  const std::vector<Linear> factors =
-      low == Linear(0) ? factors_of(high) : std::vector{high - low};
+  const std::vector<Linear> factors = low == Linear(0) ? factors_of(high) : std::vector{high - low};
   Linear value;
   for (const Linear& radix : factors) {
     // A range of one number needs no symbol.

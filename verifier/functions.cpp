@@ -136,8 +136,8 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   const ops::FunctionProperties& law = ops::properties(function);
   if (rounds_to_integer(function)) {
     const Factor* read = only_factor(x, AtomKind::kRead);
-    const bool integer = read != nullptr && x[0].coefficient.is_integer() &&
-                         in(integers_, read->atom->tensor);
+    const bool integer =
+        read != nullptr && x[0].coefficient.is_integer() && in(integers_, read->atom->tensor);
     if (integer) return x;
   }
   if (law.zero_preserving && law.arity == 1 && x.empty()) return {};
@@ -159,9 +159,9 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
     return negated(apply_to_whole(Function::kFloor, {negated(x)}, context));
   }
   if (function == Function::kLog) return logarithm_of_whole(x, context);
-  if (const Factor* inner = only_factor(x, AtomKind::kApply);
-      law.idempotent && inner != nullptr && x[0].coefficient == Fraction(1) &&
-      inner->atom->function == function) {
+  if (const Factor* inner = only_factor(x, AtomKind::kApply); law.idempotent && inner != nullptr &&
+                                                              x[0].coefficient == Fraction(1) &&
+                                                              inner->atom->function == function) {
     return x;
   }
   if (law.arity == 1 && law.monotone) {
@@ -241,8 +241,9 @@ NormalForm Normalizer::logarithm_of_whole(NormalForm form, const FactSet& contex
       result.back().coefficient = term.coefficient * times;
     }
   };
-  for (const Factor& factor :
-       take_common(form, [&](const Factor& f) { return non_negative({f.atom, 1}, context); })) {
+  for (const Factor& factor : take_common(form, [&](const Factor& f) {
+         return non_negative({f.atom, 1}, context);
+       })) {
     const Atom& atom = *factor.atom;
     if (atom.kind == AtomKind::kApply && atom.function == Function::kExp) {
       add(arena_.open(atom.arguments[0]), factor.exponent);
@@ -290,8 +291,8 @@ std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
   }
   Term result;
   for (const Factor& factor : form[0].factors) {
-    const bool exponential = factor.atom->kind == AtomKind::kApply &&
-                             factor.atom->function == Function::kExp;
+    const bool exponential =
+        factor.atom->kind == AtomKind::kApply && factor.atom->function == Function::kExp;
     if (!exponential && !factor.exponent.is_even()) return std::nullopt;
     const Atom* atom = factor.atom;
     if (!non_negative({atom, 1}, context)) {

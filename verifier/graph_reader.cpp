@@ -67,8 +67,9 @@ const ops::Semantics& GraphReader::semantics(core::NodeId node) {
   const auto& meaning = semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
   // Integers are divided with a remainder, which is not what the comprehension says.
   const core::DataType type = graph_.tensor(graph_.node(node).outputs[0]).type.data_type;
-  const bool divides = std::any_of(meaning.stages.begin(), meaning.stages.end(),
-                                   [](const ops::Stage& stage) { return has_division(*stage.body); });
+  const bool divides =
+      std::any_of(meaning.stages.begin(), meaning.stages.end(),
+                  [](const ops::Stage& stage) { return has_division(*stage.body); });
   if (!core::is_floating(type) && divides) throw OutOfBudget{"a division of integers"};
   return meaning;
 }
@@ -78,8 +79,8 @@ NormalForm GraphReader::constant(const core::Literal& literal, const std::vector
   constexpr std::size_t kMaxElements = 64;
   const core::Dims& dims = literal.dims();
   const std::vector<Fraction> values = exact_values(literal);
-  const bool uniform = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) ==
-                       values.end();
+  const bool uniform =
+      std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
   if (uniform && !values.empty()) {
     return normalizer_.arena().number(values[0]);
   }

@@ -271,8 +271,8 @@ std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& p
   const bool is_one = pieces.size() == 1 && pieces[0].binders.empty();
   Term outside;
   outside.factors = take_common(all, [&](const Factor& factor) {
-    const bool is_exponential = factor.atom->kind == AtomKind::kApply &&
-                                factor.atom->function == ops::Function::kExp;
+    const bool is_exponential =
+        factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kExp;
     return (is_exponential || factor.exponent.sign() > 0) && non_negative(factor, context);
   });
   if (is_one || outside.factors.empty()) return std::nullopt;

@@ -280,11 +280,10 @@ std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
                                                              const FactSet& context) {
   for (std::size_t k = 0; k < term.factors.size(); ++k) {
     const Factor& factor = term.factors[k];
-    const bool square = factor.atom->kind == AtomKind::kApply &&
-                        factor.atom->function == ops::Function::kSqrt &&
-                        factor.exponent.is_integer() &&
-                        factor.exponent.magnitude() >= Fraction(2) &&
-                        non_negative(factor.atom->arguments[0]->terms, context);
+    const bool square =
+        factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kSqrt &&
+        factor.exponent.is_integer() && factor.exponent.magnitude() >= Fraction(2) &&
+        non_negative(factor.atom->arguments[0]->terms, context);
     if (!square) continue;
     Term rest = term;
     const Fraction step = factor.exponent.sign() > 0 ? 2 : -2;
@@ -514,10 +513,9 @@ bool Normalizer::is_positive(const Term& term, const FactSet& context) {
   // A sum is over something if it is over 0.
   Substitution zero;
   for (Symbol binder : term.binders) zero.emplace_back(binder, Linear(0));
-  const bool present =
-      std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
-        return oracle_.implied(context, fact.substitute(zero));
-      });
+  const bool present = std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
+    return oracle_.implied(context, fact.substitute(zero));
+  });
   const FactSet inside = unite(context, term.guards);
   return present &&
          std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
@@ -565,15 +563,14 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
   const bool never_negative = non_negative(form, context);
   const bool holds =
       never_negative && (demand == Demand::kNotNegative ||
-                         std::any_of(form.begin(), form.end(), [&](const Term& term) {
-                           return is_positive(term, context);
-                         }));
+                         std::any_of(form.begin(), form.end(),
+                                     [&](const Term& term) { return is_positive(term, context); }));
   // What depends on sizes alone is no matter of floats.
   if (holds || !reads_input(form)) return;
   // No multiple of the form is 0 or negative where the form is not.
   const Fraction scale = leading_coefficient(form);
-  const NormalForm unit = scaled(
-      form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
+  const NormalForm unit =
+      scaled(form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
   domain_->require(arena_, demand, unit, context, outer_, conditions_ > 0);
 }
 

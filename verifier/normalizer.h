@@ -147,8 +147,8 @@ class Normalizer {
   NormalForm exponential(const NormalForm& form);
   std::optional<NormalForm> logarithm(const NormalForm& form);
   NormalForm where(const Fact& fact, const FactSet& context);
-  std::optional<NormalForm> decided(ops::Function function, const std::vector<NormalForm>& arguments,
-                                    const FactSet& context);
+  std::optional<NormalForm>
+  decided(ops::Function function, const std::vector<NormalForm>& arguments, const FactSet& context);
   std::optional<NormalForm> magnitude_of_product(const NormalForm& form, const FactSet& context);
   std::optional<NormalForm> root_of_product(const NormalForm& form, const FactSet& context);
   std::optional<NormalForm> root_of_scaled(const NormalForm& form);

@@ -67,8 +67,7 @@ void Oracle::multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> m
   const auto is_known = [&](const Monomial& monomial, const Monomial& factor) {
     if (monomial.degree() + factor.degree() > Monomial::kMaxDegree) return false;
     const Monomial product = monomial * factor;
-    return product.degree() < 2 ||
-           std::binary_search(products.begin(), products.end(), product) ||
+    return product.degree() < 2 || std::binary_search(products.begin(), products.end(), product) ||
            std::binary_search(factors.begin(), factors.end(), product);
   };
   const std::size_t count = facts.size();
@@ -146,9 +145,8 @@ bool Oracle::zero(const FactSet& facts, std::span<const WeightedGuards> sum) {
   const auto positive = std::count_if(sum.begin(), sum.end(),
                                       [](const WeightedGuards& part) { return part.weight > 0; });
   if (positive == 0 || positive == std::ssize(sum)) {
-    return std::all_of(sum.begin(), sum.end(), [&](const WeightedGuards& part) {
-      return impossible(facts, part.guards);
-    });
+    return std::all_of(sum.begin(), sum.end(),
+                       [&](const WeightedGuards& part) { return impossible(facts, part.guards); });
   }
   std::vector<FactSet> guards;
   for (const WeightedGuards& part : sum) guards.push_back(part.guards);

@@ -211,9 +211,8 @@ bool Splitter::vanishes_on_border(const NormalForm& form,
       NormalForm rest = border.form;
       std::erase(rest, term);
       const bool elsewhere = std::any_of(rest.begin(), rest.end(), [&](const Term& other) {
-        return std::any_of(other.factors.begin(), other.factors.end(), [&](const Factor& factor) {
-          return contains(*factor.atom, element);
-        });
+        return std::any_of(other.factors.begin(), other.factors.end(),
+                           [&](const Factor& factor) { return contains(*factor.atom, element); });
       });
       if (elsewhere) continue;
       const NormalForm value = scaled(std::move(rest), -term.coefficient.inverse());

@@ -34,7 +34,8 @@ class Scanner {
   template <class Number>
   std::optional<Number> number(int base = 10) {
     Number value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
+    const auto [end, error] =
+        std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
     if (error != std::errc()) return std::nullopt;
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;

@@ -28,9 +28,8 @@ bool Normalizer::is_representable(const NormalForm& form) const {
   case AtomKind::kRounded:
     return true;
   case AtomKind::kMax:
-    return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-      return is_representable(piece.body->terms);
-    });
+    return std::all_of(atom.pieces.begin(), atom.pieces.end(),
+                       [&](const Piece& piece) { return is_representable(piece.body->terms); });
   case AtomKind::kApply:
     return (atom.function == ops::Function::kRelu || atom.function == ops::Function::kAbs) &&
            is_representable(atom.arguments[0]->terms);

@@ -137,7 +137,8 @@ bool mentions_any(std::span<const Symbol> free, const Substitution& substitution
 
 bool same_content(const Atom& a, const Atom& b) {
   return a.hash == b.hash && a.kind == b.kind && a.tensor == b.tensor && a.index == b.index &&
-         a.function == b.function && a.number == b.number && a.arguments == b.arguments && a.pieces == b.pieces;
+         a.function == b.function && a.number == b.number && a.arguments == b.arguments &&
+         a.pieces == b.pieces;
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ NormalForm Arena::number(const Fraction& value) {
   constexpr std::int64_t kLong = std::int64_t{1} << 32;
   if (value.is_zero()) return {};
   const Fraction magnitude = value.magnitude();
-  if (magnitude.numerator() < kLong && magnitude.denominator() < kLong) return {{value, {}, {}, {}}};
+  if (magnitude.numerator() < kLong && magnitude.denominator() < kLong)
+    return {{value, {}, {}, {}}};
   Atom atom;
   atom.kind = AtomKind::kNumber;
   atom.number = magnitude;

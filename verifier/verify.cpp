@@ -31,7 +31,8 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
                                     shape.begin() + static_cast<std::ptrdiff_t>(last) + 1);
         std::erase(factors, Linear(1));
         Factorization entry{product, std::move(factors)};
-        if (entry.second.size() > 1 && std::find(found.begin(), found.end(), entry) == found.end()) {
+        if (entry.second.size() > 1 &&
+            std::find(found.begin(), found.end(), entry) == found.end()) {
           found.push_back(std::move(entry));
         }
       }

@@ -23,17 +23,15 @@ bool Witness::is_impossible(std::span<const Fact> facts) {
   return impossible;
 }
 
-bool Witness::for_each_bijection(Arena& arena, const Term& a, const Term& b,
-                                 const Accept& accept) {
+bool Witness::for_each_bijection(Arena& arena, const Term& a, const Term& b, const Accept& accept) {
   const std::uint64_t key = core::hash_combine(Arena::hash(a), Arena::hash(b));
   const std::uint32_t mark = arena.fresh_mark();
   bool done = false;
   if (is_replay_) {
     const auto known = record_.bijections.find(key);
     done = known != record_.bijections.end() &&
-           std::any_of(known->second.begin(), known->second.end(), [&](const Substitution& each) {
-             return accept(each) == Reply::kDone;
-           });
+           std::any_of(known->second.begin(), known->second.end(),
+                       [&](const Substitution& each) { return accept(each) == Reply::kDone; });
   } else {
     done = guess_binders(arena, a, b, [&](const Substitution& bijection) {
       const Reply reply = accept(bijection);

@@ -49,7 +49,8 @@ class Anonymous {
 struct QuestionHash {
   std::size_t operator()(const std::vector<std::int64_t>& key) const {
     std::uint64_t hash = key.size();
-    for (std::int64_t value : key) hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
+    for (std::int64_t value : key)
+      hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
     return hash;
   }
 };

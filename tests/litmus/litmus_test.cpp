@@ -136,11 +136,13 @@ void LitmusTest::expect_saved(const Rule& rule, const Verdict& verdict) {
   ASSERT_EQ(saved.size(), 1U) << "one instance can be saved by an equation";
   EXPECT_EQ(attempt_proof(saved[0], *solver_, {}), "") << rule.name << " with " << litmus_.saved_by;
   ASSERT_EQ(verdict.saving_guard.size(), 1U);
-  EXPECT_TRUE(std::ranges::any_of(saved[0].guard, [&](const ops::SizeConstraint& equation) {
-    return rules::to_string(equation, saved[0].source.symbols()) ==
-           rules::to_string(verdict.saving_guard[0], rule.source.symbols());
-  })) << "saved by "
-      << rules::to_string(verdict.saving_guard[0], rule.source.symbols());
+  EXPECT_TRUE(std::ranges::any_of(saved[0].guard,
+                                  [&](const ops::SizeConstraint& equation) {
+                                    return rules::to_string(equation, saved[0].source.symbols()) ==
+                                           rules::to_string(verdict.saving_guard[0],
+                                                            rule.source.symbols());
+                                  }))
+      << "saved by " << rules::to_string(verdict.saving_guard[0], rule.source.symbols());
 }
 
 void LitmusTest::expect_sides_proved_to_themselves() {

@@ -49,7 +49,8 @@ TEST(Comprehension, FractionsOfDoubles) {
   EXPECT_EQ(to_rational(1e30), (Rational{std::numeric_limits<std::int64_t>::max(), 1}));
   EXPECT_EQ(to_rational(-INFINITY), (Rational{-1, 0}));
   EXPECT_EQ(to_rational(std::nan("")), (Rational{0, 0}));
-  for (double v : {0.1, 0.2, 1.0 / 3, 3.14159, 0.044715, 1e-5, 1e-12, 123.456}) {
+  for (double v : {0.1, 0.2, 1.0 / 3, 3.14159, 0.044715, 1e-5, 1e-12, 123.456, 1.00001e-14,
+                   3.0517578125001e-5, -1.2345678901234567e-9}) {
     const Rational r = to_rational(v);
     EXPECT_EQ(double(r.numerator) / double(r.denominator), v) << v;
   }
