@@ -101,6 +101,13 @@ fs::path rules_folder() {
   return SOAPSTONE_SOURCE_RULES_DIR;
 }
 
+bool is_own_rule_file(const fs::path& file) { return file.extension() != ".pb"; }
+
+core::Result<std::vector<Rule>> read_rule_file(const fs::path& file) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
+  return std::move(read.rules);
+}
+
 core::Result<LoadedRules> load_rules(const RuleOptions& options) {
   LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);

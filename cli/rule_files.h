@@ -25,6 +25,11 @@ void add_rule_options(CLI::App& app, RuleOptions& options);
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
 std::filesystem::path rules_folder();
 
+/// Whether the file is in our rule language; else it is one of TASO's.
+bool is_own_rule_file(const std::filesystem::path& file);
+/// The rules of a file, in our language or of another system.
+core::Result<std::vector<rules::Rule>> read_rule_file(const std::filesystem::path& file);
+
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
   std::vector<rules::Rule> search;
