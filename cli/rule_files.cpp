@@ -90,6 +90,8 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
   app.add_option("--skip", options.skip, "Do not use this rule; may be repeated")
       ->type_name("RULE")
       ->allow_extra_args(false);
+  app.add_flag("--allow-unproved", options.allow_unproved,
+               "Use rules without a proof, too; the report says so");
 }
 
 fs::path rules_folder() {
@@ -120,6 +122,33 @@ core::Result<LoadedRules> load_rules(const RuleOptions& options) {
     return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
   });
   return loaded;
+}
+
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {
+  if (options.allow_unproved) return core::Done{};
+  const Rule* first = nullptr;
+  std::size_t count = 0;
+  for (const auto* list : {&loaded.baseline, &loaded.search}) {
+    for_each_family(*list, [&](const Rule& rule, std::size_t) {
+      if (rule.evidence.kind == rules::Evidence::Kind::kProved) return;
+      ++count;
+      if (first == nullptr) first = &rule;
+    });
+  }
+  if (first == nullptr) return core::Done{};
+  const bool changed = first->evidence.kind == rules::Evidence::Kind::kNone;
+  const std::string why = changed && !first->evidence.detail.empty()
+                              ? fmt::format(" ({})", first->evidence.detail)
+                              : "";
+  const std::string others =
+      count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
+  const std::string file = first->file.string();
+  return core::Error{core::ErrorCode::kUnsupported,
+                     fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
+                     fmt::format("{}:{}", file, first->line),
+                     fmt::format("verify-rules --write {} looks for one; --allow-unproved uses the "
+                                 "rule all the same",
+                                 file)};
 }
 
 std::string rules_text(const LoadedRules& loaded) {

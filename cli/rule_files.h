@@ -17,9 +17,10 @@ struct RuleOptions {
   std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
   std::vector<std::string> only;   ///< Names or instances; empty: all.
   std::vector<std::string> skip;
+  bool allow_unproved = false;
 };
 
-/// --rules, --only, --skip.
+/// --rules, --only, --skip, --allow-unproved.
 void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
@@ -36,6 +37,10 @@ struct LoadedRules {
 };
 /// Errors: those of reading rules; kUsage if --only or --skip names a rule that there is not.
 core::Result<LoadedRules> load_rules(const RuleOptions& options);
+
+/// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
+/// its place.
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options);
 
 std::string rules_text(const LoadedRules& loaded);
 nlohmann::ordered_json rules_json(const LoadedRules& loaded);

@@ -17,7 +17,7 @@ struct AdmissionOptions {
   bool allow_unproved = false;
   /// Believe the proof line of a rule file. Otherwise every rule is proved when it is first used.
   bool believe_files = true;
-  VerifyOptions verify;
+  VerifyOptions verify = {};
 };
 
 /// A set of rules, and what is known of their proofs. A rule with parameters (strides, permutations)

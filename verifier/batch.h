@@ -22,7 +22,7 @@ inline constexpr int kVersion = 1;
 using SecondOpinion = std::function<std::string(const rules::Rule&)>;
 
 struct BatchOptions {
-  VerifyOptions verify;
+  VerifyOptions verify = {};
   int jobs = 0;             ///< Threads; 0: all cores. The result does not depend on it.
   int specializations = 8;  ///< Values of the parameters that a rule with parameters is proved for.
   /// Random sizes at which numbers are compared: for a rule with all its instances, 20 at least
