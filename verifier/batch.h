@@ -30,7 +30,7 @@ struct BatchOptions {
   int check_sizes = 200;
   std::uint64_t check_seed = 1;
   /// Called once in each thread; none: no second opinion.
-  std::function<SecondOpinion()> make_second_opinion;
+  std::function<SecondOpinion()> make_second_opinion = {};
 };
 
 /// On a rule as it stands in a file: proved if all of its instances are, refuted if one is.
