@@ -43,11 +43,13 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   rules::EvidenceLine line;
   line.floats = v.floats;
   using Kind = rules::Evidence::Kind;
+  // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved, fmt::format("all-sizes; verifier {}; z3 {}", verifier::kVersion,
-                                                verifier::z3_version())};
+    line.evidence = {Kind::kProved,
+                     fmt::format("all-sizes{}; verifier {}; z3 {}",
+                                 v.law_of_function ? ", a law of functions" : "",
+                                 verifier::kVersion, verifier::z3_version())};
   } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
-    // A law of a function holds in doubles only: the field knows nothing of it.
     line.evidence = {Kind::kChecked, fmt::format("{}, {} sizes",
                                                  v.law_of_function ? "doubles" : "2^61-1",
                                                  v.check_sizes)};

@@ -179,7 +179,7 @@ class Proofs(unittest.TestCase):
 
     def test_what_is_no_proof_is_refused(self):
         text = self.space.write("text.proof", b"no proof\n")
-        self.refused(self.replay(proof=text), "text.proof: 1:1: expected `chain`", code=3)
+        self.refused(self.replay(proof=text), "text.proof:1:1: expected `chain`", code=3)
         self.refused(self.replay(proof=self.space.path / "absent"), "cannot be read", code=3)
         self.refused(self.optimize("--proof", self.proof), "--dry-run", code=2)
 
