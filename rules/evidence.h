@@ -22,7 +22,7 @@ Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest);
 std::string to_string(const EvidenceLine& line, std::string_view rule_text);
 
 /// Sixteen digits for the words of a rule as it stands in a file, from `rule` on. Comments, blank
-/// space and the evidence itself do not count.
+/// space within lines, empty lines and the evidence itself do not count.
 std::string rule_digest(std::string_view rule_text);
 /// The evidence as it was read, less its digest. None, with the reason as its detail, if it is a
 /// proof of another text: the rule was edited afterwards.
