@@ -10,6 +10,7 @@
 
 #include "cli/suggestion.h"
 #include "cli/table.h"
+#include "rules/import_taso.h"
 
 namespace soapstone::cli {
 namespace {
@@ -105,9 +106,21 @@ fs::path rules_folder() {
 
 bool is_own_rule_file(const fs::path& file) { return file.extension() != ".pb"; }
 
-core::Result<std::vector<Rule>> read_rule_file(const fs::path& file) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
-  return std::move(read.rules);
+core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
+  RuleFileContents contents;
+  if (is_own_rule_file(file)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
+    contents.rules = std::move(read.rules);
+    return contents;
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::import_taso_rules(file));
+  contents.rules = std::move(read.file.rules);
+  for (rules::UnmatchedRule& unmatched : read.unmatched)
+    contents.rules.push_back(std::move(unmatched.rule));
+  for (rules::SkippedRule& skipped : read.skipped)
+    contents.skipped.emplace_back(fmt::format("taso_{}", skipped.number),
+                                  std::move(skipped.reason));
+  return contents;
 }
 
 core::Result<LoadedRules> load_rules(const RuleOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -28,8 +29,15 @@ std::filesystem::path rules_folder();
 
 /// Whether the file is in our rule language; else it is one of TASO's.
 bool is_own_rule_file(const std::filesystem::path& file);
-/// The rules of a file, in our language or of another system.
-core::Result<std::vector<rules::Rule>> read_rule_file(const std::filesystem::path& file);
+
+/// What a rule file holds.
+struct RuleFileContents {
+  std::vector<rules::Rule> rules;
+  /// Rules that we have no words for: their names, and why.
+  std::vector<std::pair<std::string, std::string>> skipped;
+};
+/// For proofs: some of the rules of other systems cannot be applied here, but they are listed.
+core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file);
 
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.

@@ -43,10 +43,15 @@ std::string reason_of(const RuleVerdict& v) {
   return "";
 }
 
+/// Files of other systems have no lines.
+std::string place_of(const RuleVerdict& v) {
+  return v.line > 0 ? fmt::format("{}:{}", v.file.string(), v.line) : v.file.string();
+}
+
 std::string counterexample_text(const RuleVerdict& v) {
   std::string sizes;
   for (const auto& [name, value] : v.refutation->sizes) sizes += fmt::format(" {}={}", name, value);
-  std::string text = fmt::format("{}:{}: {} is wrong at{}\n", v.file.string(), v.line, v.instance,
+  std::string text = fmt::format("{}: {} is wrong at{}\n", place_of(v), v.instance,
                                  sizes.empty() ? " all sizes" : sizes);
   for (std::string_view rest = v.refutation->text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

@@ -100,14 +100,23 @@ core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
 core::Status verify(const Options& options, cli::Session& session) {
   const std::vector<std::string> files = files_of(options);
   std::vector<rules::Rule> all;
+  std::vector<RuleVerdict> skipped;
   for (const std::string& file : files) {
     session.console.stage("reading " + file);
-    SOAPSTONE_ASSIGN_OR_RETURN(auto rules, cli::read_rule_file(file));
-    std::ranges::move(rules, std::back_inserter(all));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, cli::read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+    for (auto& [rule, reason] : contents.skipped) {
+      RuleVerdict verdict;
+      verdict.rule = verdict.instance = std::move(rule);
+      verdict.file = file;
+      verdict.reason = std::move(reason);
+      skipped.push_back(std::move(verdict));
+    }
   }
   session.console.stage(fmt::format("proving {} rules", all.size()));
-  const auto verdicts = verifier::verify_all(all, options.batch, session.console, session.stop);
+  auto verdicts = verifier::verify_all(all, options.batch, session.console, session.stop);
   SOAPSTONE_RETURN_IF_ERROR(refuse_disagreement(verdicts));
+  std::ranges::move(skipped, std::back_inserter(verdicts));
   if (options.write)
     for (const std::string& file : files) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
   SOAPSTONE_RETURN_IF_ERROR(session.report(cli::verdicts_text(verdicts, options.quiet),

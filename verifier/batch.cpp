@@ -51,8 +51,8 @@ std::vector<Family> families_of(std::span<const Rule> rules) {
 /// One instance, looked at by one thread. Writes into a RuleVerdict of its own.
 class Examination {
  public:
-  Examination(const Rule& rule, const BatchOptions& options, const SecondOpinion& second_opinion)
-      : rule_(rule), options_(options), second_opinion_(second_opinion) {}
+  Examination(const Rule& rule, const BatchOptions& options, const SecondLook& second_look)
+      : rule_(rule), options_(options), second_look_(second_look) {}
 
   RuleVerdict run(int sizes) {
     const double before = thread_cpu_ms();
@@ -116,8 +116,8 @@ class Examination {
     verdict_.saving_guard = texts_of(result.saving_guard, special);
     if (result.kind != VerdictKind::kProved) return;
     if (result.floats == rules::FloatBehavior::kChangesRange) verdict_.floats = result.floats;
-    if (second_opinion_ && verdict_.disagreement.empty())
-      verdict_.disagreement = second_opinion_(special);
+    if (second_look_ && verdict_.disagreement.empty())
+      verdict_.disagreement = second_look_(special);
   }
 
   /// The numbers found a difference: the prover may have missed it, but not proved the contrary.
@@ -137,7 +137,7 @@ class Examination {
 
   const Rule& rule_;
   const BatchOptions& options_;
-  const SecondOpinion& second_opinion_;
+  const SecondLook& second_look_;
   RuleVerdict verdict_;
 };
 
@@ -176,8 +176,8 @@ class Batch {
 
  private:
   void work() {
-    const SecondOpinion second_opinion =
-        options_.make_second_opinion ? options_.make_second_opinion() : SecondOpinion();
+    const SecondLook second_look =
+        options_.make_second_look ? options_.make_second_look() : SecondLook();
     while (!stop_.stop_requested() && !disagreement_) {
       const std::size_t k = next_++;
       if (k >= rules_.size()) return;
@@ -188,7 +188,7 @@ class Batch {
       constexpr int kLeastSizes = 20;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
-      RuleVerdict verdict = Examination(rules_[k], options_, second_opinion).run(sizes);
+      RuleVerdict verdict = Examination(rules_[k], options_, second_look).run(sizes);
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
       if (!verdict.disagreement.empty()) disagreement_ = true;
       results_[k] = std::move(verdict);

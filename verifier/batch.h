@@ -19,7 +19,7 @@ inline constexpr int kVersion = 1;
 
 /// Looks at a proved rule without parameters in a way of its own. Empty: nothing against it; else
 /// what is.
-using SecondOpinion = std::function<std::string(const rules::Rule&)>;
+using SecondLook = std::function<std::string(const rules::Rule&)>;
 
 struct BatchOptions {
   VerifyOptions verify = {};
@@ -29,8 +29,8 @@ struct BatchOptions {
   /// for one.
   int check_sizes = 200;
   std::uint64_t check_seed = 1;
-  /// Called once in each thread; none: no second opinion.
-  std::function<SecondOpinion()> make_second_opinion = {};
+  /// Called once in each thread; none: none.
+  std::function<SecondLook()> make_second_look = {};
 };
 
 /// On a rule as it stands in a file: proved if all of its instances are, refuted if one is.

@@ -178,10 +178,10 @@ TEST(Batch, GivesWhatWasFinished) {
   EXPECT_EQ(verdicts[0].kind, VerdictKind::kProved);
 }
 
-TEST(Batch, ASecondOpinionEndsIt) {
+TEST(Batch, ASecondLookEndsIt) {
   std::atomic<int> asked = 0;
   BatchOptions options;
-  options.make_second_opinion = [&] {
+  options.make_second_look = [&] {
     return [&](const rules::Rule& rule) -> std::string {
       EXPECT_TRUE(rule.parameters.empty());
       ++asked;
