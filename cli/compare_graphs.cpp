@@ -4,6 +4,7 @@
 
 #include "cli/device_options.h"
 #include "cli/model_files.h"
+#include "cli/proof_check.h"
 #include "cli/run_main.h"
 #include "cli/table.h"
 #include "search/equivalence.h"
@@ -14,11 +15,26 @@ using namespace soapstone;  // NOLINT: a main file
 using nlohmann::ordered_json;
 
 struct Options : cli::CommonOptions {
-  std::string a, b;
+  std::string a, b, proof;
   std::vector<std::string> shapes, inputs;
   cli::DeviceOptions device;
   search::EquivalenceOptions equivalence;
 };
+
+std::string proof_text(const Options& options, const cli::ProofCheck& proof) {
+  return fmt::format("{}: {} steps hold, by {} rules proved here in {:.0f} ms; they lead from {} to "
+                     "{}\n",
+                     options.proof, proof.steps, proof.rules, proof.proof_cpu_ms, options.a,
+                     options.b);
+}
+
+ordered_json proof_json(const std::optional<cli::ProofCheck>& proof) {
+  if (!proof) return nullptr;
+  return {{"steps", proof->steps},
+          {"rules", proof->rules},
+          {"proofs", proof->proofs},
+          {"proof_cpu_ms", proof->proof_cpu_ms}};
+}
 
 std::string report_text(const Options& options, const search::EquivalenceReport& report) {
   cli::Table table(
@@ -58,11 +74,12 @@ ordered_json report_json(const Options& options, const search::EquivalenceReport
 }
 
 core::Status compare(Options& options, cli::Session& session) {
-  if (options.equivalence.samples == 0 && options.inputs.empty()) {
+  const bool numbers = options.equivalence.samples > 0 || !options.inputs.empty();
+  if (!numbers && options.proof.empty()) {
     return core::Error{core::ErrorCode::kUsage,
                        "there is nothing to compare on",
                        {},
-                       "give --samples 1 or more, or --inputs"};
+                       "give --samples 1 or more, --inputs or --proof"};
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
                              cli::read_model(options.a, options.shapes, session));
@@ -73,13 +90,25 @@ core::Status compare(Options& options, cli::Session& session) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto sample, cli::read_inputs(path, a.graph));
     options.equivalence.inputs.push_back(std::move(sample));
   }
+  std::optional<cli::ProofCheck> proof;
+  if (!options.proof.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        proof, cli::check_proof(options.proof, a, b, options.shapes, *backend, session));
+  }
+  if (!numbers) {
+    return session.report(proof_text(options, *proof),
+                          {{"a", options.a}, {"b", options.b}, {"proof", proof_json(proof)}});
+  }
   session.console.stage("comparing");
   SOAPSTONE_ASSIGN_OR_RETURN(const search::EquivalenceReport report,
                              search::check_equivalence(a.graph, b.graph, *backend,
                                                        options.equivalence, session.console,
                                                        session.stop));
-  SOAPSTONE_RETURN_IF_ERROR(
-      session.report(report_text(options, report), report_json(options, report)));
+  ordered_json json = report_json(options, report);
+  json["proof"] = proof_json(proof);
+  std::string text = report_text(options, report);
+  if (proof) text += "\n" + proof_text(options, *proof);
+  SOAPSTONE_RETURN_IF_ERROR(session.report(text, json));
   if (report.equal) return core::Done{};
   return core::Error{core::ErrorCode::kNotEquivalent,
                      fmt::format("{} does not compute what {} does", options.b, options.a),
@@ -109,12 +138,17 @@ void declare(CLI::App& app, Options& options) {
                  "Inputs of your own, an array for each (numpy.savez); may be repeated")
       ->type_name("FILE.npz")
       ->allow_extra_args(false);
+  app.add_option("--proof", options.proof,
+                 "What optimize-graph --proof wrote: replay it from A to B, and prove each of its "
+                 "rules; --samples 0 leaves out the numbers")
+      ->type_name("FILE");
   cli::add_shape_option(app, options.shapes);
   cli::add_seed_option(app, options.equivalence.seed);
   cli::add_device_options(app, options.device);
   cli::add_common_options(app, options);
   cli::set_examples(app,
                     "  $ compare-graphs model.onnx model.opt.onnx\n"
+                    "  $ compare-graphs model.onnx model.opt.onnx --proof model.proof\n"
                     "  $ compare-graphs a.onnx b.onnx --samples 100 --rtol 1e-4\n"
                     "  $ compare-graphs a.onnx b.onnx --inputs batch1.npz --inputs batch2.npz");
 }
@@ -123,7 +157,8 @@ void declare(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Checks with numbers whether two models compute the same.", "compare-graphs");
+  CLI::App app("Checks whether two models compute the same: with numbers, or by replaying a proof.",
+               "compare-graphs");
   declare(app, options);
   return cli::run_main(argc, argv, app, options,
                        [&](cli::Session& session) { return compare(options, session); });

@@ -9,13 +9,18 @@
 
 namespace soapstone::cli {
 
-core::Result<models::OnnxModel>
-read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
+core::Result<models::ImportOptions> import_options(const std::vector<std::string>& shapes) {
   models::ImportOptions options;
   for (const std::string& text : shapes) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto shape, parse_shape(text));
     options.shapes.insert_or_assign(std::move(shape.first), std::move(shape.second));
   }
+  return options;
+}
+
+core::Result<models::OnnxModel>
+read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::ImportOptions options, import_options(shapes));
   session.console.stage("reading " + path);
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, models::read_onnx(path, options));
   for (const std::string& warning : model.warnings) {

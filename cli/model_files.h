@@ -10,7 +10,10 @@
 
 namespace soapstone::cli {
 
-/// `shapes` as from add_shape_option. Errors: those of models::read_onnx.
+/// `shapes` as from add_shape_option. Errors: kUsage.
+core::Result<models::ImportOptions> import_options(const std::vector<std::string>& shapes);
+
+/// Errors: those of models::read_onnx.
 core::Result<models::OnnxModel>
 read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session);
 

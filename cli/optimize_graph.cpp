@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,7 @@ struct Options : cli::CommonOptions {
   std::string costs = "measured";
   std::string verify = "8";
   std::string inputs;
+  std::string proof;
   double rtol = search::EquivalenceOptions{}.rtol;
   double atol = search::EquivalenceOptions{}.atol;
   std::uint64_t seed = 0;
@@ -105,6 +107,7 @@ struct Job {
 core::Result<Job> prepare(const Options& options, cli::Session& session) {
   Job job;
   SOAPSTONE_ASSIGN_OR_RETURN(job.rules, cli::load_rules(options.rules));
+  SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(job.rules, options.rules));
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, cli::read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
@@ -142,6 +145,15 @@ core::Status copy_original(const std::string& from, const std::string& to) {
   return core::Done{};
 }
 
+/// What it takes to check the output against the input.
+core::Status write_proof(const Options& options, const search::ProofChain& chain) {
+  if (options.proof.empty()) return core::Done{};
+  std::ofstream file(options.proof, std::ios::binary);
+  if (file << search::print(chain) << std::flush) return core::Done{};
+  return core::invalid_input("the proof cannot be written", "choose a file in a writable folder")
+      .at(options.proof);
+}
+
 /// Writes what is to be written and says so in `run`.
 core::Status write_result(const Options& options, const Job& job,
                           const search::OptimizeReport& report, cli::RunSummary& run) {
@@ -156,13 +168,19 @@ core::Status write_result(const Options& options, const Job& job,
   run.output = options.output;
   if (report.graph.hash() == report.baseline.hash()) {
     run.output_note = "a copy of the original";
-    return copy_original(options.model, options.output);
+    SOAPSTONE_RETURN_IF_ERROR(copy_original(options.model, options.output));
+    search::ProofChain nothing;
+    nothing.input = report.chain.input;
+    return write_proof(options, nothing);
   }
   core::Graph graph = report.graph;
+  search::ProofChain chain = report.chain;
   if (!options.keep_constants) {
     SOAPSTONE_ASSIGN_OR_RETURN(graph, search::fold_constants(report.graph, *job.backend));
+    chain.add(search::ChainStep::Kind::kFoldConstants, graph.hash());
   }
-  return models::write_onnx(graph, *job.model.header, options.output);
+  SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
+  return write_proof(options, chain);
 }
 
 /// What the exit code says once the report is out.
@@ -205,10 +223,14 @@ core::Status run(const Options& options, cli::Session& session) {
   if (options.output.empty() && !options.dry_run) {
     return usage("where should the result go?", "-o OUT.onnx, or --dry-run to write nothing");
   }
+  if (options.dry_run && !options.proof.empty()) {
+    return usage("--dry-run writes nothing that --proof could prove", "leave one of them out");
+  }
   const auto started = std::chrono::steady_clock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const Job job, prepare(options, session));
-  const rules::RuleSet baseline(job.rules.baseline);
-  const rules::RuleSet rules(job.rules.search);
+  const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
+  const verifier::AdmissionOptions admission{.allow_unproved = options.rules.allow_unproved};
+  verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
                              search::optimize(job.model.graph, baseline, rules, *job.cost,
                                               *job.backend, job.optimize, session.console,
@@ -269,6 +291,9 @@ void declare_checks(CLI::App& app, Options& options) {
       ->type_name("X")
       ->check(CLI::NonNegativeNumber.description(""))
       ->capture_default_str();
+  app.add_option("--proof", options.proof,
+                 "Write how the result was made, for compare-graphs --proof")
+      ->type_name("FILE");
   app.add_flag("--strict", options.strict, "Refuse models with operators that are not understood");
   app.add_option("--require-speedup", options.require_speedup, "Exit with 5 below this speedup")
       ->type_name("X");

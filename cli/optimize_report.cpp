@@ -98,6 +98,15 @@ void add_rules(Lines& lines, const search::OptimizeReport& report) {
   }
 }
 
+void add_unproved(Lines& lines, const search::OptimizeReport& report) {
+  if (report.unproved_rules == 0) return;
+  std::string names;
+  for (const std::string& name : report.unproved_rules_applied)
+    names += (names.empty() ? ": " : ", ") + name;
+  lines.line(fmt::format("\nNOT PROVED: {} rules were loaded without a proof, {} of them applied{}",
+                         report.unproved_rules, report.unproved_rules_applied.size(), names));
+}
+
 void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   if (!report.equivalence) {
     const bool rewritten = report.graph.hash() != report.baseline.hash();
@@ -171,6 +180,7 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   lines.row("peak activation memory", memory_text(report.latency_before),
             memory_text(report.latency_after));
   add_rules(lines, report);
+  add_unproved(lines, report);
   add_equivalence(lines, report);
   lines.line(fmt::format("\nsearch: {} graphs expanded, {} built, {:.2f} CPU s; {}",
                          report.search.graphs_expanded, report.search.graphs_built,
@@ -211,12 +221,17 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["rules_applied"] = ordered_json::array();
   for (const search::RuleUse& use : report.rules_applied) {
     json["rules_applied"].push_back(
-        {{"rule", use.rule}, {"count", use.count}, {"gain_us", use.gain_us}});
+        {{"rule", use.rule},
+         {"count", use.count},
+         {"gain_us", use.gain_us},
+         {"proved", use.proved}});
   }
   json["baseline_rules"] = ordered_json::object();
   for (const auto& [rule, count] : report.simplify.rules_applied) {
     json["baseline_rules"][rule] = count;
   }
+  json["unproved_rules"] = report.unproved_rules;
+  json["unproved_rules_applied"] = report.unproved_rules_applied;
   add_equivalence(json, report);
   json["costs"] = run.costs;
   json["device"] = run.device;

@@ -10,6 +10,7 @@
 
 #include "cli/suggestion.h"
 #include "cli/table.h"
+#include "rules/import_taso.h"
 
 namespace soapstone::cli {
 namespace {
@@ -90,6 +91,8 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
   app.add_option("--skip", options.skip, "Do not use this rule; may be repeated")
       ->type_name("RULE")
       ->allow_extra_args(false);
+  app.add_flag("--allow-unproved", options.allow_unproved,
+               "Use rules without a proof, too; the report says so");
 }
 
 fs::path rules_folder() {
@@ -99,6 +102,25 @@ fs::path rules_folder() {
   const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
   if (fs::is_directory(installed, ignored)) return installed;
   return SOAPSTONE_SOURCE_RULES_DIR;
+}
+
+bool is_own_rule_file(const fs::path& file) { return file.extension() != ".pb"; }
+
+core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
+  RuleFileContents contents;
+  if (is_own_rule_file(file)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
+    contents.rules = std::move(read.rules);
+    return contents;
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::import_taso_rules(file));
+  contents.rules = std::move(read.file.rules);
+  for (rules::UnmatchedRule& unmatched : read.unmatched)
+    contents.rules.push_back(std::move(unmatched.rule));
+  for (rules::SkippedRule& skipped : read.skipped)
+    contents.skipped.emplace_back(fmt::format("taso_{}", skipped.number),
+                                  std::move(skipped.reason));
+  return contents;
 }
 
 core::Result<LoadedRules> load_rules(const RuleOptions& options) {
@@ -113,6 +135,33 @@ core::Result<LoadedRules> load_rules(const RuleOptions& options) {
     return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
   });
   return loaded;
+}
+
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {
+  if (options.allow_unproved) return core::Done{};
+  const Rule* first = nullptr;
+  std::size_t count = 0;
+  for (const auto* list : {&loaded.baseline, &loaded.search}) {
+    for_each_family(*list, [&](const Rule& rule, std::size_t) {
+      if (rule.evidence.kind == rules::Evidence::Kind::kProved) return;
+      ++count;
+      if (first == nullptr) first = &rule;
+    });
+  }
+  if (first == nullptr) return core::Done{};
+  const bool changed = first->evidence.kind == rules::Evidence::Kind::kNone;
+  const std::string why = changed && !first->evidence.detail.empty()
+                              ? fmt::format(" ({})", first->evidence.detail)
+                              : "";
+  const std::string others =
+      count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
+  const std::string file = first->file.string();
+  return core::Error{core::ErrorCode::kUnsupported,
+                     fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
+                     fmt::format("{}:{}", file, first->line),
+                     fmt::format("verify-rules --write {} looks for one; --allow-unproved uses the "
+                                 "rule all the same",
+                                 file)};
 }
 
 std::string rules_text(const LoadedRules& loaded) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -17,13 +18,26 @@ struct RuleOptions {
   std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
   std::vector<std::string> only;   ///< Names or instances; empty: all.
   std::vector<std::string> skip;
+  bool allow_unproved = false;
 };
 
-/// --rules, --only, --skip.
+/// --rules, --only, --skip, --allow-unproved.
 void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
 std::filesystem::path rules_folder();
+
+/// Whether the file is in our rule language; else it is one of TASO's.
+bool is_own_rule_file(const std::filesystem::path& file);
+
+/// What a rule file holds.
+struct RuleFileContents {
+  std::vector<rules::Rule> rules;
+  /// Rules that we have no words for: their names, and why.
+  std::vector<std::pair<std::string, std::string>> skipped;
+};
+/// For proofs: some of the rules of other systems cannot be applied here, but they are listed.
+core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file);
 
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
@@ -31,6 +45,10 @@ struct LoadedRules {
 };
 /// Errors: those of reading rules; kUsage if --only or --skip names a rule that there is not.
 core::Result<LoadedRules> load_rules(const RuleOptions& options);
+
+/// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
+/// its place.
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options);
 
 std::string rules_text(const LoadedRules& loaded);
 nlohmann::ordered_json rules_json(const LoadedRules& loaded);

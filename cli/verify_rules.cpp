@@ -1,156 +1,68 @@
-// verify-rules: are the rules of these files true? Evaluates both sides of every instance at random
-// sizes and prints a table; may write what it found under the rules.
+// verify-rules: are the rules of these files true? Proves them for all sizes, refutes them with an
+// example, or says why neither was possible; may write what it found under the rules.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
-#include <map>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
-#include "cli/table.h"
+#include "cli/verify_report.h"
 #include "rules/evidence.h"
-#include "rules/rule.h"
+#include "verifier/batch.h"
+#include "verifier/z3_solver.h"
 
 namespace {
 
 using namespace soapstone;  // NOLINT: a main file
-using nlohmann::ordered_json;
+using verifier::RuleVerdict;
+using verifier::VerdictKind;
 
 struct Options : cli::CommonOptions {
   std::vector<std::string> files;
-  int sizes = 200;
-  std::uint64_t seed = 1;
+  verifier::BatchOptions batch;
   bool write = false;
 };
 
-/// What was found for one rule: all of its instances together.
-struct Verdict {
-  std::string name, file;
-  int line = 0;
-  std::size_t instances = 0;
-  int sizes = 0;
-  bool law_of_function = false;
-  rules::FloatBehavior floats = rules::FloatBehavior::kExact;
-  double milliseconds = 0;
-  std::optional<core::Error> error;
-  std::string refuted_instance;
-  std::optional<rules::Counterexample> counterexample;
-
-  bool holds() const { return !error && !counterexample; }
-  std::string_view word() const {
-    return error ? "undecided" : counterexample ? "refuted" : law_of_function ? "law" : "checked";
-  }
-};
-
-std::string to_text(const rules::Counterexample& example) {
-  std::string sizes;
-  for (const auto& [name, value] : example.sizes) sizes += fmt::format(" {}={}", name, value);
-  return fmt::format("{} at{}", example.text, sizes);
+/// The shipped files if none is given.
+std::vector<std::string> files_of(const Options& options) {
+  if (!options.files.empty()) return options.files;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(cli::rules_folder(), error))
+    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
 }
 
-void check_instance(const rules::Rule& rule, int sizes, std::uint64_t seed, Verdict& verdict) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto report = rules::check(rule, sizes, seed);
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
-  verdict.milliseconds += elapsed.count();
-  ++verdict.instances;
-  if (!report) {
-    verdict.error = report.error().at(rule.name);
-    return;
+/// The line for what was found. A refuted rule gets none.
+rules::EvidenceLine evidence_of(const RuleVerdict& v) {
+  rules::EvidenceLine line;
+  line.floats = v.floats;
+  using Kind = rules::Evidence::Kind;
+  // A law of a function holds in doubles only: the field knows nothing of it.
+  if (v.kind == VerdictKind::kProved) {
+    line.evidence = {Kind::kProved,
+                     fmt::format("all-sizes{}; verifier {}; z3 {}",
+                                 v.law_of_function ? ", a law of functions" : "",
+                                 verifier::kVersion, verifier::z3_version())};
+  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
+    line.evidence = {Kind::kChecked, fmt::format("{}, {} sizes",
+                                                 v.law_of_function ? "doubles" : "2^61-1",
+                                                 v.check_sizes)};
   }
-  verdict.sizes += report->sizes_tried;
-  verdict.law_of_function = verdict.law_of_function || report->law_of_function;
-  verdict.floats = std::max(verdict.floats, report->floats);
-  if (!report->counterexample) return;
-  verdict.refuted_instance = rule.name;
-  verdict.counterexample = report->counterexample;
+  return line;
 }
 
-/// Rules of one file, in its order. Instances after the first that does not hold are left out.
-std::vector<Verdict> check_file(const std::vector<rules::Rule>& all, const Options& options,
-                                cli::Session& session) {
-  constexpr int kLeastSizes = 20;  // for an instance of a rule that has many
-  std::map<std::string, int> instance_counts;
-  for (const rules::Rule& rule : all) ++instance_counts[rule.base_name];
-  std::vector<Verdict> verdicts;
-  for (std::size_t k = 0; k < all.size() && !session.stop.stop_requested(); ++k) {
-    const rules::Rule& rule = all[k];
-    if (verdicts.empty() || verdicts.back().name != rule.base_name) {
-      verdicts.emplace_back();
-      verdicts.back().name = rule.base_name;
-      verdicts.back().file = rule.file.string();
-      verdicts.back().line = rule.line;
-    }
-    session.console.update(k, all.size(), rule.base_name);
-    if (!verdicts.back().holds()) continue;
-    const int count = instance_counts[rule.base_name];
-    const int sizes =
-        std::max((options.sizes + count - 1) / count, std::min(kLeastSizes, options.sizes));
-    check_instance(rule, sizes, options.seed, verdicts.back());
-  }
-  return verdicts;
-}
-
-std::string report_text(const std::vector<Verdict>& verdicts, const Options& options) {
-  constexpr auto kRight = cli::Align::kRight;
-  cli::Table table({{"rule"},
-                    {"instances", kRight},
-                    {"sizes", kRight},
-                    {"verdict"},
-                    {"floats"},
-                    {"ms", kRight}});
-  std::string details;
-  std::size_t instances = 0;
-  for (const Verdict& v : verdicts) {
-    instances += v.instances;
-    if (options.quiet && v.holds()) continue;
-    table.add_row({v.name, std::to_string(v.instances), std::to_string(v.sizes),
-                   std::string(v.word()), v.holds() ? std::string(rules::to_string(v.floats)) : "-",
-                   fmt::format("{:.1f}", v.milliseconds)});
-    if (v.error) details += fmt::format("{}\n", v.error->to_string());
-    if (v.counterexample)
-      details += fmt::format("{}:{}: {}: {}\n", v.file, v.line, v.refuted_instance,
-                             to_text(*v.counterexample));
-  }
-  std::string text = table.empty() ? "" : table.to_string();
-  if (!details.empty()) text += "\n" + details;
-  if (!options.quiet) text += fmt::format("\n{} rules, {} instances\n", verdicts.size(), instances);
-  return text;
-}
-
-ordered_json to_json(const Verdict& v) {
-  ordered_json entry{{"rule", v.name},           {"file", v.file},   {"line", v.line},
-                     {"instances", v.instances}, {"sizes", v.sizes}, {"verdict", v.word()}};
-  if (v.holds()) entry["floats"] = rules::to_string(v.floats);
-  entry["ms"] = v.milliseconds;
-  if (v.error) entry["error"] = v.error->to_string();
-  if (v.counterexample) {
-    entry["instance"] = v.refuted_instance;
-    for (const auto& [name, value] : v.counterexample->sizes) entry["at"][name] = value;
-    entry["difference"] = v.counterexample->text;
-  }
-  return entry;
-}
-
-core::Status write_evidence(const std::string& file, const std::vector<Verdict>& verdicts) {
+core::Status write_evidence(const std::string& file, const std::vector<RuleVerdict>& verdicts) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   std::vector<rules::EvidenceEdit> edits;
-  for (const Verdict& v : verdicts) {
-    if (!v.holds()) continue;
-    rules::EvidenceLine line;
-    line.evidence.kind = rules::Evidence::Kind::kChecked;
-    // A law of a function holds in doubles only: the field knows nothing of it.
-    line.evidence.detail =
-        fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.sizes);
-    line.floats = v.floats;
-    edits.push_back({v.line, line});
-  }
+  for (const RuleVerdict& v : verdicts)
+    if (v.file == file) edits.push_back({v.line, evidence_of(v)});
   const std::string updated = rules::with_evidence(text.str(), edits);
   if (updated == text.str()) return core::Done{};
   std::ofstream out(file, std::ios::binary);
@@ -158,56 +70,89 @@ core::Status write_evidence(const std::string& file, const std::vector<Verdict>&
   return core::invalid_input("the file cannot be written").at(file);
 }
 
-/// The shipped files if none is given.
-std::vector<std::string> files_of(const Options& options) {
-  std::vector<std::string> files = options.files;
-  std::error_code error;
-  if (files.empty())
-    for (const auto& entry : std::filesystem::directory_iterator(cli::rules_folder(), error))
-      if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
-  if (options.files.empty()) std::ranges::sort(files);
-  return files;
+core::Status refuse_disagreement(const std::vector<RuleVerdict>& verdicts) {
+  if (verdicts.empty() || verdicts.back().disagreement.empty()) return core::Done{};
+  const RuleVerdict& v = verdicts.back();
+  return core::Error{core::ErrorCode::kInternal,
+                     fmt::format("{} was proved, but {}", v.instance, v.disagreement),
+                     fmt::format("{}:{}", v.file.string(), v.line),
+                     "this is a fault of the prover: please report it with the rule"};
+}
+
+core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
+  const auto count = [&](VerdictKind kind) {
+    return std::ranges::count(verdicts, kind, &RuleVerdict::kind);
+  };
+  if (const auto refuted = count(VerdictKind::kRefuted); refuted > 0)
+    return core::Error{core::ErrorCode::kRequirementNotMet,
+                       fmt::format("{} of {} rules are refuted", refuted, verdicts.size()),
+                       {},
+                       "the report says where the two sides differ"};
+  if (const auto unknown = count(VerdictKind::kUnknown); unknown > 0)
+    return core::Error{core::ErrorCode::kUnsupported,
+                       fmt::format("{} of {} rules are neither proved nor refuted", unknown,
+                                   verdicts.size()),
+                       {},
+                       "the report says why; optimize-graph does not use them"};
+  return core::Done{};
 }
 
 core::Status verify(const Options& options, cli::Session& session) {
-  std::vector<Verdict> all;
-  for (const std::string& file : files_of(options)) {
-    session.console.stage(file);
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto rules, rules::read_rules(file));
-    const auto verdicts = check_file(rules.rules, options, session);
-    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
-    if (options.write) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
-    std::ranges::copy(verdicts, std::back_inserter(all));
+  const std::vector<std::string> files = files_of(options);
+  std::vector<rules::Rule> all;
+  std::vector<RuleVerdict> skipped;
+  for (const std::string& file : files) {
+    session.console.stage("reading " + file);
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, cli::read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+    for (auto& [rule, reason] : contents.skipped) {
+      RuleVerdict verdict;
+      verdict.rule = verdict.instance = std::move(rule);
+      verdict.file = file;
+      verdict.reason = std::move(reason);
+      skipped.push_back(std::move(verdict));
+    }
   }
-  ordered_json list = ordered_json::array();
-  for (const Verdict& v : all) list.push_back(to_json(v));
-  SOAPSTONE_RETURN_IF_ERROR(session.report(report_text(all, options), {{"rules", list}}));
-  using core::ErrorCode;
-  const auto refuted =
-      std::ranges::count_if(all, [](const Verdict& v) { return v.counterexample.has_value(); });
-  if (refuted > 0)
-    return core::Error{ErrorCode::kRequirementNotMet,
-                       fmt::format("{} rules are refuted", refuted),
-                       {},
-                       "the report says where the two sides differ"};
-  if (std::ranges::all_of(all, &Verdict::holds)) return core::Done{};
-  return core::Error{ErrorCode::kUnsupported, "some rules could not be checked", {}, {}};
+  session.console.stage(fmt::format("proving {} rules", all.size()));
+  auto verdicts = verifier::verify_all(all, options.batch, session.console, session.stop);
+  SOAPSTONE_RETURN_IF_ERROR(refuse_disagreement(verdicts));
+  std::ranges::move(skipped, std::back_inserter(verdicts));
+  if (options.write)
+    for (const std::string& file : files) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
+  SOAPSTONE_RETURN_IF_ERROR(session.report(cli::verdicts_text(verdicts, options.quiet),
+                                           {{"rules", cli::verdicts_json(verdicts)}}));
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  return conclude(verdicts);
+}
+
+core::Status run(const Options& options, cli::Session& session) {
+  const auto foreign = std::ranges::find_if_not(options.files, cli::is_own_rule_file);
+  if (options.write && foreign != options.files.end())
+    return core::Error{core::ErrorCode::kUsage,
+                       "--write cannot put evidence into a file of another system", *foreign,
+                       "leave out --write"};
+  return verify(options, session);
 }
 
 void declare(CLI::App& app, Options& options) {
-  app.add_option("files", options.files, "Rule files; none: the shipped ones")->type_name("FILE");
-  app.add_option(
-         "--sizes", options.sizes,
-         "Random sizes to try for each rule, over all of its instances, 20 at least for one")
+  app.add_option("files", options.files,
+                 "Rule files, .pb files of TASO among them; none: the shipped ones")
+      ->type_name("FILE");
+  app.add_option("--sizes", options.batch.check_sizes,
+                 "Random sizes at which numbers are compared for each rule, over all of its "
+                 "instances, 20 at least for one")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
-  app.add_flag("--write", options.write, "Put what was found under the rules that hold");
-  cli::add_seed_option(app, options.seed);
+  app.add_flag("--write", options.write,
+               "Put what was found under the rules: a proof, or that they were checked");
+  cli::add_seed_option(app, options.batch.check_seed);
+  cli::add_jobs_option(app, options.batch.jobs);
   cli::add_common_options(app, options);
   cli::set_examples(app, "  $ verify-rules\n"
-                         "  $ verify-rules mine.rules --sizes 1000 --seed 7\n"
                          "  $ verify-rules mine.rules --write\n"
+                         "  $ verify-rules mine.rules --sizes 1000 --seed 7\n"
+                         "  $ verify-rules graph_subst.pb -q\n"
                          "  $ verify-rules mine.rules --json - | jq '.rules[] | .verdict'");
 }
 
@@ -215,10 +160,11 @@ void declare(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Checks with numbers that the two sides of rewrite rules compute the same. One pair "
-               "of unequal results refutes a rule; else it is checked, which is not a proof.",
+  CLI::App app("Proves rewrite rules for all sizes, or refutes them with an example. What is "
+               "neither is unknown, and not used. Exit codes: 0 all are proved, 5 one is refuted, "
+               "4 one is unknown.",
                "verify-rules");
   declare(app, options);
   return cli::run_main(argc, argv, app, options,
-                       [&](cli::Session& session) { return verify(options, session); });
+                       [&](cli::Session& session) { return run(options, session); });
 }

@@ -17,15 +17,24 @@ struct EvidenceLine {
 /// What follows the word `checked` or `proof`. Errors: kInvalidInput without a place: an unknown
 /// treatment of floats.
 Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest);
-/// `checked 2^61-1, 200 sizes; floats: exact`. Empty if there is no evidence.
-std::string to_string(const EvidenceLine& line);
+/// `checked 2^61-1, 200 sizes; floats: exact`. Empty if there is no evidence. A proof ends with the
+/// digest of the rule that it is a proof of: `…; rule 1f3a9c20b1d45e77`.
+std::string to_string(const EvidenceLine& line, std::string_view rule_text);
+
+/// Sixteen digits for the words of a rule as it stands in a file, from `rule` on. Comments, blank
+/// space within lines, empty lines and the evidence itself do not count.
+std::string rule_digest(std::string_view rule_text);
+/// The evidence as it was read, less its digest. None, with the reason as its detail, if it is a
+/// proof of another text: the rule was edited afterwards.
+Evidence confirmed(Evidence evidence, std::string_view rule_text);
 
 /// New evidence for the rule that begins in that line of a file.
 struct EvidenceEdit {
   int rule_line = 0;
   EvidenceLine line;
 };
-/// The text with these `checked` lines put in or replaced. A `proof` line stays: it says more.
+/// The text with these lines put in, or instead of what is there. Without evidence to write, the
+/// line that is there goes.
 std::string with_evidence(std::string_view file_text, const std::vector<EvidenceEdit>& edits);
 
 }  // namespace soapstone::rules

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "rules/evidence.h"
 #include "rules/expand.h"
 #include "rules/rule_parser.h"
 
@@ -39,6 +40,7 @@ core::Status append_instances(const RuleText& text, const fs::path& file,
     (*rule)->description = text.description;
     (*rule)->file = file;
     (*rule)->line = text.line;
+    (*rule)->evidence = confirmed(std::move((*rule)->evidence), text.text);
     rules.push_back(**std::move(rule));
   }
   if (any) return core::Done{};

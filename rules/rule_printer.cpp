@@ -27,10 +27,10 @@ class RulePrinter {
     body += constants(rule_.target, target_names_) + where();
     body += line("source") + nodes(rule_.source, source_names_);
     body += line("target") + nodes(rule_.target, target_names_) + aliases();
-    const std::string evidence = to_string(EvidenceLine{rule_.evidence, rule_.floats});
-    if (!evidence.empty()) body += line(evidence);
     const std::string comment = rule_.description.empty() ? "" : "# " + rule_.description + "\n";
-    return comment + "rule " + core::quote_name(rule_.name) + "\n" + symbols() + body;
+    const std::string text = "rule " + core::quote_name(rule_.name) + "\n" + symbols() + body;
+    const std::string evidence = to_string(EvidenceLine{rule_.evidence, rule_.floats}, text);
+    return comment + text + (evidence.empty() ? "" : line(evidence));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "search/cut.h"
@@ -32,23 +33,33 @@ Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
   return executable;
 }
 
-std::vector<RuleUse> summarize(const std::vector<Step>& steps) {
+std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::Admission& rules) {
   std::vector<RuleUse> uses;
   for (const Step& step : steps) {
     auto use = std::find_if(uses.begin(), uses.end(),
                             [&](const RuleUse& u) { return u.rule == step.base_rule; });
-    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{step.base_rule, 0, 0});
+    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{step.base_rule, 0, 0, true});
     ++use->count;
     use->gain_us += step.gain_us;
+    use->proved = use->proved && rules.is_proved(step.id);
   }
   std::stable_sort(uses.begin(), uses.end(),
                    [](const RuleUse& a, const RuleUse& b) { return a.gain_us > b.gain_us; });
   return uses;
 }
 
+/// Rules as written, not instances.
+std::size_t count_unproved(const verifier::Admission& admission) {
+  std::set<std::string> names;
+  const auto all = admission.rules().rules();
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (!admission.is_proved(core::RuleId(k))) names.insert(all[k].base_name);
+  return names.size();
+}
+
 class Optimizer {
  public:
-  Optimizer(const Graph& original, const rules::RuleSet& baseline, const rules::RuleSet& rules,
+  Optimizer(const Graph& original, verifier::Admission& baseline, verifier::Admission& rules,
             cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
@@ -60,14 +71,16 @@ class Optimizer {
   void search_graphs();
   core::Status choose();
   core::Status choose_by_time();
+  void record_chain();
+  void note_proofs();
   core::Status verify();
   Result<std::string> find_offender();
   void note_reference_kernels(const Executable& executable);
   const Candidate& chosen() const { return report_.search.best[*chosen_]; }
 
   const Graph& original_;
-  const rules::RuleSet& baseline_;
-  const rules::RuleSet& rules_;
+  verifier::Admission& baseline_;
+  verifier::Admission& rules_;
   cost::CostModel& cost_;
   runtime::Backend& backend_;
   const OptimizeOptions& options_;
@@ -139,8 +152,40 @@ core::Status Optimizer::choose() {
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return core::Done{};
   report_.outcome = Outcome::kImproved;
-  report_.rules_applied = summarize(chosen().steps);
+  report_.rules_applied = summarize(chosen().steps, rules_);
   return core::Done{};
+}
+
+void Optimizer::record_chain() {
+  ProofChain& chain = report_.chain;
+  chain.input = original_.hash();
+  for (const SimplifyStep& step : report_.simplify.steps) {
+    if (step.rule) {
+      chain.add_rule(baseline_.rules()[*step.rule], step.match, step.hash);
+    } else {
+      chain.add(ChainStep::Kind::kMergeDuplicates, step.hash);
+    }
+  }
+  if (!chosen_) return;
+  for (const Step& step : chosen().steps)
+    chain.add_rule(rules_.rules()[step.id], step.match, step.graph.hash());
+}
+
+/// What a reader should know of rules without proofs, and of proofs that were not found.
+void Optimizer::note_proofs() {
+  std::set<std::string> applied;
+  for (const SimplifyStep& step : report_.simplify.steps)
+    if (step.rule && !baseline_.is_proved(*step.rule))
+      applied.insert(baseline_.rules()[*step.rule].base_name);
+  for (const RuleUse& use : report_.rules_applied)
+    if (!use.proved) applied.insert(use.rule);
+  report_.unproved_rules_applied.assign(applied.begin(), applied.end());
+  for (const verifier::Admission* admission : {&baseline_, &rules_}) {
+    report_.unproved_rules += count_unproved(*admission);
+    for (const auto& refusal : admission->refusals())
+      report_.notes.push_back(fmt::format("{} was not used with {}: {}", refusal.rule,
+                                          refusal.values, refusal.reason));
+  }
 }
 
 /// The first rewrite after which the results differ from the original's.
@@ -188,6 +233,8 @@ core::Status Optimizer::verify() {
 Result<OptimizeReport> Optimizer::run() {
   search_graphs();
   SOAPSTONE_RETURN_IF_ERROR(choose());
+  record_chain();
+  note_proofs();
   SOAPSTONE_RETURN_IF_ERROR(verify());
   if (report_.search.stop_reason == StopReason::kInterrupted &&
       report_.outcome != Outcome::kNotEquivalent) {
@@ -198,8 +245,8 @@ Result<OptimizeReport> Optimizer::run() {
 
 }  // namespace
 
-Result<OptimizeReport> optimize(const Graph& original, const rules::RuleSet& baseline,
-                                const rules::RuleSet& rules, cost::CostModel& cost,
+Result<OptimizeReport> optimize(const Graph& original, verifier::Admission& baseline,
+                                verifier::Admission& rules, cost::CostModel& cost,
                                 runtime::Backend& backend, const OptimizeOptions& options,
                                 core::ProgressSink& progress, const core::StopToken& stop) {
   return Optimizer(original, baseline, rules, cost, backend, options, progress, stop).run();

@@ -9,6 +9,7 @@
 
 #include "cost/measured_cost.h"
 #include "search/equivalence.h"
+#include "search/proof_chain.h"
 #include "search/search.h"
 #include "search/simplify.h"
 
@@ -35,6 +36,7 @@ struct RuleUse {
   std::string rule;  ///< Rule::base_name
   int count = 0;
   double gain_us = 0;  ///< By the cost model; the sum over all uses is the predicted gain.
+  bool proved = true;
 };
 
 enum class Outcome : std::uint8_t {
@@ -57,6 +59,10 @@ struct OptimizeReport {
   /// Time before / time after, paired.
   std::optional<cost::RatioInterval> speedup;
   std::vector<RuleUse> rules_applied;
+  std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
+  ProofChain chain;  ///< From the original to `graph`.
+  /// Rules without a proof on the way to `graph`, the baseline's included.
+  std::vector<std::string> unproved_rules_applied;
   std::optional<EquivalenceReport> equivalence;
   std::string offending_rule;  ///< For kNotEquivalent: the first step after which results differ.
   std::vector<std::string> notes;  ///< What a reader should know: reference kernels, cut nodes.
@@ -64,8 +70,8 @@ struct OptimizeReport {
 
 /// Errors: those of the backend and of check_equivalence. A result that is not equivalent is an
 /// outcome, not an error.
-core::Result<OptimizeReport> optimize(const core::Graph& original, const rules::RuleSet& baseline,
-                                      const rules::RuleSet& rules, cost::CostModel& cost,
+core::Result<OptimizeReport> optimize(const core::Graph& original, verifier::Admission& baseline,
+                                      verifier::Admission& rules, cost::CostModel& cost,
                                       runtime::Backend& backend, const OptimizeOptions& options,
                                       core::ProgressSink& progress, const core::StopToken& stop);
 

@@ -83,9 +83,9 @@ struct Successor {
 
 class Searcher {
  public:
-  Searcher(const rules::RuleSet& rules, cost::CostModel& cost, const SearchOptions& options,
+  Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
            core::ProgressSink& progress, const core::StopToken& stop)
-      : rules_(rules), cost_(cost), options_(options), progress_(progress), stop_(stop),
+      : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options), progress_(progress), stop_(stop),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   SearchResult run(const Graph& original);
@@ -105,6 +105,7 @@ class Searcher {
   void report_progress();
   Candidate candidate(const EntryPtr& entry) const;
 
+  verifier::Admission& admission_;
   const rules::RuleSet& rules_;
   cost::CostModel& cost_;
   const SearchOptions& options_;
@@ -204,7 +205,9 @@ void Searcher::build(std::span<Successor> chunk) {
     tbb::parallel_for(std::size_t{0}, chunk.size(), [&](std::size_t k) {
       Successor& s = chunk[k];
       auto graph = rules::apply(*s.parent->graph, rules_[s.rule], s.match);
-      if (graph) s.graph = *std::move(graph);
+      // Last, for what it asks may have to be proved; and before the graph counts as seen, which
+      // another rule may reach as well.
+      if (graph && admission_.admits(s.rule, s.match)) s.graph = *std::move(graph);
     });
   });
   for (Successor& s : chunk) {
@@ -290,8 +293,8 @@ Candidate Searcher::candidate(const EntryPtr& entry) const {
   Candidate result{graph_of(*entry), entry->cost_us, {}};
   for (EntryPtr at = entry; at->parent; at = at->parent) {
     const rules::Rule& rule = rules_[at->rule];
-    result.steps.push_back(
-        {rule.name, rule.base_name, at->parent->cost_us - at->cost_us, graph_of(*at)});
+    result.steps.push_back({rule.name, rule.base_name, at->rule, at->match,
+                            at->parent->cost_us - at->cost_us, graph_of(*at)});
   }
   std::reverse(result.steps.begin(), result.steps.end());
   return result;
@@ -353,7 +356,7 @@ std::string_view to_string(StopReason reason) {
   return "";
 }
 
-SearchResult search(const Graph& original, const rules::RuleSet& rules, cost::CostModel& cost,
+SearchResult search(const Graph& original, verifier::Admission& rules, cost::CostModel& cost,
                     const SearchOptions& options, core::ProgressSink& progress,
                     const core::StopToken& stop) {
   return Searcher(rules, cost, options, progress, stop).run(original);

@@ -9,7 +9,7 @@
 #include "core/graph.h"
 #include "core/progress.h"
 #include "cost/cost_model.h"
-#include "rules/rule.h"
+#include "verifier/admission.h"
 
 namespace soapstone::search {
 
@@ -27,6 +27,8 @@ struct SearchOptions {
 struct Step {
   std::string rule;       ///< Rule::name
   std::string base_rule;  ///< Rule::base_name
+  core::RuleId id;
+  rules::Match match;     ///< In the graph before.
   double gain_us = 0;     ///< Cost before minus cost after; negative steps enable later ones.
   core::Graph graph;      ///< After the rewrite.
 };
@@ -51,8 +53,8 @@ struct SearchResult {
 };
 
 /// Rounds of a fixed number of graphs are expanded in parallel and merged in order, so the result
-/// is the same for any number of threads.
-SearchResult search(const core::Graph& original, const rules::RuleSet& rules, cost::CostModel& cost,
+/// is the same for any number of threads. Only matches that are admitted are replaced.
+SearchResult search(const core::Graph& original, verifier::Admission& rules, cost::CostModel& cost,
                     const SearchOptions& options, core::ProgressSink& progress,
                     const core::StopToken& stop);
 

@@ -30,7 +30,8 @@ bool still_holds(const Graph& now, const Graph& then, const rules::Match& match)
 }
 
 /// One pass: all matches of the graph, each applied if it still holds.
-bool apply_once(Graph& graph, const rules::RuleSet& rules, SimplifyReport* report) {
+bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& report) {
+  const rules::RuleSet& rules = admission.rules();
   std::vector<std::pair<core::RuleId, rules::Match>> found;
   rules.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
     found.emplace_back(rule, match);
@@ -42,9 +43,11 @@ bool apply_once(Graph& graph, const rules::RuleSet& rules, SimplifyReport* repor
     if (!still_holds(graph, then, match)) continue;
     auto rewritten = rules::apply(graph, rules[rule], match);
     if (!rewritten || rewritten->hash() == graph.hash()) continue;
+    if (!admission.admits(rule, match)) continue;
     graph = *std::move(rewritten);
     changed = true;
-    if (report != nullptr) ++report->rules_applied[rules[rule].base_name];
+    ++report.rules_applied[rules[rule].base_name];
+    report.steps.push_back({rule, match, graph.hash()});
   }
   return changed;
 }
@@ -127,16 +130,27 @@ Graph merge_duplicates(const Graph& graph, int* merged) {
   return *std::move(result);
 }
 
-Graph simplify(const Graph& graph, const rules::RuleSet& baseline, SimplifyReport* report) {
+namespace {
+
+void merge(Graph& graph, SimplifyReport& report) {
   int merged = 0;
-  Graph result = merge_duplicates(graph, &merged);
-  if (report != nullptr) report->merged_duplicates += merged;
+  graph = merge_duplicates(graph, &merged);
+  report.merged_duplicates += merged;
+  if (merged > 0) report.steps.push_back({std::nullopt, {}, graph.hash()});
+}
+
+}  // namespace
+
+Graph simplify(const Graph& graph, verifier::Admission& baseline, SimplifyReport* report) {
+  SimplifyReport own;
+  SimplifyReport& what = report != nullptr ? *report : own;
+  Graph result = graph;
+  merge(result, what);
   // Each rule shrinks the graph or moves work into constants, so as many passes as there are nodes
   // are more than enough.
-  for (std::size_t pass = 0; apply_once(result, baseline, report); ++pass) {
+  for (std::size_t pass = 0; apply_once(result, baseline, what); ++pass) {
     CHECK(pass <= graph.node_bound() + 100, "baseline rules undo each other");
-    result = merge_duplicates(result, &merged);
-    if (report != nullptr) report->merged_duplicates += merged;
+    merge(result, what);
   }
   return result;
 }

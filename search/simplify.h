@@ -3,24 +3,34 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/graph.h"
 #include "core/result.h"
 #include "rules/rule.h"
 #include "runtime/backend.h"
+#include "verifier/admission.h"
 
 namespace soapstone::search {
+
+struct SimplifyStep {
+  std::optional<core::RuleId> rule;  ///< None: equal nodes were merged.
+  rules::Match match;
+  std::uint64_t hash = 0;  ///< Of the graph after it.
+};
 
 struct SimplifyReport {
   std::map<std::string, int> rules_applied;  ///< By Rule::base_name.
   int merged_duplicates = 0;
+  std::vector<SimplifyStep> steps;
 };
 
-/// Applies `baseline` rules until none matches and merges equal nodes.
+/// Applies the `baseline` rules that are admitted until none matches, and merges equal nodes.
 /// Every baseline rule must shrink the graph or move work into constants, or this does not end;
 /// a bound on the rounds makes that an error of ours, not a hang.
-core::Graph simplify(const core::Graph& graph, const rules::RuleSet& baseline,
+core::Graph simplify(const core::Graph& graph, verifier::Admission& baseline,
                      SimplifyReport* report = nullptr);
 
 /// Nodes with the same operator, attributes and inputs become one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "verifier/oracle.h"
 
@@ -9,5 +10,7 @@ namespace soapstone::verifier {
 
 /// A question that takes longer than `timeout_ms` counts as not proved.
 std::unique_ptr<Solver> make_z3_solver(unsigned timeout_ms = 3000);
+/// `4.8.12`
+std::string z3_version();
 
 }  // namespace soapstone::verifier

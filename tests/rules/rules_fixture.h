@@ -28,6 +28,13 @@ inline std::vector<Rule> rules_of(std::string_view text) {
   return file ? std::move(file->rules) : std::vector<Rule>();
 }
 
+/// Whether the rule is a law of functions, which are random in the prime field, so that it does not
+/// hold there. Its evidence says so.
+inline bool is_law_of_functions(const Rule& rule) {
+  return rule.evidence.detail.starts_with("doubles") ||
+         rule.evidence.detail.starts_with("all-sizes, a law of functions");
+}
+
 struct FoundMatch {
   core::RuleId rule;
   Match match;

@@ -100,8 +100,10 @@ class Optimize : public ::testing::Test {
     options.measure = false;
     options.search.time_s = 0;
     options.search.budget = 20;
-    return optimize(graph, rules::RuleSet({}), rules_of(rules), *cost, *backend, options,
-                    core::silent(), core::StopToken{});
+    const rules::RuleSet none({}), set = rules_of(rules);
+    verifier::Admission baseline(none), admission(set, {.allow_unproved = true});
+    return optimize(graph, baseline, admission, *cost, *backend, options, core::silent(),
+                    core::StopToken{});
   }
 };
 

@@ -10,7 +10,7 @@
 #include "core/graph.h"
 #include "core/text.h"
 #include "ops/registry.h"
-#include "rules/rule.h"
+#include "verifier/admission.h"
 
 namespace soapstone::search {
 

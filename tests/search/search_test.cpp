@@ -10,7 +10,8 @@ SearchResult run(const core::Graph& graph, const rules::RuleSet& rules, SearchOp
   options.time_s = 0;
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
   const core::StopToken stop;
-  return search(graph, rules, *cost, options, core::silent(), stop);
+  verifier::Admission admission(rules, {.allow_unproved = true});
+  return search(graph, admission, *cost, options, core::silent(), stop);
 }
 
 TEST(Search, FindsTheMergedMatmul) {
@@ -68,12 +69,24 @@ TEST(Search, AlphaOneFollowsOnlyImprovements) {
   EXPECT_LE(last, result.cost_before.total_us);
 }
 
+TEST(Search, AppliesNothingUnproved) {
+  const auto rules = rules_of(kMergeMatmuls);
+  const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+  verifier::Admission admission(rules);
+  const SearchResult result = search(parallel_matmuls(2), admission, *cost,
+                                     {.alpha = 2, .time_s = 0}, core::silent(), {});
+  EXPECT_TRUE(result.best.empty());
+  EXPECT_EQ(result.graphs_built, 0U);
+}
+
 TEST(Search, StopsWhenAskedTo) {
   core::StopToken stop;
   stop.request_stop();
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+  const auto rules = rules_of(kMergeMatmuls);
+  verifier::Admission admission(rules, {.allow_unproved = true});
   const SearchResult result =
-      search(parallel_matmuls(3), rules_of(kMergeMatmuls), *cost, {}, core::silent(), stop);
+      search(parallel_matmuls(3), admission, *cost, {}, core::silent(), stop);
   EXPECT_EQ(result.stop_reason, StopReason::kInterrupted);
   EXPECT_EQ(result.graphs_expanded, 0U);
 }

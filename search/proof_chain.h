@@ -1,0 +1,70 @@
+// How one graph became another, step by step: which rule was applied where. Anyone can replay it
+// with the two models, the prover and nothing else: the rules stand in the chain.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph.h"
+#include "core/progress.h"
+#include "core/result.h"
+#include "rules/rule.h"
+#include "runtime/backend.h"
+#include "verifier/verify.h"
+
+namespace soapstone::search {
+
+struct ChainStep {
+  enum class Kind : std::uint8_t {
+    kRule,
+    kMergeDuplicates,  ///< merge_duplicates()
+    kFoldConstants,    ///< fold_constants()
+  };
+  Kind kind = Kind::kRule;
+  // Of kRule: which rule of the chain, and the match that it replaced.
+  std::size_t rule = 0;
+  std::vector<core::NodeId> nodes;
+  std::vector<core::TensorId> inputs;
+  std::uint64_t result = 0;  ///< Hash of the graph after the step.
+};
+
+struct ProofChain {
+  std::uint64_t input = 0;  ///< Hash of the graph before the first step.
+  std::vector<rules::Rule> rules;  ///< Without evidence, each name once.
+  std::vector<ChainStep> steps;
+
+  /// Precondition: the match was found in the graph after the last step.
+  void add_rule(const rules::Rule& rule, const rules::Match& match, std::uint64_t result);
+  void add(ChainStep::Kind kind, std::uint64_t result);
+};
+
+/// In the text language:
+///
+///   chain 1
+///   input 0x9a1bc30e55d20f17
+///
+///   rule "merge_matmuls[A=1]"
+///     …
+///
+///   steps 2
+///     merge_duplicates result=0x5f…
+///     apply "merge_matmuls[A=1]" nodes=[3, 5] inputs=[1, 2, 4] result=0x77…
+std::string print(const ProofChain& chain);
+/// Errors: kInvalidInput with line and column: no chain, one that was cut off, a broken rule.
+core::Result<ProofChain> parse_chain(std::string_view text);
+
+struct Replay {
+  core::Graph graph;  ///< What the steps make of the input.
+  std::size_t proofs = 0;
+  double proof_cpu_ms = 0;
+};
+/// Proves every rule for the parameters that its match has, whatever a file says, and applies it.
+/// Errors: kNotEquivalent, with the step in `where`: another input, a match that is not there, a
+/// rule that the prover does not prove, another result.
+core::Result<Replay> replay(const ProofChain& chain, const core::Graph& input,
+                            runtime::Backend& backend, const verifier::VerifyOptions& options,
+                            core::ProgressSink& progress, const core::StopToken& stop);
+
+}  // namespace soapstone::search

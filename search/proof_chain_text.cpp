@@ -1,0 +1,186 @@
+// A proof chain as text, and back.
+#include "search/proof_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "core/lexer.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Result;
+using core::Status;
+using core::TokenStream;
+
+constexpr std::string_view kMerge = "merge_duplicates", kFold = "fold_constants";
+/// Of the format.
+constexpr std::uint64_t kVersion = 1;
+
+template <class Id>
+std::string list_text(const std::vector<Id>& ids) {
+  std::string text;
+  for (const Id id : ids) text += fmt::format("{}{}", text.empty() ? "" : ", ", id.value);
+  return "[" + text + "]";
+}
+
+std::string step_text(const ProofChain& chain, const ChainStep& step) {
+  switch (step.kind) {
+  case ChainStep::Kind::kMergeDuplicates:
+    return std::string(kMerge);
+  case ChainStep::Kind::kFoldConstants:
+    return std::string(kFold);
+  case ChainStep::Kind::kRule:
+    break;
+  }
+  return fmt::format("apply {} nodes={} inputs={}", core::quote_name(chain.rules[step.rule].name),
+                     list_text(step.nodes), list_text(step.inputs));
+}
+
+/// Parts of a file, each with blank lines for the others, so that its lines have their numbers.
+struct Sections {
+  std::string head, rules, steps;
+};
+
+bool begins_with(std::string_view line, std::string_view word) {
+  return line.starts_with(word) && (line.size() == word.size() || line[word.size()] == ' ');
+}
+
+Sections sections_of(std::string_view text) {
+  Sections sections;
+  std::string* current = &sections.head;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    const std::string_view content = line.substr(0, line.find_first_of("\r\n"));
+    // Comments above a rule may say anything; above the first one they do not matter.
+    if (current == &sections.head && begins_with(content, "rule")) current = &sections.rules;
+    if (begins_with(content, "steps")) current = &sections.steps;
+    for (std::string* section : {&sections.head, &sections.rules, &sections.steps})
+      *section += section == current ? line : std::string_view("\n");
+    text.remove_prefix(end);
+  }
+  return sections;
+}
+
+Result<std::uint64_t> parse_number(TokenStream& tokens, std::string_view what) {
+  std::string_view digits = tokens.peek().text;
+  int base = 10;
+  if (digits.starts_with("0x")) {
+    digits.remove_prefix(2);
+    base = 16;
+  }
+  std::uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, number, base);
+  if (tokens.peek().kind != core::TokenKind::kNumber || read.ec != std::errc() || read.ptr != end)
+    return tokens.expected(what);
+  tokens.next();
+  return number;
+}
+
+class StepParser {
+ public:
+  StepParser(const std::string& text, ProofChain& chain) : tokens_(text), chain_(chain) {}
+
+  Status run() {
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("steps"));
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t count, parse_number(tokens_, "their number"));
+    while (!tokens_.at_end()) SOAPSTONE_RETURN_IF_ERROR(parse_step());
+    if (chain_.steps.size() == count) return core::Done{};
+    return tokens_.error(
+        fmt::format("there are {} steps, not {}", chain_.steps.size(), count));
+  }
+
+ private:
+  Status parse_step() {
+    ChainStep step;
+    if (tokens_.accept(kMerge)) {
+      step.kind = ChainStep::Kind::kMergeDuplicates;
+    } else if (tokens_.accept(kFold)) {
+      step.kind = ChainStep::Kind::kFoldConstants;
+    } else {
+      SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("apply"));
+      SOAPSTONE_RETURN_IF_ERROR(parse_rule(step));
+      SOAPSTONE_RETURN_IF_ERROR(parse_list("nodes", step.nodes));
+      if (step.nodes.empty()) return tokens_.error("a match has at least one node");
+      SOAPSTONE_RETURN_IF_ERROR(parse_list("inputs", step.inputs));
+    }
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("result"));
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("="));
+    SOAPSTONE_ASSIGN_OR_RETURN(step.result, parse_number(tokens_, "the hash of a graph"));
+    chain_.steps.push_back(std::move(step));
+    return core::Done{};
+  }
+
+  Status parse_rule(ChainStep& step) {
+    const core::Token at = tokens_.peek();
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::string name, tokens_.expect_name("the name of a rule"));
+    const auto found = std::ranges::find(chain_.rules, name, &rules::Rule::name);
+    if (found == chain_.rules.end())
+      return TokenStream::error_at(at, "the chain has no rule " + core::quote(name));
+    step.rule = static_cast<std::size_t>(found - chain_.rules.begin());
+    return core::Done{};
+  }
+
+  template <class Id>
+  Status parse_list(std::string_view name, std::vector<Id>& ids) {
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect(name));
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("="));
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("["));
+    while (!tokens_.accept("]")) {
+      if (!ids.empty()) SOAPSTONE_RETURN_IF_ERROR(tokens_.expect(","));
+      const core::Token at = tokens_.peek();
+      SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t id, parse_number(tokens_, "a number"));
+      if (id >= std::numeric_limits<std::uint32_t>::max())
+        return TokenStream::error_at(at, "no graph is that large");
+      ids.emplace_back(static_cast<std::size_t>(id));
+    }
+    return core::Done{};
+  }
+
+  TokenStream tokens_;
+  ProofChain& chain_;
+};
+
+Status parse_head(const std::string& text, ProofChain& chain) {
+  TokenStream tokens(text);
+  SOAPSTONE_RETURN_IF_ERROR(tokens.expect("chain"));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto version, parse_number(tokens, "the version"));
+  if (version != kVersion)
+    return tokens.error(fmt::format("chains of version {} cannot be read, only {}", version,
+                                    kVersion));
+  SOAPSTONE_RETURN_IF_ERROR(tokens.expect("input"));
+  SOAPSTONE_ASSIGN_OR_RETURN(chain.input, parse_number(tokens, "the hash of a graph"));
+  if (tokens.at_end()) return core::Done{};
+  return tokens.expected("`rule` or `steps`");
+}
+
+}  // namespace
+
+std::string print(const ProofChain& chain) {
+  std::string text = "# How a model was rewritten. compare-graphs --proof proves each rule and "
+                     "applies it again.\n";
+  text += fmt::format("chain {}\ninput 0x{:016x}\n\n", kVersion, chain.input);
+  for (const rules::Rule& rule : chain.rules) text += rules::print(rule) + "\n";
+  text += fmt::format("steps {}\n", chain.steps.size());
+  for (const ChainStep& step : chain.steps)
+    text += fmt::format("  {} result=0x{:016x}\n", step_text(chain, step), step.result);
+  return text;
+}
+
+Result<ProofChain> parse_chain(std::string_view text) {
+  const Sections sections = sections_of(text);
+  ProofChain chain;
+  SOAPSTONE_RETURN_IF_ERROR(parse_head(sections.head, chain));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto file, rules::parse_rules(sections.rules));
+  chain.rules = std::move(file.rules);
+  for (rules::Rule& rule : chain.rules) rule.evidence = {};
+  SOAPSTONE_RETURN_IF_ERROR(StepParser(sections.steps, chain).run());
+  return chain;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,200 @@
+// Many rules at once: one verdict a rule, the same for any number of threads.
+#include "verifier/batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+namespace soapstone::verifier {
+namespace {
+
+std::vector<rules::Rule> rules_of(const std::string& text) {
+  auto file = rules::parse_rules(text, "test.rules");
+  EXPECT_TRUE(file.ok()) << file.error().to_string();
+  return file.ok() ? std::move(file->rules) : std::vector<rules::Rule>();
+}
+
+/// Proved, refuted in its second instance, with parameters, plain, refuted.
+const char* const kMixed = R"(
+rule distributive
+  for A in ranks(0..2)
+  x: [A.., m, k]   a: [k, n]   b: [k, n]
+  source
+    s = matmul(x, a)
+    t = matmul(x, b)
+    y = add(s, t)
+  target
+    u = add(a, b)
+    y = matmul(x, u)
+
+rule doubling_moves_in
+  for f in {neg, tanh, abs}
+  x: [n]
+  source
+    t = add(x, x)
+    y = f(t)
+  target
+    u = f(x)
+    y = add(u, u)
+
+rule unary_before_transpose
+  x: [n, n, n]
+  source
+    t = transpose(x; perm=[p, q, r])
+    y = neg(t)
+  target
+    u = neg(x)
+    y = transpose(u; perm=[p, q, r])
+
+rule scaled
+  x: [n, m]   c: [m]
+  where m >= 2
+  source
+    t = mul(x, c)
+    y = neg(t)
+  target
+    u = neg(x)
+    y = mul(u, c)
+
+rule not_commutative
+  x: [n, n]   a: [n, n]
+  source
+    y = matmul(x, a)
+  target
+    y = matmul(a, x)
+)";
+
+std::vector<RuleVerdict> run(const std::string& text, BatchOptions options = {}) {
+  options.check_sizes = 20;
+  return verify_all(rules_of(text), options, core::silent(), core::StopToken{});
+}
+
+TEST(Batch, OneVerdictARule) {
+  const auto verdicts = run(kMixed);
+  ASSERT_EQ(verdicts.size(), 5U);
+  EXPECT_EQ(verdicts[0].rule, "distributive");
+  EXPECT_EQ(verdicts[0].file, "test.rules");
+  EXPECT_EQ(verdicts[0].line, 2);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kProved);
+  EXPECT_EQ(verdicts[0].instances, 3U);
+  EXPECT_GE(verdicts[0].floats, rules::FloatBehavior::kReassociates);
+  EXPECT_EQ(verdicts[1].kind, VerdictKind::kRefuted);
+  EXPECT_EQ(verdicts[1].instance, "doubling_moves_in[f=tanh]") << "the first that is wrong";
+  EXPECT_EQ(verdicts[1].instances, 2U) << "the third was not needed";
+  EXPECT_TRUE(verdicts[1].refutation);
+  EXPECT_EQ(verdicts[2].kind, VerdictKind::kProved) << verdicts[2].reason;
+  EXPECT_EQ(verdicts[2].instances, 6U) << "all permutations of three";
+  EXPECT_EQ(verdicts[3].kind, VerdictKind::kProved) << verdicts[3].reason;
+  EXPECT_THAT(verdicts[3].guard, testing::ElementsAre("m - 2 >= 0"));
+  EXPECT_EQ(verdicts[3].floats, rules::FloatBehavior::kExact) << "as numbers show";
+  EXPECT_EQ(verdicts[4].kind, VerdictKind::kRefuted);
+  EXPECT_FALSE(verdicts[4].refutation->text.empty());
+}
+
+TEST(Batch, IsTheSameForAnyNumberOfThreads) {
+  const auto one = run(kMixed, {.jobs = 1});
+  for (const int jobs : {2, 5}) {
+    const auto many = run(kMixed, {.jobs = jobs});
+    ASSERT_EQ(many.size(), one.size());
+    for (std::size_t k = 0; k < one.size(); ++k) {
+      EXPECT_EQ(many[k].kind, one[k].kind);
+      EXPECT_EQ(many[k].instance, one[k].instance);
+      EXPECT_EQ(many[k].instances, one[k].instances);
+      EXPECT_EQ(many[k].floats, one[k].floats);
+      EXPECT_EQ(many[k].guard, one[k].guard);
+      ASSERT_EQ(many[k].refutation.has_value(), one[k].refutation.has_value());
+      if (one[k].refutation) {
+        EXPECT_EQ(many[k].refutation->text, one[k].refutation->text);
+      }
+    }
+  }
+}
+
+TEST(Batch, WithoutStepsARuleIsUnknown) {
+  BatchOptions options;
+  options.verify.max_steps = 1;
+  const auto verdicts = run(kMixed, options);
+  ASSERT_EQ(verdicts.size(), 5U);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kUnknown);
+  EXPECT_EQ(verdicts[0].instance, "distributive[A=0]") << "the first that is unknown";
+  EXPECT_FALSE(verdicts[0].reason.empty());
+  EXPECT_GT(verdicts[0].check_sizes, 0) << "numbers were compared all the same";
+  EXPECT_EQ(verdicts[1].kind, VerdictKind::kRefuted) << "an example needs no proof";
+}
+
+TEST(Batch, SizesThatNothingSatisfiesProveNothing) {
+  const auto verdicts = run(R"(
+rule impossible
+  x: [n, n]   a: [n, n]
+  where 2*n = 3
+  source
+    y = matmul(x, a)
+  target
+    y = matmul(a, x)
+)");
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kUnknown);
+  EXPECT_FALSE(verdicts[0].reason.empty());
+}
+
+TEST(Batch, AGridHasNoValueTwice) {
+  const auto all = rules_of(kMixed);
+  for (const rules::Rule& rule : all) {
+    const auto grid = parameter_grid(rule, 4);
+    EXPECT_EQ(grid.size(), rule.parameters.empty() ? 1U : 4U);
+    EXPECT_EQ(std::set(grid.begin(), grid.end()).size(), grid.size());
+    EXPECT_EQ(parameter_grid(rule, 4), grid);
+  }
+}
+
+TEST(Batch, StopsWhenAskedTo) {
+  core::StopToken stop;
+  stop.request_stop();
+  EXPECT_TRUE(verify_all(rules_of(kMixed), {}, core::silent(), stop).empty());
+}
+
+/// Asks to stop once so many rules were begun.
+class StopAfter final : public core::ProgressSink {
+ public:
+  StopAfter(std::uint64_t count, core::StopToken& stop) : count_(count), stop_(stop) {}
+  void stage(std::string_view) override {}
+  void update(std::uint64_t done, std::uint64_t, std::string_view) override {
+    if (done + 1 >= count_) stop_.request_stop();
+  }
+  void log(core::LogLevel, std::string_view) override {}
+
+ private:
+  std::uint64_t count_;
+  core::StopToken& stop_;
+};
+
+TEST(Batch, GivesWhatWasFinished) {
+  core::StopToken stop;
+  StopAfter sink(4, stop);  // within the second rule
+  const auto verdicts = verify_all(rules_of(kMixed), {.jobs = 1, .check_sizes = 20}, sink, stop);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kProved);
+}
+
+TEST(Batch, ASecondLookEndsIt) {
+  std::atomic<int> asked = 0;
+  BatchOptions options;
+  options.make_second_look = [&] {
+    return [&](const rules::Rule& rule) -> std::string {
+      EXPECT_TRUE(rule.parameters.empty());
+      ++asked;
+      return rule.base_name == "unary_before_transpose" ? "it differs" : "";
+    };
+  };
+  const auto verdicts = run(kMixed, options);
+  ASSERT_EQ(verdicts.size(), 3U);
+  EXPECT_EQ(verdicts[1].disagreement, "");
+  EXPECT_EQ(verdicts[2].disagreement, "it differs");
+  EXPECT_EQ(verdicts[2].instance, "unary_before_transpose");
+  EXPECT_GE(asked, 5) << "three instances, neg of the second rule, the first permutation";
+}
+
+}  // namespace
+}  // namespace soapstone::verifier

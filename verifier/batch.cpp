@@ -1,0 +1,272 @@
+// Threads take instances in their order. What a thread leaves out, because an earlier instance has
+// settled the matter, is never looked at when the verdicts are put together: so they do not depend
+// on who was faster.
+#include "verifier/batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "rules/constraints.h"
+#include "verifier/z3_solver.h"
+
+namespace soapstone::verifier {
+namespace {
+
+using rules::Rule;
+
+double thread_cpu_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+std::vector<std::string> texts_of(const std::vector<ops::SizeConstraint>& constraints,
+                                  const Rule& rule) {
+  std::vector<std::string> texts;
+  for (const ops::SizeConstraint& c : constraints)
+    texts.push_back(rules::to_string(c, rule.source.symbols()));
+  return texts;
+}
+
+/// Consecutive instances of one rule of one file.
+struct Family {
+  std::size_t first = 0, count = 0;
+};
+
+std::vector<Family> families_of(std::span<const Rule> rules) {
+  std::vector<Family> families;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const bool same =
+        k > 0 && rules[k].base_name == rules[k - 1].base_name && rules[k].file == rules[k - 1].file;
+    if (!same) families.push_back({k, 0});
+    ++families.back().count;
+  }
+  return families;
+}
+
+/// One instance, looked at by one thread. Writes into a RuleVerdict of its own.
+class Examination {
+ public:
+  Examination(const Rule& rule, const BatchOptions& options, const SecondLook& second_look)
+      : rule_(rule), options_(options), second_look_(second_look) {}
+
+  RuleVerdict run(int sizes) {
+    const double before = thread_cpu_ms();
+    verdict_.rule = rule_.base_name;
+    verdict_.file = rule_.file;
+    verdict_.line = rule_.line;
+    verdict_.instance = rule_.name;
+    try {
+      look(sizes);
+    } catch (const std::exception& failure) {  // of the solver, or no memory left
+      unknown(failure.what());
+    }
+    verdict_.cpu_ms = thread_cpu_ms() - before;
+    return std::move(verdict_);
+  }
+
+ private:
+  void unknown(std::string reason) {
+    verdict_.kind = VerdictKind::kUnknown;
+    verdict_.reason = std::move(reason);
+  }
+
+  void look(int sizes) {
+    // Sizes that nothing satisfies would prove everything: there must be some to look at.
+    const auto report = rules::check(rule_, sizes, options_.check_seed);
+    if (!report) {
+      unknown(report.error().message);
+      verdict_.instances = 1;
+      return;
+    }
+    verdict_.check_sizes = report->sizes_tried;
+    verdict_.law_of_function = report->law_of_function;
+    verdict_.floats = report->floats;
+    verdict_.kind = VerdictKind::kProved;
+    prove();
+    if (report->counterexample) compare(*report->counterexample);
+  }
+
+  /// The rule for one value of its parameters after the other, up to one that is not proved.
+  void prove() {
+    const auto grid = parameter_grid(rule_, options_.specializations);
+    if (grid.empty()) unknown("no values of the parameters were found");
+    for (const rules::Bindings& values : grid) {
+      ++verdict_.instances;
+      auto special = rules::specialize(rule_, values);
+      if (!special) return unknown(special.error().message);
+      prove(*special);
+      if (verdict_.kind != VerdictKind::kProved) return;
+    }
+    // With parameters, the rest of a guard is in numbers that the values chose.
+    verdict_.guard = texts_of(rule_.guard, rule_);
+  }
+
+  void prove(const Rule& special) {
+    // A solver of its own: what it was asked before must not change its answers.
+    const auto solver = make_z3_solver();
+    Verdict result = verify(special, *solver, options_.verify);
+    verdict_.kind = result.kind;
+    verdict_.reason = std::move(result.reason);
+    verdict_.refutation = std::move(result.refutation);
+    verdict_.saving_guard = texts_of(result.saving_guard, special);
+    if (result.kind != VerdictKind::kProved) return;
+    if (result.floats == rules::FloatBehavior::kChangesRange) verdict_.floats = result.floats;
+    if (second_look_ && verdict_.disagreement.empty())
+      verdict_.disagreement = second_look_(special);
+  }
+
+  /// The numbers found a difference: the prover may have missed it, but not proved the contrary.
+  void compare(const rules::Counterexample& example) {
+    if (verdict_.kind == VerdictKind::kProved) {
+      verdict_.disagreement = "the two sides differ: " + example.text;
+      for (const auto& [name, value] : example.sizes)
+        verdict_.disagreement += ", " + name + " = " + std::to_string(value);
+    } else if (verdict_.kind == VerdictKind::kUnknown) {
+      verdict_.kind = VerdictKind::kRefuted;
+      Refutation refutation;
+      refutation.sizes = example.sizes;
+      refutation.text = example.text;
+      verdict_.refutation = std::move(refutation);
+    }
+  }
+
+  const Rule& rule_;
+  const BatchOptions& options_;
+  const SecondLook& second_look_;
+  RuleVerdict verdict_;
+};
+
+class Batch {
+ public:
+  Batch(std::span<const Rule> rules, const BatchOptions& options, core::ProgressSink& progress,
+        const core::StopToken& stop)
+      : rules_(rules), options_(options), progress_(progress), stop_(stop),
+        families_(families_of(rules)), family_of_(rules.size()),
+        refuted_(std::make_unique<std::atomic<std::size_t>[]>(families_.size())),
+        results_(rules.size()) {
+    for (std::size_t f = 0; f < families_.size(); ++f) {
+      refuted_[f] = rules.size();
+      for (std::size_t k = 0; k < families_[f].count; ++k) family_of_[families_[f].first + k] = f;
+    }
+  }
+
+  std::vector<RuleVerdict> run() {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t wanted = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : cores;
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t k = 1; k < std::min(wanted, rules_.size()); ++k)
+        threads.emplace_back([this] { work(); });
+      work();
+    }
+    std::vector<RuleVerdict> verdicts;
+    for (const Family& family : families_) {
+      auto verdict = combined(family);
+      if (!verdict) continue;
+      verdicts.push_back(*std::move(verdict));
+      if (!verdicts.back().disagreement.empty()) break;
+    }
+    return verdicts;
+  }
+
+ private:
+  void work() {
+    const SecondLook second_look =
+        options_.make_second_look ? options_.make_second_look() : SecondLook();
+    while (!stop_.stop_requested() && !disagreement_) {
+      const std::size_t k = next_++;
+      if (k >= rules_.size()) return;
+      const std::size_t family = family_of_[k];
+      progress_.update(k, rules_.size(), rules_[k].base_name);
+      if (refuted_[family] < k) continue;
+      const auto count = static_cast<int>(families_[family].count);
+      constexpr int kLeastSizes = 20;
+      const int sizes = std::max((options_.check_sizes + count - 1) / count,
+                                 std::min(kLeastSizes, options_.check_sizes));
+      RuleVerdict verdict = Examination(rules_[k], options_, second_look).run(sizes);
+      if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
+      if (!verdict.disagreement.empty()) disagreement_ = true;
+      results_[k] = std::move(verdict);
+    }
+  }
+
+  void note_refuted(std::size_t family, std::size_t k, RuleVerdict& verdict) {
+    std::size_t earliest = refuted_[family];
+    while (k < earliest && !refuted_[family].compare_exchange_weak(earliest, k)) {}
+    // Only the first is shown; inputs of the others would fill the memory.
+    if (earliest < k) verdict.refutation.reset();
+  }
+
+  /// None: it was not finished.
+  std::optional<RuleVerdict> combined(const Family& family) {
+    RuleVerdict all;
+    for (std::size_t k = family.first; k < family.first + family.count; ++k) {
+      std::optional<RuleVerdict>& one = results_[k];
+      if (!one) return std::nullopt;
+      if (k == family.first) {
+        all = *std::move(one);
+      } else {
+        add(*std::move(one), all);
+      }
+      if (all.kind == VerdictKind::kRefuted || !all.disagreement.empty()) return all;
+    }
+    if (all.kind == VerdictKind::kProved) all.instance.clear();
+    return all;
+  }
+
+  static void add(RuleVerdict&& one, RuleVerdict& all) {
+    all.instances += one.instances;
+    all.check_sizes += one.check_sizes;
+    all.cpu_ms += one.cpu_ms;
+    all.law_of_function = all.law_of_function || one.law_of_function;
+    all.floats = std::max(all.floats, one.floats);
+    for (std::string& condition : one.guard)
+      if (std::ranges::find(all.guard, condition) == all.guard.end())
+        all.guard.push_back(std::move(condition));
+    all.disagreement = std::move(one.disagreement);
+    const bool decides = one.kind == VerdictKind::kRefuted || all.kind == VerdictKind::kProved;
+    if (!decides) return;
+    all.kind = one.kind;
+    all.instance = std::move(one.instance);
+    all.reason = std::move(one.reason);
+    all.refutation = std::move(one.refutation);
+    all.saving_guard = std::move(one.saving_guard);
+  }
+
+  std::span<const Rule> rules_;
+  const BatchOptions& options_;
+  core::ProgressSink& progress_;
+  const core::StopToken& stop_;
+  std::vector<Family> families_;
+  std::vector<std::size_t> family_of_;  ///< By rule.
+  /// By family: its first instance known to be refuted.
+  std::unique_ptr<std::atomic<std::size_t>[]> refuted_;
+  std::vector<std::optional<RuleVerdict>> results_;  ///< By rule.
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> disagreement_ = false;
+};
+
+}  // namespace
+
+std::vector<rules::Bindings> parameter_grid(const Rule& rule, int count) {
+  if (rule.parameters.empty()) return {rules::Bindings(rule.source.symbols().size())};
+  std::vector<rules::Bindings> grid;
+  const auto wanted = static_cast<std::size_t>(count);
+  for (std::uint64_t seed = 0; seed < 8 * wanted && grid.size() < wanted; ++seed) {
+    auto values = rules::sample_parameters(rule, seed);
+    if (values && std::ranges::find(grid, *values) == grid.end()) grid.push_back(*std::move(values));
+  }
+  return grid;
+}
+
+std::vector<RuleVerdict> verify_all(std::span<const Rule> rules, const BatchOptions& options,
+                                    core::ProgressSink& progress, const core::StopToken& stop) {
+  return Batch(rules, options, progress, stop).run();
+}
+
+}  // namespace soapstone::verifier

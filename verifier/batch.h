@@ -1,0 +1,70 @@
+// Verdicts for many rules at once, on several threads. What a rule file calls one rule gets one
+// verdict, whatever number of instances it expands to.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/progress.h"
+#include "rules/rule.h"
+#include "verifier/verify.h"
+
+namespace soapstone::verifier {
+
+/// Of the prover, as written into rule files. Goes up when proofs of before must not be believed.
+inline constexpr int kVersion = 1;
+
+/// Looks at a proved rule without parameters in a way of its own. Empty: nothing against it; else
+/// what is.
+using SecondLook = std::function<std::string(const rules::Rule&)>;
+
+struct BatchOptions {
+  VerifyOptions verify = {};
+  int jobs = 0;             ///< Threads; 0: all cores. The result does not depend on it.
+  int specializations = 8;  ///< Values of the parameters that a rule with parameters is proved for.
+  /// Random sizes at which numbers are compared: for a rule with all its instances, 20 at least
+  /// for one.
+  int check_sizes = 200;
+  std::uint64_t check_seed = 1;
+  /// Called once in each thread; none: none.
+  std::function<SecondLook()> make_second_look = {};
+};
+
+/// On a rule as it stands in a file: proved if all of its instances are, refuted if one is.
+struct RuleVerdict {
+  std::string rule;  ///< Rule::base_name
+  std::filesystem::path file;
+  int line = 0;
+  /// Rules without parameters that the verdict is about: instances, times values of parameters. Up
+  /// to the refuted one if there is one.
+  std::size_t instances = 0;
+  int check_sizes = 0;  ///< At how many sizes numbers were compared.
+  /// The numbers agree in doubles only: the rule is a law of a function that is random in the field.
+  bool law_of_function = false;
+  VerdictKind kind = VerdictKind::kUnknown;
+  std::string instance;  ///< The first that is refuted, or the first that is unknown.
+  std::string reason;    ///< Why it is unknown.
+  rules::FloatBehavior floats = rules::FloatBehavior::kExact;
+  std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
+  std::optional<Refutation> refutation;
+  std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.
+  /// Numbers contradict a proof: a fault of the prover. The batch ends there.
+  std::string disagreement;
+  double cpu_ms = 0;
+};
+
+/// One verdict a rule, in the order of `rules`, whose instances follow each other. A rule with
+/// parameters (strides, permutations) is proved for the values that parameter_grid() lists.
+/// Stopped: the rules that were finished.
+std::vector<RuleVerdict> verify_all(std::span<const rules::Rule> rules, const BatchOptions& options,
+                                    core::ProgressSink& progress, const core::StopToken& stop);
+
+/// The values of a rule's parameters that its verdict is about: those of rules::sample_parameters
+/// for the seeds 0, 1, 2, …, without repetitions, until there are `count` or 8 · count seeds were
+/// tried. One entry without values for a rule without parameters.
+std::vector<rules::Bindings> parameter_grid(const rules::Rule& rule, int count);
+
+}  // namespace soapstone::verifier
