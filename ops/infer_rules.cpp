@@ -2,6 +2,8 @@
 // author of a model or a rule knows: attribute names, axes, element types.
 #include "ops/infer_rules.h"
 
+#include "ops/comprehension.h"
+
 #include <fmt/format.h>
 
 #include <cmath>

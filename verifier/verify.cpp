@@ -83,7 +83,7 @@ class Attempt {
       : rule_(rule), options_(options), sizes_(solve_sizes(rule)), witness_(std::move(witness)),
         oracle_(sizes_.background, sizes_.sizes, solver, witness_), budget_(options.max_steps),
         normalizer_(arena_, oracle_, budget_), source_(rule.source, sizes_, normalizer_, rounds),
-        target_(rule.target, sizes_, normalizer_, rounds), solver_(solver), rounds_(rounds) {}
+        target_(rule.target, sizes_, normalizer_, rounds), solver_(solver) {}
 
   enum class Effort : std::uint8_t { kFirstWay, kAllWays };
   /// Empty: proved. Otherwise why not.
@@ -121,7 +121,6 @@ class Attempt {
   GraphReader source_;
   GraphReader target_;
   Solver& solver_;
-  bool rounds_;
   bool keeps_domain_ = true;
 };
 
@@ -137,8 +136,7 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
     }
   }
   for (const bool expand : {false, true}) {
-    // What is written out is rounded elsewhere.
-    if (expand && (rounds_ || !normalizer_.met_expandable())) break;
+    if (expand && !normalizer_.met_expandable()) break;
     normalizer_.set_expanding(expand);
     for (std::size_t k = 0; k < orders_.size(); ++k) {
       // Without any digits found, the last way differs from the first only when expanding.
