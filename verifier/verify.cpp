@@ -88,6 +88,9 @@ class Attempt {
   enum class Effort : std::uint8_t { kFirstWay, kAllWays };
   /// Empty: proved. Otherwise why not.
   std::string run(Effort effort = Effort::kAllWays);
+  /// Leaves out what the proof of equality did without.
+  void do_without_expansion() { may_expand_ = false; }
+  bool has_expanded() const { return expanded_; }
   /// Both sides have values at the same inputs, as far as is known.
   bool keeps_domain() const { return keeps_domain_; }
   const ProofRecord& record() const { return witness_.record(); }
@@ -122,6 +125,8 @@ class Attempt {
   GraphReader target_;
   Solver& solver_;
   bool keeps_domain_ = true;
+  bool may_expand_ = true;
+  bool expanded_ = false;
 };
 
 std::string Attempt::compare(std::size_t output, Effort effort) {
@@ -136,8 +141,9 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
     }
   }
   for (const bool expand : {false, true}) {
-    if (expand && !normalizer_.met_expandable()) break;
+    if (expand && (!may_expand_ || !normalizer_.met_expandable())) break;
     normalizer_.set_expanding(expand);
+    expanded_ = expanded_ || expand;
     for (std::size_t k = 0; k < orders_.size(); ++k) {
       // Without any digits found, the last way differs from the first only when expanding.
       if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
@@ -239,7 +245,9 @@ rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proo
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);
-  if (Attempt(rule, solver, bounded, {}, true).run().empty()) return rules::FloatBehavior::kExact;
+  Attempt exact(rule, solver, bounded, {}, true);
+  if (!proof.has_expanded()) exact.do_without_expansion();
+  if (exact.run().empty()) return rules::FloatBehavior::kExact;
   return casts_to_half(rule.source) || casts_to_half(rule.target)
              ? rules::FloatBehavior::kChangesRange
              : rules::FloatBehavior::kReassociates;
