@@ -17,12 +17,15 @@ using Values = std::vector<Tensor>;
 struct Inputs {
   double magnitude;
   bool positive;
+  bool integers = false;  ///< Few of them, so that some are equal; not 0, which has a sign.
 };
 /// Large enough for exp to overflow in f32, too small for a polynomial of small degree to do so.
 constexpr double kLarge = 200;
 /// The largest are there to get beyond bounds such as those of a clip.
-constexpr Inputs kInputs[] = {{1, false},      {1, true},    {0.01, false},
+constexpr Inputs kInputs[] = {{1, false},      {1, true},    {0.01, false}, {4, false, true},
                               {kLarge, false}, {1e7, false}, {1e13, false}};
+/// Integers may be beyond such bounds too.
+constexpr std::int64_t kLargestInteger = 9;
 
 double rounded(double value) { return static_cast<double>(static_cast<float>(value)); }
 
@@ -38,10 +41,11 @@ Values draw(const Graph& side, const Inputs& wanted, Random& random) {
     for (double& v : values) {
       const double low = wanted.positive ? 0.1 : -1;
       v = rounded(wanted.magnitude * (low + (1 - low) * unit(random)));
+      if (wanted.integers) v = std::round(v) == 0 ? 1 : std::round(v);
       if (type.data_type == core::DataType::kBool)
         v = static_cast<double>(random.between(0, 1));
       else if (!core::is_floating(type.data_type))
-        v = static_cast<double>(random.between(-3, 3));
+        v = static_cast<double>(random.between(-kLargestInteger, kLargestInteger));
     }
     inputs.push_back(std::move(values));
   }

@@ -87,8 +87,11 @@ InputValues SidesAtSizes::draw(Draw kind, rules::Random& random) const {
     for (double& v : values) {
       if (type.data_type == core::DataType::kBool)
         v = static_cast<double>(random.between(0, 1));
+      else if (core::is_floating(type.data_type))
+        v = draw_number(kind, random);
       else
-        v = draw_number(core::is_floating(type.data_type) ? kind : Draw::kIntegers, random);
+        v = kind == Draw::kLarge ? static_cast<double>(random.between(-9, 9))
+                                 : draw_number(Draw::kIntegers, random);
     }
     inputs.push_back(std::move(values));
   }
