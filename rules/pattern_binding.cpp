@@ -19,6 +19,10 @@ bool equals(const core::Tensor& tensor, const SlotPattern& wanted) {
   return a.data_type() != b.data_type() && a.dims() == b.dims() && a.to_doubles() == b.to_doubles();
 }
 
+bool is_empty(const core::TensorType& type) {
+  return std::ranges::find(type.shape, Polynomial(0)) != type.shape.end();
+}
+
 }  // namespace
 
 PatternBinding::PatternBinding(const Graph& graph, std::size_t slots, std::size_t symbols,
@@ -54,6 +58,8 @@ bool PatternBinding::bind(std::int32_t slot, TensorId id) {
   const SlotPattern& wanted = pattern_->slots[static_cast<std::size_t>(slot)];
   if (wanted.kind == SlotPattern::Kind::kLiteral) return equals(graph_.tensor(id), wanted);
   if (at.valid()) return at == id;
+  // Proofs are about sizes from 1 on.
+  if (is_empty(graph_.tensor(id).type)) return false;
   if (wanted.kind == SlotPattern::Kind::kInput && !admits(wanted, id)) return false;
   at = id;
   slot_trail_.push_back(slot);

@@ -32,6 +32,17 @@ TEST(Matcher, BindsSizesAndTensors) {
   EXPECT_THAT(found[0].match.sizes, testing::ElementsAre(2, 3, 4, 5));
 }
 
+TEST(Matcher, LeavesEmptyTensorsAlone) {
+  EXPECT_TRUE(all_matches(kMergeMatmuls, R"(graph g
+    x: f32[2, 0]
+    a: f32[0, 4]
+    b: f32[0, 5]
+    y = matmul(x, a)
+    z = matmul(x, b)
+    return y, z)")
+                  .empty());
+}
+
 TEST(Matcher, NeedsDistinctNodes) {
   EXPECT_TRUE(all_matches(kMergeMatmuls, R"(graph g
     x: f32[2, 3]
