@@ -86,14 +86,12 @@ ordered_json counterexample_json(const RuleVerdict& v) {
 }
 
 ordered_json to_json(const RuleVerdict& v) {
-  ordered_json json{{"rule", v.rule},
-                    {"file", v.file.string()},
-                    {"line", v.line},
-                    {"verdict", verifier::to_string(v.kind)},
-                    {"instances", v.instances},
-                    {"sizes", v.check_sizes}};
+  ordered_json json{{"rule", v.rule},           {"file", v.file.string()},
+                    {"line", v.line},           {"verdict", verifier::to_string(v.kind)},
+                    {"instances", v.instances}, {"sizes", v.check_sizes}};
   if (const std::string guard = guard_of(v); !guard.empty()) json["guard"] = guard;
-  if (v.kind == VerdictKind::kRefuted && !v.saving_guard.empty()) json["guarded_verdict"] = "proved";
+  if (v.kind == VerdictKind::kRefuted && !v.saving_guard.empty())
+    json["guarded_verdict"] = "proved";
   if (v.kind != VerdictKind::kRefuted) json["floats"] = rules::to_string(v.floats);
   if (v.refutation) json["counterexample"] = counterexample_json(v);
   if (v.kind == VerdictKind::kUnknown) {

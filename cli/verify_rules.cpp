@@ -45,14 +45,13 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   using Kind = rules::Evidence::Kind;
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved,
-                     fmt::format("all-sizes{}; verifier {}; z3 {}",
-                                 v.law_of_function ? ", a law of functions" : "",
-                                 verifier::kVersion, verifier::z3_version())};
+    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
+                                                v.law_of_function ? ", a law of functions" : "",
+                                                verifier::kVersion, verifier::z3_version())};
   } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
-    line.evidence = {Kind::kChecked, fmt::format("{}, {} sizes",
-                                                 v.law_of_function ? "doubles" : "2^61-1",
-                                                 v.check_sizes)};
+    line.evidence = {
+        Kind::kChecked,
+        fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};
   }
   return line;
 }
@@ -89,11 +88,11 @@ core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
                        {},
                        "the report says where the two sides differ"};
   if (const auto unknown = count(VerdictKind::kUnknown); unknown > 0)
-    return core::Error{core::ErrorCode::kUnsupported,
-                       fmt::format("{} of {} rules are neither proved nor refuted", unknown,
-                                   verdicts.size()),
-                       {},
-                       "the report says why; optimize-graph does not use them"};
+    return core::Error{
+        core::ErrorCode::kUnsupported,
+        fmt::format("{} of {} rules are neither proved nor refuted", unknown, verdicts.size()),
+        {},
+        "the report says why; optimize-graph does not use them"};
   return core::Done{};
 }
 

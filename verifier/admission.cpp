@@ -107,11 +107,10 @@ std::vector<Admission::Refusal> Admission::refusals() const {
     for (std::size_t k = 0; k < key.second.size(); ++k) {
       const core::Symbol s = rule.parameters[k];
       refusal.values += refusal.values.empty() ? "" : ", ";
-      refusal.values +=
-          is_real(rule, s)
-              ? fmt::format("{} = {}", rule.source.symbols().name(s),
-                            std::bit_cast<double>(key.second[k]))
-              : fmt::format("{} = {}", rule.source.symbols().name(s), key.second[k]);
+      refusal.values += is_real(rule, s)
+                            ? fmt::format("{} = {}", rule.source.symbols().name(s),
+                                          std::bit_cast<double>(key.second[k]))
+                            : fmt::format("{} = {}", rule.source.symbols().name(s), key.second[k]);
     }
     refusals.push_back(std::move(refusal));
   }

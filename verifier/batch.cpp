@@ -197,7 +197,8 @@ class Batch {
 
   void note_refuted(std::size_t family, std::size_t k, RuleVerdict& verdict) {
     std::size_t earliest = refuted_[family];
-    while (k < earliest && !refuted_[family].compare_exchange_weak(earliest, k)) {}
+    while (k < earliest && !refuted_[family].compare_exchange_weak(earliest, k)) {
+    }
     // Only the first is shown; inputs of the others would fill the memory.
     if (earliest < k) verdict.refutation.reset();
   }
@@ -259,7 +260,8 @@ std::vector<rules::Bindings> parameter_grid(const Rule& rule, int count) {
   const auto wanted = static_cast<std::size_t>(count);
   for (std::uint64_t seed = 0; seed < 8 * wanted && grid.size() < wanted; ++seed) {
     auto values = rules::sample_parameters(rule, seed);
-    if (values && std::ranges::find(grid, *values) == grid.end()) grid.push_back(*std::move(values));
+    if (values && std::ranges::find(grid, *values) == grid.end())
+      grid.push_back(*std::move(values));
   }
   return grid;
 }

@@ -42,7 +42,8 @@ struct RuleVerdict {
   /// to the refuted one if there is one.
   std::size_t instances = 0;
   int check_sizes = 0;  ///< At how many sizes numbers were compared.
-  /// The numbers agree in doubles only: the rule is a law of a function that is random in the field.
+  /// The numbers agree in doubles only: the rule is a law of a function that is random in the
+  /// field.
   bool law_of_function = false;
   VerdictKind kind = VerdictKind::kUnknown;
   std::string instance;  ///< The first that is refuted, or the first that is unknown.
