@@ -22,10 +22,10 @@ struct Options : cli::CommonOptions {
 };
 
 std::string proof_text(const Options& options, const cli::ProofCheck& proof) {
-  return fmt::format("{}: {} steps hold, by {} rules proved here in {:.0f} ms; they lead from {} to "
-                     "{}\n",
-                     options.proof, proof.steps, proof.rules, proof.proof_cpu_ms, options.a,
-                     options.b);
+  return fmt::format(
+      "{}: {} steps hold, by {} rules proved here in {:.0f} ms; they lead from {} to "
+      "{}\n",
+      options.proof, proof.steps, proof.rules, proof.proof_cpu_ms, options.a, options.b);
 }
 
 ordered_json proof_json(const std::optional<cli::ProofCheck>& proof) {

@@ -220,11 +220,10 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["peak_rss_mb"] = run.peak_rss_mb;
   json["rules_applied"] = ordered_json::array();
   for (const search::RuleUse& use : report.rules_applied) {
-    json["rules_applied"].push_back(
-        {{"rule", use.rule},
-         {"count", use.count},
-         {"gain_us", use.gain_us},
-         {"proved", use.proved}});
+    json["rules_applied"].push_back({{"rule", use.rule},
+                                     {"count", use.count},
+                                     {"gain_us", use.gain_us},
+                                     {"proved", use.proved}});
   }
   json["baseline_rules"] = ordered_json::object();
   for (const auto& [rule, count] : report.simplify.rules_applied) {

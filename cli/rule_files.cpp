@@ -153,8 +153,7 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& optio
   const std::string why = changed && !first->evidence.detail.empty()
                               ? fmt::format(" ({})", first->evidence.detail)
                               : "";
-  const std::string others =
-      count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
+  const std::string others = count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
   const std::string file = first->file.string();
   return core::Error{core::ErrorCode::kUnsupported,
                      fmt::format("rule {} has no proof{}{}", first->base_name, why, others),

@@ -38,7 +38,7 @@ std::string reason_of(const RuleVerdict& v) {
   case VerdictKind::kRefuted:
     return v.saving_guard.empty() ? "a counterexample, below" : "proved under the guard only";
   case VerdictKind::kUnknown:
-    return v.reason;
+    return v.instance == v.rule ? v.reason : v.instance + ": " + v.reason;
   }
   return "";
 }
@@ -91,9 +91,11 @@ ordered_json to_json(const RuleVerdict& v) {
                     {"line", v.line},
                     {"verdict", verifier::to_string(v.kind)},
                     {"instances", v.instances},
-                    {"sizes", v.check_sizes}};
+                    {"sizes", v.check_sizes},
+                    {"second_opinion_sizes", v.second_sizes}};
   if (const std::string guard = guard_of(v); !guard.empty()) json["guard"] = guard;
-  if (v.kind == VerdictKind::kRefuted && !v.saving_guard.empty()) json["guarded_verdict"] = "proved";
+  if (v.kind == VerdictKind::kRefuted && !v.saving_guard.empty())
+    json["guarded_verdict"] = "proved";
   if (v.kind != VerdictKind::kRefuted) json["floats"] = rules::to_string(v.floats);
   if (v.refutation) json["counterexample"] = counterexample_json(v);
   if (v.kind == VerdictKind::kUnknown) {

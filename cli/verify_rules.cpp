@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/device_options.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
 #include "rules/evidence.h"
 #include "verifier/batch.h"
+#include "verifier/second_opinion.h"
 #include "verifier/z3_solver.h"
 
 namespace {
@@ -25,7 +27,20 @@ struct Options : cli::CommonOptions {
   std::vector<std::string> files;
   verifier::BatchOptions batch;
   bool write = false;
+  bool second_opinion = false, no_second_opinion = false;
 };
+
+/// Numbers in a prime field and on the kernels of this machine, for one thread.
+verifier::SecondLook make_second_look() {
+  auto made = cli::make_backend({});
+  const std::shared_ptr<runtime::Backend> backend =
+      made ? *std::move(made) : runtime::make_reference_backend();
+  return [backend](const rules::Rule& rule) -> verifier::SecondLookResult {
+    const auto opinion = verifier::second_opinion(rule, *backend);
+    if (!opinion) return {};  // no sizes that it could look at
+    return {opinion->field_sizes + opinion->float_sizes, opinion->disagreement};
+  };
+}
 
 /// The shipped files if none is given.
 std::vector<std::string> files_of(const Options& options) {
@@ -45,14 +60,13 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   using Kind = rules::Evidence::Kind;
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved,
-                     fmt::format("all-sizes{}; verifier {}; z3 {}",
-                                 v.law_of_function ? ", a law of functions" : "",
-                                 verifier::kVersion, verifier::z3_version())};
+    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
+                                                v.law_of_function ? ", a law of functions" : "",
+                                                verifier::kVersion, verifier::z3_version())};
   } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
-    line.evidence = {Kind::kChecked, fmt::format("{}, {} sizes",
-                                                 v.law_of_function ? "doubles" : "2^61-1",
-                                                 v.check_sizes)};
+    line.evidence = {
+        Kind::kChecked,
+        fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};
   }
   return line;
 }
@@ -89,11 +103,11 @@ core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
                        {},
                        "the report says where the two sides differ"};
   if (const auto unknown = count(VerdictKind::kUnknown); unknown > 0)
-    return core::Error{core::ErrorCode::kUnsupported,
-                       fmt::format("{} of {} rules are neither proved nor refuted", unknown,
-                                   verdicts.size()),
-                       {},
-                       "the report says why; optimize-graph does not use them"};
+    return core::Error{
+        core::ErrorCode::kUnsupported,
+        fmt::format("{} of {} rules are neither proved nor refuted", unknown, verdicts.size()),
+        {},
+        "the report says why; optimize-graph does not use them"};
   return core::Done{};
 }
 
@@ -114,7 +128,10 @@ core::Status verify(const Options& options, cli::Session& session) {
     }
   }
   session.console.stage(fmt::format("proving {} rules", all.size()));
-  auto verdicts = verifier::verify_all(all, options.batch, session.console, session.stop);
+  verifier::BatchOptions batch = options.batch;
+  const bool look_twice = options.second_opinion || options.write;
+  if (look_twice && !options.no_second_opinion) batch.make_second_look = make_second_look;
+  auto verdicts = verifier::verify_all(all, batch, session.console, session.stop);
   SOAPSTONE_RETURN_IF_ERROR(refuse_disagreement(verdicts));
   std::ranges::move(skipped, std::back_inserter(verdicts));
   if (options.write)
@@ -146,6 +163,11 @@ void declare(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--write", options.write,
                "Put what was found under the rules: a proof, or that they were checked");
+  auto* twice = app.add_flag("--second-opinion", options.second_opinion,
+                             "Try each proved rule with numbers on the kernels of this machine, "
+                             "too; --write does");
+  app.add_flag("--no-second-opinion", options.no_second_opinion, "Leave that out with --write")
+      ->excludes(twice);
   cli::add_seed_option(app, options.batch.check_seed);
   cli::add_jobs_option(app, options.batch.jobs);
   cli::add_common_options(app, options);

@@ -183,8 +183,8 @@ void Optimizer::note_proofs() {
   for (const verifier::Admission* admission : {&baseline_, &rules_}) {
     report_.unproved_rules += count_unproved(*admission);
     for (const auto& refusal : admission->refusals())
-      report_.notes.push_back(fmt::format("{} was not used with {}: {}", refusal.rule,
-                                          refusal.values, refusal.reason));
+      report_.notes.push_back(
+          fmt::format("{} was not used with {}: {}", refusal.rule, refusal.values, refusal.reason));
   }
 }
 

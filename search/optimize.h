@@ -60,7 +60,7 @@ struct OptimizeReport {
   std::optional<cost::RatioInterval> speedup;
   std::vector<RuleUse> rules_applied;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
-  ProofChain chain;  ///< From the original to `graph`.
+  ProofChain chain;                ///< From the original to `graph`.
   /// Rules without a proof on the way to `graph`, the baseline's included.
   std::vector<std::string> unproved_rules_applied;
   std::optional<EquivalenceReport> equivalence;

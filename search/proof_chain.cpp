@@ -127,7 +127,9 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
                       const core::StopToken& stop) {
   using core::Error, core::ErrorCode;
   if (input.hash() != chain.input)
-    return Error{ErrorCode::kNotEquivalent, "the chain begins at another graph", {},
+    return Error{ErrorCode::kNotEquivalent,
+                 "the chain begins at another graph",
+                 {},
                  "give the original model, and the same --shape as to optimize-graph"};
   Replayer replayer(chain, backend, options);
   Replay result{input, 0, 0};
@@ -140,10 +142,9 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
     result.graph = *std::move(next);
     if (result.graph.hash() == step.result) continue;
     const bool folds = step.kind == ChainStep::Kind::kFoldConstants;
-    return Error{ErrorCode::kNotEquivalent, "it leads to another graph than the chain says",
-                 place(k, chain),
-                 folds ? "constants are compared bit by bit: use the device that computed them"
-                       : ""};
+    return Error{
+        ErrorCode::kNotEquivalent, "it leads to another graph than the chain says", place(k, chain),
+        folds ? "constants are compared bit by bit: use the device that computed them" : ""};
   }
   replayer.count(result);
   return result;

@@ -31,7 +31,7 @@ struct ChainStep {
 };
 
 struct ProofChain {
-  std::uint64_t input = 0;  ///< Hash of the graph before the first step.
+  std::uint64_t input = 0;         ///< Hash of the graph before the first step.
   std::vector<rules::Rule> rules;  ///< Without evidence, each name once.
   std::vector<ChainStep> steps;
 

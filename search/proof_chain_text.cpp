@@ -91,8 +91,7 @@ class StepParser {
     SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t count, parse_number(tokens_, "their number"));
     while (!tokens_.at_end()) SOAPSTONE_RETURN_IF_ERROR(parse_step());
     if (chain_.steps.size() == count) return core::Done{};
-    return tokens_.error(
-        fmt::format("there are {} steps, not {}", chain_.steps.size(), count));
+    return tokens_.error(fmt::format("there are {} steps, not {}", chain_.steps.size(), count));
   }
 
  private:
@@ -151,8 +150,8 @@ Status parse_head(const std::string& text, ProofChain& chain) {
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("chain"));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto version, parse_number(tokens, "the version"));
   if (version != kVersion)
-    return tokens.error(fmt::format("chains of version {} cannot be read, only {}", version,
-                                    kVersion));
+    return tokens.error(
+        fmt::format("chains of version {} cannot be read, only {}", version, kVersion));
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("input"));
   SOAPSTONE_ASSIGN_OR_RETURN(chain.input, parse_number(tokens, "the hash of a graph"));
   if (tokens.at_end()) return core::Done{};

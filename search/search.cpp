@@ -85,7 +85,8 @@ class Searcher {
  public:
   Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
            core::ProgressSink& progress, const core::StopToken& stop)
-      : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options), progress_(progress), stop_(stop),
+      : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
+        progress_(progress), stop_(stop),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   SearchResult run(const Graph& original);

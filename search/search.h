@@ -28,9 +28,9 @@ struct Step {
   std::string rule;       ///< Rule::name
   std::string base_rule;  ///< Rule::base_name
   core::RuleId id;
-  rules::Match match;     ///< In the graph before.
-  double gain_us = 0;     ///< Cost before minus cost after; negative steps enable later ones.
-  core::Graph graph;      ///< After the rewrite.
+  rules::Match match;  ///< In the graph before.
+  double gain_us = 0;  ///< Cost before minus cost after; negative steps enable later ones.
+  core::Graph graph;   ///< After the rewrite.
 };
 
 struct Candidate {

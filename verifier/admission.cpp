@@ -1,14 +1,11 @@
 // Proofs on demand, each made once.
 #include "verifier/admission.h"
 
-#include <algorithm>
-#include <bit>
 #include <ctime>
 #include <exception>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
 namespace soapstone::verifier {
@@ -20,11 +17,6 @@ double thread_cpu_ms() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
-
-bool is_real(const Rule& rule, core::Symbol symbol) {
-  return std::find(rule.real_parameters.begin(), rule.real_parameters.end(), symbol) !=
-         rule.real_parameters.end();
 }
 
 }  // namespace
@@ -103,17 +95,10 @@ std::vector<Admission::Refusal> Admission::refusals() const {
   for (const auto& [key, entry] : entries_) {
     if (entry->reason.empty()) continue;
     const Rule& rule = rules_[core::RuleId(key.first)];
-    Refusal refusal{rule.name, {}, entry->reason};
-    for (std::size_t k = 0; k < key.second.size(); ++k) {
-      const core::Symbol s = rule.parameters[k];
-      refusal.values += refusal.values.empty() ? "" : ", ";
-      refusal.values +=
-          is_real(rule, s)
-              ? fmt::format("{} = {}", rule.source.symbols().name(s),
-                            std::bit_cast<double>(key.second[k]))
-              : fmt::format("{} = {}", rule.source.symbols().name(s), key.second[k]);
-    }
-    refusals.push_back(std::move(refusal));
+    rules::Bindings values(rule.source.symbols().size());
+    for (std::size_t k = 0; k < key.second.size(); ++k)
+      values[rule.parameters[k].id] = key.second[k];
+    refusals.push_back({rule.name, parameter_text(rule, values), entry->reason});
   }
   return refusals;
 }

@@ -20,8 +20,9 @@ struct AdmissionOptions {
   VerifyOptions verify = {};
 };
 
-/// A set of rules, and what is known of their proofs. A rule with parameters (strides, permutations)
-/// was proved for some values; those that a match has are proved when they are first met.
+/// A set of rules, and what is known of their proofs. A rule with parameters (strides,
+/// permutations) was proved for some values; those that a match has are proved when they are first
+/// met.
 class Admission {
  public:
   /// `rules` must outlive it.

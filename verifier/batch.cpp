@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "rules/constraints.h"
+#include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
 namespace soapstone::verifier {
@@ -100,7 +101,9 @@ class Examination {
       auto special = rules::specialize(rule_, values);
       if (!special) return unknown(special.error().message);
       prove(*special);
-      if (verdict_.kind != VerdictKind::kProved) return;
+      if (verdict_.kind == VerdictKind::kProved && verdict_.disagreement.empty()) continue;
+      if (!rule_.parameters.empty()) verdict_.instance += " with " + parameter_text(rule_, values);
+      return;
     }
     // With parameters, the rest of a guard is in numbers that the values chose.
     verdict_.guard = texts_of(rule_.guard, rule_);
@@ -116,8 +119,10 @@ class Examination {
     verdict_.saving_guard = texts_of(result.saving_guard, special);
     if (result.kind != VerdictKind::kProved) return;
     if (result.floats == rules::FloatBehavior::kChangesRange) verdict_.floats = result.floats;
-    if (second_look_ && verdict_.disagreement.empty())
-      verdict_.disagreement = second_look_(special);
+    if (!second_look_) return;
+    SecondLookResult look = second_look_(special);
+    verdict_.second_sizes += look.sizes;
+    if (verdict_.disagreement.empty()) verdict_.disagreement = std::move(look.disagreement);
   }
 
   /// The numbers found a difference: the prover may have missed it, but not proved the contrary.
@@ -197,7 +202,8 @@ class Batch {
 
   void note_refuted(std::size_t family, std::size_t k, RuleVerdict& verdict) {
     std::size_t earliest = refuted_[family];
-    while (k < earliest && !refuted_[family].compare_exchange_weak(earliest, k)) {}
+    while (k < earliest && !refuted_[family].compare_exchange_weak(earliest, k)) {
+    }
     // Only the first is shown; inputs of the others would fill the memory.
     if (earliest < k) verdict.refutation.reset();
   }
@@ -222,6 +228,7 @@ class Batch {
   static void add(RuleVerdict&& one, RuleVerdict& all) {
     all.instances += one.instances;
     all.check_sizes += one.check_sizes;
+    all.second_sizes += one.second_sizes;
     all.cpu_ms += one.cpu_ms;
     all.law_of_function = all.law_of_function || one.law_of_function;
     all.floats = std::max(all.floats, one.floats);
@@ -252,17 +259,6 @@ class Batch {
 };
 
 }  // namespace
-
-std::vector<rules::Bindings> parameter_grid(const Rule& rule, int count) {
-  if (rule.parameters.empty()) return {rules::Bindings(rule.source.symbols().size())};
-  std::vector<rules::Bindings> grid;
-  const auto wanted = static_cast<std::size_t>(count);
-  for (std::uint64_t seed = 0; seed < 8 * wanted && grid.size() < wanted; ++seed) {
-    auto values = rules::sample_parameters(rule, seed);
-    if (values && std::ranges::find(grid, *values) == grid.end()) grid.push_back(*std::move(values));
-  }
-  return grid;
-}
 
 std::vector<RuleVerdict> verify_all(std::span<const Rule> rules, const BatchOptions& options,
                                     core::ProgressSink& progress, const core::StopToken& stop) {

@@ -17,9 +17,13 @@ namespace soapstone::verifier {
 /// Of the prover, as written into rule files. Goes up when proofs of before must not be believed.
 inline constexpr int kVersion = 1;
 
-/// Looks at a proved rule without parameters in a way of its own. Empty: nothing against it; else
-/// what is.
-using SecondLook = std::function<std::string(const rules::Rule&)>;
+/// What another look at a proved rule has found.
+struct SecondLookResult {
+  int sizes = 0;  ///< At how many sizes it looked.
+  std::string disagreement;
+};
+/// Looks at a proved rule without parameters in a way of its own.
+using SecondLook = std::function<SecondLookResult(const rules::Rule&)>;
 
 struct BatchOptions {
   VerifyOptions verify = {};
@@ -41,12 +45,15 @@ struct RuleVerdict {
   /// Rules without parameters that the verdict is about: instances, times values of parameters. Up
   /// to the refuted one if there is one.
   std::size_t instances = 0;
-  int check_sizes = 0;  ///< At how many sizes numbers were compared.
-  /// The numbers agree in doubles only: the rule is a law of a function that is random in the field.
+  int check_sizes = 0;   ///< At how many sizes numbers were compared.
+  int second_sizes = 0;  ///< And by the second look, if there was one.
+  /// The numbers agree in doubles only: the rule is a law of a function that is random in the
+  /// field.
   bool law_of_function = false;
   VerdictKind kind = VerdictKind::kUnknown;
-  std::string instance;  ///< The first that is refuted, or the first that is unknown.
-  std::string reason;    ///< Why it is unknown.
+  /// The first that is refuted, or the first that is unknown, and for which parameters.
+  std::string instance;
+  std::string reason;  ///< Why it is unknown.
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
@@ -61,10 +68,5 @@ struct RuleVerdict {
 /// Stopped: the rules that were finished.
 std::vector<RuleVerdict> verify_all(std::span<const rules::Rule> rules, const BatchOptions& options,
                                     core::ProgressSink& progress, const core::StopToken& stop);
-
-/// The values of a rule's parameters that its verdict is about: those of rules::sample_parameters
-/// for the seeds 0, 1, 2, …, without repetitions, until there are `count` or 8 · count seeds were
-/// tried. One entry without values for a rule without parameters.
-std::vector<rules::Bindings> parameter_grid(const rules::Rule& rule, int count);
 
 }  // namespace soapstone::verifier

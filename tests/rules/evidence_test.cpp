@@ -35,8 +35,9 @@ std::string proved(const std::string& text, int rule_line = 2) {
 
 TEST(RuleEvidence, AProofNamesItsRule) {
   const std::string text = proved(kPlain);
-  EXPECT_EQ(text, fmt::format("{}  proof all-sizes; floats: exact; verifier 1; z3 4.8.12; rule {}\n",
-                              kPlain, rule_digest(kPlain)));
+  EXPECT_EQ(text,
+            fmt::format("{}  proof all-sizes; floats: exact; verifier 1; z3 4.8.12; rule {}\n",
+                        kPlain, rule_digest(kPlain)));
   const Rule rule = rules_of(text)[0];
   EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kProved);
   EXPECT_EQ(rule.evidence.detail, "all-sizes; verifier 1; z3 4.8.12");
@@ -62,7 +63,8 @@ TEST(RuleEvidence, CommentsAndBlanksDoNot) {
   const std::string text = proved(kPlain);
   for (const auto& [what, by] :
        {std::pair{"Says why", "Says more"}, std::pair{"x: [n, m]   a", "x: [n,m] a"},
-        std::pair{"neg(t)", "neg( t )  # negative"}, std::pair{"  target", "\n  # And so:\n target"},
+        std::pair{"neg(t)", "neg( t )  # negative"},
+        std::pair{"  target", "\n  # And so:\n target"},
         std::pair{"floats: exact", "floats: reassociates"}}) {
     const Rule rule = rules_of(replaced(text, what, by))[0];
     EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kProved) << what << rule.evidence.detail;

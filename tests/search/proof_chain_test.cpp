@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "search/optimize.h"
 #include "runtime/backend.h"
+#include "search/optimize.h"
 #include "tests/search/search_fixture.h"
 
 namespace soapstone::search {
@@ -132,14 +132,14 @@ TEST_F(Chain, WithAChangedStepIsRefused) {
   const std::string last = text_.substr(text_.find("fold_constants result"));
   expect_refused(last, "fold_constants result=0x0\n",
                  "step 4 of 4: it leads to another graph than the chain says (constants are");
-  expect_refused("input 0x", "input 0x1", "expected the hash of a graph", core::ErrorCode::kInvalidInput);
+  expect_refused("input 0x", "input 0x1", "expected the hash of a graph",
+                 core::ErrorCode::kInvalidInput);
 }
 
 TEST_F(Chain, FromAnotherGraphIsRefused) {
   auto other = chain_;
   other.input += 1;
-  const auto result =
-      replay(other, graph_, *backend_, {}, core::silent(), core::StopToken{});
+  const auto result = replay(other, graph_, *backend_, {}, core::silent(), core::StopToken{});
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(result.error().to_string(), HasSubstr("begins at another graph"));
 }
@@ -167,8 +167,9 @@ TEST_F(Chain, ThatIsNoneIsRefused) {
 TEST(ChainRules, OfOneNameAreToldApart) {
   const rules::RuleSet one = rules_of("rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n"
                                       "  target\n    y = x\n");
-  const rules::RuleSet two = rules_of("rule r\n  x: [n]\n  source\n    t = relu(x)\n    y = relu(t)\n"
-                                      "  target\n    y = relu(x)\n");
+  const rules::RuleSet two =
+      rules_of("rule r\n  x: [n]\n  source\n    t = relu(x)\n    y = relu(t)\n"
+               "  target\n    y = relu(x)\n");
   ProofChain chain;
   const rules::Match match{{core::TensorId(0)}, {core::NodeId(1)}, {}, {}};
   for (const rules::RuleSet* set : {&one, &two, &one, &two})

@@ -73,8 +73,8 @@ TEST(Search, AppliesNothingUnproved) {
   const auto rules = rules_of(kMergeMatmuls);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
   verifier::Admission admission(rules);
-  const SearchResult result = search(parallel_matmuls(2), admission, *cost,
-                                     {.alpha = 2, .time_s = 0}, core::silent(), {});
+  const SearchResult result =
+      search(parallel_matmuls(2), admission, *cost, {.alpha = 2, .time_s = 0}, core::silent(), {});
   EXPECT_TRUE(result.best.empty());
   EXPECT_EQ(result.graphs_built, 0U);
 }

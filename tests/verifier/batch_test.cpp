@@ -7,6 +7,8 @@
 #include <atomic>
 #include <set>
 
+#include "verifier/parameter_values.h"
+
 namespace soapstone::verifier {
 namespace {
 
@@ -182,17 +184,18 @@ TEST(Batch, ASecondLookEndsIt) {
   std::atomic<int> asked = 0;
   BatchOptions options;
   options.make_second_look = [&] {
-    return [&](const rules::Rule& rule) -> std::string {
+    return [&](const rules::Rule& rule) -> SecondLookResult {
       EXPECT_TRUE(rule.parameters.empty());
       ++asked;
-      return rule.base_name == "unary_before_transpose" ? "it differs" : "";
+      return {7, rule.base_name == "unary_before_transpose" ? "it differs" : ""};
     };
   };
   const auto verdicts = run(kMixed, options);
   ASSERT_EQ(verdicts.size(), 3U);
+  EXPECT_EQ(verdicts[0].second_sizes, 3 * 7);
   EXPECT_EQ(verdicts[1].disagreement, "");
   EXPECT_EQ(verdicts[2].disagreement, "it differs");
-  EXPECT_EQ(verdicts[2].instance, "unary_before_transpose");
+  EXPECT_THAT(verdicts[2].instance, testing::StartsWith("unary_before_transpose with p = "));
   EXPECT_GE(asked, 5) << "three instances, neg of the second rule, the first permutation";
 }
 
