@@ -1,6 +1,7 @@
 // Picks origins, kinds and edits at random until a new well-typed rule comes out.
 #include "verifier/mutation.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/check.h"
@@ -25,6 +26,22 @@ std::optional<std::string> change(MutationKind kind, RuleDraft& draft, rules::Ra
   const MutationEdit& edit = edits[random.next() % edits.size()];
   edit.apply(draft);
   return edit.what;
+}
+
+/// A changed input size or a kept dimension mostly leaves a rule right.
+MutationKind draw_kind(rules::Random& random) {
+  constexpr int kRareOneIn = 4;
+  while (true) {
+    const auto kind = static_cast<MutationKind>(random.next() % kMutationKinds);
+    const bool rare = kind == MutationKind::kInputSize || kind == MutationKind::kKeepDims;
+    if (!rare || random.next() % kRareOneIn == 0) return kind;
+  }
+}
+
+/// Shapes that must be equal by accident leave few sizes, at which most changes make no difference.
+std::ptrdiff_t equations(const rules::Rule& rule) {
+  return std::ranges::count(rule.guard, ops::SizeConstraint::Kind::kZero,
+                            &ops::SizeConstraint::kind);
 }
 
 }  // namespace
@@ -55,32 +72,37 @@ const rules::Rule& Mutator::pick_origin() {
   return origins_[row[random_.next() % row.size()]];
 }
 
-std::optional<Mutant> Mutator::attempt() {
+std::optional<Mutant> Mutator::attempt(MutationKind kind) {
   const rules::Rule& origin = pick_origin();
   RuleDraft draft(origin);
   Mutant mutant;
-  // Every third has two changes. A kind that an origin has no place for is drawn again.
-  const std::size_t count = random_.between(1, 3) == 3 ? 2 : 1;
-  constexpr int kMostDraws = 100;
-  for (int draw = 0; draw < kMostDraws && mutant.kinds.size() < count; ++draw) {
-    const auto kind = static_cast<MutationKind>(random_.next() % kMutationKinds);
-    const auto what = change(kind, draft, random_);
-    if (!what) continue;
-    mutant.kinds.push_back(kind);
+  const auto add_change = [&](MutationKind next) {
+    const auto what = change(next, draft, random_);
+    if (!what) return false;
+    mutant.kinds.push_back(next);
     mutant.what += (mutant.what.empty() ? "" : "; ") + *what;
-  }
+    return true;
+  };
+  if (!add_change(kind)) return std::nullopt;
+  if (random_.between(1, 3) == 3) add_change(draw_kind(random_));
   auto rule = draft.finish(origin.name);
-  if (mutant.kinds.empty() || !rule || !made_.insert(structure_hash(*rule)).second)
+  constexpr int kKeepOneIn = 4;
+  if (rule && equations(*rule) > equations(origin) && random_.next() % kKeepOneIn != 0)
     return std::nullopt;
+  if (!rule || !made_.insert(structure_hash(*rule)).second) return std::nullopt;
   mutant.rule = *std::move(rule);
   mutant.rule.base_name = origin.base_name;
   return mutant;
 }
 
 std::optional<Mutant> Mutator::next() {
-  constexpr int kMostAttempts = 2000;
-  for (int k = 0; k < kMostAttempts; ++k)
-    if (auto mutant = attempt()) return mutant;
+  // A kind keeps its turn until it has made a mutant, else those that rarely fit would be rare.
+  constexpr int kMostTurns = 50, kAttemptsPerTurn = 60;
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    const MutationKind kind = draw_kind(random_);
+    for (int k = 0; k < kAttemptsPerTurn; ++k)
+      if (auto mutant = attempt(kind)) return mutant;
+  }
   return std::nullopt;
 }
 

@@ -61,7 +61,7 @@ class Mutator {
   std::optional<Mutant> next();
 
  private:
-  std::optional<Mutant> attempt();
+  std::optional<Mutant> attempt(MutationKind kind);
   const rules::Rule& pick_origin();
 
   std::vector<rules::Rule> origins_;

@@ -75,7 +75,9 @@ Outcome judge(const Mutant& mutant, const ScoreOptions& options) {
   outcome.refute_s = refute_end - proof_end;
   outcome.refuted = refutation.has_value();
   if (!outcome.refuted)
-    outcome.missed = has_witness(mutant.rule, options.witness_sizes, options.seed + 1);
+    outcome.missed = has_witness(
+        mutant.rule, outcome.proved ? options.proved_witness_sizes : options.witness_sizes,
+        options.seed + 1);
   outcome.search_s = cpu_s() - refute_end;
   if (outcome.proved && refutation) outcome.note.detail = refutation->text;
   outcome.note.text = rules::print(mutant.rule);

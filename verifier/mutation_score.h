@@ -48,7 +48,8 @@ struct ScoreOptions {
   int jobs = 1;
   std::uint64_t max_steps = 30'000;  ///< For one attempt at a proof.
   int refutation_sizes = 40;
-  int witness_sizes = 150;  ///< Of the slow search.
+  /// Of the slow search, for what is not proved and for what is, most of which is equal.
+  int witness_sizes = 150, proved_witness_sizes = 25;
   /// Called now and then from any one thread; false ends the run early.
   std::function<bool(std::size_t done)> progress;
 };
