@@ -21,8 +21,8 @@ constexpr std::size_t kInstancesPerRule = 6;
 
 void add_row(Table& table, std::string name, const MutationCounts& c) {
   table.add_row({std::move(name), std::to_string(c.made), std::to_string(c.wrong()),
-                 std::to_string(c.refuted), std::to_string(c.wrong_proved),
-                 std::to_string(c.equal), std::to_string(c.open)});
+                 std::to_string(c.refuted), std::to_string(c.wrong_proved), std::to_string(c.equal),
+                 std::to_string(c.open)});
 }
 
 std::string counts_table(const MutationScore& score) {
@@ -44,8 +44,8 @@ std::string counts_table(const MutationScore& score) {
 std::string notes_text(std::string_view title, const std::vector<MutationNote>& notes) {
   std::string text;
   for (const MutationNote& n : notes)
-    text += fmt::format("\n{}: {}\n{} ms: {}\n{}", title, n.what,
-                        fmt::format("{:.1f}", n.proof_ms), n.detail, n.text);
+    text += fmt::format("\n{}: {}\n{} ms: {}\n{}", title, n.what, fmt::format("{:.1f}", n.proof_ms),
+                        n.detail, n.text);
   return text;
 }
 
@@ -55,10 +55,10 @@ std::string report_text(const MutationScore& score, bool verbose) {
                       "{} are proved\n",
                       score.origins_proved, score.origins, 100 * score.share_refuted(),
                       score.total.wrong_proved);
-  text += fmt::format("CPU seconds: origins {:.1f}, proofs {:.1f}, refutations {:.1f}, slow search "
-                      "{:.1f}\n",
-                      score.origins_cpu_s, score.proof_cpu_s, score.refute_cpu_s,
-                      score.search_cpu_s);
+  text +=
+      fmt::format("CPU seconds: origins {:.1f}, proofs {:.1f}, refutations {:.1f}, slow search "
+                  "{:.1f}\n",
+                  score.origins_cpu_s, score.proof_cpu_s, score.refute_cpu_s, score.search_cpu_s);
   text += notes_text("wrong but proved", score.wrong_and_proved);
   if (!verbose) return text;
   text += notes_text("missed by refutation", score.missed);
@@ -67,7 +67,7 @@ std::string report_text(const MutationScore& score, bool verbose) {
 }
 
 ordered_json to_json(const MutationCounts& c) {
-  return {{"mutants", c.made},   {"wrong", c.wrong()},
+  return {{"mutants", c.made},    {"wrong", c.wrong()},
           {"refuted", c.refuted}, {"wrong_proved", c.wrong_proved},
           {"equal", c.equal},     {"open", c.open}};
 }

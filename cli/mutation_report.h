@@ -13,7 +13,7 @@ namespace soapstone::cli {
 struct MutationOptions {
   std::size_t mutants = 0;  ///< 0: none are made.
   std::uint64_t seed = 1;
-  int jobs = 1;         ///< 0: all cores.
+  int jobs = 1;          ///< 0: all cores.
   bool verbose = false;  ///< Also examples of what is open or slow.
 };
 

@@ -11,13 +11,30 @@
 namespace soapstone::verifier {
 namespace {
 
-constexpr std::array<std::string_view, kMutationKinds> kNames = {
-    "swap inputs",      "concat order",     "rewire",           "swap rule inputs",
-    "exchange results", "drop operator",    "sibling operator", "axis",
-    "reduced axes",     "keep dims",        "stride",           "dilation",
-    "padding",          "padding convention", "group",          "kernel",
-    "extent",           "permutation",      "shape",            "constant",
-    "epsilon",          "variant",          "input size",       "condition"};
+constexpr std::array<std::string_view, kMutationKinds> kNames = {"swap inputs",
+                                                                 "concat order",
+                                                                 "rewire",
+                                                                 "swap rule inputs",
+                                                                 "exchange results",
+                                                                 "drop operator",
+                                                                 "sibling operator",
+                                                                 "axis",
+                                                                 "reduced axes",
+                                                                 "keep dims",
+                                                                 "stride",
+                                                                 "dilation",
+                                                                 "padding",
+                                                                 "padding convention",
+                                                                 "group",
+                                                                 "kernel",
+                                                                 "extent",
+                                                                 "permutation",
+                                                                 "shape",
+                                                                 "constant",
+                                                                 "epsilon",
+                                                                 "variant",
+                                                                 "input size",
+                                                                 "condition"};
 
 /// One change. None: the draft has nothing of the kind.
 std::optional<std::string> change(MutationKind kind, RuleDraft& draft, rules::Random& random) {

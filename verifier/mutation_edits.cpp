@@ -20,8 +20,8 @@ struct NamedSide {
   SidePtr side;
   const char* name;
 };
-constexpr std::array<NamedSide, 2> kSides = {{{&RuleDraft::target, "target"},
-                                              {&RuleDraft::source, "source"}}};
+constexpr std::array<NamedSide, 2> kSides = {
+    {{&RuleDraft::target, "target"}, {&RuleDraft::source, "source"}}};
 
 /// Operators that a person may take for each other; what fits no attribute of the other is dropped.
 const std::vector<std::vector<std::string_view>>& families() {
@@ -64,12 +64,12 @@ void swap_inputs(const RuleDraft& draft, bool concat, Edits& edits) {
       for (std::size_t b = std::max<std::size_t>(a + 1, a == 0 && node.op->commutative ? 2 : 0);
            b < node.inputs.size(); ++b) {
         if (node.inputs[a] == node.inputs[b]) continue;
-        edits.push_back({fmt::format("{}: {}: inputs {} and {} exchanged", where, node.op->name, a,
-                                     b),
-                         [=](RuleDraft& d) {
-                           auto& inputs = (d.*side).nodes[n].inputs;
-                           std::swap(inputs[a], inputs[b]);
-                         }});
+        edits.push_back(
+            {fmt::format("{}: {}: inputs {} and {} exchanged", where, node.op->name, a, b),
+             [=](RuleDraft& d) {
+               auto& inputs = (d.*side).nodes[n].inputs;
+               std::swap(inputs[a], inputs[b]);
+             }});
       }
   });
 }
@@ -183,10 +183,9 @@ void change_attributes(MutationKind kind, const RuleDraft& draft, Edits& edits) 
                                 kind_of_attribute(*node.op, name) == MutationKind::kPadding;
       if (kind_of_attribute(*node.op, name) != kind && !pads_to_zero) continue;
       for (core::AttributeValue& other : other_values(kind, node, name)) {
-        std::string what =
-            fmt::format("{}: {}: {} {} -> {}", where, node.op->name, name,
-                        core::to_string(value, draft.symbols()),
-                        core::to_string(other, draft.symbols()));
+        std::string what = fmt::format("{}: {}: {} {} -> {}", where, node.op->name, name,
+                                       core::to_string(value, draft.symbols()),
+                                       core::to_string(other, draft.symbols()));
         edits.push_back({std::move(what), [=, key = name, value = std::move(other)](RuleDraft& d) {
                            (d.*side).nodes[n].attributes.set(key, value);
                          }});

@@ -148,8 +148,10 @@ std::vector<Outcome> judge_all(Mutator& mutator, const ScoreOptions& options) {
         const std::lock_guard lock(drawing);
         if (drawn < options.mutants && (!options.progress || options.progress(drawn)))
           mutant = mutator.next();
-        if (!mutant) drawn = options.mutants;
-        else number = drawn++;
+        if (!mutant)
+          drawn = options.mutants;
+        else
+          number = drawn++;
       }
       if (!mutant) return;
       Outcome outcome = judge(*mutant, options);
@@ -177,8 +179,8 @@ std::vector<rules::Rule> mutation_origins(const std::vector<rules::Rule>& rules,
   for (const auto& [name, list] : instances)
     for (std::size_t k = 0; k < per_rule; ++k) {
       // More values of the parameters where there are few instances.
-      const rules::Rule& rule = *list[list.size() <= per_rule ? k % list.size()
-                                                              : k * list.size() / per_rule];
+      const rules::Rule& rule =
+          *list[list.size() <= per_rule ? k % list.size() : k * list.size() / per_rule];
       if (rule.parameters.empty() && k >= list.size()) continue;
       const auto values = rules::sample_parameters(rule, seed + k);
       if (!values) continue;

@@ -49,16 +49,15 @@ core::Result<core::Graph> put_together(const DraftSide& side, const core::Symbol
                                 : builder.add_input(leaf.name, leaf.type));
   const auto id_of = [&](DraftValue value) {
     if (value.node == DraftValue::kAbsent) return TensorId::none();
-    return value.node == DraftValue::kLeaf ? leaves[value.index]
-                                           : results[value.node][value.index];
+    return value.node == DraftValue::kLeaf ? leaves[value.index] : results[value.node][value.index];
   };
   for (const DraftNode& node : side.nodes) {
     std::vector<TensorId> inputs;
     for (DraftValue input : node.inputs) inputs.push_back(id_of(input));
     const core::TensorType unknown{core::DataType::kFloat32, {}, false};
-    results.push_back(builder.add_node(
-        *node.op, node.attributes, std::move(inputs),
-        std::vector<core::TensorType>(node.results.size(), unknown)));
+    results.push_back(
+        builder.add_node(*node.op, node.attributes, std::move(inputs),
+                         std::vector<core::TensorType>(node.results.size(), unknown)));
     for (std::size_t k = 0; k < node.results.size(); ++k)
       if (!node.results[k].empty()) builder.set_name(results.back()[k], node.results[k]);
   }

@@ -34,9 +34,9 @@ Sample draw_input(const TensorType& type, const rules::Bindings& sizes, std::siz
     const std::int64_t number = random.between(flag || integer ? 0 : -4, flag ? 1 : 4);
     const std::uint64_t any = random.next();
     const bool exact = integer || assignment == 1;
-    sample.field.push_back(!exact ? any % ops::Field::kPrime
-                                  : number < 0 ? ops::Field::kPrime - Field(-number)
-                                               : Field(number));
+    sample.field.push_back(!exact       ? any % ops::Field::kPrime
+                           : number < 0 ? ops::Field::kPrime - Field(-number)
+                                        : Field(number));
     const double unit = static_cast<double>(any >> 11) * 0x1p-53;
     sample.real.push_back(exact ? double(number) : assignment == 0 ? 0.1 + unit : 4 * unit - 2);
   }
@@ -98,7 +98,8 @@ rules::Bindings draw_sizes(std::size_t count, rules::Random& random) {
   rules::Bindings sizes;
   for (std::size_t k = 0; k < count; ++k) {
     const auto last = std::int64_t(std::min(numbers.size() - 1, count));
-    const auto pick = std::size_t(random.between(std::int64_t(k), std::max<std::int64_t>(last, std::int64_t(k))));
+    const auto pick =
+        std::size_t(random.between(std::int64_t(k), std::max<std::int64_t>(last, std::int64_t(k))));
     std::swap(numbers[k], numbers[pick]);
     sizes.emplace_back(numbers[k]);
   }
@@ -119,10 +120,13 @@ std::vector<std::string> world_texts() {
       "x: f32[n, c, h, w] z: f32[n, c, h, w]",
       "x: f32[n, c, h] s: f32[c] b: f32[c] m: f32[c] v: f32[c]",
       "x: f32[m, n] s: f32[n] b: f32[n] z: f32[m, n]",
+      "x: f32[n, c, h] s: f32[c] b: f32[c]",
       "x: f32[m, n] i: i64[k] j: i64[p]",
       "c: bool[m, n] x: f32[m, n] z: f32[m, n]",
       "c: bool[m] d: bool[m] x: f32[m]",
       "x: f32[m, n] s: f32[]",
+      "i: i64[m, n] j: i64[m, n] x: f32[n]",
+      "d: f32[k, n] e: f32[m] i: i64[k]",
   };
 }
 
@@ -177,6 +181,11 @@ std::vector<Term> TermMaker::draw(const ops::OpDefinition* wanted, std::size_t m
   std::vector<std::size_t> nodes{nodes_.size()};
   for (std::size_t k = 0; k < count; ++k) {
     node.operands.push_back(draw_operand());
+    // Four vectors in a row are too rare to be left to chance.
+    const auto is_vector = [&] { return terms_[node.operands.back()].samples[0].dims.size() == 1; };
+    for (int again = 0; again < 8 && k > 0 && node.op->name == "batch_norm" && !is_vector();
+         ++again)
+      node.operands.back() = draw_operand();
     operands.push_back(&terms_[node.operands.back()]);
     nodes.insert(nodes.end(), operands.back()->nodes.begin(), operands.back()->nodes.end());
   }

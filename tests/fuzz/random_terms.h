@@ -45,7 +45,7 @@ struct TermNode {
 /// An input, or a result of a node.
 struct Term {
   std::optional<std::size_t> node;
-  std::uint32_t result = 0;  ///< Or the number of the input.
+  std::uint32_t result = 0;        ///< Or the number of the input.
   std::vector<std::size_t> nodes;  ///< All that it is computed by, ascending.
   core::DataType type = core::DataType::kFloat32;
   std::optional<core::Shape> shape;  ///< None where it is no polynomial of the sizes.
