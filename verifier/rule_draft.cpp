@@ -74,6 +74,16 @@ bool reads_all_inputs(const core::Graph& graph) {
   });
 }
 
+/// The text language has no name for a source result that is an input or another result.
+bool results_are_nameable(const DraftSide& source) {
+  for (std::size_t k = 0; k < source.outputs.size(); ++k) {
+    if (source.outputs[k].node < 0) return false;
+    for (std::size_t other = 0; other < k; ++other)
+      if (source.outputs[k] == source.outputs[other]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void DraftSide::replace_uses(DraftValue from, DraftValue to) {
@@ -92,13 +102,15 @@ RuleDraft::RuleDraft(const rules::Rule& rule)
 }
 
 core::Result<rules::Rule> RuleDraft::finish(std::string name) const {
+  if (!results_are_nameable(source))
+    return core::invalid_input("a result of the source is an input or another result");
   rules::Rule rule;
   rule.name = rule.base_name = std::move(name);
   rule.constant_inputs = constant_inputs;
   rule.guard = where;
   SOAPSTONE_ASSIGN_OR_RETURN(rule.source, put_together(source, symbols_));
   SOAPSTONE_ASSIGN_OR_RETURN(rule.target, put_together(target, symbols_));
-  if (rule.source.order().empty() || !reads_all_inputs(rule.source))
+  if (!reads_all_inputs(rule.source))
     return core::invalid_input("the source does not read every input");
   return rules::complete(std::move(rule));
 }

@@ -38,7 +38,7 @@ struct RuleDraft {
   /// Precondition: no parameters left (rules::specialize).
   explicit RuleDraft(const rules::Rule& rule);
   /// What no output needs is dropped. Errors: as rules::complete; also a rule input that the source
-  /// does not read.
+  /// does not read, and a source result that is an input or there twice.
   core::Result<rules::Rule> finish(std::string name) const;
   const core::SymbolTable& symbols() const { return symbols_; }
 

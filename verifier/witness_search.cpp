@@ -36,7 +36,7 @@ bool fits(const core::Graph& side) {
 }
 
 bool has_steps(const core::Graph& side) {
-  constexpr std::array<std::string_view, 7> kSteps = {"floor", "ceil", "round", "cast",
+  constexpr std::array<std::string_view, 7> kSteps = {"floor", "ceil",  "round", "cast",
                                                       "less",  "equal", "not"};
   return std::ranges::any_of(side.order(), [&](core::NodeId id) {
     return std::ranges::find(kSteps, side.node(id).op->name) != kSteps.end();
