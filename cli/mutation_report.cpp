@@ -55,10 +55,11 @@ std::string report_text(const MutationScore& score, bool verbose) {
                       "{} are proved\n",
                       score.origins_proved, score.origins, 100 * score.share_refuted(),
                       score.total.wrong_proved);
-  text +=
-      fmt::format("CPU seconds: origins {:.1f}, proofs {:.1f}, refutations {:.1f}, slow search "
-                  "{:.1f}\n",
-                  score.origins_cpu_s, score.proof_cpu_s, score.refute_cpu_s, score.search_cpu_s);
+  text += fmt::format(
+      "CPU seconds: origins {:.1f}, making {:.1f}, proofs {:.1f}, refutations {:.1f}, slow search "
+      "{:.1f}\n",
+      score.origins_cpu_s, score.making_cpu_s, score.proof_cpu_s, score.refute_cpu_s,
+      score.search_cpu_s);
   text += notes_text("wrong but proved", score.wrong_and_proved);
   if (!verbose) return text;
   text += notes_text("missed by refutation", score.missed);
@@ -92,6 +93,7 @@ ordered_json to_json(const MutationScore& score) {
   json["open"] = to_json(score.open);
   json["slowest_failures"] = to_json(score.slowest_failures);
   json["cpu_s"] = {{"origins", score.origins_cpu_s},
+                   {"making", score.making_cpu_s},
                    {"proofs", score.proof_cpu_s},
                    {"refutations", score.refute_cpu_s},
                    {"slow_search", score.search_cpu_s}};

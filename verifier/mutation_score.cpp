@@ -136,7 +136,7 @@ std::vector<rules::Rule> proved_ones(const std::vector<rules::Rule>& origins,
   return kept;
 }
 
-std::vector<Outcome> judge_all(Mutator& mutator, const ScoreOptions& options) {
+std::vector<Outcome> judge_all(Mutator& mutator, const ScoreOptions& options, double& making_s) {
   std::map<std::size_t, Outcome> outcomes;
   std::mutex drawing, keeping;
   std::size_t drawn = 0;
@@ -146,12 +146,14 @@ std::vector<Outcome> judge_all(Mutator& mutator, const ScoreOptions& options) {
       std::size_t number = 0;
       {
         const std::lock_guard lock(drawing);
+        const double start = cpu_s();
         if (drawn < options.mutants && (!options.progress || options.progress(drawn)))
           mutant = mutator.next();
         if (!mutant)
           drawn = options.mutants;
         else
           number = drawn++;
+        making_s += cpu_s() - start;
       }
       if (!mutant) return;
       Outcome outcome = judge(*mutant, options);
@@ -196,7 +198,8 @@ MutationScore score_mutants(const std::vector<rules::Rule>& origins, const Score
   score.origins_proved = proved.size();
   if (proved.empty()) return score;
   Mutator mutator(std::move(proved), options.seed);
-  for (const Outcome& outcome : judge_all(mutator, options)) add(outcome, score);
+  for (const Outcome& outcome : judge_all(mutator, options, score.making_cpu_s))
+    add(outcome, score);
   auto& slow = score.slowest_failures;
   std::ranges::stable_sort(slow, std::ranges::greater{}, &MutationNote::proof_ms);
   if (slow.size() > kNotesKept) slow.resize(kNotesKept);

@@ -37,7 +37,7 @@ struct MutationScore {
   std::vector<MutationNote> missed;                    ///< The first few.
   std::vector<MutationNote> open;                      ///< The first few.
   std::vector<MutationNote> slowest_failures;          ///< Proofs that failed late, slowest first.
-  double origins_cpu_s = 0, proof_cpu_s = 0, refute_cpu_s = 0, search_cpu_s = 0;
+  double origins_cpu_s = 0, making_cpu_s = 0, proof_cpu_s = 0, refute_cpu_s = 0, search_cpu_s = 0;
   /// Of refuted among those with a witness; 1 if there are none.
   double share_refuted() const;
 };

@@ -8,8 +8,9 @@
 
 namespace soapstone::verifier {
 
-/// Looks at up to `size_count` sizes as rules::check draws them and at as many others up to 11, in
-/// the prime field and in doubles, on few integers, many integers and reals. Precondition: no parameters left (rules::specialize).
+/// Looks at up to `size_count` sizes as rules::check draws them and at as many others up to 9, in
+/// the prime field and in doubles, on few integers, many integers and reals. Precondition: no
+/// parameters left (rules::specialize).
 bool has_witness(const rules::Rule& rule, int size_count, std::uint64_t seed);
 
 }  // namespace soapstone::verifier
