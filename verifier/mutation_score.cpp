@@ -70,16 +70,17 @@ Outcome judge(const Mutant& mutant, const ScoreOptions& options) {
   outcome.proved = outcome.note.detail.empty();
   const double proof_end = cpu_s();
   outcome.note.proof_ms = 1e3 * (proof_end - start);
-  const auto refutation = refute(mutant.rule, options.refutation_sizes, options.seed);
+  outcome.refuted = is_refuted(mutant.rule, options.refutation_sizes, options.seed);
   const double refute_end = cpu_s();
   outcome.refute_s = refute_end - proof_end;
-  outcome.refuted = refutation.has_value();
   if (!outcome.refuted)
     outcome.missed = has_witness(
         mutant.rule, outcome.proved ? options.proved_witness_sizes : options.witness_sizes,
         options.seed + 1);
   outcome.search_s = cpu_s() - refute_end;
-  if (outcome.proved && refutation) outcome.note.detail = refutation->text;
+  if (outcome.proved && outcome.refuted)
+    if (const auto example = refute(mutant.rule, options.refutation_sizes, options.seed))
+      outcome.note.detail = example->text;
   outcome.note.text = rules::print(mutant.rule);
   return outcome;
 }

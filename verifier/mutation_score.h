@@ -14,7 +14,7 @@ namespace soapstone::verifier {
 
 struct MutationCounts {
   std::size_t made = 0;
-  std::size_t refuted = 0;       ///< By refute().
+  std::size_t refuted = 0;       ///< By is_refuted().
   std::size_t missed = 0;        ///< Only the slow search finds a witness.
   std::size_t wrong_proved = 0;  ///< Wrong and proved all the same. Must be 0.
   std::size_t equal = 0;         ///< Proved, and nobody finds a witness.
