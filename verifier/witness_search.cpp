@@ -11,6 +11,7 @@
 #include "ops/registry.h"
 #include "rules/constraints.h"
 #include "rules/sample.h"
+#include "rules/substitute.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -116,13 +117,27 @@ bool differ(const rules::Rule& sides, Draw draw, rules::Random& random) {
   return c && d && *c != *d;
 }
 
+/// Symbols that stand in attributes alone.
+std::vector<core::Symbol> integers_in_attributes(const rules::Rule& rule) {
+  std::vector<core::Symbol> symbols = rules::attribute_symbols(rule.source);
+  for (core::TensorId id : rule.source.inputs())
+    for (const core::Size& size : rule.source.tensor(id).type.shape)
+      std::erase_if(symbols, [&](core::Symbol s) { return size.mentions(s); });
+  return symbols;
+}
+
 /// `tried`: how many sizes were found that satisfy the guard.
 bool differs_at_some_sizes(const rules::Rule& rule, int size_count, std::uint64_t seed,
                            int& tried) {
   const rules::Sampler sampler(rule);
   rules::Random random(seed);
+  const std::vector<core::Symbol> free = integers_in_attributes(rule);
   for (int attempt = 0; attempt < kAttemptsPerSize * size_count && tried < size_count; ++attempt) {
-    const auto values = sampler.all(random, kSmallest + attempt % (kLargest - kSmallest + 1));
+    auto values = sampler.all(random, kSmallest + attempt % (kLargest - kSmallest + 1));
+    // A pad may be negative, which crops; whether it may be here the shape rules decide.
+    constexpr std::uint64_t kNegativeOneIn = 3;
+    if (!free.empty() && random.next() % kNegativeOneIn == 0)
+      values[free[random.next() % free.size()].id] = -random.between(1, 2);
     std::vector<std::int64_t> sizes(rule.source.symbols().size());
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
     if (!rules::guard_holds(rule, sizes)) continue;

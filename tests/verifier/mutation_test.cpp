@@ -185,6 +185,16 @@ TEST(WitnessSearchTest, SeesWhatTheFieldOrRandomNumbersAloneDoNot) {
                           20, 1));
 }
 
+TEST(WitnessSearchTest, TriesNegativePads) {
+  const std::string rule = "  source\n    t = pad(x; pads=[u, 0])\n"
+                           "    y = slice(t; axes=[0], starts=[u], sizes=[n], steps=[1])\n"
+                           "  target\n    y = x\n";
+  EXPECT_FALSE(has_witness(rule_of("rule r\n  x: [n]\n  where u >= 0\n" + rule), 40, 1));
+  const std::string crop = "  source\n    t = pad(x; pads=[u, 0])\n    y = pad(t; pads=[v, 0])\n"
+                           "  target\n    y = pad(x; pads=[u + v, 0])\n";
+  EXPECT_TRUE(has_witness(rule_of("rule r\n  x: [n]\n" + crop), 40, 1));
+}
+
 ScoreOptions small_score(int jobs) {
   ScoreOptions options;
   options.mutants = 60;
