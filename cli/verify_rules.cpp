@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cli/device_options.h"
+#include "cli/mutation_report.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
@@ -28,6 +29,7 @@ struct Options : cli::CommonOptions {
   verifier::BatchOptions batch;
   bool write = false;
   bool second_opinion = false, no_second_opinion = false;
+  std::size_t mutants = 0;
 };
 
 /// Numbers in a prime field and on the kernels of this machine, for one thread.
@@ -142,7 +144,19 @@ core::Status verify(const Options& options, cli::Session& session) {
   return conclude(verdicts);
 }
 
+core::Status mutate(const Options& options, cli::Session& session) {
+  std::vector<rules::Rule> all;
+  for (const std::string& file : files_of(options)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, cli::read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+  }
+  return cli::mutate(
+      all, {options.mutants, options.batch.check_seed, options.batch.jobs, options.verbose},
+      session);
+}
+
 core::Status run(const Options& options, cli::Session& session) {
+  if (options.mutants > 0) return mutate(options, session);
   const auto foreign = std::ranges::find_if_not(options.files, cli::is_own_rule_file);
   if (options.write && foreign != options.files.end())
     return core::Error{core::ErrorCode::kUsage,
@@ -168,6 +182,10 @@ void declare(CLI::App& app, Options& options) {
                              "too; --write does");
   app.add_flag("--no-second-opinion", options.no_second_opinion, "Leave that out with --write")
       ->excludes(twice);
+  app.add_option("--mutate", options.mutants,
+                 "Instead, make that many wrong rules of these and see that none is proved")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""));
   cli::add_seed_option(app, options.batch.check_seed);
   cli::add_jobs_option(app, options.batch.jobs);
   cli::add_common_options(app, options);
