@@ -30,6 +30,7 @@ struct Options : cli::CommonOptions {
   bool write = false;
   bool second_opinion = false, no_second_opinion = false;
   std::size_t mutants = 0;
+  std::string proofs, check;
 };
 
 /// Numbers in a prime field and on the kernels of this machine, for one thread.
@@ -113,6 +114,46 @@ core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
   return core::Done{};
 }
 
+/// One file for each rule of which all instances are proved: `layout.transpose_twice.proof`.
+core::Status write_proofs(const std::string& folder, const std::vector<RuleVerdict>& verdicts) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const RuleVerdict& v : verdicts) {
+    if (v.kind != VerdictKind::kProved) continue;
+    const auto path =
+        std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
+    std::ofstream out(path, std::ios::binary);
+    if (!(out << verifier::print_proofs(v.proofs) << std::flush))
+      return core::invalid_input("the proof cannot be written").at(path.string());
+  }
+  return core::Done{};
+}
+
+/// Replays all logs of a folder.
+core::Status check_logs(const std::string& folder, cli::Session& session) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".proof") paths.push_back(entry.path());
+  if (paths.empty())
+    return core::Error{core::ErrorCode::kInvalidInput, "there are no proof logs", folder,
+                       "verify-rules --proofs DIR writes them"};
+  std::ranges::sort(paths);
+  const auto solver = verifier::make_z3_solver();
+  std::size_t proofs = 0;
+  for (std::size_t k = 0; k < paths.size(); ++k) {
+    session.console.update(k, paths.size(), paths[k].filename().string());
+    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+    std::ostringstream text;
+    text << std::ifstream(paths[k], std::ios::binary).rdbuf();
+    auto checked = verifier::check_proofs(text.str(), *solver);
+    if (!checked) return checked.error().at(paths[k].string());
+    proofs += *checked;
+  }
+  return session.report(fmt::format("{} proofs in {} logs hold\n", proofs, paths.size()),
+                        {{"logs", paths.size()}, {"proofs", proofs}});
+}
+
 core::Status verify(const Options& options, cli::Session& session) {
   const std::vector<std::string> files = files_of(options);
   std::vector<rules::Rule> all;
@@ -131,6 +172,7 @@ core::Status verify(const Options& options, cli::Session& session) {
   }
   session.console.stage(fmt::format("proving {} rules", all.size()));
   verifier::BatchOptions batch = options.batch;
+  batch.verify.keep_record = !options.proofs.empty();
   const bool look_twice = options.second_opinion || options.write;
   if (look_twice && !options.no_second_opinion) batch.make_second_look = make_second_look;
   auto verdicts = verifier::verify_all(all, batch, session.console, session.stop);
@@ -138,6 +180,8 @@ core::Status verify(const Options& options, cli::Session& session) {
   std::ranges::move(skipped, std::back_inserter(verdicts));
   if (options.write)
     for (const std::string& file : files) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
+  if (!options.proofs.empty())
+    SOAPSTONE_RETURN_IF_ERROR(write_proofs(options.proofs, verdicts));
   SOAPSTONE_RETURN_IF_ERROR(session.report(cli::verdicts_text(verdicts, options.quiet),
                                            {{"rules", cli::verdicts_json(verdicts)}}));
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
@@ -157,6 +201,7 @@ core::Status mutate(const Options& options, cli::Session& session) {
 
 core::Status run(const Options& options, cli::Session& session) {
   if (options.mutants > 0) return mutate(options, session);
+  if (!options.check.empty()) return check_logs(options.check, session);
   const auto foreign = std::ranges::find_if_not(options.files, cli::is_own_rule_file);
   if (options.write && foreign != options.files.end())
     return core::Error{core::ErrorCode::kUsage,
@@ -182,6 +227,12 @@ void declare(CLI::App& app, Options& options) {
                              "too; --write does");
   app.add_flag("--no-second-opinion", options.no_second_opinion, "Leave that out with --write")
       ->excludes(twice);
+  app.add_option("--proofs", options.proofs,
+                 "Write a log of each proof there, by which it can be checked again")
+      ->type_name("DIR");
+  app.add_option("--check", options.check,
+                 "Instead, check the proofs that are logged there: no search, only what was found")
+      ->type_name("DIR");
   app.add_option("--mutate", options.mutants,
                  "Instead, make that many wrong rules of these and see that none is proved")
       ->type_name("N")
@@ -193,6 +244,8 @@ void declare(CLI::App& app, Options& options) {
                          "  $ verify-rules mine.rules --write\n"
                          "  $ verify-rules mine.rules --sizes 1000 --seed 7\n"
                          "  $ verify-rules graph_subst.pb -q\n"
+                         "  $ verify-rules mine.rules --proofs logs && verify-rules --check logs\n"
+                         "  $ verify-rules --mutate 10000\n"
                          "  $ verify-rules mine.rules --json - | jq '.rules[] | .verdict'");
 }
 

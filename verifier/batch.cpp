@@ -52,8 +52,9 @@ std::vector<Family> families_of(std::span<const Rule> rules) {
 /// One instance, looked at by one thread. Writes into a RuleVerdict of its own.
 class Examination {
  public:
-  Examination(const Rule& rule, const BatchOptions& options, const SecondLook& second_look)
-      : rule_(rule), options_(options), second_look_(second_look) {}
+  Examination(const Rule& rule, const BatchOptions& options, const SecondLook& second_look,
+              Solver& solver)
+      : rule_(rule), options_(options), second_look_(second_look), solver_(solver) {}
 
   RuleVerdict run(int sizes) {
     const double before = thread_cpu_ms();
@@ -86,7 +87,8 @@ class Examination {
     }
     verdict_.check_sizes = report->sizes_tried;
     verdict_.law_of_function = report->law_of_function;
-    verdict_.floats = report->floats;
+    // How roundings differ is proved; that one side overflows is seen.
+    if (report->floats == rules::FloatBehavior::kChangesRange) verdict_.floats = report->floats;
     verdict_.kind = VerdictKind::kProved;
     prove();
     if (report->counterexample) compare(*report->counterexample);
@@ -110,15 +112,14 @@ class Examination {
   }
 
   void prove(const Rule& special) {
-    // A solver of its own: what it was asked before must not change its answers.
-    const auto solver = make_z3_solver();
-    Verdict result = verify(special, *solver, options_.verify);
+    Verdict result = verify(special, solver_, options_.verify);
     verdict_.kind = result.kind;
     verdict_.reason = std::move(result.reason);
     verdict_.refutation = std::move(result.refutation);
     verdict_.saving_guard = texts_of(result.saving_guard, special);
     if (result.kind != VerdictKind::kProved) return;
-    if (result.floats == rules::FloatBehavior::kChangesRange) verdict_.floats = result.floats;
+    verdict_.floats = std::max(verdict_.floats, result.floats);
+    if (result.record) verdict_.proofs.push_back({special, *result.record});
     if (!second_look_) return;
     SecondLookResult look = second_look_(special);
     verdict_.second_sizes += look.sizes;
@@ -143,6 +144,7 @@ class Examination {
   const Rule& rule_;
   const BatchOptions& options_;
   const SecondLook& second_look_;
+  Solver& solver_;
   RuleVerdict verdict_;
 };
 
@@ -183,6 +185,7 @@ class Batch {
   void work() {
     const SecondLook second_look =
         options_.make_second_look ? options_.make_second_look() : SecondLook();
+    const std::unique_ptr<Solver> solver = make_z3_solver();
     while (!stop_.stop_requested() && !disagreement_) {
       const std::size_t k = next_++;
       if (k >= rules_.size()) return;
@@ -193,7 +196,7 @@ class Batch {
       constexpr int kLeastSizes = 20;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
-      RuleVerdict verdict = Examination(rules_[k], options_, second_look).run(sizes);
+      RuleVerdict verdict = Examination(rules_[k], options_, second_look, *solver).run(sizes);
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
       if (!verdict.disagreement.empty()) disagreement_ = true;
       results_[k] = std::move(verdict);
@@ -232,6 +235,7 @@ class Batch {
     all.cpu_ms += one.cpu_ms;
     all.law_of_function = all.law_of_function || one.law_of_function;
     all.floats = std::max(all.floats, one.floats);
+    std::ranges::move(one.proofs, std::back_inserter(all.proofs));
     for (std::string& condition : one.guard)
       if (std::ranges::find(all.guard, condition) == all.guard.end())
         all.guard.push_back(std::move(condition));

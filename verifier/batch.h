@@ -10,6 +10,7 @@
 
 #include "core/progress.h"
 #include "rules/rule.h"
+#include "verifier/proof_log.h"
 #include "verifier/verify.h"
 
 namespace soapstone::verifier {
@@ -31,7 +32,7 @@ struct BatchOptions {
   int specializations = 8;  ///< Values of the parameters that a rule with parameters is proved for.
   /// Random sizes at which numbers are compared: for a rule with all its instances, 20 at least
   /// for one.
-  int check_sizes = 200;
+  int check_sizes = 20;
   std::uint64_t check_seed = 1;
   /// Called once in each thread; none: none.
   std::function<SecondLook()> make_second_look = {};
@@ -60,6 +61,8 @@ struct RuleVerdict {
   std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.
   /// Numbers contradict a proof: a fault of the prover. The batch ends there.
   std::string disagreement;
+  /// If VerifyOptions::keep_record says so: of all instances.
+  std::vector<LoggedProof> proofs;
   double cpu_ms = 0;
 };
 

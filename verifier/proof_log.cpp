@@ -205,7 +205,7 @@ core::Result<std::vector<LoggedProof>> parse_proofs(std::string_view text) {
   return Parser(text.substr(0, last)).parse();
 }
 
-core::Status check_proofs(std::string_view text, Solver& solver) {
+core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<LoggedProof> proofs, parse_proofs(text));
   for (const LoggedProof& proof : proofs) {
     if (const std::string reason = replay_proof(proof.rule, proof.record, solver);
@@ -214,7 +214,7 @@ core::Status check_proofs(std::string_view text, Solver& solver) {
           fmt::format("the log does not prove {}: {}", proof.rule.name, reason));
     }
   }
-  return core::Done{};
+  return proofs.size();
 }
 
 }  // namespace soapstone::verifier

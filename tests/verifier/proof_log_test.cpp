@@ -73,8 +73,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 TEST(ProofLog, IsReplayedWithoutTheGuesser) {
   const std::string log = log_of({kMerge, kAssociate, kClip});
   const auto solver = make_z3_solver();
-  const core::Status status = check_proofs(log, *solver);
-  EXPECT_TRUE(status.ok()) << status.error().to_string();
+  const auto checked = check_proofs(log, *solver);
+  ASSERT_TRUE(checked.ok()) << checked.error().to_string();
+  EXPECT_EQ(*checked, 3u);
   const auto proofs = parse_proofs(log);
   ASSERT_TRUE(proofs.ok());
   EXPECT_EQ(print_proofs(*proofs), log);
