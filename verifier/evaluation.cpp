@@ -325,6 +325,7 @@ std::optional<std::vector<Linear>> Normalizer::name_digits(const Linear& positio
   if (!fixed || !positive) return std::nullopt;
   DigitNames names{position, radices, {}, 0};
   FactSet definition;
+  std::vector<Symbol> defined;
   for (const Linear& radix : radices) {
     // ⌊position / …⌋ is not bounded; the digits behind it are whatever the position is.
     const bool first = names.digits.empty();
@@ -334,6 +335,7 @@ std::optional<std::vector<Linear>> Normalizer::name_digits(const Linear& positio
     }
     const Symbol digit = arena_.fresh();
     outer_.push_back(digit);
+    defined.push_back(digit);
     if (!first) {
       insert(definition, at_least(digit, 0));
       insert(definition, less(digit, radix));
@@ -342,7 +344,7 @@ std::optional<std::vector<Linear>> Normalizer::name_digits(const Linear& positio
     names.digits.emplace_back(digit);
   }
   insert(definition, equal(names.sum, position));
-  oracle_.define(definition);
+  oracle_.define(std::move(defined), std::move(definition));
   digit_names_.push_back(std::move(names));
   return digit_names_.back().digits;
 }

@@ -19,6 +19,7 @@ std::vector<Fact> Oracle::relevant(std::span<const Fact> facts) const {
   std::vector<Symbol> symbols;
   for (const Fact& fact : facts) fact.expression.append_symbols(symbols);
   std::vector<bool> taken(background_.size());
+  std::vector<bool> defined(definitions_.size());
   for (bool grown = true; grown;) {
     grown = false;
     for (std::size_t k = 0; k < background_.size(); ++k) {
@@ -26,6 +27,20 @@ std::vector<Fact> Oracle::relevant(std::span<const Fact> facts) const {
       taken[k] = grown = true;
       result.push_back(background_[k]);
       background_[k].expression.append_symbols(symbols);
+    }
+    // A definition says something of its own symbols only.
+    for (std::size_t k = 0; k < definitions_.size(); ++k) {
+      const bool mentioned =
+          std::any_of(definitions_[k].symbols.begin(), definitions_[k].symbols.end(),
+                      [&](Symbol own) {
+                        return std::find(symbols.begin(), symbols.end(), own) != symbols.end();
+                      });
+      if (defined[k] || !mentioned) continue;
+      defined[k] = grown = true;
+      for (const Fact& fact : definitions_[k].facts) {
+        result.push_back(fact);
+        fact.expression.append_symbols(symbols);
+      }
     }
   }
   multiply_by_sizes(result, {});
@@ -130,6 +145,9 @@ std::vector<Fact> Oracle::assumptions(const FactSet& facts,
                                       std::span<const FactSet> mentioned) const {
   std::vector<Fact> assumed(facts.begin(), facts.end());
   assumed.insert(assumed.end(), background_.begin(), background_.end());
+  for (const Definition& definition : definitions_) {
+    assumed.insert(assumed.end(), definition.facts.begin(), definition.facts.end());
+  }
   std::vector<Fact> others;
   for (const FactSet& set : mentioned) others.insert(others.end(), set.begin(), set.end());
   multiply_by_sizes(assumed, others);

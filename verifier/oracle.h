@@ -48,7 +48,9 @@ class Oracle {
   bool possible_alone(std::span<const Fact> facts);
   const FactSet& background() const { return background_; }
   /// Facts about symbols that are new with them, and that have values for any values of the others.
-  void define(const FactSet& facts) { background_ = unite(background_, facts); }
+  void define(std::vector<Symbol> symbols, FactSet facts) {
+    definitions_.push_back({std::move(symbols), std::move(facts)});
+  }
 
   Witness& witness() { return witness_; }
   /// Asks the solver every question again on which a positive answer of elimination rested.
@@ -66,7 +68,13 @@ class Oracle {
 
   static constexpr std::size_t kMaxMultiplied = 6;  ///< Summands of a fact worth multiplying.
 
+  struct Definition {
+    std::vector<Symbol> symbols;
+    FactSet facts;
+  };
+
   FactSet background_;
+  std::vector<Definition> definitions_;
   std::vector<Symbol> sizes_;
   Solver& solver_;
   Witness& witness_;
