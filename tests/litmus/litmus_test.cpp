@@ -1,6 +1,7 @@
 // Runs every file of tests/litmus/<family>/: one rule a file, whose first line says what the
 // verdict must be. `# expect: proved`, `# expect: refuted`, or `# expect: refuted; saved by m = n`
-// if that equation makes the rule true. Each side must also be proved equal to itself. A second
+// if that equation makes the rule true. `# expect: unproved` is for a false rule that numbers do not
+// catch: all that counts is that it has no proof. Each side must also be proved equal to itself. A second
 // line
 // `# open: reason` says that no verdict is reached yet, `# open itself: reason` that a side is not
 // proved equal to itself yet; it must go as soon as that has changed.
@@ -33,6 +34,7 @@ fs::path folder() { return fs::path(SOAPSTONE_SOURCE_DIR) / "tests/litmus"; }
 struct Litmus {
   std::string text;
   VerdictKind expected = VerdictKind::kUnknown;
+  bool unproved = false;     ///< Anything but proved.
   bool open = false;         ///< Neither proved nor refuted yet.
   bool open_itself = false;  ///< A side is not proved equal to itself yet.
   std::string saved_by;
@@ -51,6 +53,7 @@ Litmus read_litmus(const fs::path& path) {
   const std::string saved = "# expect: refuted; saved by ";
   if (first == "# expect: proved") litmus.expected = VerdictKind::kProved;
   if (first == "# expect: refuted") litmus.expected = VerdictKind::kRefuted;
+  litmus.unproved = first == "# expect: unproved";
   if (first.starts_with(saved)) {
     litmus.expected = VerdictKind::kRefuted;
     litmus.saved_by = first.substr(saved.size());
@@ -88,14 +91,15 @@ class LitmusTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     litmus_ = read_litmus(folder() / GetParam());
-    ASSERT_NE(litmus_.expected, VerdictKind::kUnknown)
-        << "the first line must be `# expect: proved` or `# expect: refuted`";
+    ASSERT_TRUE(litmus_.unproved || litmus_.expected != VerdictKind::kUnknown)
+        << "the first line must be `# expect: proved`, `… refuted` or `… unproved`";
     rules_ = instances(litmus_.text, GetParam());
     ASSERT_FALSE(rules_.empty());
   }
 
   void expect_verdict(const Rule& rule);
   void expect_saved(const Rule& rule, const Verdict& verdict);
+  void expect_no_proof();
   void expect_sides_proved_to_themselves();
 
   Litmus litmus_;
@@ -165,7 +169,15 @@ void LitmusTest::expect_sides_proved_to_themselves() {
   }
 }
 
+/// Of all instances of a rule for which only that counts.
+void LitmusTest::expect_no_proof() {
+  for (const Rule& rule : rules_) {
+    EXPECT_NE(attempt_proof(rule, *solver_, {}), "") << rule.name << " has a proof";
+  }
+}
+
 TEST_P(LitmusTest, HasTheVerdictOfItsFirstLine) {
+  if (litmus_.unproved) return expect_no_proof();
   for (const Rule& rule : rules_) expect_verdict(rule);
   const auto all = static_cast<int>(rules_.size());
   if (litmus_.open) {
