@@ -16,6 +16,8 @@ bool mentions(const NormalForm& form, Symbol symbol) {
   });
 }
 
+constexpr std::size_t kMaxPieces = 300;
+
 bool is_plain(const Normalizer::OpenPiece& piece) {
   return piece.binders.empty() && piece.guards.empty();
 }
@@ -117,6 +119,7 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
   };
   while (!work.empty()) {
     budget_.spend();
+    if (work.size() + done.size() > kMaxPieces) throw OutOfBudget{"a maximum over too many values"};
     OpenPiece piece = std::move(work.back());
     work.pop_back();
     const FactSet inside = unite(context, piece.guards);

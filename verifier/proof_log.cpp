@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -54,7 +55,7 @@ std::optional<Linear> Scanner::product(std::int64_t coefficient) {
   do {
     if (!accept("v")) return std::nullopt;
     const auto id = number<std::uint32_t>();
-    if (!id) return std::nullopt;
+    if (!id || *id == std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
     result = result * Linear(Symbol{*id});
   } while (accept("*"));
   return result;
@@ -71,7 +72,7 @@ std::optional<Linear> Scanner::sum() {
     std::int64_t coefficient = 1;
     if (!rest_.starts_with("v")) {
       const auto value = number<std::int64_t>();
-      if (!value) return std::nullopt;
+      if (!value || *value < 0) return std::nullopt;
       coefficient = *value;
       if (!accept("*")) {
         total = total + Linear(sign * coefficient);

@@ -25,6 +25,7 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
     for (std::size_t first = 0; first < shape.size(); ++first) {
       Linear product = shape[first];
       for (std::size_t last = first + 1; last < shape.size(); ++last) {
+        if (last - first >= Monomial::kMaxDegree) break;
         product = product * shape[last];
         if (product.is_constant()) continue;
         std::vector<Linear> factors(shape.begin() + static_cast<std::ptrdiff_t>(first),
