@@ -93,6 +93,9 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("--allow-unproved", options.allow_unproved,
                "Use rules without a proof, too; the report says so");
+  app.add_flag("--allow-range-changes", options.allow_range_changes,
+               "Use rules, too, of which one side overflows or divides by zero where the other "
+               "does not");
 }
 
 fs::path rules_folder() {
@@ -132,7 +135,9 @@ core::Result<LoadedRules> load_rules(const RuleOptions& options) {
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
-    return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
+    const bool changes_range = rule.floats == rules::FloatBehavior::kChangesRange;
+    return (!options.only.empty() && !is_named(rule, options.only)) ||
+           is_named(rule, options.skip) || (changes_range && !options.allow_range_changes);
   });
   return loaded;
 }

@@ -19,9 +19,10 @@ struct RuleOptions {
   std::vector<std::string> only;   ///< Names or instances; empty: all.
   std::vector<std::string> skip;
   bool allow_unproved = false;
+  bool allow_range_changes = false;
 };
 
-/// --rules, --only, --skip, --allow-unproved.
+/// --rules, --only, --skip, --allow-unproved, --allow-range-changes.
 void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
