@@ -548,6 +548,20 @@ bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
   });
 }
 
+/// A product is not 0 where no factor is, and a root is not 0 where its argument is not.
+void Normalizer::require_factors(const Term& product, const FactSet& context) {
+  for (const Factor& factor : product.factors) {
+    const Atom& atom = *factor.atom;
+    if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context) || !reads_input(atom)) continue;
+    if (atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt) {
+      require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
+    } else {
+      domain_->require(arena_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context, outer_,
+                       conditions_ > 0);
+    }
+  }
+}
+
 void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& context) {
   if (const Fact* found = outer_guard(form, context)) {
     std::vector<Fact> cases{*found};
@@ -558,6 +572,11 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
       budget_.spend();
       if (oracle_.possible(inside)) require(demand, under(form, inside), inside);
     }
+    return;
+  }
+  const bool is_product = form.size() == 1 && form[0].binders.empty() && form[0].guards.empty();
+  if (demand == Demand::kNotZero && is_product) {
+    require_factors(form[0], context);
     return;
   }
   const bool never_negative = non_negative(form, context);
@@ -579,20 +598,8 @@ void Normalizer::note_demands_of(ops::Function function, const NormalForm& argum
                                  const FactSet& context) {
   if (domain_ == nullptr) return;
   const NormalForm form = collected(argument);
-  const bool is_product = form.size() == 1 && form[0].binders.empty() && form[0].guards.empty();
-  if (function != ops::Function::kPow || !is_product) {
-    if (function != ops::Function::kPow) require(Demand::kNotNegative, form, context);
-    if (function != ops::Function::kSqrt) require(Demand::kNotZero, form, context);
-    return;
-  }
-  // A product is not 0 where no factor is, and a root is not 0 where its argument is not.
-  for (const Factor& factor : form[0].factors) {
-    const Atom& atom = *factor.atom;
-    const bool root = atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt;
-    require(Demand::kNotZero,
-            root ? arena_.open(atom.arguments[0]) : NormalForm{Term{1, {}, {}, {{&atom, 1}}}},
-            context);
-  }
+  if (function != ops::Function::kPow) require(Demand::kNotNegative, form, context);
+  if (function != ops::Function::kSqrt) require(Demand::kNotZero, form, context);
 }
 
 }  // namespace soapstone::verifier

@@ -135,6 +135,7 @@ class Normalizer {
   void note_demands_of(ops::Function function, const NormalForm& argument, const FactSet& context);
   void note_demands_of_power(const std::vector<NormalForm>& arguments, const FactSet& context);
   void require(Demand demand, const NormalForm& form, const FactSet& context);
+  void require_factors(const Term& product, const FactSet& context);
   bool is_positive(const Term& term, const FactSet& context);
   NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
   std::vector<Factor> take_common(NormalForm& form,
