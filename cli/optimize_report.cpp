@@ -229,6 +229,8 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   for (const auto& [rule, count] : report.simplify.rules_applied) {
     json["baseline_rules"][rule] = count;
   }
+  json["proofs_tried"] = report.proofs_tried;
+  json["proof_cpu_s"] = report.proof_cpu_s;
   json["unproved_rules"] = report.unproved_rules;
   json["unproved_rules_applied"] = report.unproved_rules_applied;
   add_equivalence(json, report);

@@ -182,6 +182,8 @@ void Optimizer::note_proofs() {
   report_.unproved_rules_applied.assign(applied.begin(), applied.end());
   for (const verifier::Admission* admission : {&baseline_, &rules_}) {
     report_.unproved_rules += count_unproved(*admission);
+    report_.proofs_tried += admission->proofs_tried();
+    report_.proof_cpu_s += 1e-3 * admission->cpu_ms();
     for (const auto& refusal : admission->refusals())
       report_.notes.push_back(
           fmt::format("{} was not used with {}: {}", refusal.rule, refusal.values, refusal.reason));

@@ -59,6 +59,9 @@ struct OptimizeReport {
   /// Time before / time after, paired.
   std::optional<cost::RatioInterval> speedup;
   std::vector<RuleUse> rules_applied;
+  /// Proofs for the parameters that matches had, and what they took of the search.
+  std::size_t proofs_tried = 0;
+  double proof_cpu_s = 0;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
   ProofChain chain;                ///< From the original to `graph`.
   /// Rules without a proof on the way to `graph`, the baseline's included.

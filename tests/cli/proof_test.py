@@ -87,6 +87,7 @@ class Proofs(unittest.TestCase):
         self.assertEqual([(r["rule"], r["proved"]) for r in self.report["rules_applied"]],
                          [("merge_matmuls", True)])
         self.assertEqual(self.report["unproved_rules"], 0)
+        self.assertEqual(self.report["proofs_tried"], 0, "no rule has parameters")
         self.assertEqual(self.report["unproved_rules_applied"], [])
 
     def test_rules_without_proof_are_refused(self):

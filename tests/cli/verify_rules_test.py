@@ -143,6 +143,16 @@ class VerifyRules(unittest.TestCase):
         self.assertEqual(self.write(text), text)
         self.assertEqual(re.sub(r"  proof .*\n", "", text), PROVED)
 
+    def test_second_opinion(self):
+        def sizes(*options):
+            return [v["second_opinion_sizes"] for v in self.verdicts(self.file(PROVED), *options)]
+
+        self.assertEqual(sizes(), [0, 0])
+        for options in [["--second-opinion"], ["--write"]]:
+            for count in sizes(*options):
+                self.assertGreaterEqual(count, 2 * (20 + 50), "for each of two instances")
+        self.assertEqual(sizes("--write", "--no-second-opinion"), [0, 0])
+
     def test_write_takes_proofs_away(self):
         self.assertNotIn("proof", self.write(REFUTED, code=5))
         self.assertNotIn("proof", self.write(UNKNOWN, code=4))
