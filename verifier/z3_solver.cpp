@@ -57,9 +57,9 @@ struct QuestionHash {
 
 class Z3Solver final : public Solver {
  public:
-  explicit Z3Solver(unsigned timeout_ms) : solver_(context_, z3::solver::simple()) {
+  explicit Z3Solver(unsigned most_steps) : solver_(context_, z3::solver::simple()) {
     z3::params parameters(context_);
-    parameters.set("timeout", timeout_ms);
+    parameters.set("rlimit", most_steps);
     solver_.set(parameters);
   }
 
@@ -153,8 +153,8 @@ class Z3Solver final : public Solver {
 
 }  // namespace
 
-std::unique_ptr<Solver> make_z3_solver(unsigned timeout_ms) {
-  return std::make_unique<Z3Solver>(timeout_ms);
+std::unique_ptr<Solver> make_z3_solver(unsigned most_steps) {
+  return std::make_unique<Z3Solver>(most_steps);
 }
 
 std::string z3_version() {

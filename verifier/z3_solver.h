@@ -8,8 +8,9 @@
 
 namespace soapstone::verifier {
 
-/// A question that takes longer than `timeout_ms` counts as not proved.
-std::unique_ptr<Solver> make_z3_solver(unsigned timeout_ms = 3000);
+/// A question that takes more than that many of Z3's steps counts as not proved: steps, not
+/// seconds, so that the answer does not depend on the machine.
+std::unique_ptr<Solver> make_z3_solver(unsigned most_steps = 3'000'000);
 /// `4.8.12`
 std::string z3_version();
 
