@@ -56,7 +56,8 @@ void Sampler::note_attributes(const Graph& side) {
       std::vector<Symbol> symbols;
       for (const Polynomial& p : elements)
         for (Symbol s : p.symbols()) symbols.push_back(s);
-      for (Symbol s : symbols) note(s, use_of(schema));
+      const bool may_crop = node.op->name == "pad" && schema.name == "pads";
+      for (Symbol s : symbols) note(s, may_crop ? Use::kPad : use_of(schema));
       if (schema.name == "perm" && !symbols.empty() && symbols.size() == elements.size())
         permutations_.push_back(symbols);
     }
@@ -74,6 +75,10 @@ std::int64_t Sampler::draw(Use use, Random& random, std::int64_t largest) {
     return random.between(1, 3);
   case Use::kSmall:
     return random.between(0, 2);
+  case Use::kPad: {
+    const std::int64_t value = random.between(0, 2);
+    return random.between(0, 3) == 0 ? -value : value;
+  }
   case Use::kFlag:
     return random.between(0, 1);
   case Use::kAxis:

@@ -36,6 +36,7 @@ class Sampler {
     kSize,
     kSmallPositive,
     kSmall,
+    kPad,  ///< Small; negative now and then.
     kFlag,
     kAxis,
     kReal,

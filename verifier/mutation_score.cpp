@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -52,6 +53,18 @@ std::string failure_of_proof(const rules::Rule& rule, const ScoreOptions& option
   return attempt_proof(rule, solver, verify_options);
 }
 
+/// One side has no value in the example, which is just what the proof says of the rule.
+bool is_told_by_label(const rules::Rule& rule, const Refutation& example,
+                      const ScoreOptions& options) {
+  if (std::isfinite(example.source) && std::isfinite(example.target)) return false;
+  LazySolver solver;
+  VerifyOptions verify_options;
+  verify_options.max_steps = options.max_steps;
+  const Verdict verdict = verify(rule, solver, verify_options);
+  return verdict.kind == VerdictKind::kProved &&
+         verdict.floats == rules::FloatBehavior::kChangesRange;
+}
+
 struct Outcome {
   std::vector<MutationKind> kinds;
   bool proved = false, refuted = false, missed = false;
@@ -79,8 +92,10 @@ Outcome judge(const Mutant& mutant, const ScoreOptions& options) {
         options.seed + 1);
   outcome.search_s = cpu_s() - refute_end;
   if (outcome.proved && outcome.refuted)
-    if (const auto example = refute(mutant.rule, options.refutation_sizes, options.seed))
+    if (const auto example = refute(mutant.rule, options.refutation_sizes, options.seed)) {
       outcome.note.detail = example->text;
+      outcome.refuted = !is_told_by_label(mutant.rule, *example, options);
+    }
   outcome.note.text = rules::print(mutant.rule);
   return outcome;
 }

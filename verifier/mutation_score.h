@@ -17,7 +17,9 @@ struct MutationCounts {
   std::size_t refuted = 0;       ///< By is_refuted().
   std::size_t missed = 0;        ///< Only the slow search finds a witness.
   std::size_t wrong_proved = 0;  ///< Wrong and proved all the same. Must be 0.
-  std::size_t equal = 0;         ///< Proved, and nobody finds a witness.
+  /// Proved, and nobody finds a witness, or only one without a value on one side and the proof has
+  /// the label changes-range.
+  std::size_t equal = 0;
   std::size_t open = 0;          ///< Neither proved nor a witness.
   std::size_t wrong() const { return refuted + missed; }
 };
