@@ -16,48 +16,51 @@ bool has(std::span<const Symbol> symbols, Symbol symbol) {
 }  // namespace
 
 void Domain::require(Arena& arena, Demand demand, const NormalForm& form, const FactSet& facts,
-                     std::span<const Symbol> outer, bool is_conditional) {
-  const Form* inside = arena.form(form);
-  Entry entry;
-  entry.is_conditional = is_conditional;
+                     std::span<const Symbol> outer, std::span<const Choice> choices) {
   // Formats of rounding are small numbers; these are none.
-  constexpr std::uint32_t kBox = 1U << 16;
-  entry.term.factors = {{arena.rounded(inside, kBox + static_cast<std::uint32_t>(demand)), 1}};
-  for (Symbol symbol : inside->free_symbols) {
-    if (Arena::is_variable(symbol) && !has(outer, symbol)) entry.term.binders.push_back(symbol);
+  enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond };
+  Term term;
+  const auto add = [&](const NormalForm& inside, Box box) {
+    term.factors.push_back(
+        {arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
+  };
+  add(form, demand == Demand::kNotZero ? Box::kNotZero : Box::kNotNegative);
+  for (const Choice& choice : choices) {
+    add(choice.form, choice.is_first ? Box::kFirst : Box::kSecond);
+  }
+  term.factors = Arena::product(std::move(term.factors));
+  for (Symbol symbol : Arena::free_symbols(term)) {
+    if (Arena::is_variable(symbol) && !has(outer, symbol)) term.binders.push_back(symbol);
   }
   // Sums around the demand over what it does not mention are over something.
   for (const Fact& fact : facts) {
     std::vector<Symbol> symbols;
     fact.expression.append_symbols(symbols);
     const bool concerns = std::all_of(symbols.begin(), symbols.end(), [&](Symbol symbol) {
-      return !Arena::is_variable(symbol) || has(outer, symbol) || has(entry.term.binders, symbol);
+      return !Arena::is_variable(symbol) || has(outer, symbol) || has(term.binders, symbol);
     });
-    if (concerns) insert(entry.term.guards, fact);
+    if (concerns) insert(term.guards, fact);
   }
-  const bool known = std::any_of(demands_.begin(), demands_.end(), [&](const Entry& other) {
-    return other.term == entry.term && other.is_conditional == is_conditional;
-  });
-  if (!known) demands_.push_back(std::move(entry));
+  if (std::find(demands_.begin(), demands_.end(), term) == demands_.end()) {
+    demands_.push_back(std::move(term));
+  }
 }
 
-bool Domain::covers(const Entry& entry, Checker& checker, const FactSet& context) const {
+bool Domain::covers(const Term& demand, Checker& checker, const FactSet& context) const {
   const auto within = [&](Term term) {
     std::erase_if(term.guards, [&](const Fact& fact) { return contains(context, fact); });
     return NormalForm{std::move(term)};
   };
-  return std::any_of(demands_.begin(), demands_.end(), [&](const Entry& own) {
-    return own.is_conditional == entry.is_conditional &&
-           checker.equal(within(own.term), within(entry.term), context);
+  return std::any_of(demands_.begin(), demands_.end(), [&](const Term& own) {
+    return checker.equal(within(own), within(demand), context);
   });
 }
 
-bool Domain::equals(const Domain& other, Checker& checker, const FactSet& context) const {
-  const auto all_in = [&](const Domain& a, const Domain& b) {
-    return std::all_of(a.demands_.begin(), a.demands_.end(),
-                       [&](const Entry& entry) { return b.covers(entry, checker, context); });
-  };
-  return all_in(*this, other) && all_in(other, *this);
+bool Domain::demands_no_more_than(const Domain& other, Checker& checker,
+                                  const FactSet& context) const {
+  return std::all_of(demands_.begin(), demands_.end(), [&](const Term& demand) {
+    return other.covers(demand, checker, context);
+  });
 }
 
 }  // namespace soapstone::verifier

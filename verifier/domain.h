@@ -1,5 +1,6 @@
 // Where a graph has values at all: the arguments of 1/x, √x and log that must not be 0 or negative.
-// A rule whose sides have values at different inputs changes the range of floats.
+// A target that has no value where the source has one is wrong; one that has more changes the range
+// of floats.
 #pragma once
 
 #include <span>
@@ -13,24 +14,26 @@ class Checker;
 
 enum class Demand : std::uint8_t { kNotZero, kNotNegative };
 
+/// The value is thrown away unless the form is not 0 (the first branch of a choice) or is 0.
+struct Choice {
+  NormalForm form;
+  bool is_first = true;
+};
+
 class Domain {
  public:
-  /// `outer`: symbols that stand for themselves on both sides; all others in the form are bound,
-  /// within the facts. `is_conditional`: the value may be thrown away by a choice.
+  /// `outer`: symbols that stand for themselves on both sides; all others in the forms are bound,
+  /// within the facts.
   void require(Arena& arena, Demand demand, const NormalForm& form, const FactSet& facts,
-               std::span<const Symbol> outer, bool is_conditional);
-  /// Each demand of one is a demand of the other.
-  bool equals(const Domain& other, Checker& checker, const FactSet& context) const;
-  void clear() { demands_.clear(); }
+               std::span<const Symbol> outer, std::span<const Choice> choices);
+  /// Every demand of this is one of the other: where that has values, this has.
+  bool demands_no_more_than(const Domain& other, Checker& checker, const FactSet& context) const;
 
  private:
-  struct Entry {
-    Term term;  ///< The form in a box that tells kinds of demands apart.
-    bool is_conditional = false;
-  };
-  bool covers(const Entry& entry, Checker& checker, const FactSet& context) const;
+  bool covers(const Term& demand, Checker& checker, const FactSet& context) const;
 
-  std::vector<Entry> demands_;
+  /// Each a product of boxes: of the form that is demanded of, and of those that choices look at.
+  std::vector<Term> demands_;
 };
 
 }  // namespace soapstone::verifier

@@ -100,6 +100,20 @@ digits_of(const Linear& position, std::span<const Linear> radices, const InRange
   return std::nullopt;
 }
 
+/// While it lives, what is evaluated is one branch of a choice.
+class InChoice {
+ public:
+  InChoice(std::vector<Choice>& choices, Choice choice) : choices_(choices) {
+    choices_.push_back(std::move(choice));
+  }
+  ~InChoice() { choices_.pop_back(); }
+  InChoice(const InChoice&) = delete;
+  InChoice& operator=(const InChoice&) = delete;
+
+ private:
+  std::vector<Choice>& choices_;
+};
+
 bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
   return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
 }
@@ -232,10 +246,11 @@ struct Normalizer::Evaluation {
     std::vector<NormalForm> arguments;
     for (const ops::Expr& argument : node.arguments) {
       // What is chosen from may have no value where it is not chosen.
-      const bool is_choice = node.function == Function::kSelect && !arguments.empty();
-      normalizer.conditions_ += is_choice ? 1 : 0;
+      std::optional<InChoice> choice;
+      if (node.function == Function::kSelect && !arguments.empty()) {
+        choice.emplace(normalizer.choices_, Choice{arguments[0], arguments.size() == 1});
+      }
       arguments.push_back(evaluate(*argument, names, context));
-      normalizer.conditions_ -= is_choice ? 1 : 0;
     }
     if (node.function == Function::kLog || node.function == Function::kSqrt) {
       normalizer.note_demands_of(node.function, arguments[0], context);

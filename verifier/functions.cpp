@@ -370,6 +370,12 @@ NormalForm Normalizer::select(const std::vector<NormalForm>& arguments, const Fa
   return sum_of(arguments[1], product(is_zero, difference, context));
 }
 
+/// An integer that the context shows not to be negative.
+bool Normalizer::is_count(const NormalForm& form, const FactSet& context) {
+  const auto integer = as_integer(form);
+  return integer && oracle_.implied(context, at_least(*integer, 0));
+}
+
 /// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x
 /// is positive, which is taken to be so for exponents that are not numbers too.
 void Normalizer::note_demands_of_power(const std::vector<NormalForm>& arguments,

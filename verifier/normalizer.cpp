@@ -72,6 +72,11 @@ Bounds bounds_of(const FactSet& guards, Symbol symbol) {
   return bounds;
 }
 
+bool is_negative_number(const NormalForm& form) {
+  return form.size() == 1 && form[0].factors.empty() && form[0].binders.empty() &&
+         form[0].coefficient.sign() < 0;
+}
+
 bool reads_input(const Atom& atom);
 
 bool reads_input(const NormalForm& form) {
@@ -552,12 +557,12 @@ bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
 void Normalizer::require_factors(const Term& product, const FactSet& context) {
   for (const Factor& factor : product.factors) {
     const Atom& atom = *factor.atom;
-    if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context) || !reads_input(atom)) continue;
+    if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context)) continue;
     if (atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt) {
       require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
     } else {
       domain_->require(arena_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context, outer_,
-                       conditions_ > 0);
+                       choices_);
     }
   }
 }
@@ -584,13 +589,19 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
       never_negative && (demand == Demand::kNotNegative ||
                          std::any_of(form.begin(), form.end(),
                                      [&](const Term& term) { return is_positive(term, context); }));
-  // What depends on sizes alone is no matter of floats.
-  if (holds || !reads_input(form)) return;
+  if (holds) return;
+  if (!reads_input(form)) {
+    if (form.empty() ? demand == Demand::kNotZero : is_negative_number(form)) {
+      throw OutOfBudget{"a value that does not exist"};
+    }
+    // A count: of the places under a window, which sees something.
+    if (never_negative || is_count(form, context)) return;
+  }
   // No multiple of the form is 0 or negative where the form is not.
   const Fraction scale = leading_coefficient(form);
   const NormalForm unit =
       scaled(form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
-  domain_->require(arena_, demand, unit, context, outer_, conditions_ > 0);
+  domain_->require(arena_, demand, unit, context, outer_, choices_);
 }
 
 /// Of 1/x (as x^−1, so of kPow), √x and log x.

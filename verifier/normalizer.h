@@ -111,8 +111,19 @@ class Normalizer {
   /// The form where more is known: implied guards and impossible terms dropped.
   NormalForm under(const NormalForm& form, const FactSet& context);
 
-  /// From now on what partial functions demand of their arguments is noted there; null: nowhere.
-  void note_demands(Domain* domain) { domain_ = domain; }
+  /// While this lives, what partial functions demand of their arguments is noted in the domain.
+  class Noting {
+   public:
+    Noting(Normalizer& normalizer, Domain& domain) : normalizer_(normalizer) {
+      normalizer_.domain_ = &domain;
+    }
+    ~Noting() { normalizer_.domain_ = nullptr; }
+    Noting(const Noting&) = delete;
+    Noting& operator=(const Noting&) = delete;
+
+   private:
+    Normalizer& normalizer_;
+  };
   void spend() { budget_.spend(); }
 
   /// Whether functions that are made of exponentials are written as such, and sums and maxima over
@@ -135,6 +146,7 @@ class Normalizer {
   void note_demands_of(ops::Function function, const NormalForm& argument, const FactSet& context);
   void note_demands_of_power(const std::vector<NormalForm>& arguments, const FactSet& context);
   void require(Demand demand, const NormalForm& form, const FactSet& context);
+  bool is_count(const NormalForm& form, const FactSet& context);
   void require_factors(const Term& product, const FactSet& context);
   bool is_positive(const Term& term, const FactSet& context);
   NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
@@ -195,7 +207,7 @@ class Normalizer {
   std::vector<std::uint32_t> booleans_;
   std::vector<std::uint32_t> integers_;
   Domain* domain_ = nullptr;
-  int conditions_ = 0;  ///< Choices around what is evaluated.
+  std::vector<Choice> choices_;  ///< Around what is evaluated.
   int case_depth_ = 0;
   bool is_expanding_ = false;
   bool met_expandable_ = false;

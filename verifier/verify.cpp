@@ -170,14 +170,20 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
   try {
     Domain source;
     Domain target;
-    normalizer_.note_demands(&source);
-    const NormalForm a = source_.element(left, element.index, element.ranges);
-    normalizer_.note_demands(&target);
-    const NormalForm b = target_.element(right, element.index, element.ranges);
-    normalizer_.note_demands(nullptr);
+    const auto read = [&](GraphReader& reader, core::TensorId tensor, Domain& domain) {
+      const Normalizer::Noting noting(normalizer_, domain);
+      return reader.element(tensor, element.index, element.ranges);
+    };
+    const NormalForm a = read(source_, left, source);
+    const NormalForm b = read(target_, right, target);
     if (!prove_equal(normalizer_, a, b, element.ranges)) return false;
     Checker checker(normalizer_);
-    keeps_domain_ = keeps_domain_ && source.equals(target, checker, element.ranges);
+    if (!target.demands_no_more_than(source, checker, element.ranges)) {
+      reason_ = "the target may have no value where the source has one";
+      return false;
+    }
+    keeps_domain_ =
+        keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
     return true;
   } catch (const OutOfBudget& end) {
     // Another way to look at the indices may do better.

@@ -17,6 +17,7 @@ std::string_view to_string(VerdictKind kind);
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnknown;
   std::string reason;  ///< Why it is unknown.
+  /// What the proof says of it; that one side overflows is for numbers to see (rules::check).
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   std::optional<Refutation> refutation;
   /// Of a refuted rule: further conditions on its sizes under which it is proved.
