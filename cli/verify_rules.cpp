@@ -180,8 +180,7 @@ core::Status verify(const Options& options, cli::Session& session) {
   std::ranges::move(skipped, std::back_inserter(verdicts));
   if (options.write)
     for (const std::string& file : files) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
-  if (!options.proofs.empty())
-    SOAPSTONE_RETURN_IF_ERROR(write_proofs(options.proofs, verdicts));
+  if (!options.proofs.empty()) SOAPSTONE_RETURN_IF_ERROR(write_proofs(options.proofs, verdicts));
   SOAPSTONE_RETURN_IF_ERROR(session.report(cli::verdicts_text(verdicts, options.quiet),
                                            {{"rules", cli::verdicts_json(verdicts)}}));
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());

@@ -21,8 +21,7 @@ void Domain::require(Arena& arena, Demand demand, const NormalForm& form, const 
   enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond };
   Term term;
   const auto add = [&](const NormalForm& inside, Box box) {
-    term.factors.push_back(
-        {arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
+    term.factors.push_back({arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
   };
   add(form, demand == Demand::kNotZero ? Box::kNotZero : Box::kNotNegative);
   for (const Choice& choice : choices) {
@@ -58,9 +57,8 @@ bool Domain::covers(const Term& demand, Checker& checker, const FactSet& context
 
 bool Domain::demands_no_more_than(const Domain& other, Checker& checker,
                                   const FactSet& context) const {
-  return std::all_of(demands_.begin(), demands_.end(), [&](const Term& demand) {
-    return other.covers(demand, checker, context);
-  });
+  return std::all_of(demands_.begin(), demands_.end(),
+                     [&](const Term& demand) { return other.covers(demand, checker, context); });
 }
 
 }  // namespace soapstone::verifier

@@ -20,7 +20,7 @@ struct MutationCounts {
   /// Proved, and nobody finds a witness, or only one without a value on one side and the proof has
   /// the label changes-range.
   std::size_t equal = 0;
-  std::size_t open = 0;          ///< Neither proved nor a witness.
+  std::size_t open = 0;  ///< Neither proved nor a witness.
   std::size_t wrong() const { return refuted + missed; }
 };
 

@@ -30,11 +30,10 @@ std::vector<Fact> Oracle::relevant(std::span<const Fact> facts) const {
     }
     // A definition says something of its own symbols only.
     for (std::size_t k = 0; k < definitions_.size(); ++k) {
-      const bool mentioned =
-          std::any_of(definitions_[k].symbols.begin(), definitions_[k].symbols.end(),
-                      [&](Symbol own) {
-                        return std::find(symbols.begin(), symbols.end(), own) != symbols.end();
-                      });
+      const bool mentioned = std::any_of(
+          definitions_[k].symbols.begin(), definitions_[k].symbols.end(), [&](Symbol own) {
+            return std::find(symbols.begin(), symbols.end(), own) != symbols.end();
+          });
       if (defined[k] || !mentioned) continue;
       defined[k] = grown = true;
       for (const Fact& fact : definitions_[k].facts) {

@@ -23,8 +23,8 @@ struct LoggedProof {
 std::string print_proofs(const std::vector<LoggedProof>& proofs);
 /// Errors: kInvalidInput with the line: not a log, damaged, or a rule that cannot be read.
 core::Result<std::vector<LoggedProof>> parse_proofs(std::string_view text);
-/// Replays all of them, and says how many. Errors: those of parse_proofs; kInvalidInput: a rule that
-/// its record does not prove.
+/// Replays all of them, and says how many. Errors: those of parse_proofs; kInvalidInput: a rule
+/// that its record does not prove.
 core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver);
 
 }  // namespace soapstone::verifier

@@ -182,8 +182,7 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
       reason_ = "the target may have no value where the source has one";
       return false;
     }
-    keeps_domain_ =
-        keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
+    keeps_domain_ = keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
     return true;
   } catch (const OutOfBudget& end) {
     // Another way to look at the indices may do better.

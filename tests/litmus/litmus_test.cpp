@@ -1,8 +1,8 @@
 // Runs every file of tests/litmus/<family>/: one rule a file, whose first line says what the
 // verdict must be. `# expect: proved`, `# expect: refuted`, or `# expect: refuted; saved by m = n`
-// if that equation makes the rule true. `# expect: unproved` is for a false rule that numbers do not
-// catch: all that counts is that it has no proof. Each side must also be proved equal to itself. A second
-// line
+// if that equation makes the rule true. `# expect: unproved` is for a false rule that numbers do
+// not catch: all that counts is that it has no proof. Each side must also be proved equal to
+// itself. A second line
 // `# open: reason` says that no verdict is reached yet, `# open itself: reason` that a side is not
 // proved equal to itself yet; it must go as soon as that has changed.
 #include <gtest/gtest.h>
