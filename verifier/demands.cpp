@@ -1,0 +1,177 @@
+// Signs of forms, and what 1/x, √x and log demand of them.
+#include "verifier/normalizer.h"
+#include "verifier/small_forms.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace soapstone::verifier {
+namespace {
+
+using ops::Function;
+
+bool is_negative_number(const NormalForm& form) {
+  return form.size() == 1 && form[0].factors.empty() && form[0].binders.empty() &&
+         form[0].coefficient.sign() < 0;
+}
+
+bool reads_input(const Atom& atom);
+
+bool reads_input(const NormalForm& form) {
+  return std::any_of(form.begin(), form.end(), [](const Term& term) {
+    return std::any_of(term.factors.begin(), term.factors.end(),
+                       [](const Factor& factor) { return reads_input(*factor.atom); });
+  });
+}
+
+bool reads_input(const Atom& atom) {
+  return atom.kind == AtomKind::kRead ||
+         std::any_of(atom.arguments.begin(), atom.arguments.end(),
+                     [](const Form* argument) { return reads_input(argument->terms); }) ||
+         std::any_of(atom.pieces.begin(), atom.pieces.end(),
+                     [](const Piece& piece) { return reads_input(piece.body->terms); });
+}
+
+}  // namespace
+
+bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
+  if (factor.exponent.is_even()) return true;
+  const Atom& atom = *factor.atom;
+  switch (atom.kind) {
+  case AtomKind::kRead:
+    return false;
+  case AtomKind::kNumber:
+    return true;
+  case AtomKind::kIndex:
+    return oracle_.implied(context, at_least(atom.index[0], 0));
+  case AtomKind::kApply:
+    return ops::properties(atom.function).non_negative;
+  case AtomKind::kReciprocal:
+  case AtomKind::kRounded:
+    return non_negative(atom.arguments[0]->terms, context);
+  case AtomKind::kMax:
+    return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
+      return non_negative(piece.body->terms, unite(context, piece.guards));
+    });
+  }
+  return false;
+}
+
+/// Certainly greater than 0: a product of such factors, or a sum of them over something.
+bool Normalizer::is_positive(const Term& term, const FactSet& context) {
+  if (term.coefficient.sign() <= 0) return false;
+  // A sum is over something if it is over 0.
+  Substitution zero;
+  for (Symbol binder : term.binders) zero.emplace_back(binder, Linear(0));
+  const bool present = std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
+    return oracle_.implied(context, fact.substitute(zero));
+  });
+  const FactSet inside = unite(context, term.guards);
+  return present &&
+         std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+           const Atom& atom = *factor.atom;
+           switch (atom.kind) {
+           case AtomKind::kNumber:
+             return true;
+           case AtomKind::kIndex:
+             return oracle_.implied(inside, at_least(atom.index[0], 1));
+           case AtomKind::kApply:
+             return atom.function == ops::Function::kExp ||
+                    atom.function == ops::Function::kSigmoid;
+           case AtomKind::kReciprocal:
+             return non_negative(atom.arguments[0]->terms, inside);
+           case AtomKind::kRead:
+           case AtomKind::kRounded:
+           case AtomKind::kMax:
+             return false;
+           }
+           return false;
+         });
+}
+
+bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
+  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
+    const FactSet inside = unite(context, term.guards);
+    return term.coefficient.sign() > 0 &&
+           std::all_of(term.factors.begin(), term.factors.end(),
+                       [&](const Factor& factor) { return non_negative(factor, inside); });
+  });
+}
+
+/// A product is not 0 where no factor is, and a root is not 0 where its argument is not.
+void Normalizer::require_factors(const Term& product, const FactSet& context) {
+  for (const Factor& factor : product.factors) {
+    const Atom& atom = *factor.atom;
+    if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context)) continue;
+    if (atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt) {
+      require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
+    } else {
+      domain_->require(arena_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context, outer_,
+                       choices_);
+    }
+  }
+}
+
+void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& context) {
+  if (const Fact* found = outer_guard(form, context)) {
+    std::vector<Fact> cases{*found};
+    for (Fact& opposite : found->negation()) cases.push_back(std::move(opposite));
+    for (const Fact& fact : cases) {
+      FactSet inside = context;
+      insert(inside, fact);
+      budget_.spend();
+      if (oracle_.possible(inside)) require(demand, under(form, inside), inside);
+    }
+    return;
+  }
+  const bool is_product = form.size() == 1 && form[0].binders.empty() && form[0].guards.empty();
+  if (demand == Demand::kNotZero && is_product) {
+    require_factors(form[0], context);
+    return;
+  }
+  const bool never_negative = non_negative(form, context);
+  const bool holds =
+      never_negative && (demand == Demand::kNotNegative ||
+                         std::any_of(form.begin(), form.end(),
+                                     [&](const Term& term) { return is_positive(term, context); }));
+  if (holds) return;
+  if (!reads_input(form)) {
+    if (form.empty() ? demand == Demand::kNotZero : is_negative_number(form)) {
+      throw OutOfBudget{"a value that does not exist"};
+    }
+    // A count: of the places under a window, which sees something.
+    if (never_negative || is_count(form, context)) return;
+  }
+  // No multiple of the form is 0 or negative where the form is not.
+  const Fraction scale = leading_coefficient(form);
+  const NormalForm unit =
+      scaled(form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
+  domain_->require(arena_, demand, unit, context, outer_, choices_);
+}
+
+/// Of 1/x (as x^−1, so of kPow), √x and log x.
+void Normalizer::note_demands_of(ops::Function function, const NormalForm& argument,
+                                 const FactSet& context) {
+  if (domain_ == nullptr) return;
+  const NormalForm form = collected(argument);
+  if (function != ops::Function::kPow) require(Demand::kNotNegative, form, context);
+  if (function != ops::Function::kSqrt) require(Demand::kNotZero, form, context);
+}
+
+/// An integer that the context shows not to be negative.
+bool Normalizer::is_count(const NormalForm& form, const FactSet& context) {
+  const auto integer = as_integer(form);
+  return integer && oracle_.implied(context, at_least(*integer, 0));
+}
+
+/// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x
+/// is positive, which is taken to be so for exponents that are not numbers too.
+void Normalizer::note_demands_of_power(const std::vector<NormalForm>& arguments,
+                                       const FactSet& context) {
+  const auto exponent = as_constant(collected(arguments[1]));
+  const bool integer = exponent && exponent->is_integer();
+  if (!integer) note_demands_of(Function::kSqrt, arguments[0], context);
+  if (!exponent || exponent->sign() < 0) note_demands_of(Function::kPow, arguments[0], context);
+}
+
+}  // namespace soapstone::verifier
