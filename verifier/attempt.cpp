@@ -1,0 +1,174 @@
+// Ways differ in how indices are split into digits, and in what is written out.
+#include "verifier/attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "verifier/proof.h"
+
+namespace soapstone::verifier {
+namespace {
+
+/// Sizes that are products, with the factors that stand next to each other in some shape.
+std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>& shapes) {
+  std::vector<Factorization> found;
+  for (const std::vector<Linear>& shape : shapes) {
+    for (std::size_t first = 0; first < shape.size(); ++first) {
+      Linear product = shape[first];
+      for (std::size_t last = first + 1; last < shape.size(); ++last) {
+        if (last - first >= Monomial::kMaxDegree) break;
+        product = product * shape[last];
+        if (product.is_constant()) continue;
+        std::vector<Linear> factors(shape.begin() + static_cast<std::ptrdiff_t>(first),
+                                    shape.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+        std::erase(factors, Linear(1));
+        Factorization entry{product, std::move(factors)};
+        if (entry.second.size() > 1 &&
+            std::find(found.begin(), found.end(), entry) == found.end()) {
+          found.push_back(std::move(entry));
+        }
+      }
+    }
+  }
+  // The finest first: coarser digits can be made of finer ones.
+  std::stable_sort(found.begin(), found.end(), [](const Factorization& a, const Factorization& b) {
+    return a.second.size() > b.second.size();
+  });
+  return found;
+}
+
+/// Splitting into the first digits found for each size, into the last found, and none at all.
+std::vector<DigitOrder> digit_orders(const std::vector<Factorization>& found) {
+  std::vector<Factorization> last(found.rbegin(), found.rend());
+  std::stable_sort(last.begin(), last.end(), [](const Factorization& a, const Factorization& b) {
+    return a.second.size() > b.second.size();
+  });
+  const bool ambiguous = std::any_of(found.begin(), found.end(), [&](const Factorization& a) {
+    return std::find_if(last.begin(), last.end(), [&](const Factorization& b) {
+             return a.first == b.first;
+           })->second != a.second;
+  });
+  std::vector<DigitOrder> orders{{found, true}};
+  if (ambiguous) orders.push_back({std::move(last), true});
+  orders.push_back({{}, false});
+  return orders;
+}
+
+bool is_boolean(core::DataType type) { return type == core::DataType::kBool; }
+bool is_integer(core::DataType type) { return !core::is_floating(type); }
+
+std::vector<std::uint32_t> inputs_of(const core::Graph& graph, bool (*is_wanted)(core::DataType)) {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t k = 0; k < graph.inputs().size(); ++k) {
+    if (is_wanted(graph.tensor(graph.inputs()[k]).type.data_type)) result.push_back(k);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string Attempt::compare(std::size_t output, Effort effort) {
+  const core::TensorId left = rule_.source.outputs()[output];
+  const core::TensorId right = rule_.target.outputs()[output];
+  const std::vector<Linear> shape = source_.shape(left);
+  const std::vector<Linear> other = target_.shape(right);
+  if (shape.size() != other.size()) return "the results have different ranks";
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    if (!(shape[k] == other[k]) && !oracle_.implied({}, equal(shape[k], other[k]))) {
+      return "the results have different shapes";
+    }
+  }
+  for (const bool expand : {false, true}) {
+    if (expand && (!may_expand_ || !normalizer_.met_expandable())) break;
+    normalizer_.set_expanding(expand);
+    expanded_ = expanded_ || expand;
+    for (std::size_t k = 0; k < orders_.size(); ++k) {
+      // Without any digits found, the last way differs from the first only when expanding.
+      if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
+      normalizer_.set_digits(orders_[k]);
+      const Element element = any_element(shape);
+      if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
+      if (effort == Effort::kFirstWay) return "the first way led nowhere";
+    }
+  }
+  return reason_.empty() ? "the normal forms differ" : reason_;
+}
+
+Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
+  Element element;
+  for (const Linear& size : shape) {
+    element.index.push_back(normalizer_.counter(0, size, element.ranges, element.symbols));
+  }
+  normalizer_.add_outer(element.symbols);
+  return element;
+}
+
+bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
+  try {
+    Domain source;
+    Domain target;
+    const auto read = [&](GraphReader& reader, core::TensorId tensor, Domain& domain) {
+      const Normalizer::Noting noting(normalizer_, domain);
+      return reader.element(tensor, element.index, element.ranges);
+    };
+    const NormalForm a = read(source_, left, source);
+    const NormalForm b = read(target_, right, target);
+    if (!prove_equal(normalizer_, a, b, element.ranges)) return false;
+    Checker checker(normalizer_);
+    if (!target.demands_no_more_than(source, checker, element.ranges)) {
+      reason_ = "the target may have no value where the source has one";
+      return false;
+    }
+    keeps_domain_ = keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
+    return true;
+  } catch (const OutOfBudget& end) {
+    // Another way to look at the indices may do better.
+    reason_ = end.reason;
+    return false;
+  }
+}
+
+/// Number by number where an index counts through few of them, such as groups.
+bool Attempt::equal_at_each(core::TensorId left, core::TensorId right, const Element& element) {
+  for (const Symbol symbol : element.symbols) {
+    for (std::int64_t count = 2; count <= kMaxEnumerated; ++count) {
+      if (!contains(element.ranges, less(symbol, count))) continue;
+      for (std::int64_t value = 0; value < count; ++value) {
+        const Substitution here{{symbol, Linear(value)}};
+        Element part;
+        for (const Linear& index : element.index) part.index.push_back(index.substitute(here));
+        for (const Fact& fact : element.ranges) {
+          Fact replaced = fact.substitute(here);
+          if (!replaced.truth()) insert(part.ranges, std::move(replaced));
+        }
+        part.symbols = element.symbols;
+        std::erase(part.symbols, symbol);
+        if (!equal_at(left, right, part) && !equal_at_each(left, right, part)) return false;
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string Attempt::run(Effort effort) {
+  if (!sizes_.contradiction.empty()) return sizes_.contradiction;
+  try {
+    const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());
+    if (solver_.proves_impossible(background)) return "no sizes satisfy the rule";
+    std::vector<std::vector<Linear>> shapes = source_.shapes();
+    for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
+    orders_ = digit_orders(factorizations(shapes));
+    normalizer_.set_booleans(inputs_of(rule_.source, is_boolean));
+    normalizer_.set_integers(inputs_of(rule_.source, is_integer));
+    for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
+      if (std::string reason = compare(k, effort); !reason.empty()) return reason;
+    }
+    if (options_.certify && !oracle_.confirm_all()) return "the solver does not confirm the proof";
+  } catch (const OutOfBudget& end) {
+    return end.reason;
+  }
+  return {};
+}
+
+}  // namespace soapstone::verifier
