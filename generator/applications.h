@@ -20,6 +20,9 @@ namespace soapstone::generator {
 using TypeId = std::uint16_t;
 using ApplicationId = std::uint32_t;
 
+/// Seeds the random functions of the prime field.
+inline constexpr std::uint64_t kFunctionKey = 0x5eed;
+
 /// One result of an operator with all its attributes, on operands of given types.
 struct Application {
   const core::OpSchema* op = nullptr;
@@ -49,7 +52,8 @@ class ApplicationTable {
   ApplicationTable(Vocabulary vocabulary, const Universe& universe);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  TypeId intern(const core::TensorType& type);
+  /// Precondition: there is a term of that type.
+  TypeId id_of(const core::TensorType& type) const;
   const ValueType& type(TypeId id) const { return *types_[id]; }
   std::size_t type_count() const { return types_.size(); }
   const Application& operator[](ApplicationId id) const { return *applications_[id]; }
@@ -63,6 +67,8 @@ class ApplicationTable {
   std::size_t largest_arity() const { return largest_arity_; }
 
  private:
+  TypeId intern(const core::TensorType& type);
+  std::string key_of(const core::TensorType& type) const;
   void apply(const OperatorInstance& instance, const core::Attributes& attributes,
              std::span<const TypeId> operands, std::vector<ApplicationId>& found);
   void compile(Application& application, std::span<const core::TensorType> results) const;
@@ -70,6 +76,7 @@ class ApplicationTable {
   Vocabulary vocabulary_;
   const core::SymbolTable symbols_;
   const std::vector<World> worlds_;
+  std::vector<core::Shape> shapes_;  // of the inputs
   std::size_t largest_arity_ = 1;
   std::vector<std::unique_ptr<const ValueType>> types_;
   std::map<std::string, TypeId> type_ids_;

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/graph.h"
@@ -85,6 +88,7 @@ class TermTable {
   Universe universe_;
   std::shared_ptr<const ApplicationTable> applications_;
   std::vector<Term> terms_;
+  std::vector<TypeId> leaf_types_;
 };
 
 /// A term under other names of its variables.

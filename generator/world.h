@@ -4,6 +4,8 @@
 // really needs is found out when it is generalised.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>

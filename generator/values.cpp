@@ -1,0 +1,186 @@
+// Inputs are small integers, multiples of what averages divide by, so that the order of field
+// elements is that of the numbers they stand for and laws of relu and max hold there.
+#include "generator/values.h"
+
+#include <array>
+
+#include "core/check.h"
+#include "core/hash.h"
+#include "ops/field.h"
+
+namespace soapstone::generator {
+namespace {
+
+constexpr std::int64_t kCommonMultiple = 36;  // of 2, 3, 4 and 9
+
+template <class T>
+T draw(std::uint64_t random) {
+  const bool negative = (random & 1) != 0;
+  if constexpr (std::is_same_v<T, double>) {
+    const double size = 0.1 + static_cast<double>(random >> 12) * 0x1p-52;
+    return negative ? -size : size;
+  } else {
+    const auto size = static_cast<std::int64_t>(1 + (random >> 32) % 1500) * kCommonMultiple;
+    return ops::field::from_int(negative ? -size : size);
+  }
+}
+
+template <class T>
+T fraction(std::int64_t numerator, std::int64_t denominator) {
+  if constexpr (std::is_same_v<T, double>)
+    return static_cast<double>(numerator) / static_cast<double>(denominator);
+  else
+    return ops::field_from_rational({numerator, denominator});
+}
+
+}  // namespace
+
+template <>
+const ops::CompiledSemantics<std::uint64_t>& compiled(const Application& a, std::size_t world) {
+  return a.field[world];
+}
+template <>
+const ops::CompiledSemantics<double>& compiled(const Application& a, std::size_t world) {
+  return a.real[world];
+}
+
+std::size_t VariantMaps::KeyHash::operator()(const Key& k) const {
+  return core::hash_combine(core::hash_combine(k.child, k.renaming), k.parent);
+}
+
+const std::uint16_t* VariantMaps::find(VariableCounts child, Renaming renaming,
+                                       VariableCounts parent) {
+  auto [place, is_new] = maps_.try_emplace({child.bits, renaming.bits, parent.bits});
+  if (is_new) place->second = space_.child_variants(child, renaming, parent);
+  return place->second.data();
+}
+
+template <class T>
+ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed)
+    : terms_(terms), space_(space) {
+  CHECK(terms.universe().worlds.size() <= ValueView<T>::kMostWorlds, "too many worlds");
+  inputs_.resize(terms_.leaf_count());
+  draw_inputs(seed);
+  fill_constants();
+  reserve(terms_.leaf_count());
+  VariantMaps maps(space_);
+  for (TermId id = 0; id < terms_.leaf_count(); ++id) store(id, maps);
+}
+
+template <class T>
+void ValueStore<T>::draw_inputs(std::uint64_t seed) {
+  const Universe& universe = terms_.universe();
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (std::size_t w = 0; w < universe.worlds.size(); ++w) {
+      const core::Dims dims = universe.worlds[w].dims(universe.groups[g].type.shape);
+      const auto count = static_cast<std::size_t>(core::element_count(dims));
+      std::vector<T> values(count * universe.groups[g].count);
+      for (std::size_t k = 0; k < values.size(); ++k)
+        values[k] = draw<T>(core::hash_combine(core::hash_combine(seed, 16 * g + w), k));
+      inputs_[g].push_back(std::move(values));
+    }
+}
+
+template <class T>
+void ValueStore<T>::fill_constants() {
+  const Universe& universe = terms_.universe();
+  for (std::size_t c = 0; c < universe.constants.size(); ++c)
+    for (const World& world : universe.worlds) {
+      const ConstantInput& constant = universe.constants[c];
+      const ConstantElements e = elements_of(constant.constant, world.dims(constant.type.shape));
+      std::vector<T> values;
+      for (std::int64_t n : e.numerators) values.push_back(fraction<T>(n, e.denominator));
+      inputs_[universe.groups.size() + c].push_back(std::move(values));
+    }
+}
+
+template <class T>
+std::size_t ValueStore<T>::size_of(TermId id) const {
+  std::size_t elements = 0;
+  for (std::uint32_t e : terms_.applications().type(terms_.type(id)).elements) elements += e;
+  return elements * space_.of(terms_[id].variables).size();
+}
+
+template <class T>
+ValueView<T> ValueStore<T>::view_at(TermId id, const T* values) const {
+  ValueView<T> result;
+  const ValueType& type = terms_.applications().type(terms_.type(id));
+  const std::size_t variants = space_.of(terms_[id].variables).size();
+  for (std::size_t w = 0; w < type.elements.size(); ++w) {
+    result.begin[w] = values;
+    result.elements[w] = type.elements[w];
+    values += variants * type.elements[w];
+  }
+  return result;
+}
+
+template <class T>
+void ValueStore<T>::copy_leaf(TermId id, Renaming slots, std::size_t world, T* out) const {
+  const std::vector<T>& all = inputs_[id][world];
+  const std::size_t count = terms_.applications().type(terms_.type(id)).elements[world];
+  const std::size_t slot = terms_.is_variable(id) ? slots.of(0) : 0;
+  std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(slot * count), count, out);
+}
+
+template <class T>
+void ValueStore<T>::compute(TermId id, T* values, VariantMaps& maps) const {
+  const Term& term = terms_[id];
+  const Variants& variants = space_.of(term.variables);
+  const ValueType& type = terms_.applications().type(terms_.type(id));
+  const std::size_t worlds = type.elements.size();
+  if (id < terms_.leaf_count()) {
+    for (std::size_t w = 0; w < worlds; ++w)
+      for (std::size_t v = 0; v < variants.size(); ++v, values += type.elements[w])
+        copy_leaf(id, variants.slots(v), w, values);
+    return;
+  }
+  const Application& application = terms_.applications()[term.application];
+  const std::size_t arity = application.operands.size();
+  std::array<ValueView<T>, kMostChildren> views;
+  std::array<const std::uint16_t*, kMostChildren> to_child{};
+  for (std::size_t k = 0; k < arity; ++k) {
+    views[k] = view(term.children[k]);
+    to_child[k] = maps.find(terms_[term.children[k]].variables, term.renamings[k], term.variables);
+  }
+  std::array<std::span<const T>, kMostChildren> inputs;
+  for (std::size_t w = 0; w < worlds; ++w)
+    for (std::size_t v = 0; v < variants.size(); ++v, values += type.elements[w]) {
+      for (std::size_t k = 0; k < arity; ++k) inputs[k] = views[k].at(w, to_child[k][v]);
+      const std::span<T> output(values, type.elements[w]);
+      compiled<T>(application, w).run(std::span(inputs.data(), arity), std::span(&output, 1));
+    }
+}
+
+template <class T>
+void ValueStore<T>::store(TermId id, VariantMaps& maps) {
+  auto values = std::make_unique_for_overwrite<T[]>(size_of(id));
+  compute(id, values.get(), maps);
+  place_[id] = std::move(values);
+}
+
+template <class T>
+std::vector<T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_t world) const {
+  if (contains(id)) {
+    const auto values = view(id).at(world, space_.of(terms_[id].variables).find(slots));
+    return {values.begin(), values.end()};
+  }
+  const Term& term = terms_[id];
+  const Application& application = terms_.applications()[term.application];
+  std::vector<std::vector<T>> operands;
+  std::vector<std::span<const T>> inputs;
+  for (std::size_t k = 0; k < application.operands.size(); ++k)
+    operands.push_back(evaluate(
+        term.children[k],
+        compose(term.renamings[k], terms_[term.children[k]].variables, slots, term.variables),
+        world));
+  for (const auto& values : operands) inputs.emplace_back(values);
+  std::vector<T> result(terms_.applications().type(application.result).elements[world]);
+  const std::span<T> output(result);
+  compiled<T>(application, world).run(inputs, std::span(&output, 1));
+  return result;
+}
+
+template class ValueStore<std::uint64_t>;
+template class ValueStore<double>;
+
+}  // namespace soapstone::generator
