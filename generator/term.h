@@ -69,6 +69,8 @@ class TermTable {
   const Term& operator[](TermId id) const { return terms_[id]; }
   TermId size() const { return static_cast<TermId>(terms_.size()); }
   TermId add(const Term& term);
+  void remove_last() { terms_.pop_back(); }
+  void set_fingerprint(TermId id, const Fingerprint& f) { terms_[id].fingerprint = f; }
 
   const Universe& universe() const { return universe_; }
   const ApplicationTable& applications() const { return *applications_; }

@@ -123,7 +123,7 @@ void ValueStore<T>::copy_leaf(TermId id, Renaming slots, std::size_t world, T* o
 }
 
 template <class T>
-void ValueStore<T>::compute(TermId id, T* values, VariantMaps& maps) const {
+void ValueStore<T>::compute(TermId id, T* values, VariantMaps& maps, const ViewOf& view_of) const {
   const Term& term = terms_[id];
   const Variants& variants = space_.of(term.variables);
   const ValueType& type = terms_.applications().type(terms_.type(id));
@@ -139,7 +139,7 @@ void ValueStore<T>::compute(TermId id, T* values, VariantMaps& maps) const {
   std::array<ValueView<T>, kMostChildren> views;
   std::array<const std::uint16_t*, kMostChildren> to_child{};
   for (std::size_t k = 0; k < arity; ++k) {
-    views[k] = view(term.children[k]);
+    views[k] = view_of ? view_of(term.children[k]) : view(term.children[k]);
     to_child[k] = maps.find(terms_[term.children[k]].variables, term.renamings[k], term.variables);
   }
   std::array<std::span<const T>, kMostChildren> inputs;

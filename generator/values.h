@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -56,8 +57,9 @@ class ValueStore {
   ValueView<T> view(TermId id) const { return view_at(id, place_[id].get()); }
   /// Elements of all variants at all worlds.
   std::size_t size_of(TermId id) const;
-  /// Writes them. Precondition: all children are stored.
-  void compute(TermId id, T* values, VariantMaps& maps) const;
+  /// Writes them. Precondition: all children are stored, or `view_of` has their values.
+  using ViewOf = std::function<ValueView<T>(TermId)>;
+  void compute(TermId id, T* values, VariantMaps& maps, const ViewOf& view_of = {}) const;
   ValueView<T> view_at(TermId id, const T* values) const;
 
   /// Makes room; different terms may then be stored at the same time.

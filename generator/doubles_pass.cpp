@@ -1,0 +1,140 @@
+// Functions such as exp are random in the prime field, which therefore misses their laws. This pass
+// evaluates the representatives in doubles and pairs those that agree there.
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "generator/extension.h"
+#include "generator/later_passes.h"
+
+namespace soapstone::generator {
+namespace {
+
+using RealValues = ValueStore<double>;
+
+struct Entry {
+  TermId term = kNoTerm;
+  Fingerprint fingerprint;
+  std::uint16_t variant = 0;
+  bool is_valid = false;
+};
+
+/// Terms in which some function is random in the field.
+std::vector<char> find_inexact(const TermTable& terms) {
+  std::vector<char> inexact(terms.size());
+  for (TermId id = terms.leaf_count(); id < terms.size(); ++id) {
+    inexact[id] = !terms.applications()[terms[id].application].exact;
+    for (TermId child : terms[id].children)
+      if (child != kNoTerm) inexact[id] |= inexact[child];
+  }
+  return inexact;
+}
+
+bool is_close(const std::vector<double>& a, const std::vector<double>& b) {
+  constexpr double kTolerance = 1e-7;
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (!(std::fabs(a[k] - b[k]) <= kTolerance * std::max(1.0, std::fabs(a[k])))) return false;
+  return true;
+}
+
+class Pass {
+ public:
+  Pass(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed)
+      : enumeration_(enumeration), terms_(enumeration.terms), space_(space),
+        values_(enumeration.terms, space, seed), inexact_(find_inexact(enumeration.terms)),
+        workers_([this] { return Worker(space_, terms_.universe().worlds.size()); }) {}
+
+  void run(std::span<const std::vector<TermId>> representatives) {
+    const std::size_t last = representatives.size() - 1;
+    values_.reserve(terms_.size());
+    for (std::size_t ops = 0; ops <= last; ++ops) {
+      std::vector<TermId> wanted;
+      for (TermId id : representatives[ops])
+        if (ops < last || inexact_[id]) wanted.push_back(id);
+      if (ops > 0 && ops + 1 < last)
+        tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t k) {
+          values_.store(wanted[k], workers_.local().maps);
+        });
+      std::vector<Entry> entries(wanted.size());
+      tbb::parallel_for(std::size_t{0}, wanted.size(),
+                        [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
+      for (const Entry& entry : entries) merge(entry);
+    }
+  }
+
+ private:
+  struct Worker {
+    Worker(const VariantSpace& space, std::size_t worlds) : maps(space), fingerprinter(worlds) {}
+    VariantMaps maps;
+    Fingerprinter<double> fingerprinter;
+    std::vector<double> buffer, operand;
+    TermId operand_term = kNoTerm;
+  };
+
+  /// Values of a term of which one operand may not be stored.
+  ValueView<double> view_of(TermId id, Worker& worker) {
+    if (values_.contains(id)) return values_.view(id);
+    const auto provide = [&](TermId child) {
+      if (values_.contains(child)) return values_.view(child);
+      if (worker.operand_term != child) {
+        worker.operand.resize(values_.size_of(child));
+        values_.compute(child, worker.operand.data(), worker.maps);
+        worker.operand_term = child;
+      }
+      return values_.view_at(child, worker.operand.data());
+    };
+    worker.buffer.resize(values_.size_of(id));
+    values_.compute(id, worker.buffer.data(), worker.maps, provide);
+    return values_.view_at(id, worker.buffer.data());
+  }
+
+  Entry entry_of(TermId id) {
+    Worker& worker = workers_.local();
+    Candidate candidate;
+    worker.fingerprinter.run(view_of(id, worker), terms_.type(id),
+                             space_.of(terms_[id].variables).size(), candidate);
+    const Fingerprint& f = candidate.term.fingerprint;
+    return {id, f, candidate.variant, f != Fingerprint{}};
+  }
+
+  void merge(const Entry& entry) {
+    if (!entry.is_valid) return;
+    const auto [place, is_new] = classes_.emplace(entry.fingerprint, entry);
+    if (is_new || !(inexact_[entry.term] || inexact_[place->second.term])) return;
+    const Entry& known = place->second;
+    const VariableCounts a = terms_[known.term].variables, b = terms_[entry.term].variables;
+    const Renaming a_slots = space_.of(a).slots(known.variant);
+    const Renaming b_slots = space_.of(b).slots(entry.variant);
+    for (std::size_t w = 0; w < terms_.universe().worlds.size(); ++w)
+      if (!is_close(values_.evaluate(known.term, a_slots, w),
+                    values_.evaluate(entry.term, b_slots, w)))
+        return;
+    enumeration_.pairs.push_back(
+        {known.term, entry.term, between(a_slots, a, b_slots, b), false});
+  }
+
+  Enumeration& enumeration_;
+  const TermTable& terms_;
+  const VariantSpace& space_;
+  RealValues values_;
+  std::vector<char> inexact_;
+  tbb::enumerable_thread_specific<Worker> workers_;
+  std::map<Fingerprint, Entry> classes_;
+};
+
+}  // namespace
+
+void add_pairs_in_doubles(Enumeration& enumeration, const VariantSpace& space,
+                          const EnumerateOptions& options,
+                          std::span<const std::vector<TermId>> representatives) {
+  const ApplicationTable& applications = enumeration.terms.applications();
+  bool all_exact = true;
+  for (ApplicationId id = 0; id < applications.size(); ++id) all_exact &= applications[id].exact;
+  if (all_exact) return;
+  Pass(enumeration, space, options.seed).run(representatives);
+}
+
+}  // namespace soapstone::generator

@@ -1,0 +1,114 @@
+// The class of a term, whatever its variables are called: the smallest hash of its values over all
+// variants. All variants are tried in the smallest world; the others only decide ties.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "generator/extension.h"
+
+namespace soapstone::generator {
+namespace {
+
+Fingerprint hash_of(std::span<const std::uint64_t> values) {
+  const XXH128_hash_t hash = XXH3_128bits(values.data(), values.size_bytes());
+  return {hash.low64, hash.high64};
+}
+
+/// Doubles are compared as the nearest multiples of 2^-20, or with 20 bits where they are large.
+/// A value that is no number, or too large to be trusted, makes the term equal to nothing.
+Fingerprint hash_of(std::span<const double> values) {
+  thread_local std::vector<std::int64_t> rounded;
+  rounded.clear();
+  for (double v : values) {
+    if (!(std::fabs(v) < 1e9)) return {};
+    const double scale = std::fabs(v) < 1 ? 0x1p20 : std::ldexp(0x1p20, -std::ilogb(v));
+    rounded.push_back(std::llround(v * scale));
+    rounded.push_back(std::fabs(v) < 1 ? 0 : std::ilogb(std::round(v * scale) / scale));
+  }
+  const XXH128_hash_t hash = XXH3_128bits(rounded.data(), rounded.size() * sizeof(rounded[0]));
+  return {hash.low64, hash.high64 | 1};
+}
+
+}  // namespace
+
+template <class T>
+template <class Values>
+void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, std::size_t variants,
+                                Candidate& candidate) {
+  tied_.clear();
+  for (std::size_t v = 0; v < variants; ++v) tied_.push_back(static_cast<std::uint16_t>(v));
+  Fingerprint total{result_type, 0};
+  for (std::size_t w = 0; w < worlds_; ++w) {
+    Fingerprint best{~std::uint64_t{0}, ~std::uint64_t{0}};
+    still_tied_.clear();
+    for (std::uint16_t v : tied_) {
+      const Fingerprint f = hash_of(values_at(w, v));
+      if (f < best) {
+        best = f;
+        still_tied_.clear();
+      }
+      if (f == best) still_tied_.push_back(v);
+    }
+    std::swap(tied_, still_tied_);
+    const std::uint64_t both[4] = {total.low, total.high, best.low, best.high};
+    if (best == Fingerprint{}) {
+      total = {};
+      break;
+    }
+    total = hash_of(both);
+  }
+  candidate.variant = tied_.front();
+  candidate.symmetric = tied_.size() > 1;
+  candidate.term.fingerprint = total;
+}
+
+template <class T>
+void Fingerprinter<T>::run(const Application& application, TypeId result_type,
+                           std::span<const ValueView<T>> operands,
+                           std::span<const std::uint16_t* const> to_child, std::size_t variants,
+                           const ValueType& type, Candidate& candidate) {
+  std::array<std::span<const T>, kMostChildren> inputs;
+  const auto values_at = [&](std::size_t world, std::size_t variant) {
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      inputs[k] = operands[k].at(world, to_child[k][variant]);
+    buffer_.resize(type.elements[world]);
+    const std::span<T> output(buffer_);
+    compiled<T>(application, world)
+        .run(std::span(inputs.data(), operands.size()), std::span(&output, 1));
+    return std::span<const T>(buffer_);
+  };
+  smallest(values_at, result_type, variants, candidate);
+}
+
+template <class T>
+void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, std::size_t variants,
+                           Candidate& candidate) {
+  smallest([&](std::size_t world, std::size_t variant) { return values.at(world, variant); },
+           result_type, variants, candidate);
+}
+
+template <class T>
+Symmetries symmetries_of(const ValueView<T>& values, std::size_t worlds, const Variants& variants,
+                         VariableCounts counts) {
+  // Variant 0 puts variable k into slot k.
+  Symmetries result;
+  for (std::size_t v = 1; v < variants.size(); ++v) {
+    bool same = true;
+    std::size_t variable = 0;
+    for (std::size_t g = 0; g < Universe::kMostGroups && same; ++g)
+      for (unsigned k = 0; k < counts.of(g); ++k)
+        same &= variants.slots(v).of(variable++) < counts.of(g);
+    for (std::size_t w = 0; w < worlds && same; ++w)
+      same = std::ranges::equal(values.at(w, 0), values.at(w, v));
+    if (same) result.push_back(variants.slots(v));
+  }
+  return result;
+}
+
+template Symmetries symmetries_of(const ValueView<std::uint64_t>&, std::size_t, const Variants&,
+                                  VariableCounts);
+template class Fingerprinter<std::uint64_t>;
+template class Fingerprinter<double>;
+
+}  // namespace soapstone::generator
