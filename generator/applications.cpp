@@ -130,7 +130,7 @@ std::span<const ApplicationId> ApplicationTable::prepare(std::span<const TypeId>
     if (instance.arity != operands.size()) continue;
     // A commutative operator is applied to different types in one order only.
     if (instance.op->commutative && operands[0] < operands[1]) continue;
-    for (const core::Attributes& attributes : complete_for(instance, types, shapes_))
+    for (const core::Attributes& attributes : complete_for(vocabulary_, instance, types, shapes_))
       apply(instance, attributes, operands, place->second);
   }
   return place->second;

@@ -21,6 +21,11 @@ Polynomial product(std::span<const Polynomial> sizes) {
   return result;
 }
 
+/// Windows slide over these; a fixed height or width is a kernel's.
+bool is_image(const Shape& shape) {
+  return shape.size() == 4 && !shape[2].is_constant() && !shape[3].is_constant();
+}
+
 /// Sizes of two parts of a dimension; empty if it is in one piece.
 std::vector<std::pair<Polynomial, Polynomial>> cuts(const Polynomial& size) {
   std::vector<std::pair<Polynomial, Polynomial>> result;
@@ -43,8 +48,8 @@ void add_axes(const Attributes& given, std::size_t rank, Choices& choices) {
   }
 }
 
-void add_splits(const Attributes& given, const Shape& shape, Choices& choices) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+void add_splits(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
+  for (std::size_t axis = 0; axis < axes; ++axis)
     for (const auto& [first, second] : cuts(shape[axis])) {
       Attributes a = given;
       a.set("axis", Polynomial(static_cast<std::int64_t>(axis)));
@@ -53,8 +58,8 @@ void add_splits(const Attributes& given, const Shape& shape, Choices& choices) {
     }
 }
 
-void add_slices(const Attributes& given, const Shape& shape, Choices& choices) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+void add_slices(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
+  for (std::size_t axis = 0; axis < axes; ++axis)
     for (const auto& [first, second] : cuts(shape[axis])) {
       const auto add = [&](const Polynomial& start, const Polynomial& size, std::int64_t step) {
         Attributes a = given;
@@ -71,8 +76,8 @@ void add_slices(const Attributes& given, const Shape& shape, Choices& choices) {
 }
 
 /// A whole input's size before or after, along each dimension that is one input long.
-void add_pads(const Attributes& given, const Shape& shape, Choices& choices) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+void add_pads(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
+  for (std::size_t axis = 0; axis < axes; ++axis) {
     if (shape[axis].is_constant() || !cuts(shape[axis]).empty()) continue;
     for (std::size_t side = 0; side < 2; ++side) {
       Sizes pads(2 * shape.size(), Polynomial(0));
@@ -82,7 +87,7 @@ void add_pads(const Attributes& given, const Shape& shape, Choices& choices) {
       choices.push_back(std::move(a));
     }
   }
-  if (shape.size() != 4) return;
+  if (!is_image(shape)) return;
   Attributes border = given;
   border.set("pads", Sizes{0, 0, 1, 1, 0, 0, 1, 1});
   choices.push_back(std::move(border));
@@ -156,7 +161,7 @@ bool is_same_padding_only(const OperatorInstance& instance) {
 
 void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* kernel,
                  Choices& choices) {
-  if (x.size() != 4 || (kernel != nullptr && kernel->size() != 4)) return;
+  if (!is_image(x) || (kernel != nullptr && kernel->size() != 4)) return;
   const Sizes window = kernel != nullptr ? Sizes{(*kernel)[2], (*kernel)[3]}
                                          : instance.attributes.get_sizes("kernel");
   Choices found;
@@ -168,7 +173,7 @@ void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* 
 
 }  // namespace
 
-std::vector<Attributes> complete_for(const OperatorInstance& instance,
+std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const OperatorInstance& instance,
                                      std::span<const TensorType* const> operands,
                                      std::span<const Shape> shapes) {
   const std::string& op = instance.op->name;
@@ -176,14 +181,19 @@ std::vector<Attributes> complete_for(const OperatorInstance& instance,
   Choices choices;
   if (operands.empty()) return {given};
   const Shape& x = operands[0]->shape;
+  const std::size_t axes = std::min(x.size(), vocabulary.most_axes);
+  const bool same_types =
+      std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
+  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && op != "mul")
+    return {};
   if (op == "split") {
-    add_splits(given, x, choices);
+    add_splits(given, x, axes, choices);
   } else if (op == "slice") {
-    add_slices(given, x, choices);
+    add_slices(given, x, axes, choices);
   } else if (op == "pad") {
-    add_pads(given, x, choices);
+    add_pads(given, x, axes, choices);
   } else if (op == "transpose") {
-    add_permutations(given, x.size(), choices);
+    if (x.size() <= vocabulary.most_transposed) add_permutations(given, x.size(), choices);
   } else if (op == "reshape") {
     add_shapes(given, x, shapes, choices);
   } else if (op == "expand") {
@@ -192,13 +202,15 @@ std::vector<Attributes> complete_for(const OperatorInstance& instance,
     add_windows(instance, x, &operands[1]->shape, choices);
   } else if (op == "max_pool" || op == "average_pool") {
     add_windows(instance, x, nullptr, choices);
+  } else if (op == "enlarge") {
+    if (!is_image(x)) choices.push_back(given);
   } else if (op == "layer_norm" || op == "rms_norm" || op == "softmax") {
     Attributes a = given;
     if (x.empty()) return {};
     a.set("axis", Polynomial(static_cast<std::int64_t>(x.size()) - 1));
     choices.push_back(std::move(a));
   } else if (instance.op->find_attribute("axis") != nullptr) {
-    add_axes(given, x.size(), choices);
+    add_axes(given, axes, choices);
   } else {
     choices.push_back(given);
   }

@@ -13,7 +13,8 @@ namespace soapstone::generator {
 /// All attributes of the instance for these operands, one entry for each way. `shapes` are those of
 /// the inputs: what a reshape or an expansion may lead to. Values that do not fit the operands may
 /// be among them; the operator's shape rule refuses those.
-std::vector<core::Attributes> complete_for(const OperatorInstance& instance,
+std::vector<core::Attributes> complete_for(const Vocabulary& vocabulary,
+                                           const OperatorInstance& instance,
                                            std::span<const core::TensorType* const> operands,
                                            std::span<const core::Shape> shapes);
 

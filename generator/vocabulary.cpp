@@ -75,7 +75,8 @@ struct Preset {
   std::vector<std::size_t> ranks;
   std::vector<KernelSize> kernels;
   std::vector<Constant> constants;
-  bool vectors = false, scalars = false, strided = false, valid = false;
+  bool vectors = false, scalars = false, strided = false, valid = false, broadcasts = true;
+  std::size_t most_axes = 4, most_transposed = 3;
 };
 
 Preset taso() {
@@ -85,7 +86,9 @@ Preset taso() {
           .kernels = {{3, 3}, {1, 1}, {1, 3}},
           .constants = {Constant::kOne, Constant::kIdentity, Constant::kDelta,
                         Constant::kAveragePool},
-          .scalars = true};
+          .scalars = true,
+          .broadcasts = false,
+          .most_axes = 2};
 }
 
 Preset vision() {
@@ -97,7 +100,8 @@ Preset vision() {
           .constants = {Constant::kZero, Constant::kDelta, Constant::kAveragePool},
           .vectors = true,
           .strided = true,
-          .valid = true};
+          .valid = true,
+          .most_axes = 2};
 }
 
 Preset transformer() {
@@ -164,6 +168,9 @@ Vocabulary build(const Preset& preset) {
   result.ranks = preset.ranks;
   result.has_vectors = preset.vectors;
   result.has_scalars = preset.scalars;
+  result.has_broadcasts = preset.broadcasts;
+  result.most_axes = preset.most_axes;
+  result.most_transposed = preset.most_transposed;
   return result;
 }
 

@@ -48,6 +48,12 @@ struct Vocabulary {
   bool has_images = false;
   bool has_vectors = false;  ///< Biases and scales.
   bool has_scalars = false;
+  /// Concat, split, slice and pad work along the first so many dimensions.
+  std::size_t most_axes = 4;
+  /// Tensors of more dimensions are not transposed.
+  std::size_t most_transposed = 3;
+  /// Whether elementwise operators other than mul take operands of different types.
+  bool has_broadcasts = true;
   bool has(std::string_view op) const;
 };
 
