@@ -33,7 +33,7 @@ std::vector<char> find_inexact(const TermTable& terms) {
   return inexact;
 }
 
-bool is_close(const std::vector<double>& a, const std::vector<double>& b) {
+bool is_close(std::span<const double> a, std::span<const double> b) {
   constexpr double kTolerance = 1e-7;
   for (std::size_t k = 0; k < a.size(); ++k)
     if (!(std::fabs(a[k] - b[k]) <= kTolerance * std::max(1.0, std::fabs(a[k])))) return false;
@@ -95,7 +95,7 @@ class Pass {
     Worker& worker = workers_.local();
     Candidate candidate;
     worker.fingerprinter.run(view_of(id, worker), terms_.type(id),
-                             space_.of(terms_[id].variables).size(), candidate);
+                             space_.of(terms_[id].variables), candidate);
     const Fingerprint& f = candidate.term.fingerprint;
     return {id, f, candidate.variant, f != Fingerprint{}};
   }
@@ -108,9 +108,10 @@ class Pass {
     const VariableCounts a = terms_[known.term].variables, b = terms_[entry.term].variables;
     const Renaming a_slots = space_.of(a).slots(known.variant);
     const Renaming b_slots = space_.of(b).slots(entry.variant);
+    RealValues::Room room;
     for (std::size_t w = 0; w < terms_.universe().worlds.size(); ++w)
-      if (!is_close(values_.evaluate(known.term, a_slots, w),
-                    values_.evaluate(entry.term, b_slots, w)))
+      if (!is_close(values_.evaluate(known.term, a_slots, w, room),
+                    values_.evaluate(entry.term, b_slots, w, room)))
         return;
     enumeration_.pairs.push_back(
         {known.term, entry.term, between(a_slots, a, b_slots, b), false});

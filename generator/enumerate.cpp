@@ -28,7 +28,7 @@ constexpr std::size_t kTilesPerBatch = 64;
 constexpr std::uint32_t kLargestDrivers = 128, kOtherDrivers = 4;
 
 unsigned most_variables(const EnumerateOptions& options, const ApplicationTable& applications) {
-  constexpr unsigned kMost = 5;
+  constexpr unsigned kMost = 4;
   const auto largest = static_cast<unsigned>(applications.largest_arity());
   return std::min(kMost, static_cast<unsigned>(options.ops) * (largest - 1) + 1);
 }
@@ -94,7 +94,7 @@ class Enumerator {
       Candidate candidate;
       candidate.term = terms()[id];
       fingerprinter.run(values_.view(id), terms().type(id),
-                        space_.of(terms()[id].variables).size(), candidate);
+                        space_.of(terms()[id].variables), candidate);
       terms().set_fingerprint(id, candidate.term.fingerprint);
       note_variant(id, candidate.variant);
       representatives_[0].push_back(id);
@@ -201,6 +201,8 @@ class Enumerator {
     ++statistics.candidates;
     const TermId known = classes_.find(candidate.term.fingerprint);
     if (known == kNoTerm) {
+      // Made of constants alone: one more constant, of which no law that matters is known.
+      if (candidate.term.variables.bits == 0) return;
       const TermId id = terms().add(candidate.term);
       note_variant(id, candidate.variant);
       classes_.insert(id);
@@ -237,7 +239,7 @@ class Enumerator {
       tbb::parallel_for(std::size_t{0}, ids.size(), [&](std::size_t k) {
         values_.store(ids[k], maps_.local());
         found[k] = symmetries_of(values_.view(ids[k]), worlds(),
-                                 space_.of(terms()[ids[k]].variables), terms()[ids[k]].variables);
+                                 space_.of(terms()[ids[k]].variables));
       });
     });
     for (std::size_t k = 0; k < ids.size(); ++k) {

@@ -17,17 +17,22 @@ void LevelIndex::add(int ops, TypeId type, TermId id) {
 }
 
 Extender::Extender(const ExtensionInputs& inputs)
-    : in_(inputs), maps_(inputs.space), fingerprinter_(inputs.terms.universe().worlds.size()) {}
+    : in_(inputs), maps_(inputs.space), fingerprinter_(inputs.terms.universe().worlds.size()),
+      driver_values_(inputs.values) {}
 
-ValueView<std::uint64_t> Extender::view_of(TermId id) {
-  if (in_.values.contains(id)) return in_.values.view(id);
-  driver_values_.resize(in_.values.size_of(id));
-  in_.values.compute(id, driver_values_.data(), maps_);
-  return in_.values.view_at(id, driver_values_.data());
+ValueView<std::uint64_t> Extender::load_driver() {
+  is_lazy_ = !in_.values.contains(driver_);
+  if (!is_lazy_) return in_.values.view(driver_);
+  driver_values_.start(driver_, maps_);
+  const ValueView<std::uint64_t> view = driver_values_.view();
+  driver_symmetries_ =
+      symmetries_of(view, in_.terms.universe().worlds.size(),
+                    in_.space.of(in_.terms[driver_].variables), &driver_values_);
+  return view;
 }
 
 const Symmetries* Extender::symmetries_of_term(TermId id) const {
-  if (id == driver_ && !in_.values.contains(id)) return &driver_symmetries_;
+  if (id == driver_ && is_lazy_) return &driver_symmetries_;
   const auto place = in_.symmetries.find(id);
   return place == in_.symmetries.end() ? nullptr : &place->second;
 }
@@ -42,10 +47,7 @@ void Extender::extend(TermId driver, int driver_ops, int ops, std::vector<Candid
   const std::size_t largest = in_.terms.applications().largest_arity();
   if (static_cast<std::size_t>(ops_left) > (largest - 1) * static_cast<std::size_t>(driver_ops))
     return;
-  const ValueView<std::uint64_t> view = view_of(driver);
-  if (!in_.values.contains(driver))
-    driver_symmetries_ = symmetries_of(view, in_.terms.universe().worlds.size(),
-                                       in_.space.of(counts), counts);
+  const ValueView<std::uint64_t> view = load_driver();
   for (arity_ = 1; arity_ <= largest; ++arity_)
     for (driver_position_ = 0; driver_position_ < arity_; ++driver_position_) {
       children_[driver_position_] = driver;
@@ -158,7 +160,7 @@ void Extender::emit(VariableCounts counts) {
   std::array<const std::uint16_t*, kMostChildren> to_child{};
   for (std::size_t k = 0; k < arity_; ++k)
     to_child[k] = maps_.find(in_.terms[children_[k]].variables, names_[k], counts);
-  const std::size_t variants = in_.space.of(counts).size();
+  const Variants& variants = in_.space.of(counts);
   const ApplicationTable& applications = in_.terms.applications();
   for (ApplicationId id : applicable_) {
     const Application& application = applications[id];
@@ -173,9 +175,10 @@ void Extender::emit(VariableCounts counts) {
       candidate.term.children[k] = children_[k];
       candidate.term.renamings[k] = names_[k];
     }
-    fingerprinter_.run(application, application.result, std::span(views_.data(), arity_),
+    fingerprinter_.run(application, std::span(views_.data(), arity_),
                        std::span(to_child.data(), arity_), variants,
-                       applications.type(application.result), candidate);
+                       applications.type(application.result), candidate,
+                       is_lazy_ ? &driver_values_ : nullptr, driver_position_);
     found_->push_back(candidate);
   }
 }

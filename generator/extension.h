@@ -29,7 +29,7 @@ struct LevelIndex {
 using Symmetries = std::vector<Renaming>;
 template <class T>
 Symmetries symmetries_of(const ValueView<T>& values, std::size_t worlds, const Variants& variants,
-                         VariableCounts counts);
+                         LazyValues<T>* lazy = nullptr);
 
 /// The smallest fingerprint over all variants.
 template <class T>
@@ -37,16 +37,19 @@ class Fingerprinter {
  public:
   explicit Fingerprinter(std::size_t worlds) : worlds_(worlds) {}
   /// `to_child[k][v]` is the variant of operand k in variant v.
-  void run(const Application& application, TypeId result_type,
-           std::span<const ValueView<T>> operands, std::span<const std::uint16_t* const> to_child,
-           std::size_t variants, const ValueType& type, Candidate& candidate);
+  /// Operand `lazy_position` is asked for one variant after the other.
+  void run(const Application& application, std::span<const ValueView<T>> operands,
+           std::span<const std::uint16_t* const> to_child, const Variants& variants,
+           const ValueType& type, Candidate& candidate, LazyValues<T>* lazy = nullptr,
+           std::size_t lazy_position = 0);
   /// The same of values that are there.
-  void run(const ValueView<T>& values, TypeId result_type, std::size_t variants,
+  void run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
            Candidate& candidate);
 
  private:
   template <class Values>
-  void smallest(Values&& values_at, TypeId result_type, std::size_t variants, Candidate& candidate);
+  void smallest(Values&& values_at, TypeId result_type, const Variants& variants,
+                Candidate& candidate);
   std::size_t worlds_;
   std::vector<T> buffer_;
   std::vector<std::uint16_t> tied_, still_tied_;
@@ -75,13 +78,14 @@ class Extender {
                      unsigned used, Renaming names, VariableCounts counts);
   bool is_canonical(TermId partner, Renaming names) const;
   void emit(VariableCounts counts);
-  ValueView<std::uint64_t> view_of(TermId id);
+  ValueView<std::uint64_t> load_driver();
   const Symmetries* symmetries_of_term(TermId id) const;
 
   ExtensionInputs in_;
   VariantMaps maps_;
   Fingerprinter<std::uint64_t> fingerprinter_;
-  std::vector<std::uint64_t> driver_values_;
+  LazyValues<std::uint64_t> driver_values_;
+  bool is_lazy_ = false;  // the driver's values are not stored
   Symmetries driver_symmetries_;
 
   TermId driver_ = kNoTerm;

@@ -34,16 +34,20 @@ Fingerprint hash_of(std::span<const double> values) {
 
 template <class T>
 template <class Values>
-void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, std::size_t variants,
+void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, const Variants& variants,
                                 Candidate& candidate) {
-  tied_.clear();
-  for (std::size_t v = 0; v < variants; ++v) tied_.push_back(static_cast<std::uint16_t>(v));
+  const Fingerprint as_it_is = hash_of(values_at(0, 0));
+  std::uint32_t mask = 0;
+  for (std::size_t k = 0; k < variants.variable_count(); ++k)
+    if (hash_of(values_at(0, variants.replaced(k))) != as_it_is) mask |= 1u << k;
+  const auto arrangements = variants.arrangements(mask);
+  tied_.assign(arrangements.begin(), arrangements.end());
   Fingerprint total{result_type, 0};
   for (std::size_t w = 0; w < worlds_; ++w) {
     Fingerprint best{~std::uint64_t{0}, ~std::uint64_t{0}};
     still_tied_.clear();
     for (std::uint16_t v : tied_) {
-      const Fingerprint f = hash_of(values_at(w, v));
+      const Fingerprint f = w == 0 && v == 0 ? as_it_is : hash_of(values_at(w, v));
       if (f < best) {
         best = f;
         still_tied_.clear();
@@ -51,11 +55,11 @@ void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, std::siz
       if (f == best) still_tied_.push_back(v);
     }
     std::swap(tied_, still_tied_);
-    const std::uint64_t both[4] = {total.low, total.high, best.low, best.high};
     if (best == Fingerprint{}) {
       total = {};
       break;
     }
+    const std::uint64_t both[4] = {total.low, total.high, best.low, best.high};
     total = hash_of(both);
   }
   candidate.variant = tied_.front();
@@ -64,12 +68,13 @@ void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, std::siz
 }
 
 template <class T>
-void Fingerprinter<T>::run(const Application& application, TypeId result_type,
-                           std::span<const ValueView<T>> operands,
-                           std::span<const std::uint16_t* const> to_child, std::size_t variants,
-                           const ValueType& type, Candidate& candidate) {
+void Fingerprinter<T>::run(const Application& application, std::span<const ValueView<T>> operands,
+                           std::span<const std::uint16_t* const> to_child, const Variants& variants,
+                           const ValueType& type, Candidate& candidate, LazyValues<T>* lazy,
+                           std::size_t lazy_position) {
   std::array<std::span<const T>, kMostChildren> inputs;
   const auto values_at = [&](std::size_t world, std::size_t variant) {
+    if (lazy != nullptr) lazy->need(world, to_child[lazy_position][variant]);
     for (std::size_t k = 0; k < operands.size(); ++k)
       inputs[k] = operands[k].at(world, to_child[k][variant]);
     buffer_.resize(type.elements[world]);
@@ -78,11 +83,11 @@ void Fingerprinter<T>::run(const Application& application, TypeId result_type,
         .run(std::span(inputs.data(), operands.size()), std::span(&output, 1));
     return std::span<const T>(buffer_);
   };
-  smallest(values_at, result_type, variants, candidate);
+  smallest(values_at, application.result, variants, candidate);
 }
 
 template <class T>
-void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, std::size_t variants,
+void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
                            Candidate& candidate) {
   smallest([&](std::size_t world, std::size_t variant) { return values.at(world, variant); },
            result_type, variants, candidate);
@@ -90,24 +95,26 @@ void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, std::
 
 template <class T>
 Symmetries symmetries_of(const ValueView<T>& values, std::size_t worlds, const Variants& variants,
-                         VariableCounts counts) {
+                         LazyValues<T>* lazy) {
   // Variant 0 puts variable k into slot k.
   Symmetries result;
-  for (std::size_t v = 1; v < variants.size(); ++v) {
-    bool same = true;
-    std::size_t variable = 0;
-    for (std::size_t g = 0; g < Universe::kMostGroups && same; ++g)
-      for (unsigned k = 0; k < counts.of(g); ++k)
-        same &= variants.slots(v).of(variable++) < counts.of(g);
-    for (std::size_t w = 0; w < worlds && same; ++w)
+  const std::uint32_t all = (1u << variants.variable_count()) - 1;
+  for (std::uint16_t v : variants.arrangements(all)) {
+    bool same = v != 0;
+    for (std::size_t w = 0; w < worlds && same; ++w) {
+      if (lazy != nullptr) {
+        lazy->need(w, 0);
+        lazy->need(w, v);
+      }
       same = std::ranges::equal(values.at(w, 0), values.at(w, v));
+    }
     if (same) result.push_back(variants.slots(v));
   }
   return result;
 }
 
 template Symmetries symmetries_of(const ValueView<std::uint64_t>&, std::size_t, const Variants&,
-                                  VariableCounts);
+                                  LazyValues<std::uint64_t>*);
 template class Fingerprinter<std::uint64_t>;
 template class Fingerprinter<double>;
 

@@ -15,8 +15,13 @@ namespace {
 
 bool equal_values(const FieldValues& values, std::size_t worlds, TermId a, Renaming a_slots,
                   TermId b, Renaming b_slots) {
-  for (std::size_t w = 0; w < worlds; ++w)
-    if (values.evaluate(a, a_slots, w) != values.evaluate(b, b_slots, w)) return false;
+  thread_local FieldValues::Room room;
+  for (std::size_t w = 0; w < worlds; ++w) {
+    room.clear();
+    if (!std::ranges::equal(values.evaluate(a, a_slots, w, room),
+                            values.evaluate(b, b_slots, w, room)))
+      return false;
+  }
   return true;
 }
 
@@ -48,7 +53,8 @@ class SplitFinder {
   SplitFinder(const Enumeration& enumeration, const FieldValues& values, const VariantSpace& space,
               const ClassTable& classes, std::span<const std::uint16_t> variants)
       : terms_(enumeration.terms), values_(values), space_(space), classes_(classes),
-        variants_(variants), maps_(space), fingerprinter_(terms_.universe().worlds.size()) {}
+        variants_(variants), maps_(space), fingerprinter_(terms_.universe().worlds.size()),
+        lazy_(values) {}
 
   struct Found {
     std::vector<NamedTerm> parts;
@@ -73,13 +79,9 @@ class SplitFinder {
 
  private:
   void load(TermId whole) {
-    if (values_.contains(whole)) {
-      view_ = values_.view(whole);
-      return;
-    }
-    buffer_.resize(values_.size_of(whole));
-    values_.compute(whole, buffer_.data(), maps_);
-    view_ = values_.view_at(whole, buffer_.data());
+    is_lazy_ = !values_.contains(whole);
+    if (is_lazy_) lazy_.start(whole, maps_);
+    view_ = is_lazy_ ? lazy_.view() : values_.view(whole);
   }
 
   std::optional<Found> find_parts(TermId whole, std::span<const ApplicationId> outputs) {
@@ -95,9 +97,9 @@ class SplitFinder {
       candidate.term.variables = counts;
       candidate.term.children[0] = whole;
       candidate.term.renamings[0] = identity;
-      fingerprinter_.run(application, application.result, std::span(&view_, 1), std::span(&same, 1),
-                         space_.of(counts).size(), terms_.applications().type(application.result),
-                         candidate);
+      fingerprinter_.run(application, std::span(&view_, 1), std::span(&same, 1), space_.of(counts),
+                         terms_.applications().type(application.result), candidate,
+                         is_lazy_ ? &lazy_ : nullptr);
       const TermId part = classes_.find(candidate.term.fingerprint);
       if (part == kNoTerm) return std::nullopt;
       if (part >= terms_.leaf_count() && terms_[part].application == id &&
@@ -120,7 +122,8 @@ class SplitFinder {
   std::span<const std::uint16_t> variants_;
   VariantMaps maps_;
   Fingerprinter<std::uint64_t> fingerprinter_;
-  std::vector<std::uint64_t> buffer_;
+  LazyValues<std::uint64_t> lazy_;
+  bool is_lazy_ = false;
   ValueView<std::uint64_t> view_;
 };
 

@@ -2,6 +2,7 @@
 // elements is that of the numbers they stand for and laws of relu and max hold there.
 #include "generator/values.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/check.h"
@@ -13,9 +14,10 @@ namespace {
 
 constexpr std::int64_t kCommonMultiple = 36;  // of 2, 3, 4 and 9
 
+/// The first two elements of a tensor have different signs, so that relu of none is trivial.
 template <class T>
-T draw(std::uint64_t random) {
-  const bool negative = (random & 1) != 0;
+T draw(std::uint64_t random, std::size_t element) {
+  const bool negative = element < 2 ? element == 1 : (random & 1) != 0;
   if constexpr (std::is_same_v<T, double>) {
     const double size = 0.1 + static_cast<double>(random >> 12) * 0x1p-52;
     return negative ? -size : size;
@@ -74,9 +76,9 @@ void ValueStore<T>::draw_inputs(std::uint64_t seed) {
     for (std::size_t w = 0; w < universe.worlds.size(); ++w) {
       const core::Dims dims = universe.worlds[w].dims(universe.groups[g].type.shape);
       const auto count = static_cast<std::size_t>(core::element_count(dims));
-      std::vector<T> values(count * universe.groups[g].count);
+      std::vector<T> values(count * universe.groups[g].slots());
       for (std::size_t k = 0; k < values.size(); ++k)
-        values[k] = draw<T>(core::hash_combine(core::hash_combine(seed, 16 * g + w), k));
+        values[k] = draw<T>(core::hash_combine(core::hash_combine(seed, 16 * g + w), k), k % count);
       inputs_[g].push_back(std::move(values));
     }
 }
@@ -134,21 +136,32 @@ void ValueStore<T>::compute(TermId id, T* values, VariantMaps& maps, const ViewO
         copy_leaf(id, variants.slots(v), w, values);
     return;
   }
-  const Application& application = terms_.applications()[term.application];
-  const std::size_t arity = application.operands.size();
-  std::array<ValueView<T>, kMostChildren> views;
-  std::array<const std::uint16_t*, kMostChildren> to_child{};
-  for (std::size_t k = 0; k < arity; ++k) {
-    views[k] = view_of ? view_of(term.children[k]) : view(term.children[k]);
-    to_child[k] = maps.find(terms_[term.children[k]].variables, term.renamings[k], term.variables);
-  }
-  std::array<std::span<const T>, kMostChildren> inputs;
+  const Operands operands = operands_of(id, maps, view_of);
   for (std::size_t w = 0; w < worlds; ++w)
-    for (std::size_t v = 0; v < variants.size(); ++v, values += type.elements[w]) {
-      for (std::size_t k = 0; k < arity; ++k) inputs[k] = views[k].at(w, to_child[k][v]);
-      const std::span<T> output(values, type.elements[w]);
-      compiled<T>(application, w).run(std::span(inputs.data(), arity), std::span(&output, 1));
-    }
+    for (std::size_t v = 0; v < variants.size(); ++v, values += type.elements[w])
+      operands.run(w, v, {values, type.elements[w]});
+}
+
+template <class T>
+auto ValueStore<T>::operands_of(TermId id, VariantMaps& maps, const ViewOf& view_of) const
+    -> Operands {
+  const Term& term = terms_[id];
+  Operands result;
+  result.application = &terms_.applications()[term.application];
+  result.arity = result.application->operands.size();
+  for (std::size_t k = 0; k < result.arity; ++k) {
+    result.views[k] = view_of ? view_of(term.children[k]) : view(term.children[k]);
+    result.to_child[k] =
+        maps.find(terms_[term.children[k]].variables, term.renamings[k], term.variables);
+  }
+  return result;
+}
+
+template <class T>
+void ValueStore<T>::Operands::run(std::size_t world, std::size_t variant, std::span<T> out) const {
+  std::array<std::span<const T>, kMostChildren> inputs;
+  for (std::size_t k = 0; k < arity; ++k) inputs[k] = views[k].at(world, to_child[k][variant]);
+  compiled<T>(*application, world).run(std::span(inputs.data(), arity), std::span(&out, 1));
 }
 
 template <class T>
@@ -159,27 +172,54 @@ void ValueStore<T>::store(TermId id, VariantMaps& maps) {
 }
 
 template <class T>
-std::vector<T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_t world) const {
-  if (contains(id)) {
-    const auto values = view(id).at(world, space_.of(terms_[id].variables).find(slots));
-    return {values.begin(), values.end()};
+std::span<T> ValueStore<T>::Room::take(std::size_t count) {
+  if (piece_ < pieces_.size() && used_ + count > pieces_[piece_].size()) {
+    ++piece_;
+    used_ = 0;
   }
-  const Term& term = terms_[id];
-  const Application& application = terms_.applications()[term.application];
-  std::vector<std::vector<T>> operands;
-  std::vector<std::span<const T>> inputs;
-  for (std::size_t k = 0; k < application.operands.size(); ++k)
-    operands.push_back(evaluate(
-        term.children[k],
-        compose(term.renamings[k], terms_[term.children[k]].variables, slots, term.variables),
-        world));
-  for (const auto& values : operands) inputs.emplace_back(values);
-  std::vector<T> result(terms_.applications().type(application.result).elements[world]);
-  const std::span<T> output(result);
-  compiled<T>(application, world).run(inputs, std::span(&output, 1));
-  return result;
+  if (piece_ == pieces_.size()) pieces_.emplace_back(std::max(count, kPiece));
+  if (pieces_[piece_].size() < count) pieces_[piece_].resize(count);
+  used_ += count;
+  return std::span(pieces_[piece_]).subspan(used_ - count, count);
 }
 
+template <class T>
+std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_t world,
+                                           Room& room) const {
+  if (contains(id)) return view(id).at(world, space_.of(terms_[id].variables).find(slots));
+  const Term& term = terms_[id];
+  const Application& application = terms_.applications()[term.application];
+  const std::size_t arity = application.operands.size();
+  std::array<std::span<const T>, kMostChildren> inputs;
+  for (std::size_t k = 0; k < arity; ++k)
+    inputs[k] = evaluate(
+        term.children[k],
+        compose(term.renamings[k], terms_[term.children[k]].variables, slots, term.variables),
+        world, room);
+  const std::span<T> output =
+      room.take(terms_.applications().type(application.result).elements[world]);
+  compiled<T>(application, world).run(std::span(inputs.data(), arity), std::span(&output, 1));
+  return output;
+}
+
+template <class T>
+void LazyValues<T>::start(TermId id, VariantMaps& maps) {
+  operands_ = store_.operands_of(id, maps);
+  values_.resize(store_.size_of(id));
+  view_ = store_.view_at(id, values_.data());
+  variants_ = store_.space().of(store_.terms()[id].variables).size();
+  known_.assign(variants_ * store_.terms().universe().worlds.size(), 0);
+}
+
+template <class T>
+void LazyValues<T>::compute(std::size_t world, std::size_t variant) {
+  const std::span<const T> place = view_.at(world, variant);
+  operands_.run(world, variant, {const_cast<T*>(place.data()), place.size()});
+  known_[world * variants_ + variant] = 1;
+}
+
+template class LazyValues<std::uint64_t>;
+template class LazyValues<double>;
 template class ValueStore<std::uint64_t>;
 template class ValueStore<double>;
 

@@ -2,6 +2,7 @@
 // be operands again; computed on the fly for the others.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +61,16 @@ class ValueStore {
   /// Writes them. Precondition: all children are stored, or `view_of` has their values.
   using ViewOf = std::function<ValueView<T>(TermId)>;
   void compute(TermId id, T* values, VariantMaps& maps, const ViewOf& view_of = {}) const;
+  /// What is needed to compute one variant after the other.
+  struct Operands {
+    const Application* application = nullptr;
+    std::size_t arity = 0;
+    std::array<ValueView<T>, kMostChildren> views;
+    std::array<const std::uint16_t*, kMostChildren> to_child{};
+    void run(std::size_t world, std::size_t variant, std::span<T> out) const;
+  };
+  /// Precondition: it is no leaf.
+  Operands operands_of(TermId id, VariantMaps& maps, const ViewOf& view_of = {}) const;
   ValueView<T> view_at(TermId id, const T* values) const;
 
   /// Makes room; different terms may then be stored at the same time.
@@ -68,8 +79,13 @@ class ValueStore {
   std::size_t memory_bytes() const { return bytes_; }
   void note_memory(std::size_t bytes) { bytes_ += bytes; }
 
-  /// The value of one variant at one world, whatever is stored. Slow: for single questions.
-  std::vector<T> evaluate(TermId id, Renaming slots, std::size_t world) const;
+  /// The value of one variant at one world, whatever is stored. `room` grows as needed and holds
+  /// what is computed; the result is valid as long as it is not touched.
+  class Room;
+  std::span<const T> evaluate(TermId id, Renaming slots, std::size_t world, Room& room) const;
+
+  const TermTable& terms() const { return terms_; }
+  const VariantSpace& space() const { return space_; }
 
  private:
   void draw_inputs(std::uint64_t seed);
@@ -83,6 +99,43 @@ class ValueStore {
   std::size_t bytes_ = 0;
 };
 
+/// Memory for values that are needed for a moment. Given out in pieces that do not move.
+template <class T>
+class ValueStore<T>::Room {
+ public:
+  std::span<T> take(std::size_t count);
+  void clear() { piece_ = used_ = 0; }
+
+ private:
+  static constexpr std::size_t kPiece = 1u << 14;
+  std::vector<std::vector<T>> pieces_;
+  std::size_t piece_ = 0, used_ = 0;
+};
+
+/// Values of a term that are not stored, each variant computed when it is first needed.
+template <class T>
+class LazyValues {
+ public:
+  explicit LazyValues(const ValueStore<T>& store) : store_(store) {}
+  /// Precondition: no leaf; all children are stored.
+  void start(TermId id, VariantMaps& maps);
+  ValueView<T> view() const { return view_; }
+  void need(std::size_t world, std::size_t variant) {
+    if (!known_[world * variants_ + variant]) compute(world, variant);
+  }
+
+ private:
+  void compute(std::size_t world, std::size_t variant);
+  const ValueStore<T>& store_;
+  typename ValueStore<T>::Operands operands_;
+  std::vector<T> values_;
+  std::vector<char> known_;
+  std::size_t variants_ = 0;
+  ValueView<T> view_;
+};
+
+extern template class LazyValues<std::uint64_t>;
+extern template class LazyValues<double>;
 extern template class ValueStore<std::uint64_t>;
 extern template class ValueStore<double>;
 

@@ -1,6 +1,8 @@
 // Enumerates injections and numbers them.
 #include "generator/variants.h"
 
+#include <bit>
+
 #include "core/check.h"
 #include "core/hash.h"
 
@@ -17,7 +19,7 @@ void add_injections(const Universe& universe, VariableCounts counts, std::size_t
   }
   if (k == counts.of(g))
     return add_injections(universe, counts, g + 1, 0, variable, 0, sofar, found);
-  for (unsigned slot = 0; slot < universe.groups[g].count; ++slot) {
+  for (unsigned slot = 0; slot < universe.groups[g].slots(); ++slot) {
     if (used >> slot & 1u) continue;
     sofar.set(variable, slot);
     add_injections(universe, counts, g, k + 1, variable + 1, used | 1u << slot, sofar, found);
@@ -49,6 +51,33 @@ Variants::Variants(const Universe& universe, VariableCounts counts) {
     while (table_[at] != 0xffff) at = (at + 1) & (capacity - 1);
     table_[at] = static_cast<std::uint16_t>(v);
   }
+  std::size_t variable = 0;
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (unsigned k = 0; k < counts.of(g); ++k, ++variable) {
+      Renaming slots = slots_[0];
+      slots.set(variable, universe.groups[g].slots() - 1u);
+      replaced_.push_back(find(slots));
+    }
+  note_arrangements(counts);
+}
+
+void Variants::note_arrangements(VariableCounts counts) {
+  arrangements_.resize(std::size_t{1} << replaced_.size());
+  for (std::uint32_t mask = 0; mask < arrangements_.size(); ++mask)
+    for (std::size_t v = 0; v < slots_.size(); ++v) {
+      bool fits = true;
+      std::size_t variable = 0;
+      for (std::size_t g = 0; g < Universe::kMostGroups; ++g) {
+        const auto of_group = mask >> variable & ((1u << counts.of(g)) - 1);
+        auto behind = static_cast<unsigned>(std::popcount(of_group));
+        const unsigned relevant = behind;
+        for (unsigned k = 0; k < counts.of(g); ++k, ++variable) {
+          const unsigned slot = slots_[v].of(variable);
+          fits &= (mask >> variable & 1u) != 0 ? slot < relevant : slot == behind++;
+        }
+      }
+      if (fits) arrangements_[mask].push_back(static_cast<std::uint16_t>(v));
+    }
 }
 
 std::uint16_t Variants::find(Renaming slots) const {

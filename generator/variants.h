@@ -20,9 +20,20 @@ class Variants {
   Renaming slots(std::size_t variant) const { return slots_[variant]; }
   /// Precondition: it is one of them.
   std::uint16_t find(Renaming slots) const;
+  /// Variant 0 puts variable k of a group into slot k; this one puts `variable` elsewhere.
+  std::uint16_t replaced(std::size_t variable) const { return replaced_[variable]; }
+  std::size_t variable_count() const { return replaced_.size(); }
+  /// All variants that put the variables of the mask into the first slots of their groups, and
+  /// the others, which have no influence, behind them in order.
+  std::span<const std::uint16_t> arrangements(std::uint32_t mask) const {
+    return arrangements_[mask];
+  }
 
  private:
+  void note_arrangements(VariableCounts counts);
   std::vector<Renaming> slots_;
+  std::vector<std::uint16_t> replaced_;
+  std::vector<std::vector<std::uint16_t>> arrangements_;  // by mask
   std::vector<std::uint16_t> table_;  // open addressing by slots; 0xffff: free
 };
 

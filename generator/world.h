@@ -20,6 +20,8 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
+  /// Tensors that its variables may stand for: one to spare, to see which variables matter.
+  unsigned slots() const { return count + 1u; }
 };
 
 /// Number k of input group `group`.
