@@ -66,6 +66,11 @@ bool is_exact(const ops::Expr& e) {
                              [](const ops::Alternative& a) { return is_exact(a.body); });
 }
 
+bool is_ordered(const ops::Expr& e) {
+  return e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax ||
+         std::ranges::any_of(e->arguments, is_ordered);
+}
+
 /// Of one output alone, where the others are stages of their own.
 ops::Semantics restricted_to(ops::Semantics semantics, std::uint32_t output) {
   if (semantics.outputs.size() > 1 && semantics.stages.size() == semantics.outputs.size()) {
@@ -188,6 +193,8 @@ void ApplicationTable::compile(Application& application,
         definition->semantics({attributes, inputs, outputs}), application.output_index);
     application.exact &= std::ranges::all_of(
         semantics.stages, [](const ops::Stage& stage) { return is_exact(stage.body); });
+    application.ordered |= std::ranges::any_of(
+        semantics.stages, [](const ops::Stage& stage) { return is_ordered(stage.body); });
     application.field.emplace_back(semantics, dims, kFunctionKey);
     application.real.emplace_back(semantics, dims);
   }

@@ -36,6 +36,8 @@ struct Application {
   bool commutative = false;  ///< Operands 0 and 1 have one type and may be exchanged.
   /// Made of sums, products and order alone: the prime field decides it exactly.
   bool exact = true;
+  /// Compares elements: relu, max, abs.
+  bool ordered = false;
   std::vector<ops::CompiledSemantics<ops::Field::Value>> field;  ///< By world.
   std::vector<ops::CompiledSemantics<double>> real;              ///< By world.
 };
@@ -43,7 +45,7 @@ struct Application {
 /// A type of terms with its numbers of elements.
 struct ValueType {
   core::TensorType type;
-  std::vector<core::Dims> dims;        ///< By world.
+  std::vector<core::Dims> dims;         ///< By world.
   std::vector<std::uint32_t> elements;  ///< By world.
 };
 

@@ -10,9 +10,8 @@ bool same_up_to_commutation(const TermTable& terms, const NamedTerm& a, const Na
   if (s.application != t.application) return false;
   const Application& application = terms.applications()[s.application];
   const auto operand = [&](const NamedTerm& of, const Term& term, std::size_t k) {
-    return NamedTerm{term.children[k],
-                     compose(term.renamings[k], terms[term.children[k]].variables, of.names,
-                             term.variables)};
+    return NamedTerm{term.children[k], compose(term.renamings[k], terms[term.children[k]].variables,
+                                               of.names, term.variables)};
   };
   const auto same = [&](std::size_t k, std::size_t l) {
     return same_up_to_commutation(terms, operand(a, s, k), operand(b, t, l));

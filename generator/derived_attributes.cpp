@@ -186,6 +186,10 @@ std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const Operato
       std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
   if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && op != "mul")
     return {};
+  // Images and kernels are multiplied only where inputs of such rank are asked for.
+  if (op == "matmul" && x.size() > 2 &&
+      std::ranges::find(vocabulary.ranks, x.size()) == vocabulary.ranks.end())
+    return {};
   if (op == "split") {
     add_splits(given, x, axes, choices);
   } else if (op == "slice") {

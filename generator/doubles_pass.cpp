@@ -22,21 +22,45 @@ struct Entry {
   bool is_valid = false;
 };
 
+/// Terms with an operator that is so.
+template <class Is>
+std::vector<char> find_terms(const TermTable& terms, const Is& is) {
+  std::vector<char> found(terms.size());
+  for (TermId id = terms.leaf_count(); id < terms.size(); ++id) {
+    found[id] = is(terms.applications()[terms[id].application]);
+    for (TermId child : terms[id].children)
+      if (child != kNoTerm) found[id] |= found[child];
+  }
+  return found;
+}
+
 /// Terms in which some function is random in the field.
 std::vector<char> find_inexact(const TermTable& terms) {
-  std::vector<char> inexact(terms.size());
-  for (TermId id = terms.leaf_count(); id < terms.size(); ++id) {
-    inexact[id] = !terms.applications()[terms[id].application].exact;
-    for (TermId child : terms[id].children)
-      if (child != kNoTerm) inexact[id] |= inexact[child];
-  }
-  return inexact;
+  return find_terms(terms, [](const Application& a) { return !a.exact; });
 }
 
 bool is_close(std::span<const double> a, std::span<const double> b) {
   constexpr double kTolerance = 1e-7;
   for (std::size_t k = 0; k < a.size(); ++k)
     if (!(std::fabs(a[k] - b[k]) <= kTolerance * std::max(1.0, std::fabs(a[k])))) return false;
+  return true;
+}
+
+/// Beyond rounding. What is no number or very large says nothing.
+bool differ(std::span<const double> a, std::span<const double> b) {
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const double scale = std::max({1.0, std::fabs(a[k]), std::fabs(b[k])});
+    if (scale < 1e6 && std::fabs(a[k] - b[k]) > 1e-6 * scale) return true;
+  }
+  return false;
+}
+
+/// Whether the names of a term's variables are slots that there are.
+bool are_slots(const Universe& universe, VariableCounts counts, Renaming names) {
+  std::size_t variable = 0;
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (unsigned k = 0; k < counts.of(g); ++k)
+      if (names.of(variable++) >= universe.groups[g].slots()) return false;
   return true;
 }
 
@@ -55,9 +79,8 @@ class Pass {
       for (TermId id : representatives[ops])
         if (ops < last || inexact_[id]) wanted.push_back(id);
       if (ops > 0 && ops + 1 < last)
-        tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t k) {
-          values_.store(wanted[k], workers_.local().maps);
-        });
+        tbb::parallel_for(std::size_t{0}, wanted.size(),
+                          [&](std::size_t k) { values_.store(wanted[k], workers_.local().maps); });
       std::vector<Entry> entries(wanted.size());
       tbb::parallel_for(std::size_t{0}, wanted.size(),
                         [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
@@ -94,8 +117,8 @@ class Pass {
   Entry entry_of(TermId id) {
     Worker& worker = workers_.local();
     Candidate candidate;
-    worker.fingerprinter.run(view_of(id, worker), terms_.type(id),
-                             space_.of(terms_[id].variables), candidate);
+    worker.fingerprinter.run(view_of(id, worker), terms_.type(id), space_.of(terms_[id].variables),
+                             candidate);
     const Fingerprint& f = candidate.term.fingerprint;
     return {id, f, candidate.variant, f != Fingerprint{}};
   }
@@ -113,8 +136,7 @@ class Pass {
       if (!is_close(values_.evaluate(known.term, a_slots, w, room),
                     values_.evaluate(entry.term, b_slots, w, room)))
         return;
-    enumeration_.pairs.push_back(
-        {known.term, entry.term, between(a_slots, a, b_slots, b), false});
+    enumeration_.pairs.push_back({known.term, entry.term, between(a_slots, a, b_slots, b), false});
   }
 
   Enumeration& enumeration_;
@@ -127,6 +149,31 @@ class Pass {
 };
 
 }  // namespace
+
+void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed) {
+  const TermTable& terms = enumeration.terms;
+  std::vector<EqualPair>& pairs = enumeration.pairs;
+  const std::vector<char> ordered =
+      find_terms(terms, [](const Application& a) { return a.ordered && a.exact; });
+  const RealValues values(terms, space, seed);
+  std::vector<char> wrong(pairs.size());
+  tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
+    const auto& [a, b, names, exact] = pairs[k];
+    if (!ordered[a] && !ordered[b]) return;
+    // Where the representative has variables without influence there may be no slot for them.
+    const Renaming all = identity_renaming(terms[b].variables);
+    if (!are_slots(terms.universe(), terms[a].variables, names)) return;
+    thread_local RealValues::Room room;
+    for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
+      room.clear();
+      wrong[k] = differ(values.evaluate(a, names, w, room), values.evaluate(b, all, w, room));
+    }
+  });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < pairs.size(); ++k)
+    if (!wrong[k]) pairs[kept++] = pairs[k];
+  pairs.resize(kept);
+}
 
 void add_pairs_in_doubles(Enumeration& enumeration, const VariantSpace& space,
                           const EnumerateOptions& options,

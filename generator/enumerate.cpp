@@ -49,8 +49,8 @@ std::uint64_t identity_of(const TermTable& terms, const EnumerateOptions& option
   }
   for (const ConstantInput& c : universe.constants) {
     hash = core::hash_combine(hash, static_cast<std::uint64_t>(c.constant));
-    hash = core::hash_combine(hash,
-                              core::hash_text(core::to_string(c.type.shape, universe.symbols)));
+    hash =
+        core::hash_combine(hash, core::hash_text(core::to_string(c.type.shape, universe.symbols)));
   }
   for (const World& world : universe.worlds)
     for (std::int64_t size : world.sizes)
@@ -62,11 +62,11 @@ class Enumerator {
  public:
   Enumerator(TermTable terms, std::shared_ptr<ApplicationTable> applications,
              const EnumerateOptions& options)
-      : options_(options), applications_(std::move(applications)), result_{std::move(terms), {}, {}, {}, 0},
+      : options_(options),
+        applications_(std::move(applications)), result_{std::move(terms), {}, {}, {}, 0},
         space_(result_.terms.universe(), most_variables(options, *applications_)),
         values_(result_.terms, space_, options.seed), classes_(result_.terms),
-        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic),
-        extenders_([this] {
+        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic), extenders_([this] {
           return Extender({result_.terms, space_, values_, index_, symmetries_,
                            most_variables(options_, *applications_)});
         }),
@@ -78,8 +78,7 @@ class Enumerator {
         const TileFiles files,
         TileFiles::open(options_.resume_dir, identity_of(result_.terms, options_)));
     add_leaves();
-    for (int ops = 1; ops <= options_.ops; ++ops)
-      SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
+    for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
     arena_.execute([&] { finish(); });
     return std::move(result_);
   }
@@ -93,8 +92,8 @@ class Enumerator {
     for (TermId id = 0; id < terms().leaf_count(); ++id) {
       Candidate candidate;
       candidate.term = terms()[id];
-      fingerprinter.run(values_.view(id), terms().type(id),
-                        space_.of(terms()[id].variables), candidate);
+      fingerprinter.run(values_.view(id), terms().type(id), space_.of(terms()[id].variables),
+                        candidate);
       terms().set_fingerprint(id, candidate.term.fingerprint);
       note_variant(id, candidate.variant);
       representatives_[0].push_back(id);
@@ -238,8 +237,8 @@ class Enumerator {
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, ids.size(), [&](std::size_t k) {
         values_.store(ids[k], maps_.local());
-        found[k] = symmetries_of(values_.view(ids[k]), worlds(),
-                                 space_.of(terms()[ids[k]].variables));
+        found[k] =
+            symmetries_of(values_.view(ids[k]), worlds(), space_.of(terms()[ids[k]].variables));
       });
     });
     for (std::size_t k = 0; k < ids.size(); ++k) {
@@ -249,10 +248,9 @@ class Enumerator {
   }
 
   Status report(std::size_t done, std::size_t total) {
-    const std::uint64_t memory = terms().memory_bytes() + values_.memory_bytes() +
-                                 classes_.memory_bytes() + batch_bytes_ +
-                                 variants_.capacity() * sizeof(variants_[0]) +
-                                 result_.pairs.capacity() * sizeof(EqualPair);
+    const std::uint64_t memory =
+        terms().memory_bytes() + values_.memory_bytes() + classes_.memory_bytes() + batch_bytes_ +
+        variants_.capacity() * sizeof(variants_[0]) + result_.pairs.capacity() * sizeof(EqualPair);
     result_.peak_memory_bytes = std::max(result_.peak_memory_bytes, memory);
     const LevelStatistics& s = result_.levels.back();
     progress_.update(done, total,
@@ -270,6 +268,7 @@ class Enumerator {
   void finish() {
     drop_wrong_pairs(result_, values_, space_, variants_);
     add_symmetric_pairs(result_, values_, space_, symmetric_);
+    drop_coincidences(result_, space_, options_.seed);
     add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
     add_pairs_in_doubles(result_, space_, options_, representatives_);
   }

@@ -16,12 +16,13 @@
 namespace soapstone::generator {
 
 struct EnumerateOptions {
-  int ops = 3;  ///< Operators in a term, counted as a tree. A split counts once for each result used.
-  int jobs = 0;                              ///< Threads; 0: one a core.
-  std::uint64_t seed = 1;                    ///< Of the inputs' values.
-  std::uint64_t memory_limit_bytes = 0;      ///< 0: none.
-  std::filesystem::path resume_dir;          ///< Empty: finished tiles are not kept.
-  core::ProgressSink* progress = nullptr;    ///< Null: silent.
+  int ops =
+      3;  ///< Operators in a term, counted as a tree. A split counts once for each result used.
+  int jobs = 0;                            ///< Threads; 0: one a core.
+  std::uint64_t seed = 1;                  ///< Of the inputs' values.
+  std::uint64_t memory_limit_bytes = 0;    ///< 0: none.
+  std::filesystem::path resume_dir;        ///< Empty: finished tiles are not kept.
+  core::ProgressSink* progress = nullptr;  ///< Null: silent.
   const core::StopToken* stop = nullptr;
 };
 
@@ -32,8 +33,8 @@ struct EqualPair {
   /// The variables of the representative in names of the newcomer. One that the newcomer does not
   /// use (it then has no influence) has a name beyond the newcomer's variables.
   Renaming names;
-  /// Equal in the prime field, where sums, products and order are exact; otherwise in doubles alone:
-  /// a law of some function.
+  /// Equal in the prime field, where sums, products and order are exact; otherwise in doubles
+  /// alone: a law of some function.
   bool exact = true;
 };
 
@@ -52,7 +53,7 @@ struct LevelStatistics {
 };
 
 struct Enumeration {
-  TermTable terms;  ///< Representatives of all levels and the newcomers of all pairs.
+  TermTable terms;               ///< Representatives of all levels and the newcomers of all pairs.
   std::vector<EqualPair> pairs;  ///< By size of the newcomer, in a fixed order.
   std::vector<SplitPair> splits;
   std::vector<LevelStatistics> levels;

@@ -9,7 +9,8 @@
 namespace soapstone::generator {
 
 void LevelIndex::add(int ops, TypeId type, TermId id) {
-  if (levels.size() <= static_cast<std::size_t>(ops)) levels.resize(static_cast<std::size_t>(ops) + 1);
+  if (levels.size() <= static_cast<std::size_t>(ops))
+    levels.resize(static_cast<std::size_t>(ops) + 1);
   TermsByType& level = levels[static_cast<std::size_t>(ops)];
   auto place = std::ranges::lower_bound(level, type, {}, [](const auto& e) { return e.first; });
   if (place == level.end() || place->first != type) place = level.insert(place, {type, {}});
@@ -25,9 +26,8 @@ ValueView<std::uint64_t> Extender::load_driver() {
   if (!is_lazy_) return in_.values.view(driver_);
   driver_values_.start(driver_, maps_);
   const ValueView<std::uint64_t> view = driver_values_.view();
-  driver_symmetries_ =
-      symmetries_of(view, in_.terms.universe().worlds.size(),
-                    in_.space.of(in_.terms[driver_].variables), &driver_values_);
+  driver_symmetries_ = symmetries_of(view, in_.terms.universe().worlds.size(),
+                                     in_.space.of(in_.terms[driver_].variables), &driver_values_);
   return view;
 }
 
@@ -68,8 +68,8 @@ void Extender::choose_partner(std::size_t position, int ops_left) {
     if (!applicable_.empty()) emit(counts_);
     return;
   }
-  const bool last = position + 1 == arity_ ||
-                    (position + 2 == arity_ && driver_position_ == position + 1);
+  const bool last =
+      position + 1 == arity_ || (position + 2 == arity_ && driver_position_ == position + 1);
   const int most = std::min(ops_left, position < driver_position_ ? driver_ops_ - 1 : driver_ops_);
   for (int size = last ? ops_left : 0; size <= most; ++size) {
     if (static_cast<std::size_t>(size) >= in_.index.levels.size()) break;

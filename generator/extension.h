@@ -14,8 +14,8 @@ namespace soapstone::generator {
 /// A term that was evaluated.
 struct Candidate {
   Term term;
-  std::uint16_t variant = 0;   ///< That of the smallest values, which the fingerprint is of.
-  std::uint16_t symmetric = 0; ///< 1: another variant has the same values.
+  std::uint16_t variant = 0;    ///< That of the smallest values, which the fingerprint is of.
+  std::uint16_t symmetric = 0;  ///< 1: another variant has the same values.
 };
 
 /// Representatives by number of operators and type, ascending.

@@ -72,7 +72,8 @@ class SplitFinder {
       if (count < 2) continue;
       if (!is_ready) load(whole);
       is_ready = true;
-      if (auto split = find_parts(whole, unary.subspan(k, count))) found.push_back(*std::move(split));
+      if (auto split = find_parts(whole, unary.subspan(k, count)))
+        found.push_back(*std::move(split));
     }
     return found;
   }
@@ -107,9 +108,9 @@ class SplitFinder {
         return std::nullopt;
       is_simple &= part < terms_.leaf_count();
       found.results.push_back(candidate.term);
-      found.parts.push_back(
-          {part, between(space_.of(terms_[part].variables).slots(variants_[part]),
-                         terms_[part].variables, space_.of(counts).slots(candidate.variant), counts)});
+      found.parts.push_back({part, between(space_.of(terms_[part].variables).slots(variants_[part]),
+                                           terms_[part].variables,
+                                           space_.of(counts).slots(candidate.variant), counts)});
     }
     if (is_simple) return std::nullopt;
     return found;
@@ -148,9 +149,8 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
 void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values, const VariantSpace&,
                          std::span<const TermId> terms) {
   std::vector<std::vector<EqualPair>> found(terms.size());
-  tbb::parallel_for(std::size_t{0}, terms.size(), [&](std::size_t k) {
-    found[k] = exchanges_of(enumeration, values, terms[k]);
-  });
+  tbb::parallel_for(std::size_t{0}, terms.size(),
+                    [&](std::size_t k) { found[k] = exchanges_of(enumeration, values, terms[k]); });
   for (const auto& pairs : found)
     enumeration.pairs.insert(enumeration.pairs.end(), pairs.begin(), pairs.end());
 }

@@ -47,14 +47,13 @@ class SideBuilder {
     const Application& application = terms_.applications()[term.application];
     std::vector<TensorId> operands;
     for (std::size_t k = 0; k < application.operands.size(); ++k) {
-      const Renaming inner = compose(term.renamings[k], terms_[term.children[k]].variables, names,
-                                     term.variables);
+      const Renaming inner =
+          compose(term.renamings[k], terms_[term.children[k]].variables, names, term.variables);
       SOAPSTONE_ASSIGN_OR_RETURN(const TensorId operand, add(term.children[k], inner));
       operands.push_back(operand);
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        const auto results,
-        node(application.op->name, std::move(operands), application.attributes));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto results, node(application.op->name, std::move(operands),
+                                                        application.attributes));
     return results[application.output_index];
   }
 
@@ -78,8 +77,8 @@ class SideBuilder {
       key += fmt::format(";{}={}", name, core::to_string(value, terms_.universe().symbols));
     const auto known = nodes_.find({key, ids});
     if (known != nodes_.end()) return known->second;
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        auto results, ops::append(builder_, op, std::move(inputs), std::move(attributes)));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto results,
+                               ops::append(builder_, op, std::move(inputs), std::move(attributes)));
     nodes_.emplace(std::pair(std::move(key), std::move(ids)), results);
     return results;
   }
@@ -115,7 +114,8 @@ class SideBuilder {
     if (!(shape[0] == shape[1])) return core::unsupported("a unit matrix that is not square");
     SOAPSTONE_ASSIGN_OR_RETURN(TensorId x, identity(shape[0]));
     if (input.constant == Constant::kIdentity) return x;
-    SOAPSTONE_ASSIGN_OR_RETURN(x, append("reshape", {x}, {{"shape", Sizes{shape[0], shape[0], 1, 1}}}));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        x, append("reshape", {x}, {{"shape", Sizes{shape[0], shape[0], 1, 1}}}));
     const std::int64_t height = shape[2].constant(), width = shape[3].constant();
     if (input.constant == Constant::kDelta) {
       if (height == 1 && width == 1) return x;

@@ -37,7 +37,9 @@ unsigned VariableCounts::total() const {
   return sum;
 }
 
-void VariableCounts::set(std::size_t group, unsigned count) { bits = set_digit(bits, group, count); }
+void VariableCounts::set(std::size_t group, unsigned count) {
+  bits = set_digit(bits, group, count);
+}
 void Renaming::set(std::size_t variable, unsigned index) {
   bits = set_digit(bits, variable, index);
 }

@@ -56,8 +56,7 @@ std::vector<std::byte> serialize(const TileResult& result, std::uint64_t run) {
   std::vector<std::byte> bytes(sizeof(Header) + body + sizeof(std::uint64_t));
   std::memcpy(bytes.data(), &header, sizeof(Header));
   if (body != 0) std::memcpy(bytes.data() + sizeof(Header), result.candidates.data(), body);
-  const std::uint64_t checksum =
-      core::hash_bytes(std::span(bytes).first(sizeof(Header) + body));
+  const std::uint64_t checksum = core::hash_bytes(std::span(bytes).first(sizeof(Header) + body));
   std::memcpy(bytes.data() + sizeof(Header) + body, &checksum, sizeof(checksum));
   return bytes;
 }

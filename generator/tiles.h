@@ -44,7 +44,8 @@ class TileFiles {
   core::Status write(const TileResult& result) const;
 
  private:
-  TileFiles(std::filesystem::path folder, std::uint64_t run) : folder_(std::move(folder)), run_(run) {}
+  TileFiles(std::filesystem::path folder, std::uint64_t run)
+      : folder_(std::move(folder)), run_(run) {}
   std::filesystem::path path_of(const TileRange& range) const;
   std::filesystem::path folder_;
   std::uint64_t run_;

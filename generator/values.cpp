@@ -1,5 +1,6 @@
-// Inputs are small integers, multiples of what averages divide by, so that the order of field
-// elements is that of the numbers they stand for and laws of relu and max hold there.
+// Inputs are small integers, so that the order of field elements is that of the numbers they stand
+// for and laws of relu and max hold there. Their magnitudes vary: if all were alike, x·x + y would
+// always be positive.
 #include "generator/values.h"
 
 #include <algorithm>
@@ -12,17 +13,18 @@
 namespace soapstone::generator {
 namespace {
 
-constexpr std::int64_t kCommonMultiple = 36;  // of 2, 3, 4 and 9
+constexpr std::uint64_t kMostBits = 14;
 
 /// The first two elements of a tensor have different signs, so that relu of none is trivial.
 template <class T>
 T draw(std::uint64_t random, std::size_t element) {
   const bool negative = element < 2 ? element == 1 : (random & 1) != 0;
   if constexpr (std::is_same_v<T, double>) {
-    const double size = 0.1 + static_cast<double>(random >> 12) * 0x1p-52;
+    const double size = 0.1 + 1.4 * static_cast<double>(random >> 11) * 0x1p-53;
     return negative ? -size : size;
   } else {
-    const auto size = static_cast<std::int64_t>(1 + (random >> 32) % 1500) * kCommonMultiple;
+    const std::uint64_t bits = 2 + (random >> 8) % (kMostBits - 1);
+    const auto size = static_cast<std::int64_t>(1 + (random >> 32) % (std::uint64_t{1} << bits));
     return ops::field::from_int(negative ? -size : size);
   }
 }

@@ -34,7 +34,7 @@ class Variants {
   std::vector<Renaming> slots_;
   std::vector<std::uint16_t> replaced_;
   std::vector<std::vector<std::uint16_t>> arrangements_;  // by mask
-  std::vector<std::uint16_t> table_;  // open addressing by slots; 0xffff: free
+  std::vector<std::uint16_t> table_;                      // open addressing by slots; 0xffff: free
 };
 
 class VariantSpace {

@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 4> kPresets{"taso", "vision", "transforme
 /// Derived from types when the operator is applied. Keep in step with complete_for().
 bool follows_from_types(const core::OpSchema& op, std::string_view attribute) {
   const bool window = op.name == "conv" || op.name == "max_pool" || op.name == "average_pool";
-  static constexpr std::array<std::string_view, 7> kDerived{"axis",   "sizes", "starts", "steps",
-                                                            "perm",   "shape", "pads"};
+  static constexpr std::array<std::string_view, 7> kDerived{"axis", "sizes", "starts", "steps",
+                                                            "perm", "shape", "pads"};
   return std::ranges::find(kDerived, attribute) != kDerived.end() ||
          (op.name == "slice" && attribute == "axes") || (window && attribute == "pads");
 }
@@ -80,20 +80,38 @@ struct Preset {
 };
 
 Preset taso() {
-  return {.uses = {{"matmul"}, {"add"}, {"mul"}, {"relu"}, {"enlarge"}, {"conv", 2}, {"max_pool"},
-                   {"average_pool"}, {"concat", 2}, {"split"}, {"transpose"}},
-          .ranks = {2},
-          .kernels = {{3, 3}, {1, 1}, {1, 3}},
-          .constants = {Constant::kOne, Constant::kIdentity, Constant::kDelta,
-                        Constant::kAveragePool},
-          .scalars = true,
-          .broadcasts = false,
-          .most_axes = 2};
+  return {
+      .uses = {{"matmul"},
+               {"add"},
+               {"mul"},
+               {"relu"},
+               {"enlarge"},
+               {"conv", 2},
+               {"max_pool"},
+               {"average_pool"},
+               {"concat", 2},
+               {"split"},
+               {"transpose"}},
+      .ranks = {2},
+      .kernels = {{3, 3}, {1, 1}, {1, 3}},
+      .constants = {Constant::kOne, Constant::kIdentity, Constant::kDelta, Constant::kAveragePool},
+      .scalars = true,
+      .broadcasts = false,
+      .most_axes = 2};
 }
 
 Preset vision() {
-  return {.uses = {{"add"}, {"mul"}, {"relu"}, {"enlarge"}, {"conv", 3}, {"max_pool"},
-                   {"average_pool"}, {"global_average_pool"}, {"concat", 3}, {"split"}, {"slice"},
+  return {.uses = {{"add"},
+                   {"mul"},
+                   {"relu"},
+                   {"enlarge"},
+                   {"conv", 3},
+                   {"max_pool"},
+                   {"average_pool"},
+                   {"global_average_pool"},
+                   {"concat", 3},
+                   {"split"},
+                   {"slice"},
                    {"pad"}},
           .ranks = {},
           .kernels = {{3, 3}, {1, 1}, {1, 3}, {3, 1}, {3, 3, 2}},
@@ -105,9 +123,24 @@ Preset vision() {
 }
 
 Preset transformer() {
-  return {.uses = {{"matmul"}, {"add"}, {"sub"}, {"mul"}, {"div"}, {"exp"}, {"relu"}, {"tanh"},
-                   {"softmax"}, {"layer_norm"}, {"rms_norm"}, {"reduce_sum"}, {"reduce_mean"},
-                   {"reduce_max"}, {"concat", 2}, {"split"}, {"transpose"}, {"reshape"}},
+  return {.uses = {{"matmul"},
+                   {"add"},
+                   {"sub"},
+                   {"mul"},
+                   {"div"},
+                   {"exp"},
+                   {"relu"},
+                   {"tanh"},
+                   {"softmax"},
+                   {"layer_norm"},
+                   {"rms_norm"},
+                   {"reduce_sum"},
+                   {"reduce_mean"},
+                   {"reduce_max"},
+                   {"concat", 2},
+                   {"split"},
+                   {"transpose"},
+                   {"reshape"}},
           .ranks = {2},
           .kernels = {},
           .constants = {Constant::kZero, Constant::kOne},
@@ -200,18 +233,22 @@ Result<Vocabulary> vocabulary_of(std::span<const std::string> operators,
   for (const std::string& name : operators) {
     const core::OpSchema* op = ops::registry().find(name);
     if (op == nullptr)
-      return core::Error{core::ErrorCode::kUsage, fmt::format("there is no operator '{}'", name),
-                         {}, "docs/operators.md lists all operators"};
+      return core::Error{core::ErrorCode::kUsage,
+                         fmt::format("there is no operator '{}'", name),
+                         {},
+                         "docs/operators.md lists all operators"};
     if (!is_enumerable(*op) || (op->max_inputs != core::OpSchema::kAnyNumber && op->max_inputs > 3))
       return core::Error{core::ErrorCode::kUsage,
-                         fmt::format("'{}' cannot be enumerated", name), {},
+                         fmt::format("'{}' cannot be enumerated", name),
+                         {},
                          "leave it out"};
     wanted.uses.push_back({op->name});
     if (name == "conv") wanted.kernels = {{3, 3}, {1, 1}};
     if (name == "layer_norm" || name == "rms_norm") wanted.vectors = true;
   }
   wanted.ranks.assign(ranks.begin(), ranks.end());
-  const bool images = std::ranges::any_of(wanted.uses, [](const Use& u) { return is_window(u.op); });
+  const bool images =
+      std::ranges::any_of(wanted.uses, [](const Use& u) { return is_window(u.op); });
   if (ranks.empty() && !images) wanted.ranks = {2};
   wanted.strided = wanted.valid = true;
   wanted.constants = {Constant::kZero, Constant::kOne};

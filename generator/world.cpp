@@ -55,8 +55,8 @@ class Designer {
   }
 
   void add_images() {
-    const bool grouped = std::ranges::any_of(
-        vocabulary_.kernels, [](const KernelSize& k) { return k.groups > 1; });
+    const bool grouped =
+        std::ranges::any_of(vocabulary_.kernels, [](const KernelSize& k) { return k.groups > 1; });
     const Polynomial batch = symbol("b", 1, 2);
     const Polynomial channels = grouped ? 2 * symbol("d", 1, 2) : symbol("c", 2, 3);
     const bool halved = has_strides();
