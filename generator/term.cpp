@@ -69,9 +69,9 @@ TermTable::TermTable(Universe universe, std::shared_ptr<const ApplicationTable> 
   for (std::size_t g = 0; g < universe_.groups.size(); ++g) {
     Term term;
     term.variables.set(g, 1);
-    terms_.push_back(term);
+    add(term);
   }
-  terms_.resize(leaf_count());
+  while (size_ < leaf_count()) add({});
   for (const InputGroup& group : universe_.groups)
     leaf_types_.push_back(applications_->id_of(group.type));
   for (const ConstantInput& constant : universe_.constants)
@@ -83,41 +83,43 @@ TermId TermTable::leaf_count() const {
 }
 
 TermId TermTable::add(const Term& term) {
-  CHECK(terms_.size() < kNoTerm, "too many terms");
-  terms_.push_back(term);
-  return static_cast<TermId>(terms_.size() - 1);
+  CHECK(size_ < kNoTerm, "too many terms");
+  if (size_ / kChunk == chunks_.size())
+    chunks_.push_back(std::make_unique_for_overwrite<Term[]>(kChunk));
+  at(size_) = term;
+  return size_++;
 }
 
 TypeId TermTable::type(TermId id) const {
-  if (id >= leaf_count()) return (*applications_)[terms_[id].application].result;
+  if (id >= leaf_count()) return (*applications_)[(*this)[id].application].result;
   return leaf_types_[id];
 }
 
 int TermTable::operator_count(TermId id) const {
   if (id < leaf_count()) return 0;
   int count = 1;
-  for (TermId child : terms_[id].children)
+  for (TermId child : (*this)[id].children)
     if (child != kNoTerm) count += operator_count(child);
   return count;
 }
 
-std::size_t TermTable::memory_bytes() const { return terms_.capacity() * sizeof(Term); }
+std::size_t TermTable::memory_bytes() const { return chunks_.size() * kChunk * sizeof(Term); }
 
 std::string TermTable::to_string(TermId id) const {
-  return to_string(id, identity_renaming(terms_[id].variables));
+  return to_string(id, identity_renaming((*this)[id].variables));
 }
 
 std::string TermTable::to_string(TermId id, Renaming names) const {
   if (is_variable(id)) return fmt::format("{}{}", universe_.groups[id].stem, names.of(0));
   if (is_constant(id))
     return std::string(name_of(universe_.constants[id - universe_.groups.size()].constant));
-  const Term& term = terms_[id];
+  const Term& term = (*this)[id];
   const Application& application = (*applications_)[term.application];
   std::string text = application.op->name;
   if (application.output_count > 1) text += fmt::format("_{}", application.output_index);
   text += '(';
   for (std::size_t k = 0; k < application.operands.size(); ++k) {
-    const VariableCounts counts = terms_[term.children[k]].variables;
+    const VariableCounts counts = (*this)[term.children[k]].variables;
     text += k == 0 ? "" : ", ";
     text += to_string(term.children[k], compose(term.renamings[k], counts, names, term.variables));
   }

@@ -66,11 +66,11 @@ class TermTable {
  public:
   TermTable(Universe universe, std::shared_ptr<const ApplicationTable> applications);
 
-  const Term& operator[](TermId id) const { return terms_[id]; }
-  TermId size() const { return static_cast<TermId>(terms_.size()); }
+  const Term& operator[](TermId id) const { return chunks_[id / kChunk][id % kChunk]; }
+  TermId size() const { return size_; }
   TermId add(const Term& term);
-  void remove_last() { terms_.pop_back(); }
-  void set_fingerprint(TermId id, const Fingerprint& f) { terms_[id].fingerprint = f; }
+  void remove_last() { --size_; }
+  void set_fingerprint(TermId id, const Fingerprint& f) { at(id).fingerprint = f; }
 
   const Universe& universe() const { return universe_; }
   const ApplicationTable& applications() const { return *applications_; }
@@ -89,7 +89,11 @@ class TermTable {
  private:
   Universe universe_;
   std::shared_ptr<const ApplicationTable> applications_;
-  std::vector<Term> terms_;
+  // In pieces: one vector would need twice its size whenever it grows.
+  static constexpr TermId kChunk = 1u << 16;
+  Term& at(TermId id) { return chunks_[id / kChunk][id % kChunk]; }
+  std::vector<std::unique_ptr<Term[]>> chunks_;
+  TermId size_ = 0;
   std::vector<TypeId> leaf_types_;
 };
 
