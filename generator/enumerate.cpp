@@ -160,7 +160,6 @@ class Enumerator {
     prepare(ops);
     representatives_.resize(static_cast<std::size_t>(ops) + 1);
     result_.levels.push_back({ops, 0, 0, 0});
-    first_of_level_ = terms().size();
     const std::vector<TileRange> tiles = tiles_of(ops);
     for (std::size_t begin = 0; begin < tiles.size(); begin += kTilesPerBatch) {
       if (options_.stop != nullptr && options_.stop->stop_requested())
@@ -173,11 +172,18 @@ class Enumerator {
     return core::Done{};
   }
 
+  bool is_mine(std::size_t tile) const {
+    const TileExchange* exchange = options_.exchange;
+    return exchange == nullptr || tile % exchange->ranks() == exchange->rank();
+  }
+
   Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
     std::vector<TileResult> results(tiles.size());
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t k) {
+        results[k].range = tiles[k];
+        if (!is_mine(k)) return;
         if (auto known = files.read(tiles[k])) {
           results[k] = *std::move(known);
         } else {
@@ -187,6 +193,7 @@ class Enumerator {
       });
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
+    if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(options_.exchange->share(results));
     batch_bytes_ = 0;
     for (const TileResult& tile : results) {
       batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
@@ -284,7 +291,6 @@ class Enumerator {
   std::vector<std::uint16_t> variants_;                // by term: the variant of its fingerprint
   std::vector<std::vector<TermId>> representatives_ = std::vector<std::vector<TermId>>(1);
   std::vector<TermId> symmetric_;
-  TermId first_of_level_ = 0;
   std::uint64_t batch_bytes_ = 0;
   tbb::task_arena arena_;
   tbb::enumerable_thread_specific<Extender> extenders_;

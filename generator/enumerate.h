@@ -11,6 +11,7 @@
 #include "core/progress.h"
 #include "core/result.h"
 #include "generator/term.h"
+#include "generator/tiles.h"
 #include "generator/vocabulary.h"
 
 namespace soapstone::generator {
@@ -24,6 +25,7 @@ struct EnumerateOptions {
   std::filesystem::path resume_dir;        ///< Empty: finished tiles are not kept.
   core::ProgressSink* progress = nullptr;  ///< Null: silent.
   const core::StopToken* stop = nullptr;
+  TileExchange* exchange = nullptr;  ///< Null: this process computes all tiles.
 };
 
 /// `newcomer` computes what `representative` computes, under these names.

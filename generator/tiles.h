@@ -26,6 +26,18 @@ struct TileResult {
   std::vector<Candidate> candidates;  ///< In the order in which they were made.
 };
 
+/// Shares tiles among processes that enumerate the same: each computes its part of a batch, all
+/// merge the whole.
+class TileExchange {
+ public:
+  virtual ~TileExchange() = default;
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t ranks() const = 0;
+  /// Tile k is there on rank k % ranks(); afterwards every rank has all. Called by all ranks for
+  /// the same batches in the same order. Errors: another rank has failed.
+  virtual core::Status share(std::span<TileResult> tiles) = 0;
+};
+
 /// The bytes of a result with a checksum over all of them, and back. `run` tells runs apart.
 std::vector<std::byte> serialize(const TileResult& result, std::uint64_t run);
 /// Errors: kInvalidInput if the checksum, the run or the range differs.

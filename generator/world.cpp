@@ -60,8 +60,8 @@ class Designer {
     const Polynomial batch = symbol("b", 1, 2);
     const Polynomial channels = grouped ? 2 * symbol("d", 1, 2) : symbol("c", 2, 3);
     const bool halved = has_strides();
-    const Polynomial height = halved ? 2 * symbol("h", 2, 2) : symbol("h", 3, 4);
-    const Polynomial width = halved ? 2 * symbol("w", 2, 3) : symbol("w", 3, 5);
+    const Polynomial height = halved ? 2 * symbol("h", 2, 2) : symbol("h", 3, 3);
+    const Polynomial width = halved ? 2 * symbol("w", 2, 3) : symbol("w", 3, 4);
     add_group("x", {batch, channels, height, width}, 3);
     int count = 3;
     for (const KernelSize& k : vocabulary_.kernels) {

@@ -1,8 +1,10 @@
 // Threads, resuming, limits, and the rules' own check as an independent oracle.
 #include <unistd.h>
 
+#include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "generator/tiles.h"
 #include "generator_fixture.h"
@@ -64,6 +66,58 @@ TEST(Enumerate, GoesOnFromFinishedTiles) {
   }
   EXPECT_GT(number, 1u);
   EXPECT_EQ(all_laws(enumerate_preset("taso", 2, kept)), whole);
+}
+
+/// Ranks that are threads: tiles travel as bytes.
+class Ranks {
+ public:
+  explicit Ranks(std::size_t count) : barrier_(static_cast<std::ptrdiff_t>(count)), count_(count) {}
+
+  class Member final : public TileExchange {
+   public:
+    Member(Ranks& ranks, std::size_t rank) : ranks_(ranks), rank_(rank) {}
+    std::size_t rank() const override { return rank_; }
+    std::size_t ranks() const override { return ranks_.count_; }
+    core::Status share(std::span<TileResult> tiles) override {
+      if (rank_ == 0) ranks_.board_.assign(tiles.size(), {});
+      ranks_.barrier_.arrive_and_wait();
+      for (std::size_t k = rank_; k < tiles.size(); k += ranks_.count_)
+        ranks_.board_[k] = serialize(tiles[k], 1);
+      ranks_.barrier_.arrive_and_wait();
+      for (std::size_t k = 0; k < tiles.size(); ++k) {
+        SOAPSTONE_ASSIGN_OR_RETURN(tiles[k], deserialize(ranks_.board_[k], tiles[k].range, 1));
+      }
+      ranks_.barrier_.arrive_and_wait();
+      return core::Done{};
+    }
+
+   private:
+    Ranks& ranks_;
+    std::size_t rank_;
+  };
+
+ private:
+  std::barrier<> barrier_;
+  std::size_t count_;
+  std::vector<std::vector<std::byte>> board_;
+};
+
+TEST(Enumerate, RanksFindWhatOneProcessFinds) {
+  const auto whole = all_laws(enumerate_preset("taso", 2));
+  Ranks ranks(2);
+  std::vector<std::vector<std::string>> found(2);
+  std::vector<std::thread> threads;
+  for (std::size_t r = 0; r < 2; ++r)
+    threads.emplace_back([&, r] {
+      Ranks::Member member(ranks, r);
+      EnumerateOptions options;
+      options.jobs = 1;
+      options.exchange = &member;
+      found[r] = all_laws(enumerate_preset("taso", 2, options));
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found[0], whole);
+  EXPECT_EQ(found[1], whole);
 }
 
 TEST(Enumerate, RefusesTilesOfAnotherRun) {
