@@ -69,7 +69,7 @@ class Pass {
   Pass(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed)
       : enumeration_(enumeration), terms_(enumeration.terms), space_(space),
         values_(enumeration.terms, space, seed), inexact_(find_inexact(enumeration.terms)),
-        workers_([this] { return Worker(space_, terms_.universe().worlds.size()); }) {}
+        workers_([this] { return Worker(values_, space_, terms_.universe().worlds.size()); }) {}
 
   void run(std::span<const std::vector<TermId>> representatives) {
     const std::size_t last = representatives.size() - 1;
@@ -90,35 +90,36 @@ class Pass {
 
  private:
   struct Worker {
-    Worker(const VariantSpace& space, std::size_t worlds) : maps(space), fingerprinter(worlds) {}
+    Worker(const RealValues& values, const VariantSpace& space, std::size_t worlds)
+        : maps(space), fingerprinter(worlds), term(values) {}
     VariantMaps maps;
     Fingerprinter<double> fingerprinter;
-    std::vector<double> buffer, operand;
+    LazyValues<double> term;
+    std::vector<double> operand_values;
     TermId operand_term = kNoTerm;
   };
 
-  /// Values of a term of which one operand may not be stored.
-  ValueView<double> view_of(TermId id, Worker& worker) {
-    if (values_.contains(id)) return values_.view(id);
-    const auto provide = [&](TermId child) {
+  /// Of a term that is not stored: one operand may not be stored either; neighbours share it.
+  ValueView<double> load(TermId id, Worker& worker) {
+    worker.term.start(id, worker.maps, [&](TermId child) {
       if (values_.contains(child)) return values_.view(child);
       if (worker.operand_term != child) {
-        worker.operand.resize(values_.size_of(child));
-        values_.compute(child, worker.operand.data(), worker.maps);
+        worker.operand_values.resize(values_.size_of(child));
+        values_.compute(child, worker.operand_values.data(), worker.maps);
         worker.operand_term = child;
       }
-      return values_.view_at(child, worker.operand.data());
-    };
-    worker.buffer.resize(values_.size_of(id));
-    values_.compute(id, worker.buffer.data(), worker.maps, provide);
-    return values_.view_at(id, worker.buffer.data());
+      return values_.view_at(child, worker.operand_values.data());
+    });
+    return worker.term.view();
   }
 
   Entry entry_of(TermId id) {
     Worker& worker = workers_.local();
     Candidate candidate;
-    worker.fingerprinter.run(view_of(id, worker), terms_.type(id), space_.of(terms_[id].variables),
-                             candidate);
+    const bool is_stored = values_.contains(id);
+    const ValueView<double> view = is_stored ? values_.view(id) : load(id, worker);
+    worker.fingerprinter.run(view, terms_.type(id), space_.of(terms_[id].variables), candidate,
+                             is_stored ? nullptr : &worker.term);
     const Fingerprint& f = candidate.term.fingerprint;
     return {id, f, candidate.variant, f != Fingerprint{}};
   }

@@ -44,7 +44,7 @@ class Fingerprinter {
            std::size_t lazy_position = 0);
   /// The same of values that are there.
   void run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
-           Candidate& candidate);
+           Candidate& candidate, LazyValues<T>* lazy = nullptr);
 
  private:
   template <class Values>

@@ -88,9 +88,12 @@ void Fingerprinter<T>::run(const Application& application, std::span<const Value
 
 template <class T>
 void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
-                           Candidate& candidate) {
-  smallest([&](std::size_t world, std::size_t variant) { return values.at(world, variant); },
-           result_type, variants, candidate);
+                           Candidate& candidate, LazyValues<T>* lazy) {
+  const auto values_at = [&](std::size_t world, std::size_t variant) {
+    if (lazy != nullptr) lazy->need(world, variant);
+    return values.at(world, variant);
+  };
+  smallest(values_at, result_type, variants, candidate);
 }
 
 template <class T>

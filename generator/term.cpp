@@ -8,9 +8,9 @@
 namespace soapstone::generator {
 namespace {
 
-std::uint32_t set_digit(std::uint32_t bits, std::size_t place, unsigned value) {
-  const std::uint32_t mask = 15u << (4 * place);
-  return (bits & ~mask) | (value << (4 * place));
+std::uint32_t set_digit(std::uint32_t bits, std::size_t width, std::size_t place, unsigned value) {
+  const std::uint32_t mask = ((1u << width) - 1) << (width * place);
+  return (bits & ~mask) | (value << (width * place));
 }
 
 std::string_view name_of(Constant constant) {
@@ -33,15 +33,15 @@ std::string_view name_of(Constant constant) {
 
 unsigned VariableCounts::total() const {
   unsigned sum = 0;
-  for (std::uint32_t rest = bits; rest != 0; rest >>= 4) sum += rest & 15u;
+  for (std::uint32_t rest = bits; rest != 0; rest >>= 3) sum += rest & 7u;
   return sum;
 }
 
 void VariableCounts::set(std::size_t group, unsigned count) {
-  bits = set_digit(bits, group, count);
+  bits = set_digit(bits, 3, group, count);
 }
 void Renaming::set(std::size_t variable, unsigned index) {
-  bits = set_digit(bits, variable, index);
+  bits = set_digit(bits, 4, variable, index);
 }
 
 Renaming identity_renaming(VariableCounts counts) {

@@ -23,10 +23,10 @@ inline constexpr TermId kNoTerm = 0xffffffff;
 inline constexpr std::size_t kMostChildren = 3;
 inline constexpr std::size_t kMostVariables = 8;
 
-/// How many inputs of each group a term uses: 4 bits a group.
+/// How many inputs of each group a term uses: 3 bits a group.
 struct VariableCounts {
   std::uint32_t bits = 0;
-  unsigned of(std::size_t group) const { return (bits >> (4 * group)) & 15u; }
+  unsigned of(std::size_t group) const { return (bits >> (3 * group)) & 7u; }
   unsigned total() const;
   void set(std::size_t group, unsigned count);
   bool operator==(const VariableCounts&) const = default;

@@ -205,8 +205,9 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
 }
 
 template <class T>
-void LazyValues<T>::start(TermId id, VariantMaps& maps) {
-  operands_ = store_.operands_of(id, maps);
+void LazyValues<T>::start(TermId id, VariantMaps& maps,
+                          const typename ValueStore<T>::ViewOf& view_of) {
+  operands_ = store_.operands_of(id, maps, view_of);
   values_.resize(store_.size_of(id));
   view_ = store_.view_at(id, values_.data());
   variants_ = store_.space().of(store_.terms()[id].variables).size();

@@ -117,8 +117,8 @@ template <class T>
 class LazyValues {
  public:
   explicit LazyValues(const ValueStore<T>& store) : store_(store) {}
-  /// Precondition: no leaf; all children are stored.
-  void start(TermId id, VariantMaps& maps);
+  /// Precondition: no leaf; all children are stored, or `view_of` has their values.
+  void start(TermId id, VariantMaps& maps, const typename ValueStore<T>::ViewOf& view_of = {});
   ValueView<T> view() const { return view_; }
   void need(std::size_t world, std::size_t variant) {
     if (!known_[world * variants_ + variant]) compute(world, variant);

@@ -164,6 +164,7 @@ Preset all() {
     join(result.constants, other.constants);
   }
   result.ranks.push_back(3);
+  std::erase(result.kernels, KernelSize{3, 1});  // what 1×3 shows holds for it too
   result.scalars = true;
   return result;
 }

@@ -43,7 +43,7 @@ struct ConstantInput {
 };
 
 struct Universe {
-  static constexpr std::size_t kMostGroups = 8;
+  static constexpr std::size_t kMostGroups = 10;
   core::SymbolTable symbols;
   std::vector<InputGroup> groups;
   std::vector<ConstantInput> constants;
