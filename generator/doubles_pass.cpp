@@ -1,0 +1,194 @@
+// Functions such as exp are random in the prime field, which therefore misses their laws. This pass
+// evaluates the representatives in doubles and pairs those that agree there.
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "generator/extension.h"
+#include "generator/later_passes.h"
+
+namespace soapstone::generator {
+namespace {
+
+using RealValues = ValueStore<double>;
+
+struct Entry {
+  TermId term = kNoTerm;
+  Fingerprint fingerprint;
+  std::uint16_t variant = 0;
+  bool is_valid = false;
+};
+
+/// Terms with an operator that is so.
+template <class Is>
+std::vector<char> find_terms(const TermTable& terms, const Is& is) {
+  std::vector<char> found(terms.size());
+  for (TermId id = terms.leaf_count(); id < terms.size(); ++id) {
+    found[id] = is(terms.applications()[terms[id].application]);
+    for (TermId child : terms[id].children)
+      if (child != kNoTerm) found[id] |= found[child];
+  }
+  return found;
+}
+
+/// Terms in which some function is random in the field.
+std::vector<char> find_inexact(const TermTable& terms) {
+  return find_terms(terms, [](const Application& a) { return !a.exact; });
+}
+
+bool is_close(std::span<const double> a, std::span<const double> b) {
+  constexpr double kTolerance = 1e-7;
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (!(std::fabs(a[k] - b[k]) <= kTolerance * std::max(1.0, std::fabs(a[k])))) return false;
+  return true;
+}
+
+/// Beyond rounding. What is no number or very large says nothing.
+bool differ(std::span<const double> a, std::span<const double> b) {
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const double scale = std::max({1.0, std::fabs(a[k]), std::fabs(b[k])});
+    if (scale < 1e6 && std::fabs(a[k] - b[k]) > 1e-6 * scale) return true;
+  }
+  return false;
+}
+
+/// Whether the names of a term's variables are slots that there are.
+bool are_slots(const Universe& universe, VariableCounts counts, Renaming names) {
+  std::size_t variable = 0;
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (unsigned k = 0; k < counts.of(g); ++k)
+      if (names.of(variable++) >= universe.groups[g].slots()) return false;
+  return true;
+}
+
+class Pass {
+ public:
+  Pass(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed)
+      : enumeration_(enumeration), terms_(enumeration.terms), space_(space),
+        values_(enumeration.terms, space, seed), inexact_(find_inexact(enumeration.terms)),
+        workers_([this] { return Worker(values_, space_, terms_.universe().worlds.size()); }) {}
+
+  void run(std::span<const std::vector<TermId>> representatives) {
+    const std::size_t last = representatives.size() - 1;
+    values_.reserve(terms_.size());
+    for (std::size_t ops = 0; ops <= last; ++ops) {
+      std::vector<TermId> wanted;
+      for (TermId id : representatives[ops])
+        if (ops < last || inexact_[id]) wanted.push_back(id);
+      if (ops > 0 && ops + 1 < last)
+        tbb::parallel_for(std::size_t{0}, wanted.size(),
+                          [&](std::size_t k) { values_.store(wanted[k], workers_.local().maps); });
+      std::vector<Entry> entries(wanted.size());
+      tbb::parallel_for(std::size_t{0}, wanted.size(),
+                        [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
+      for (const Entry& entry : entries) merge(entry);
+    }
+  }
+
+ private:
+  struct Worker {
+    Worker(const RealValues& values, const VariantSpace& space, std::size_t worlds)
+        : maps(space), fingerprinter(worlds), term(values) {}
+    VariantMaps maps;
+    Fingerprinter<double> fingerprinter;
+    LazyValues<double> term;
+    std::vector<double> operand_values;
+    TermId operand_term = kNoTerm;
+  };
+
+  /// Of a term that is not stored: one operand may not be stored either; neighbours share it.
+  ValueView<double> load(TermId id, Worker& worker) {
+    worker.term.start(id, worker.maps, [&](TermId child) {
+      if (values_.contains(child)) return values_.view(child);
+      if (worker.operand_term != child) {
+        worker.operand_values.resize(values_.size_of(child));
+        values_.compute(child, worker.operand_values.data(), worker.maps);
+        worker.operand_term = child;
+      }
+      return values_.view_at(child, worker.operand_values.data());
+    });
+    return worker.term.view();
+  }
+
+  Entry entry_of(TermId id) {
+    Worker& worker = workers_.local();
+    Candidate candidate;
+    const bool is_stored = values_.contains(id);
+    const ValueView<double> view = is_stored ? values_.view(id) : load(id, worker);
+    worker.fingerprinter.run(view, terms_.type(id), space_.of(terms_[id].variables), candidate,
+                             is_stored ? nullptr : &worker.term);
+    const Fingerprint& f = candidate.term.fingerprint;
+    return {id, f, candidate.variant, f != Fingerprint{}};
+  }
+
+  void merge(const Entry& entry) {
+    if (!entry.is_valid) return;
+    const auto [place, is_new] = classes_.emplace(entry.fingerprint, entry);
+    if (is_new || !(inexact_[entry.term] || inexact_[place->second.term])) return;
+    const Entry& known = place->second;
+    const VariableCounts a = terms_[known.term].variables, b = terms_[entry.term].variables;
+    const Renaming a_slots = space_.of(a).slots(known.variant);
+    const Renaming b_slots = space_.of(b).slots(entry.variant);
+    RealValues::Room room;
+    for (std::size_t w = 0; w < terms_.universe().worlds.size(); ++w)
+      if (!is_close(values_.evaluate(known.term, a_slots, w, room),
+                    values_.evaluate(entry.term, b_slots, w, room)))
+        return;
+    enumeration_.pairs.push_back({known.term, entry.term, between(a_slots, a, b_slots, b), false});
+  }
+
+  Enumeration& enumeration_;
+  const TermTable& terms_;
+  const VariantSpace& space_;
+  RealValues values_;
+  std::vector<char> inexact_;
+  tbb::enumerable_thread_specific<Worker> workers_;
+  std::map<Fingerprint, Entry> classes_;
+};
+
+}  // namespace
+
+void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed) {
+  const TermTable& terms = enumeration.terms;
+  std::vector<EqualPair>& pairs = enumeration.pairs;
+  const std::vector<char> ordered =
+      find_terms(terms, [](const Application& a) { return a.ordered && a.exact; });
+  constexpr std::uint64_t kDraws = 4;
+  std::vector<std::unique_ptr<const RealValues>> draws;
+  for (std::uint64_t d = 1; d <= kDraws; ++d)
+    draws.push_back(std::make_unique<const RealValues>(terms, space, seed + 1000 * d));
+  std::vector<char> wrong(pairs.size());
+  tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
+    const auto& [a, b, names, exact] = pairs[k];
+    if (!ordered[a] && !ordered[b]) return;
+    // Where the representative has variables without influence there may be no slot for them.
+    const Renaming all = identity_renaming(terms[b].variables);
+    if (!are_slots(terms.universe(), terms[a].variables, names)) return;
+    thread_local RealValues::Room room;
+    for (const auto& values : draws)
+      for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
+        room.clear();
+        wrong[k] = differ(values->evaluate(a, names, w, room), values->evaluate(b, all, w, room));
+      }
+  });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < pairs.size(); ++k)
+    if (!wrong[k]) pairs[kept++] = pairs[k];
+  pairs.resize(kept);
+}
+
+void add_pairs_in_doubles(Enumeration& enumeration, const VariantSpace& space,
+                          const EnumerateOptions& options,
+                          std::span<const std::vector<TermId>> representatives) {
+  const ApplicationTable& applications = enumeration.terms.applications();
+  bool all_exact = true;
+  for (ApplicationId id = 0; id < applications.size(); ++id) all_exact &= applications[id].exact;
+  if (all_exact) return;
+  Pass(enumeration, space, options.seed).run(representatives);
+}
+
+}  // namespace soapstone::generator

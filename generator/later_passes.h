@@ -1,0 +1,42 @@
+// What is done once all levels are there: pairs compared in full, symmetries as pairs, results of
+// splits, and laws that hold in doubles alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "generator/class_table.h"
+#include "generator/enumerate.h"
+#include "generator/values.h"
+
+namespace soapstone::generator {
+
+using FieldValues = ValueStore<std::uint64_t>;
+
+/// Removes pairs whose fingerprints are equal but whose values are not.
+void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
+                      const VariantSpace& space, std::span<const std::uint16_t> variants);
+
+/// A pair for each exchange of two variables that leaves one of the terms as it is: commutativity,
+/// and associativity of what commutes.
+void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values,
+                         const VariantSpace& space, std::span<const TermId> terms);
+
+/// Splits of which all results are known otherwise, and at least one in fewer operators.
+void add_split_pairs(Enumeration& enumeration, const FieldValues& values, const VariantSpace& space,
+                     const ClassTable& classes,
+                     std::span<const std::vector<TermId>> representatives,
+                     std::span<const std::uint16_t> variants);
+
+/// Removes pairs that agree in the field only because some sum happened to have one sign: compares
+/// those that order elements in doubles too.
+void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed);
+
+/// Pairs of representatives that are equal in doubles, one of which has a function that is random
+/// in the prime field.
+void add_pairs_in_doubles(Enumeration& enumeration, const VariantSpace& space,
+                          const EnumerateOptions& options,
+                          std::span<const std::vector<TermId>> representatives);
+
+}  // namespace soapstone::generator

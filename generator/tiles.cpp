@@ -1,0 +1,118 @@
+// The file format of tiles: a header, the candidates as they lie in memory, XXH64 of both. It is
+// for this machine alone.
+#include "generator/tiles.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "core/hash.h"
+
+namespace soapstone::generator {
+namespace {
+
+struct Header {
+  std::uint64_t run = 0, count = 0;
+  TileRange range;
+};
+static_assert(std::is_trivially_copyable_v<Candidate> && sizeof(Header) == 32);
+
+constexpr const char* kRunFile = "run";
+
+std::optional<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(in.tellg()));
+  in.seekg(0);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!in) return std::nullopt;
+  return bytes;
+}
+
+/// Under another name first, so that a killed run leaves no half of a file.
+core::Status write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  const std::filesystem::path unfinished = path.string() + ".part";
+  {
+    std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    if (!out)
+      return core::unavailable(fmt::format("cannot write '{}'", unfinished.string()),
+                               "is there room on the disk?");
+  }
+  std::error_code failure;
+  std::filesystem::rename(unfinished, path, failure);
+  if (failure) return core::unavailable(fmt::format("cannot write '{}'", path.string()));
+  return core::Done{};
+}
+
+}  // namespace
+
+std::vector<std::byte> serialize(const TileResult& result, std::uint64_t run) {
+  const Header header{run, result.candidates.size(), result.range};
+  const std::size_t body = result.candidates.size() * sizeof(Candidate);
+  std::vector<std::byte> bytes(sizeof(Header) + body + sizeof(std::uint64_t));
+  std::memcpy(bytes.data(), &header, sizeof(Header));
+  if (body != 0) std::memcpy(bytes.data() + sizeof(Header), result.candidates.data(), body);
+  const std::uint64_t checksum = core::hash_bytes(std::span(bytes).first(sizeof(Header) + body));
+  std::memcpy(bytes.data() + sizeof(Header) + body, &checksum, sizeof(checksum));
+  return bytes;
+}
+
+core::Result<TileResult> deserialize(std::span<const std::byte> bytes, const TileRange& range,
+                                     std::uint64_t run) {
+  Header header;
+  std::uint64_t checksum = 0;
+  const auto damaged = [] { return core::invalid_input("the tile is damaged"); };
+  if (bytes.size() < sizeof(Header) + sizeof(checksum)) return damaged();
+  const std::size_t body = bytes.size() - sizeof(Header) - sizeof(checksum);
+  std::memcpy(&header, bytes.data(), sizeof(Header));
+  std::memcpy(&checksum, bytes.data() + sizeof(Header) + body, sizeof(checksum));
+  if (checksum != core::hash_bytes(bytes.first(sizeof(Header) + body)) ||
+      header.count * sizeof(Candidate) != body)
+    return damaged();
+  if (header.run != run || header.range != range)
+    return core::invalid_input("the tile is of another run");
+  TileResult result{range, std::vector<Candidate>(header.count)};
+  if (body != 0) std::memcpy(result.candidates.data(), bytes.data() + sizeof(Header), body);
+  return result;
+}
+
+core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint64_t run) {
+  if (folder.empty()) return TileFiles({}, run);
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  const std::filesystem::path mark = folder / kRunFile;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&run);
+  if (const auto known = read_bytes(mark)) {
+    if (known->size() != sizeof(run) || std::memcmp(known->data(), &run, sizeof(run)) != 0)
+      return core::invalid_input(
+          fmt::format("'{}' holds tiles of a run with other options", folder.string()),
+          "give the same options, or another folder");
+  } else {
+    SOAPSTONE_RETURN_IF_ERROR(write_bytes(mark, std::span(bytes, sizeof(run))));
+  }
+  return TileFiles(std::move(folder), run);
+}
+
+std::filesystem::path TileFiles::path_of(const TileRange& r) const {
+  return folder_ / fmt::format("{}-{}-{:09}.tile", r.ops, r.driver_ops, r.begin);
+}
+
+std::optional<TileResult> TileFiles::read(const TileRange& range) const {
+  if (folder_.empty()) return std::nullopt;
+  const auto bytes = read_bytes(path_of(range));
+  if (!bytes) return std::nullopt;
+  auto result = deserialize(*bytes, range, run_);
+  if (!result) return std::nullopt;
+  return *std::move(result);
+}
+
+core::Status TileFiles::write(const TileResult& result) const {
+  if (folder_.empty()) return core::Done{};
+  return write_bytes(path_of(result.range), serialize(result, run_));
+}
+
+}  // namespace soapstone::generator

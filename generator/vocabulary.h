@@ -1,0 +1,70 @@
+// What the generator may apply: operators with attribute values, and constants. Values come from
+// the operators' schemas; what depends on sizes (where to split, how far to pad) is derived from
+// the operands' types when an operator is applied (applications.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/op_schema.h"
+#include "core/result.h"
+
+namespace soapstone::generator {
+
+/// One way to apply an operator.
+struct OperatorInstance {
+  const core::OpSchema* op = nullptr;
+  /// Chosen so far. Those that follow from the operands' types (axes, permutations, where to
+  /// split) are not in it.
+  core::Attributes attributes;
+  std::size_t arity = 1;
+};
+
+/// Tensors that are known without any input. Their sizes follow from the types of the inputs.
+enum class Constant : std::uint8_t {
+  kZero,         ///< All elements 0.
+  kOne,          ///< All elements 1.
+  kIdentity,     ///< The unit matrix.
+  kDelta,        ///< A kernel whose convolution changes nothing.
+  kAveragePool,  ///< A kernel whose convolution is an average pool that counts padding.
+};
+
+/// A kernel size and group count for which there are weights.
+struct KernelSize {
+  std::int64_t height = 1, width = 1;
+  std::int64_t groups = 1;
+  bool operator==(const KernelSize&) const = default;
+};
+
+struct Vocabulary {
+  std::vector<OperatorInstance> operators;
+  std::vector<Constant> constants;
+  std::vector<KernelSize> kernels;  ///< Of the weights, if there is a convolution.
+  std::vector<std::size_t> ranks;   ///< Of the inputs, besides images and their weights.
+  bool has_images = false;
+  bool has_vectors = false;  ///< Biases and scales.
+  bool has_scalars = false;
+  /// Concat, split, slice and pad work along the first so many dimensions.
+  std::size_t most_axes = 4;
+  /// Tensors of more dimensions are not transposed.
+  std::size_t most_transposed = 3;
+  /// Whether elementwise operators other than mul take operands of different types.
+  bool has_broadcasts = true;
+  bool has(std::string_view op) const;
+};
+
+/// `taso`, `vision`, `transformer`, `all`.
+std::span<const std::string_view> preset_names();
+/// Errors: kUsage for an unknown preset; the message lists those there are.
+core::Result<Vocabulary> preset(std::string_view name);
+/// All attribute values that the schemas of these operators propose, constants 0 and 1, inputs of
+/// these ranks (none: 2, or 4 with a convolution or a pool).
+/// Errors: kUsage for an unknown operator, or one that cannot be enumerated.
+core::Result<Vocabulary> vocabulary_of(std::span<const std::string> operators,
+                                       std::span<const std::size_t> ranks = {});
+
+}  // namespace soapstone::generator
