@@ -185,7 +185,7 @@ class Batch {
   void work() {
     const SecondLook second_look =
         options_.make_second_look ? options_.make_second_look() : SecondLook();
-    const std::unique_ptr<Solver> solver = make_z3_solver();
+    const std::unique_ptr<Solver> solver = make_z3_solver(kMostSteps, answers_);
     while (!stop_.stop_requested() && !disagreement_) {
       const std::size_t k = next_++;
       if (k >= rules_.size()) return;
@@ -258,6 +258,7 @@ class Batch {
   /// By family: its first instance known to be refuted.
   std::unique_ptr<std::atomic<std::size_t>[]> refuted_;
   std::vector<std::optional<RuleVerdict>> results_;  ///< By rule.
+  std::shared_ptr<SolverAnswers> answers_ = std::make_shared<SolverAnswers>();
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> disagreement_ = false;
 };

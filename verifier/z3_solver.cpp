@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <mutex>
 #include <vector>
 
 #include "core/hash.h"
@@ -46,18 +46,10 @@ class Anonymous {
   std::vector<Symbol> names_;
 };
 
-struct QuestionHash {
-  std::size_t operator()(const std::vector<std::int64_t>& key) const {
-    std::uint64_t hash = key.size();
-    for (std::int64_t value : key)
-      hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
-    return hash;
-  }
-};
-
 class Z3Solver final : public Solver {
  public:
-  explicit Z3Solver(unsigned most_steps) : solver_(context_, z3::solver::simple()) {
+  Z3Solver(unsigned most_steps, std::shared_ptr<SolverAnswers> answers)
+      : answers_(std::move(answers)), solver_(context_, z3::solver::simple()) {
     z3::params parameters(context_);
     parameters.set("rlimit", most_steps);
     solver_.set(parameters);
@@ -102,17 +94,13 @@ class Z3Solver final : public Solver {
   /// again and again, so answers are kept.
   template <class Add>
   bool proves(const Anonymous& question, std::span<const Fact> facts, Add add) {
-    if (const auto known = known_.find(question.numbers()); known != known_.end()) {
-      return known->second;
-    }
+    if (const auto known = answers_->find(question.numbers())) return *known;
     solver_.push();
     for (const Fact& fact : facts) solver_.add(formula(fact));
     add();
     const z3::check_result result = solver_.check();
     solver_.pop();
-    if (result != z3::unknown && known_.size() < kMaxRemembered) {
-      known_.emplace(question.numbers(), result == z3::unsat);
-    }
+    if (result != z3::unknown) answers_->insert(question.numbers(), result == z3::unsat);
     return result == z3::unsat;
   }
 
@@ -143,18 +131,38 @@ class Z3Solver final : public Solver {
     return z3::mk_or(formulas);
   }
 
-  static constexpr std::size_t kMaxRemembered = 100'000;
-
+  std::shared_ptr<SolverAnswers> answers_;
   z3::context context_;
   z3::solver solver_;
   std::map<Monomial, z3::expr> unknowns_;
-  std::unordered_map<std::vector<std::int64_t>, bool, QuestionHash> known_;
 };
 
 }  // namespace
 
-std::unique_ptr<Solver> make_z3_solver(unsigned most_steps) {
-  return std::make_unique<Z3Solver>(most_steps);
+std::size_t SolverAnswers::Hash::operator()(const Question& question) const {
+  std::uint64_t hash = question.size();
+  for (std::int64_t value : question) {
+    hash = core::hash_combine(hash, static_cast<std::uint64_t>(value));
+  }
+  return hash;
+}
+
+std::optional<bool> SolverAnswers::find(const Question& question) const {
+  const std::shared_lock lock(mutex_);
+  const auto known = known_.find(question);
+  return known == known_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void SolverAnswers::insert(const Question& question, bool answer) {
+  constexpr std::size_t kMostAnswers = 200'000;
+  const std::unique_lock lock(mutex_);
+  if (known_.size() < kMostAnswers) known_.emplace(question, answer);
+}
+
+std::unique_ptr<Solver> make_z3_solver(unsigned most_steps,
+                                       std::shared_ptr<SolverAnswers> answers) {
+  if (!answers) answers = std::make_shared<SolverAnswers>();
+  return std::make_unique<Z3Solver>(most_steps, std::move(answers));
 }
 
 std::string z3_version() {
