@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
+#include "verifier/z3_solver.h"
 
 namespace soapstone::cli {
 namespace {
@@ -143,6 +144,23 @@ ordered_json verdicts_json(const std::vector<RuleVerdict>& verdicts) {
   ordered_json list = ordered_json::array();
   for (const RuleVerdict& v : verdicts) list.push_back(to_json(v));
   return list;
+}
+
+rules::EvidenceLine evidence_of(const RuleVerdict& v) {
+  rules::EvidenceLine line;
+  line.floats = v.floats;
+  using Kind = rules::Evidence::Kind;
+  // A law of a function holds in doubles only: the field knows nothing of it.
+  if (v.kind == VerdictKind::kProved) {
+    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
+                                                v.law_of_function ? ", a law of functions" : "",
+                                                verifier::kVersion, verifier::z3_version())};
+  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
+    line.evidence = {
+        Kind::kChecked,
+        fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};
+  }
+  return line;
 }
 
 }  // namespace soapstone::cli

@@ -56,30 +56,12 @@ std::vector<std::string> files_of(const Options& options) {
   return files;
 }
 
-/// The line for what was found. A refuted rule gets none.
-rules::EvidenceLine evidence_of(const RuleVerdict& v) {
-  rules::EvidenceLine line;
-  line.floats = v.floats;
-  using Kind = rules::Evidence::Kind;
-  // A law of a function holds in doubles only: the field knows nothing of it.
-  if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
-                                                v.law_of_function ? ", a law of functions" : "",
-                                                verifier::kVersion, verifier::z3_version())};
-  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
-    line.evidence = {
-        Kind::kChecked,
-        fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};
-  }
-  return line;
-}
-
 core::Status write_evidence(const std::string& file, const std::vector<RuleVerdict>& verdicts) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   std::vector<rules::EvidenceEdit> edits;
   for (const RuleVerdict& v : verdicts)
-    if (v.file == file) edits.push_back({v.line, evidence_of(v)});
+    if (v.file == file) edits.push_back({v.line, cli::evidence_of(v)});
   const std::string updated = rules::with_evidence(text.str(), edits);
   if (updated == text.str()) return core::Done{};
   std::ofstream out(file, std::ios::binary);

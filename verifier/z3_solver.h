@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
-#include <string>
 
 #include "verifier/oracle.h"
 

@@ -1,0 +1,203 @@
+// generate-rules: finds all equalities between small graphs of the given operators, keeps those
+// that the others do not imply, proves them for all sizes, and writes them as a rule file.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/generated_rules.h"
+#include "cli/run_main.h"
+#include "generator/minimise.h"
+
+namespace {
+
+using namespace soapstone;  // NOLINT: a main file
+
+struct Options : cli::CommonOptions {
+  int ops = 3;
+  std::vector<std::string> operators;
+  std::string preset = "all";
+  std::vector<std::size_t> ranks;
+  std::string output;
+  int jobs = 0;
+  std::uint64_t seed = 1;
+  std::uint64_t memory_limit_mb = 0;
+  std::string resume;
+  generator::DerivationLimits limits;
+};
+
+/// Of all threads, since the process began.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Outcome {
+  std::vector<generator::LevelStatistics> levels;
+  std::uint64_t peak_memory_bytes = 0;
+  generator::CandidateList candidates;  ///< Without the candidates themselves.
+  std::size_t candidate_count = 0, kept = 0;
+  std::vector<rules::Rule> rules;
+  double enumerate_s = 0, generalise_s = 0, minimise_s = 0;
+};
+
+core::Result<generator::Vocabulary> vocabulary(const Options& options) {
+  if (options.operators.empty()) return generator::preset(options.preset);
+  return generator::vocabulary_of(options.operators, options.ranks);
+}
+
+core::Status generate(const Options& options, cli::Session& session, cli::RuleProver& prover,
+                      Outcome& outcome) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const generator::Vocabulary words, vocabulary(options));
+  generator::EnumerateOptions enumerate;
+  enumerate.ops = options.ops;
+  enumerate.jobs = options.jobs;
+  enumerate.seed = options.seed;
+  enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
+  enumerate.resume_dir = options.resume;
+  enumerate.progress = &session.console;
+  enumerate.stop = &session.stop;
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
+  outcome.levels = enumeration.levels;
+  outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
+  outcome.enumerate_s = cpu_seconds();
+  session.console.stage("finding the most general sizes");
+  outcome.candidates =
+      generator::candidates_of(enumeration, options.jobs, session.console, session.stop);
+  outcome.generalise_s = cpu_seconds() - outcome.enumerate_s;
+  outcome.candidate_count = outcome.candidates.candidates.size();
+  session.console.stage("minimising and proving");
+  generator::MinimiseOptions minimise;
+  minimise.limits = options.limits;
+  minimise.jobs = options.jobs;
+  minimise.admit = [&](auto candidates) { prover.admit(candidates); };
+  const auto kept = generator::minimise(std::move(outcome.candidates.candidates), minimise,
+                                        session.console, session.stop);
+  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.generalise_s;
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  SOAPSTONE_RETURN_IF_ERROR(prover.status());
+  outcome.kept = kept.size();
+  outcome.rules = cli::named_rules(kept);
+  return core::Done{};
+}
+
+/// The words that make the same file again.
+std::string heading(const Options& options) {
+  const std::string what = options.operators.empty()
+                               ? "--preset " + options.preset
+                               : fmt::format("--operators {}", fmt::join(options.operators, ","));
+  const std::string ranks =
+      options.ranks.empty() ? "" : fmt::format(" --ranks {}", fmt::join(options.ranks, ","));
+  return fmt::format("# Made by `generate-rules --ops {} {}{} --seed {}`.\n", options.ops, what,
+                     ranks, options.seed);
+}
+
+std::string report_text(const Options& options, const Outcome& outcome,
+                        const cli::RuleProver& prover) {
+  std::string text =
+      fmt::format("{} equalities found, {} candidates, {} kept, {} rules written to {}\n",
+                  outcome.candidates.pairs, outcome.candidate_count, outcome.kept,
+                  outcome.rules.size(), options.output);
+  text += fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} generalising, {:.2f} minimising and "
+                      "proving ({:.2f} of these proving)\n",
+                      outcome.enumerate_s, outcome.generalise_s, outcome.minimise_s,
+                      prover.cpu_ms() / 1e3);
+  if (options.quiet || prover.unproved().empty()) return text;
+  text += fmt::format("\nNot proved, and left out: {}\n", prover.unproved().size());
+  for (const cli::UnprovedRule& u : prover.unproved())
+    text += fmt::format("\n# {}: {}\n{}", verifier::to_string(u.kind), u.reason, u.text);
+  return text;
+}
+
+nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver& prover) {
+  auto levels = nlohmann::ordered_json::array();
+  for (const generator::LevelStatistics& level : outcome.levels)
+    levels.push_back({{"ops", level.ops},
+                      {"candidates", level.candidates},
+                      {"classes", level.classes},
+                      {"pairs", level.pairs}});
+  auto names = nlohmann::ordered_json::array();
+  for (const rules::Rule& rule : outcome.rules) names.push_back(rule.name);
+  return {{"levels", std::move(levels)},
+          {"peak_memory_bytes", outcome.peak_memory_bytes},
+          {"equalities", outcome.candidates.pairs},
+          {"duplicates", outcome.candidates.duplicates},
+          {"without_rule", outcome.candidates.without_rule},
+          {"candidates", outcome.candidate_count},
+          {"kept", outcome.kept},
+          {"rules", std::move(names)},
+          {"unproved", cli::unproved_json(prover.unproved())},
+          {"enumerate_cpu_s", outcome.enumerate_s},
+          {"generalise_cpu_s", outcome.generalise_s},
+          {"minimise_cpu_s", outcome.minimise_s},
+          {"prove_cpu_s", prover.cpu_ms() / 1e3}};
+}
+
+core::Status run(const Options& options, cli::Session& session) {
+  verifier::BatchOptions batch;
+  batch.jobs = options.jobs;
+  batch.check_seed = options.seed;
+  cli::RuleProver prover(batch, session.stop);
+  Outcome outcome;
+  SOAPSTONE_RETURN_IF_ERROR(generate(options, session, prover, outcome));
+  std::ofstream out(options.output, std::ios::binary);
+  if (!(out << cli::rule_file_text(outcome.rules, heading(options)) << std::flush))
+    return core::invalid_input("the file cannot be written").at(options.output);
+  return session.report(report_text(options, outcome, prover), report_json(outcome, prover));
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.add_option("--ops", options.ops, "Operators on each side of an equality at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 6).description(""))
+      ->capture_default_str();
+  auto* operators = app.add_option("--operators", options.operators, "Which ones, with commas")
+                        ->type_name("A,B,C")
+                        ->delimiter(',');
+  app.add_option("--preset", options.preset,
+                 fmt::format("A set of them: {}", fmt::join(generator::preset_names(), ", ")))
+      ->type_name("NAME")
+      ->excludes(operators)
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "How many dimensions the inputs have, with commas")
+      ->type_name("N")
+      ->delimiter(',')
+      ->needs(operators);
+  app.add_option("-o,--output", options.output, "The rule file to write")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--memory-limit", options.memory_limit_mb,
+                 "MiB that the tables of the enumeration may take; 0: any")
+      ->type_name("MIB");
+  app.add_option("--resume", options.resume,
+                 "Keep what is finished in this folder, and go on from what is there")
+      ->type_name("DIR");
+  app.add_option("--derivation-graphs", options.limits.graphs,
+                 "Graphs that the search for a derivation looks at from each end")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->capture_default_str();
+  cli::add_seed_option(app, options.seed);
+  cli::add_jobs_option(app, options.jobs);
+  cli::add_common_options(app, options);
+  cli::set_examples(app, "  $ generate-rules --ops 3 --preset taso -o taso.rules\n"
+                         "  $ generate-rules --ops 3 --operators add,mul,matmul -o algebra.rules\n"
+                         "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
+                         "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Finds rewrite rules: all equalities between small graphs, less those that others "
+               "imply, each proved for all sizes. What is not proved is listed and not written.",
+               "generate-rules");
+  declare(app, options);
+  return cli::run_main(argc, argv, app, options,
+                       [&](cli::Session& session) { return run(options, session); });
+}

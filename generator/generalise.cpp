@@ -1,0 +1,220 @@
+// See generalise.h. Sizes in attributes are unknowns as well, so that `split(sizes=[n, n])` becomes
+// `split(sizes=[n, m])`. Equations are solved one at a time, and the sides are typed again.
+#include "generator/generalise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "rules/complete.h"
+#include "rules/substitute.h"
+#include "rules/typing.h"
+
+namespace soapstone::generator {
+namespace {
+
+using core::AttributeValue;
+using core::Graph;
+using core::GraphBuilder;
+using core::Polynomial;
+using core::Result;
+using core::Symbol;
+using core::TensorId;
+using ops::SizeConstraint;
+
+/// What stands for a size. `is_attribute`: it may not remain a size of an input.
+template <class Replace>
+AttributeValue replaced(const AttributeValue& value, Replace& replace) {
+  if (const auto* p = std::get_if<Polynomial>(&value)) return replace(*p);
+  if (const auto* list = std::get_if<std::vector<Polynomial>>(&value)) {
+    std::vector<Polynomial> all;
+    for (const Polynomial& p : *list) all.push_back(replace(p));
+    return all;
+  }
+  return value;
+}
+
+/// The side with other sizes; types of results are left open. `in_shape` and `in_attribute` map
+/// polynomials.
+template <class InShape, class InAttribute>
+Result<Graph> rebuilt(const Graph& side, const core::SymbolTable& symbols, InShape in_shape,
+                      InAttribute in_attribute) {
+  GraphBuilder builder(side.name(), symbols);
+  std::vector<TensorId> ids(side.tensor_bound());
+  for (TensorId id : side.inputs()) {
+    core::TensorType type = side.tensor(id).type;
+    for (core::Size& size : type.shape) size = in_shape(size);
+    ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
+  }
+  for (core::NodeId id : side.order()) {
+    const core::Node& node = side.node(id);
+    core::Attributes attributes;
+    for (const auto& [name, value] : node.attributes.values()) {
+      const core::AttributeSchema* schema = node.op->find_attribute(name);
+      const bool fixed = schema && rules::needs_number(*schema);
+      attributes.set(name, fixed ? value : replaced(value, in_attribute));
+    }
+    std::vector<TensorId> inputs;
+    for (TensorId input : node.inputs) inputs.push_back(input.valid() ? ids[input.index()] : input);
+    const core::TensorType open{core::DataType::kFloat32, {}, false};
+    const auto outputs =
+        builder.add_node(*node.op, std::move(attributes), std::move(inputs),
+                         std::vector<core::TensorType>(node.outputs.size(), open), node.name);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      ids[node.outputs[k].index()] = outputs[k];
+      builder.set_name(outputs[k], side.tensor(node.outputs[k]).name);
+    }
+  }
+  std::vector<TensorId> outputs;
+  for (TensorId id : side.outputs()) outputs.push_back(ids[id.index()]);
+  builder.set_outputs(std::move(outputs));
+  return std::move(builder).finish();
+}
+
+/// Sizes with a symbol each.
+class Fresh {
+ public:
+  Result<Sides> of(const Sides& sides) {
+    const auto keep = [](const Polynomial& p) { return p; };
+    // Symbols of inputs come first: below `first_unknown_` they are sizes of inputs.
+    std::vector<std::vector<Polynomial>> shapes;
+    for (TensorId id : sides.source.inputs()) {
+      auto& shape = shapes.emplace_back();
+      for (const core::Size& size : sides.source.tensor(id).type.shape)
+        shape.push_back(size.is_constant() ? size : symbol("d"));
+    }
+    first_unknown_ = static_cast<std::uint32_t>(table_.size());
+    const auto side = [&](const Graph& graph) -> Result<Graph> {
+      std::size_t input = 0, dimension = 0;
+      const auto in_shape = [&](const Polynomial&) {
+        while (dimension == shapes[input].size()) ++input, dimension = 0;
+        return shapes[input][dimension++];
+      };
+      const auto in_attribute = [&](const Polynomial& p) {
+        return p.is_constant() ? p : symbol("u");
+      };
+      return rebuilt(graph, table_, in_shape, in_attribute);
+    };
+    SOAPSTONE_ASSIGN_OR_RETURN(Graph source, side(sides.source));
+    SOAPSTONE_ASSIGN_OR_RETURN(Graph target, side(sides.target));
+    // Both with the same table.
+    SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table_, keep, keep));
+    SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table_, keep, keep));
+    return Sides{std::move(source), std::move(target)};
+  }
+  std::uint32_t first_unknown() const { return first_unknown_; }
+
+ private:
+  Polynomial symbol(std::string_view stem) {
+    return table_.intern(fmt::format("{}{}", stem, table_.size()));
+  }
+  core::SymbolTable table_;
+  std::uint32_t first_unknown_ = 0;
+};
+
+struct Solution {
+  Symbol symbol;
+  Polynomial value;
+};
+
+/// A symbol that the equation p = 0 gives a value; the last one, so that unknowns in attributes go
+/// first. `known`: symbols from here on are derived sizes, which have no value.
+std::optional<Solution> isolated(const Polynomial& p, std::uint32_t known) {
+  const std::vector<Symbol> symbols = p.symbols();
+  if (!symbols.empty() && symbols.back().id >= known) return std::nullopt;
+  for (auto s = symbols.rbegin(); s != symbols.rend(); ++s) {
+    const std::int64_t factor = p.coefficient(*s);
+    if (factor != 1 && factor != -1) continue;
+    const Polynomial rest = p - Polynomial(factor) * Polynomial(*s);
+    if (!rest.mentions(*s)) return Solution{*s, factor == 1 ? -rest : rest};
+  }
+  return std::nullopt;
+}
+
+bool has_negative(const Polynomial& p) {
+  return p.constant() < 0 || std::ranges::any_of(p.terms(), [](const Polynomial::Term& term) {
+           return term.coefficient < 0;
+         });
+}
+
+/// A size that is a difference would be wrong where it is negative; such an equation is a guard.
+std::optional<Solution> solve(const rules::TypedSides& typed, std::uint32_t known,
+                              std::uint32_t first_unknown) {
+  for (const auto* list : {&typed.assumptions, &typed.requirements})
+    for (const SizeConstraint& c : *list) {
+      if (c.kind != SizeConstraint::Kind::kZero || c.expression.is_constant()) continue;
+      const auto solution = isolated(c.expression, known);
+      if (!solution) continue;
+      if (solution->symbol.id >= first_unknown || !has_negative(solution->value)) return solution;
+    }
+  return std::nullopt;
+}
+
+core::Status put(Sides& sides, const Solution& solution) {
+  const auto substitute = [&](const Polynomial& p) {
+    return p.substitute([&](Symbol s) -> std::optional<Polynomial> {
+      if (s == solution.symbol) return solution.value;
+      return std::nullopt;
+    });
+  };
+  for (Graph* side : {&sides.source, &sides.target}) {
+    SOAPSTONE_ASSIGN_OR_RETURN(*side, rebuilt(*side, side->symbols(), substitute, substitute));
+  }
+  return core::Done{};
+}
+
+/// Only symbols that occur, numbered as they occur.
+Result<Sides> renumbered(const Sides& sides) {
+  core::SymbolTable table;
+  std::map<Symbol, Symbol> known;
+  const auto rename = [&](const Polynomial& p) {
+    return p.substitute([&](Symbol s) -> std::optional<Polynomial> {
+      const auto found = known.find(s);
+      if (found != known.end()) return found->second;
+      const Symbol fresh = table.intern(fmt::format("n{}", known.size()));
+      known.emplace(s, fresh);
+      return fresh;
+    });
+  };
+  const auto keep = [](const Polynomial& p) { return p; };
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source, {}, rename, rename));
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target, {}, rename, rename));
+  SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table, keep, keep));
+  SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table, keep, keep));
+  return Sides{std::move(source), std::move(target)};
+}
+
+Result<rules::Rule> completed(const Sides& sides) {
+  rules::Rule rule;
+  rule.source = sides.source;
+  rule.target = sides.target;
+  rule.constant_inputs.assign(rule.source.inputs().size(), false);
+  return rules::complete(std::move(rule));
+}
+
+}  // namespace
+
+Result<Sides> generalised(const Sides& sides) {
+  Fresh fresh;
+  SOAPSTONE_ASSIGN_OR_RETURN(Sides general, fresh.of(sides));
+  const auto known = static_cast<std::uint32_t>(general.source.symbols().size());
+  for (std::uint32_t round = 0; round <= known; ++round) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const rules::TypedSides typed,
+                               rules::type_sides(general.source, general.target, {}));
+    const auto solution = solve(typed, known, fresh.first_unknown());
+    if (!solution) break;
+    SOAPSTONE_RETURN_IF_ERROR(put(general, *solution));
+  }
+  return renumbered(general);
+}
+
+Result<rules::Rule> rule_of(const Sides& sides) {
+  if (auto general = generalised(sides)) {
+    if (auto rule = completed(*general)) return rule;
+  }
+  return completed(sides);
+}
+
+}  // namespace soapstone::generator

@@ -1,0 +1,20 @@
+// From sides whose dimensions share symbols because of how they were found to the most general rule
+// that they are an instance of: every dimension gets a symbol of its own, and only the equations
+// that the two sides need make some of them equal.
+#pragma once
+
+#include "generator/term.h"
+#include "rules/rule.h"
+
+namespace soapstone::generator {
+
+/// A rule with name and base_name empty, as rules::complete makes it.
+/// Errors: kInvalidInput where no rule comes of it: the source does not determine the target's
+/// sizes or inputs, or is an input itself, or both sides are the same.
+core::Result<rules::Rule> rule_of(const Sides& sides);
+
+/// The sides with as many different sizes as they allow.
+/// Errors: kInvalidInput where the sides have no types with symbols of their own.
+core::Result<Sides> generalised(const Sides& sides);
+
+}  // namespace soapstone::generator

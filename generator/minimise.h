@@ -1,0 +1,33 @@
+// Keeps of many equalities those that the others do not imply: most general first, each is kept
+// unless the rules kept before it derive it. The result does not depend on the number of threads.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/progress.h"
+#include "generator/candidates.h"
+#include "generator/derivation.h"
+
+namespace soapstone::generator {
+
+/// Looks at candidates that nothing derives, before anything is derived from them. Takes away
+/// directions that must not be used; a candidate without any is not kept.
+using Admission = std::function<void(std::span<RuleCandidate* const>)>;
+
+struct MinimiseOptions {
+  DerivationLimits limits;
+  int jobs = 0;               ///< Threads; 0: one a core.
+  Admission admit = nullptr;  ///< None: all are admitted.
+};
+
+/// The kept ones, most general first.
+std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
+                                    const MinimiseOptions& options, core::ProgressSink& progress,
+                                    const core::StopToken& stop);
+
+/// Most general first: few operators, many inputs, many different sizes.
+bool more_general(const RuleCandidate& a, const RuleCandidate& b);
+
+}  // namespace soapstone::generator

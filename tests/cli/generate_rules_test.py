@@ -1,0 +1,75 @@
+"""generate-rules: a file of proved rules, the same for any number of threads."""
+
+import json
+import re
+import unittest
+
+import commands
+from commands import run
+
+
+class GenerateRules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.space = commands.Workspace()
+        cls.addClassCleanup(cls.space.close)
+
+    def generate(self, *arguments, name="out.rules"):
+        path = self.space.path / name
+        done = run("generate-rules", "-o", path, "--json", "-", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path, json.loads(done.stdout)
+
+    def test_all_that_is_written_is_proved(self):
+        path, report = self.generate("--ops", "2", "--operators", "add,relu,matmul,concat")
+        text = path.read_text()
+        self.assertIn("--ops 2 --operators add,relu,matmul,concat --seed 1", text)
+        self.assertEqual(len(report["rules"]), len(set(report["rules"])))
+        self.assertEqual(re.findall(r"^rule (\S+)", text, re.MULTILINE), report["rules"])
+        self.assertEqual(len(re.findall(r"^  proof all-sizes", text, re.MULTILINE)),
+                         len(report["rules"]))
+        self.assertGreater(report["equalities"], 2 * report["kept"])
+        done = run("verify-rules", path, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        verdicts = json.loads(done.stdout)["rules"]
+        self.assertEqual([v["rule"] for v in verdicts], report["rules"])
+        self.assertEqual({v["verdict"] for v in verdicts}, {"proved"})
+
+    def test_the_optimizer_takes_them(self):
+        path, report = self.generate("--ops", "2", "--operators", "relu,matmul")
+        listed = run("optimize-graph", "--list-rules", "--rules", path, "--json", "-")
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        evidence = {r["rule"]: r["evidence"] for r in json.loads(listed.stdout)}
+        self.assertEqual({evidence[name] for name in report["rules"]}, {"proved"})
+
+    def test_the_same_for_any_number_of_threads(self):
+        words = ["--ops", "2", "--operators", "add,concat,split,relu"]
+        one, _ = self.generate(*words, "--jobs", "1", name="one.rules")
+        two, _ = self.generate(*words, "--jobs", "2", name="two.rules")
+        self.assertEqual(one.read_text(), two.read_text())
+
+    def test_goes_on_where_it_was(self):
+        words = ["--ops", "2", "--operators", "add,relu"]
+        whole, _ = self.generate(*words)
+        kept = self.space.path / "tiles"
+        for _ in range(2):
+            again, _ = self.generate(*words, "--resume", kept, name="again.rules")
+            self.assertEqual(whole.read_text(), again.read_text())
+
+    def test_wrong_usage(self):
+        out = self.space.path / "wrong.rules"
+        for words in [["--preset", "tasso"], ["--operators", "mattmul"], ["--ops", "0"],
+                      ["--preset", "taso", "--operators", "add"], ["--frobnicate"]]:
+            done = run("generate-rules", "-o", out, *words)
+            self.assertEqual(done.returncode, 2, words)
+        self.assertEqual(run("generate-rules").returncode, 2)
+        self.assertFalse(out.exists())
+
+    def test_a_file_that_cannot_be_written(self):
+        done = run("generate-rules", "--ops", "1", "--operators", "relu", "-o",
+                   self.space.path / "absent" / "out.rules")
+        self.assertEqual(done.returncode, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

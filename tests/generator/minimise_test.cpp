@@ -1,0 +1,139 @@
+// Which equalities imply which, and how general a rule becomes.
+#include "generator/minimise.h"
+
+#include <gtest/gtest.h>
+
+#include "generator/candidates.h"
+#include "generator/generalise.h"
+#include "generator/term_hash.h"
+#include "generator_fixture.h"
+
+namespace soapstone::generator {
+namespace {
+
+/// The two sides of a rule as text.
+Sides sides(const std::string& body) {
+  const auto file = rules::parse_rules("rule r\n" + body);
+  EXPECT_TRUE(file) << file.error().to_string();
+  return {file->rules[0].source, file->rules[0].target};
+}
+
+RuleCandidate candidate(const std::string& body) {
+  auto made = candidate_of(sides(body));
+  EXPECT_TRUE(made) << body;
+  EXPECT_TRUE(made->instance) << body;
+  return *std::move(made);
+}
+
+std::vector<RuleCandidate> minimised(std::vector<RuleCandidate> candidates,
+                                     MinimiseOptions options = {}) {
+  const core::StopToken stop;
+  return minimise(std::move(candidates), options, core::silent(), stop);
+}
+
+const std::string kAssociative = "  x: [n, n]  y: [n, n]  z: [n, n]\n"
+                                 "  source\n    t = add(x, y)\n    r = add(t, z)\n"
+                                 "  target\n    u = add(y, z)\n    r = add(x, u)\n";
+const std::string kPermuted = "  x: [n, n]  y: [n, n]  z: [n, n]\n"
+                              "  source\n    t = add(x, y)\n    r = add(t, z)\n"
+                              "  target\n    u = add(z, x)\n    r = add(u, y)\n";
+const std::string kReluTwice = "  x: [n, n]\n"
+                               "  source\n    t = relu(x)\n    y = relu(t)\n"
+                               "  target\n    y = relu(x)\n";
+const std::string kReluThrice = "  x: [n, n]\n"
+                                "  source\n    t = relu(x)\n    u = relu(t)\n    y = relu(u)\n"
+                                "  target\n    y = relu(x)\n";
+const std::string kReluOfTranspose =
+    "  x: [n, n]\n"
+    "  source\n    t = relu(x)\n    y = transpose(t; perm=[1, 0])\n"
+    "  target\n    u = transpose(x; perm=[1, 0])\n    y = relu(u)\n";
+
+TEST(Minimise, DropsWhatFollows) {
+  const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)});
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].operators, 3);
+}
+
+TEST(Minimise, KeepsWhatDoesNotFollow) {
+  const auto kept =
+      minimised({candidate(kReluOfTranspose), candidate(kReluTwice), candidate(kAssociative)});
+  EXPECT_EQ(kept.size(), 3u);
+}
+
+TEST(Minimise, AssociativityGivesThePermutedForms) {
+  const auto kept = minimised({candidate(kPermuted), candidate(kAssociative)});
+  EXPECT_EQ(kept.size(), 1u);
+}
+
+TEST(Minimise, WhatIsNotAdmittedDerivesNothing) {
+  MinimiseOptions options;
+  int asked = 0;
+  options.admit = [&](std::span<RuleCandidate* const> candidates) {
+    for (RuleCandidate* c : candidates) {
+      ++asked;
+      if (c->operators == 3) c->forward = c->backward = std::nullopt;
+    }
+  };
+  const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)}, options);
+  EXPECT_EQ(asked, 2);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].operators, 4);
+}
+
+TEST(Minimise, OneThreadOrMore) {
+  const Enumeration found = enumerate_operators({"add", "relu", "concat", "matmul"}, 2);
+  const core::StopToken stop;
+  std::vector<std::vector<std::string>> texts;
+  for (int jobs : {1, 3}) {
+    MinimiseOptions options;
+    options.jobs = jobs;
+    auto list = candidates_of(found, jobs, core::silent(), stop);
+    auto& text = texts.emplace_back();
+    for (const RuleCandidate& kept : minimised(std::move(list.candidates), options))
+      text.push_back(rules::print(kept.forward ? *kept.forward : *kept.backward));
+    EXPECT_LT(text.size(), list.pairs / 2);
+  }
+  EXPECT_FALSE(texts[0].empty());
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(Generalise, DimensionsThatNeedNotBeEqualAreDifferent) {
+  const auto general = rule_of(sides("  x: [n, n]  a: [n, n]  b: [n, n]\n"
+                                     "  source\n    t = matmul(x, a)\n    y = matmul(t, b)\n"
+                                     "  target\n    u = matmul(a, b)\n    y = matmul(x, u)\n"));
+  ASSERT_TRUE(general) << general.error().to_string();
+  EXPECT_EQ(general->source.symbols().size(), 4u);
+  EXPECT_TRUE(general->guard.empty());
+}
+
+TEST(Generalise, SizesInAttributesToo) {
+  const auto general =
+      rule_of(sides("  x: [n, n]  a: [n, n]  b: [n, n]\n"
+                    "  source\n    y = matmul(x, a)\n    z = matmul(x, b)\n"
+                    "  target\n    ab = concat(a, b; axis=1)\n    yz = matmul(x, ab)\n"
+                    "    y, z = split(yz; axis=1, sizes=[n, n])\n"));
+  ASSERT_TRUE(general) << general.error().to_string();
+  EXPECT_EQ(general->source.symbols().size(), 4u);
+}
+
+TEST(Candidates, NamesOfInputsDoNotMatter) {
+  const Sides here = sides(kAssociative);
+  const Sides there = sides("  a: [n, n]  b: [n, n]  c: [n, n]\n"
+                            "  source\n    t = add(c, a)\n    r = add(b, t)\n"
+                            "  target\n    u = add(b, a)\n    r = add(c, u)\n");
+  EXPECT_EQ(pair_hash(here.source, here.target), pair_hash(there.source, there.target));
+  const Sides other = sides(kPermuted);
+  EXPECT_NE(pair_hash(here.source, here.target), pair_hash(other.source, other.target));
+}
+
+TEST(Candidates, NoDirectionInWhichAnInputIsUnknown) {
+  const auto made =
+      candidate("  x: [n, n]\n"
+                "  source\n    z = full(; shape=[n, n], value=0.0)\n    y = mul(x, z)\n"
+                "  target\n    y = full(; shape=[n, n], value=0.0)\n");
+  EXPECT_TRUE(made.forward);
+  EXPECT_FALSE(made.backward);
+}
+
+}  // namespace
+}  // namespace soapstone::generator
