@@ -1,10 +1,10 @@
 // Proofs on demand, each made once.
 #include "verifier/admission.h"
 
-#include <ctime>
 #include <exception>
 #include <utility>
 
+#include "verifier/cpu_clock.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -12,12 +12,6 @@ namespace soapstone::verifier {
 namespace {
 
 using rules::Rule;
-
-double thread_cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
 
 }  // namespace
 

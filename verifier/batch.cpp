@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <thread>
 
 #include "rules/constraints.h"
+#include "verifier/cpu_clock.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -18,12 +18,6 @@ namespace soapstone::verifier {
 namespace {
 
 using rules::Rule;
-
-double thread_cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
 
 std::vector<std::string> texts_of(const std::vector<ops::SizeConstraint>& constraints,
                                   const Rule& rule) {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "verifier/cpu_clock.h"
 #include "verifier/witness_search.h"
 #include "verifier/z3_solver.h"
 
@@ -17,11 +17,7 @@ namespace {
 
 constexpr std::size_t kNotesKept = 10;
 
-double cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+double cpu_s() { return 1e-3 * thread_cpu_ms(); }
 
 /// Makes the solver at the first question: most attempts ask none. A new one for each attempt, so
 /// that no answer depends on which attempts a thread has made before.

@@ -2,22 +2,16 @@
 #include "verifier/verify.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "verifier/attempt.h"
+#include "verifier/cpu_clock.h"
 #include "verifier/saving_guard.h"
 
 namespace soapstone::verifier {
 namespace {
 
 constexpr int kFirstLook = 4;
-
-double cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
 
 bool casts_to_half(const core::Graph& graph) {
   return std::any_of(graph.order().begin(), graph.order().end(), [&](core::NodeId id) {
@@ -67,7 +61,7 @@ std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Sol
 }
 
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
-  const double before = cpu_ms();
+  const double before = thread_cpu_ms();
   Verdict verdict;
   std::optional<Attempt> attempt(std::in_place, rule, solver, options);
   verdict.reason = attempt->run(Attempt::Effort::kFirstWay);
@@ -90,7 +84,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     }
   }
   verdict.steps = attempt->steps();
-  verdict.cpu_ms = cpu_ms() - before;
+  verdict.cpu_ms = thread_cpu_ms() - before;
   return verdict;
 }
 
