@@ -98,6 +98,7 @@ double peak_rss_mb() {
 struct Job {
   models::OnnxModel model;
   cli::LoadedRules rules;
+  std::vector<std::string> left_out;
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
   std::unique_ptr<cost::CostModel> cost;
@@ -108,6 +109,15 @@ core::Result<Job> prepare(const Options& options, cli::Session& session) {
   Job job;
   SOAPSTONE_ASSIGN_OR_RETURN(job.rules, cli::load_rules(options.rules));
   SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(job.rules, options.rules));
+  job.left_out = cli::leave_out_range_changes(job.rules, options.rules);
+  // Whoever names rules wants them; of the shipped ones the report tells.
+  const bool chosen = !options.rules.files.empty() || !options.rules.only.empty();
+  for (const std::string& rule : job.left_out) {
+    session.console.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
+                        fmt::format("rule {} changes the range of floats and is left out; "
+                                    "--allow-range-changes uses it",
+                                    rule));
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, cli::read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
@@ -240,6 +250,7 @@ core::Status run(const Options& options, cli::Session& session) {
   session.console.stage("writing");
   SOAPSTONE_RETURN_IF_ERROR(write_result(options, job, report, summary));
   summary.costs = job.cost->description();
+  summary.left_out = job.left_out;
   summary.device = job.backend->device().key();
   summary.total_cpu_s = process_cpu_s();
   summary.total_wall_s =

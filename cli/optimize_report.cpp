@@ -232,6 +232,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["proofs_tried"] = report.proofs_tried;
   json["proof_cpu_s"] = report.proof_cpu_s;
   json["unproved_rules"] = report.unproved_rules;
+  json["rules_left_out"] = run.left_out;
   json["unproved_rules_applied"] = report.unproved_rules_applied;
   add_equivalence(json, report);
   json["costs"] = run.costs;

@@ -135,11 +135,22 @@ core::Result<LoadedRules> load_rules(const RuleOptions& options) {
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
-    const bool changes_range = rule.floats == rules::FloatBehavior::kChangesRange;
-    return (!options.only.empty() && !is_named(rule, options.only)) ||
-           is_named(rule, options.skip) || (changes_range && !options.allow_range_changes);
+    return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
   });
   return loaded;
+}
+
+std::vector<std::string> leave_out_range_changes(LoadedRules& loaded, const RuleOptions& options) {
+  std::vector<std::string> names;
+  if (options.allow_range_changes) return names;
+  for (auto* list : {&loaded.baseline, &loaded.search}) {
+    std::erase_if(*list, [&](const Rule& rule) {
+      if (rule.floats != rules::FloatBehavior::kChangesRange) return false;
+      if (names.empty() || names.back() != rule.base_name) names.push_back(rule.base_name);
+      return true;
+    });
+  }
+  return names;
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {

@@ -68,17 +68,35 @@ std::string element_text(const Graph& side, const Difference& difference) {
   return fmt::format("{}[{}]", side.tensor(id).name, fmt::join(index, ", "));
 }
 
-bool mentions_order_or_function(const ops::Expr& e) {
-  if (e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax) return true;
-  return std::ranges::any_of(e->arguments, mentions_order_or_function);
+template <class Wanted>
+bool mentions(const ops::Expr& e, const Wanted& wanted) {
+  return wanted(*e) ||
+         std::ranges::any_of(e->arguments, [&](const ops::Expr& a) { return mentions(a, wanted); });
+}
+
+template <class Wanted>
+bool mentions(const Graph& side, const Wanted& wanted) {
+  for (NodeId id : side.order())
+    for (const ops::Stage& stage : ops::semantics_of(side, id).stages)
+      if (mentions(stage.body, wanted)) return true;
+  return false;
 }
 
 /// Whether an element of the graph depends on more than sums, products and inverses.
 bool needs_doubles(const Graph& side) {
-  for (NodeId id : side.order())
-    for (const ops::Stage& stage : ops::semantics_of(side, id).stages)
-      if (mentions_order_or_function(stage.body)) return true;
-  return false;
+  return mentions(side, [](const ops::ExprNode& e) {
+    return e.kind == ops::ExprKind::kApply || e.kind == ops::ExprKind::kMax;
+  });
+}
+
+/// Whether an element is divided by what is computed from inputs.
+bool divides(const Graph& side) {
+  const auto reads = [](const ops::ExprNode& e) {
+    return e.kind == ops::ExprKind::kRead || e.kind == ops::ExprKind::kReadFlat;
+  };
+  return mentions(side, [&](const ops::ExprNode& e) {
+    return e.kind == ops::ExprKind::kInverse && mentions(e.arguments[0], reads);
+  });
 }
 
 bool is_too_large(const Graph& side) {
@@ -155,7 +173,10 @@ class Checker {
                                ops::GraphProgram<Field>::compile(sides.source, key));
     SOAPSTONE_ASSIGN_OR_RETURN(const auto target,
                                ops::GraphProgram<Field>::compile(sides.target, key));
+    // Small numbers divide by zero, which is 0 here and says nothing; large ones decide then.
+    const bool large_only = divides(sides.source) || divides(sides.target);
     for (Draw draw : {Draw::kSmall, Draw::kAny}) {
+      if (large_only && draw == Draw::kSmall) continue;
       const auto inputs = field_inputs(sides.source, draw, random_);
       SOAPSTONE_ASSIGN_OR_RETURN(const auto left, source.run(inputs));
       SOAPSTONE_ASSIGN_OR_RETURN(const auto right, target.run(inputs));

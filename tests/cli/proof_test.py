@@ -33,6 +33,25 @@ rule merge_matmuls
 """
 
 
+QUOTIENT = """
+rule quotient_and_product
+  x: [n, m]   z: [n, m]
+  source
+    t = div(x, z)
+    y = mul(t, z)
+  target
+    y = x
+"""
+
+
+def quotient_model(path):
+    """relu(x / z · z)"""
+    nodes = [helper.make_node("Div", ["x", "z"], ["q"]), helper.make_node("Mul", ["q", "z"], ["p"]),
+             helper.make_node("Relu", ["p"], ["y"])]
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xzy"]
+    return commands.save(helper.make_graph(nodes, "quotient", info[:2], info[2:]), path)
+
+
 def parallel_model(path, rows="batch"):
     """Two products of an input that is negated twice."""
     random = np.random.default_rng(0)
@@ -113,6 +132,24 @@ class Proofs(unittest.TestCase):
         done = self.optimize("--rules", mine, "--allow-unproved")
         self.assertIn("NOT PROVED: 1 rules were loaded without a proof, 1 of them applied: "
                       "merge_matmuls", done.stdout)
+
+    def test_rules_that_change_the_range_are_left_out(self):
+        mine = self.space.write("quotient.rules", QUOTIENT.encode())
+        done = run("verify-rules", "--write", mine)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("floats: changes-range", mine.read_text())
+        model = quotient_model(self.space.path / "quotient.onnx")
+        arguments = ["optimize-graph", model, "--rules", mine, "--costs", "roofline", "--dry-run",
+                     "--json", "-"]
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["rules_left_out"], report["rules_applied"]),
+                         (["quotient_and_product"], []))
+        self.assertIn("rule quotient_and_product changes the range of floats", done.stderr)
+        report = json.loads(run(*arguments, "--allow-range-changes").stdout)
+        self.assertEqual(report["rules_left_out"], [])
+        self.assertEqual([r["rule"] for r in report["rules_applied"]], ["quotient_and_product"])
 
     def test_replay(self):
         done = self.replay()
