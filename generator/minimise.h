@@ -14,12 +14,12 @@ namespace soapstone::generator {
 
 /// Looks at candidates that nothing derives, before anything is derived from them. Takes away
 /// directions that must not be used; a candidate without any is not kept.
-using Admission = std::function<void(std::span<RuleCandidate* const>)>;
+using Admit = std::function<void(std::span<RuleCandidate* const>)>;
 
 struct MinimiseOptions {
   DerivationLimits limits;
-  int jobs = 0;               ///< Threads; 0: one a core.
-  Admission admit = nullptr;  ///< None: all are admitted.
+  int jobs = 0;           ///< Threads; 0: one a core.
+  Admit admit = nullptr;  ///< None: all are admitted.
 };
 
 /// The kept ones, most general first.

@@ -102,10 +102,22 @@ TEST(ProofLog, AnyDamagedByteIsNoticed) {
 /// A forger who knows the format, and seals the log again.
 TEST(ProofLog, AWrongRuleIsNotProvedByAnyRecord) {
   const auto solver = make_z3_solver();
-  const std::string log = log_of({kAssociate});
+  const std::string log = log_of({R"(
+rule associate_squares
+  x: [n, n]   a: [n, n]   b: [n, n]
+  source
+    t = matmul(x, a)
+    y = matmul(t, b)
+  target
+    u = matmul(a, b)
+    y = matmul(x, u)
+)"});
   EXPECT_TRUE(check_proofs(sealed(log), *solver).ok());
-  const auto wrong = check_proofs(replaced(log, "matmul(x, u)", "matmul(u, x)"), *solver);
-  EXPECT_FALSE(wrong.ok());
+  const std::string wrong = replaced(log, "matmul(x, u)", "matmul(u, x)");
+  ASSERT_TRUE(parse_proofs(wrong).ok());
+  const auto checked = check_proofs(wrong, *solver);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_NE(checked.error().message.find("does not prove"), std::string::npos);
 }
 
 TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
@@ -134,7 +146,9 @@ TEST(ProofLog, BijectionsAreChecked) {
   ASSERT_NE(at, std::string::npos);
   const std::size_t value = log.find(" = v", at);
   // Twice the value is no bijection of the integers.
-  EXPECT_FALSE(check_proofs(sealed(std::string(log).replace(value, 3, " = 2*")), *solver).ok());
+  const std::string doubled = sealed(std::string(log).replace(value, 3, " = 2*"));
+  ASSERT_TRUE(parse_proofs(doubled).ok());
+  EXPECT_FALSE(check_proofs(doubled, *solver).ok());
 }
 
 }  // namespace
