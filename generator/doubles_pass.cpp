@@ -4,6 +4,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -54,15 +55,6 @@ bool differ(std::span<const double> a, std::span<const double> b) {
     if (scale < 1e6 && std::fabs(a[k] - b[k]) > 1e-6 * scale) return true;
   }
   return false;
-}
-
-/// Whether the names of a term's variables are slots that there are.
-bool are_slots(const Universe& universe, VariableCounts counts, Renaming names) {
-  std::size_t variable = 0;
-  for (std::size_t g = 0; g < universe.groups.size(); ++g)
-    for (unsigned k = 0; k < counts.of(g); ++k)
-      if (names.of(variable++) >= universe.groups[g].slots()) return false;
-  return true;
 }
 
 class Pass {
@@ -157,9 +149,12 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const std::vector<char> ordered =
       find_terms(terms, [](const Application& a) { return a.ordered && a.exact; });
-  constexpr std::uint64_t kDraws = 4;
+  constexpr std::size_t kDraws = 4;
+  // The largest has the most elements, and so shows the most signs.
+  const std::size_t world = terms.universe().worlds.size() - 1;
+  tbb::enumerable_thread_specific<std::array<RealValues::Room, kDraws>> rooms;
   std::vector<std::unique_ptr<const RealValues>> draws;
-  for (std::uint64_t d = 1; d <= kDraws; ++d)
+  for (std::size_t d = 1; d <= kDraws; ++d)
     draws.push_back(std::make_unique<const RealValues>(terms, space, seed + 1000 * d));
   std::vector<char> wrong(pairs.size());
   tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
@@ -168,12 +163,12 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
     // Where the representative has variables without influence there may be no slot for them.
     const Renaming all = identity_renaming(terms[b].variables);
     if (!are_slots(terms.universe(), terms[a].variables, names)) return;
-    thread_local RealValues::Room room;
-    for (const auto& values : draws)
-      for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
-        room.clear();
-        wrong[k] = differ(values->evaluate(a, names, w, room), values->evaluate(b, all, w, room));
-      }
+    auto& room = rooms.local();
+    for (std::size_t d = 0; d < kDraws && !wrong[k]; ++d) {
+      room[d].clear();
+      wrong[k] = differ(draws[d]->evaluate(a, names, world, room[d]),
+                        draws[d]->evaluate(b, all, world, room[d]));
+    }
   });
   std::size_t kept = 0;
   for (std::size_t k = 0; k < pairs.size(); ++k)

@@ -31,7 +31,7 @@ template <class T>
 Symmetries symmetries_of(const ValueView<T>& values, std::size_t worlds, const Variants& variants,
                          LazyValues<T>* lazy = nullptr);
 
-/// The smallest fingerprint over all variants.
+/// Finds the fingerprint of a class; see fingerprint.cpp.
 template <class T>
 class Fingerprinter {
  public:
@@ -50,7 +50,13 @@ class Fingerprinter {
   template <class Values>
   void smallest(Values&& values_at, TypeId result_type, const Variants& variants,
                 Candidate& candidate);
+  /// Finds the marks, and which variables have influence.
+  template <class Values>
+  std::uint32_t mark_variables(Values& values_at, const Variants& variants,
+                               const Fingerprint& alike);
+  bool follows_marks(const Variants& variants, std::uint32_t mask, Renaming slots) const;
   std::size_t worlds_;
+  std::array<Fingerprint, kMostVariables> marks_;
   std::vector<T> buffer_;
   std::vector<std::uint16_t> tied_, still_tied_;
 };

@@ -194,7 +194,7 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
   const std::size_t arity = application.operands.size();
   std::array<std::span<const T>, kMostChildren> inputs;
   for (std::size_t k = 0; k < arity; ++k)
-    inputs[k] = evaluate(
+    inputs[k] = evaluate_operand(
         term.children[k],
         compose(term.renamings[k], terms_[term.children[k]].variables, slots, term.variables),
         world, room);
@@ -202,6 +202,31 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
       room.take(terms_.applications().type(application.result).elements[world]);
   compiled<T>(application, world).run(std::span(inputs.data(), arity), std::span(&output, 1));
   return output;
+}
+
+template <class T>
+auto ValueStore<T>::Room::recent(TermId id, Renaming slots, std::size_t world) -> Recent& {
+  return recent_[(core::hash_mix(id) + core::hash_mix(slots.bits) + world) % kRecent];
+}
+
+template <class T>
+std::span<const T> ValueStore<T>::evaluate_operand(TermId id, Renaming slots, std::size_t world,
+                                                   Room& room) const {
+  if (contains(id)) return evaluate(id, slots, world, room);
+  auto& known = room.recent(id, slots, world);
+  if (known.term == id && known.slots == slots && known.world == world) {
+    // A copy: another operand may take its place.
+    const std::span<T> copy = room.take(known.values.size());
+    std::ranges::copy(known.values, copy.begin());
+    return copy;
+  }
+  const std::span<const T> values = evaluate(id, slots, world, room);
+  auto& place = room.recent(id, slots, world);
+  place.term = id;
+  place.slots = slots;
+  place.world = world;
+  place.values.assign(values.begin(), values.end());
+  return values;
 }
 
 template <class T>
