@@ -71,6 +71,11 @@ bool is_ordered(const ops::Expr& e) {
          std::ranges::any_of(e->arguments, is_ordered);
 }
 
+/// Sums of indices are no indices; they are only moved.
+bool takes_indices(const ops::OpDefinition& op) {
+  return op.op_class == ops::OpClass::kMovement || op.op_class == ops::OpClass::kView;
+}
+
 /// Of one output alone, where the others are stages of their own.
 ops::Semantics restricted_to(ops::Semantics semantics, std::uint32_t output) {
   if (semantics.outputs.size() > 1 && semantics.stages.size() == semantics.outputs.size()) {
@@ -93,6 +98,7 @@ ApplicationTable::ApplicationTable(Vocabulary vocabulary, const Universe& univer
     if (std::ranges::find(shapes_, group.type.shape) == shapes_.end())
       shapes_.push_back(group.type.shape);
   }
+  shapes_.insert(shapes_.end(), universe.shapes.begin(), universe.shapes.end());
   for (const ConstantInput& constant : universe.constants) intern(constant.type);
 }
 
@@ -148,6 +154,10 @@ void ApplicationTable::apply(const OperatorInstance& instance, const core::Attri
   std::vector<TensorType> types;
   for (TypeId id : operands) types.push_back(types_[id]->type);
   const ops::OpDefinition* definition = ops::registry().definition(instance.op->name);
+  if (!takes_indices(*definition) && std::ranges::any_of(types, [](const TensorType& type) {
+        return type.data_type == core::DataType::kInt64;
+      }))
+    return;
   ops::InferContext context(*complete, types, instance.op->name);
   const std::vector<TensorType> results = definition->infer(context);
   if (context.failed() || !context.derived().empty()) return;

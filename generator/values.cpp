@@ -15,10 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMostBits = 14;
 
-/// The first two elements of a tensor have different signs, so that relu of none is trivial.
 template <class T>
-T draw(std::uint64_t random, std::size_t element) {
-  const bool negative = element < 2 ? element == 1 : (random & 1) != 0;
+T draw(std::uint64_t random, bool negative) {
   if constexpr (std::is_same_v<T, double>) {
     const double size = 0.1 + 1.4 * static_cast<double>(random >> 11) * 0x1p-53;
     return negative ? -size : size;
@@ -27,6 +25,22 @@ T draw(std::uint64_t random, std::size_t element) {
     const auto size = static_cast<std::int64_t>(1 + (random >> 32) % (std::uint64_t{1} << bits));
     return ops::field::from_int(negative ? -size : size);
   }
+}
+
+/// The first two elements of a tensor have different signs, so that relu of none is trivial. One
+/// element alone is negative in every other world and slot.
+bool is_negative(std::uint64_t random, std::size_t element, std::size_t count, std::size_t slot,
+                 std::size_t world) {
+  if (count == 1) return (slot + world) % 2 == 1;
+  return element < 2 ? element == 1 : (random & 1) != 0;
+}
+
+template <class T>
+T from_int(std::int64_t value) {
+  if constexpr (std::is_same_v<T, double>)
+    return static_cast<double>(value);
+  else
+    return ops::field::from_int(value);
 }
 
 template <class T>
@@ -79,8 +93,14 @@ void ValueStore<T>::draw_inputs(std::uint64_t seed) {
       const core::Dims dims = universe.worlds[w].dims(universe.groups[g].type.shape);
       const auto count = static_cast<std::size_t>(core::element_count(dims));
       std::vector<T> values(count * universe.groups[g].slots());
-      for (std::size_t k = 0; k < values.size(); ++k)
-        values[k] = draw<T>(core::hash_combine(core::hash_combine(seed, 16 * g + w), k), k % count);
+      const std::int64_t bound = universe.worlds[w].dims({universe.groups[g].index_bound})[0];
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        const std::uint64_t random =
+            core::hash_combine(core::hash_combine(seed, 16 * g + w), k);
+        values[k] = bound != 0
+                        ? from_int<T>(static_cast<std::int64_t>(random >> 32) % bound)
+                        : draw<T>(random, is_negative(random, k % count, count, k / count, w));
+      }
       inputs_[g].push_back(std::move(values));
     }
 }

@@ -20,6 +20,8 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
+  /// Of integers, which are indices: the length of what they index.
+  core::Polynomial index_bound = 0;
   /// Tensors that its variables may stand for: one to spare, to see which variables matter.
   unsigned slots() const { return count + 1u; }
 };
@@ -47,6 +49,8 @@ struct Universe {
   core::SymbolTable symbols;
   std::vector<InputGroup> groups;
   std::vector<ConstantInput> constants;
+  /// What a reshape or an expansion may lead to, besides the inputs' shapes.
+  std::vector<core::Shape> shapes;
   /// Smallest first. No two shapes that terms of a few operators have coincide in all of them.
   std::vector<World> worlds;
 };
