@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/generated_rules.h"
 #include "cli/run_main.h"
 #include "generator/minimise.h"
+#include "generator/presets.h"
 
 namespace {
 
@@ -43,32 +46,61 @@ struct Outcome {
   std::size_t candidate_count = 0, kept = 0;
   std::vector<rules::Rule> rules;
   double enumerate_s = 0, generalise_s = 0, minimise_s = 0;
+
+  void add(const generator::Enumeration& enumeration, generator::CandidateList found) {
+    for (const generator::LevelStatistics& level : enumeration.levels) {
+      if (levels.size() < static_cast<std::size_t>(level.ops)) levels.push_back({level.ops, 0, 0, 0});
+      generator::LevelStatistics& sum = levels[static_cast<std::size_t>(level.ops) - 1];
+      sum.candidates += level.candidates;
+      sum.classes += level.classes;
+      sum.pairs += level.pairs;
+    }
+    peak_memory_bytes = std::max(peak_memory_bytes, enumeration.peak_memory_bytes);
+    candidates.pairs += found.pairs;
+    candidates.duplicates += found.duplicates;
+    candidates.without_rule += found.without_rule;
+    std::ranges::move(found.candidates, std::back_inserter(candidates.candidates));
+  }
 };
 
-core::Result<generator::Vocabulary> vocabulary(const Options& options) {
-  if (options.operators.empty()) return generator::preset(options.preset);
-  return generator::vocabulary_of(options.operators, options.ranks);
+core::Result<std::vector<generator::Theme>> themes(const Options& options) {
+  if (options.operators.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto preset, generator::preset(options.preset));
+    return std::move(preset.themes);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto vocabulary,
+                             generator::vocabulary_of(options.operators, options.ranks));
+  return std::vector<generator::Theme>{{"operators", std::move(vocabulary), 0}};
+}
+
+/// All themes, one after the other.
+core::Status enumerate(const Options& options, cli::Session& session, Outcome& outcome) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto worlds, themes(options));
+  for (const generator::Theme& theme : worlds) {
+    const double begin = cpu_seconds();
+    session.console.stage(theme.name);
+    generator::EnumerateOptions enumerate;
+    enumerate.ops = theme.ops(options.ops);
+    enumerate.jobs = options.jobs;
+    enumerate.seed = options.seed;
+    enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
+    if (!options.resume.empty())
+      enumerate.resume_dir = std::filesystem::path(options.resume) / theme.name;
+    enumerate.progress = &session.console;
+    enumerate.stop = &session.stop;
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration,
+                               generator::enumerate(theme.vocabulary, enumerate));
+    outcome.enumerate_s += cpu_seconds() - begin;
+    outcome.add(enumeration,
+                generator::candidates_of(enumeration, options.jobs, session.console, session.stop));
+    outcome.generalise_s = cpu_seconds() - outcome.enumerate_s;
+  }
+  return core::Done{};
 }
 
 core::Status generate(const Options& options, cli::Session& session, cli::RuleProver& prover,
                       Outcome& outcome) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const generator::Vocabulary words, vocabulary(options));
-  generator::EnumerateOptions enumerate;
-  enumerate.ops = options.ops;
-  enumerate.jobs = options.jobs;
-  enumerate.seed = options.seed;
-  enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
-  enumerate.resume_dir = options.resume;
-  enumerate.progress = &session.console;
-  enumerate.stop = &session.stop;
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
-  outcome.levels = enumeration.levels;
-  outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
-  outcome.enumerate_s = cpu_seconds();
-  session.console.stage("finding the most general sizes");
-  outcome.candidates =
-      generator::candidates_of(enumeration, options.jobs, session.console, session.stop);
-  outcome.generalise_s = cpu_seconds() - outcome.enumerate_s;
+  SOAPSTONE_RETURN_IF_ERROR(enumerate(options, session, outcome));
   outcome.candidate_count = outcome.candidates.candidates.size();
   session.console.stage("minimising and proving");
   generator::MinimiseOptions minimise;

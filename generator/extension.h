@@ -82,6 +82,7 @@ class Extender {
   void choose_partner(std::size_t position, int ops_left);
   void name_variable(std::size_t position, std::size_t g, unsigned k, std::size_t variable,
                      unsigned used, Renaming names, VariableCounts counts);
+  bool repeats_operands() const;
   bool is_canonical(TermId partner, Renaming names) const;
   void emit(VariableCounts counts);
   ValueView<std::uint64_t> load_driver();

@@ -1,7 +1,7 @@
-// The class of a term, whatever its variables are called: the hash of its values in the larger
-// worlds, under an arrangement of the variables that does not depend on their names. A variable's
-// mark is the hash of the values of the smallest world where it differs from all other variables,
-// which are alike; the marks give variables of one group an order. Where marks are the same, the
+// The class of a term, whatever its variables are called: the hash of its values in all worlds,
+// under an arrangement of the variables that does not depend on their names. A variable's mark is
+// the hash of the values of the smallest world where it differs from all other variables, which
+// are alike; the marks give variables of one group an order. Where marks are the same, the
 // arrangement with the smallest hash is taken.
 #include <xxhash.h>
 
@@ -81,13 +81,20 @@ void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, const Va
     for (std::uint16_t v : variants.arrangements(mask))
       if (follows_marks(variants, mask, variants.slots(v))) tied_.push_back(v);
   }
+  const auto hash_at = [&](std::size_t world, std::uint16_t v) {
+    if (world > 0) return hash_of(values_at(world, v));
+    if (v == variants.alike()) return alike;
+    for (std::size_t k = 0; k < variants.variable_count(); ++k)
+      if (v == variants.all_alike_but(k) && !variants.is_alone(k)) return marks_[k];
+    return hash_of(values_at(world, v));
+  };
   const std::uint64_t first[3] = {result_type, alike.low, alike.high};
   Fingerprint total = hash_of(first);
-  for (std::size_t w = 1; w < worlds_; ++w) {
+  for (std::size_t w = 0; w < worlds_; ++w) {
     Fingerprint best{~std::uint64_t{0}, ~std::uint64_t{0}};
     still_tied_.clear();
     for (std::uint16_t v : tied_) {
-      const Fingerprint f = hash_of(values_at(w, v));
+      const Fingerprint f = hash_at(w, v);
       if (f < best) {
         best = f;
         still_tied_.clear();

@@ -58,7 +58,7 @@ Theme taso() {
                .has_broadcasts = false});
 }
 
-/// Twenty operators on square matrices.
+/// Twenty operators on two square matrices.
 Theme algebra() {
   return make("algebra",
               {{"matmul"},
@@ -70,10 +70,18 @@ Theme algebra() {
                {"neg"},
                {"abs"},
                {"exp"},
+               {"log"},
+               {"sqrt"},
                {"sigmoid"},
                {"tanh"},
-               {"transpose"}},
-              {.constants = {Constant::kZero, Constant::kOne, Constant::kIdentity}, .ranks = {2}});
+               {"erf"},
+               {"reciprocal"},
+               {"hard_swish"},
+               {"transpose"},
+               {"softmax"},
+               {"reduce_sum", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}},
+               {"reduce_max", 1, {{"axes", {Sizes{0}}}, {"keep_dims", {Polynomial(1)}}}}},
+              {.ranks = {2}, .counts = {.tensors = 2}, .has_broadcasts = false});
 }
 
 Theme matrices() {
@@ -157,12 +165,8 @@ Theme softmax() {
 }
 
 Theme norms() {
-  return make("norms",
-              {{"layer_norm"}, {"rms_norm"}, {"add"}, {"mul"}, {"sub"}, {"transpose"}},
-              {.constants = {Constant::kZero, Constant::kOne},
-               .ranks = {2},
-               .has_vectors = true,
-               .counts = {.tensors = 2, .vectors = 2}});
+  return make("norms", {{"layer_norm"}, {"rms_norm"}, {"add"}, {"mul"}},
+              {.ranks = {2}, .has_vectors = true, .counts = {.tensors = 2, .vectors = 2}}, 1);
 }
 
 Theme batched() {
@@ -262,13 +266,15 @@ Theme scaling() {
 }
 
 Theme batch_norms() {
-  return make("batch_norms", {{"batch_norm"}, {"add"}, {"sub"}, {"mul"}, {"relu"}, {"concat", 2}},
+  return make("batch_norms",
+              {{"batch_norm"}, {"add"}, {"relu"}, {"reshape"}, {"concat", 2}, {"transpose"}},
               {.has_images = true,
                .has_vectors = true,
-               .counts = {.images = 2, .vectors = 5},
+               .has_channel_scales = true,
+               .counts = {.images = 2, .vectors = 4, .scalars = 1},
                .most_variables = 6,
                .most_axes = 1},
-              2);
+              1);
 }
 
 Theme lookups() {

@@ -2,17 +2,18 @@
 #include <benchmark/benchmark.h>
 
 #include "generator/enumerate.h"
+#include "generator/presets.h"
 
 namespace soapstone::generator {
 namespace {
 
 void enumerate_taso(benchmark::State& state) {
-  const auto vocabulary = preset("taso");
+  const Vocabulary vocabulary = preset("taso")->themes[0].vocabulary;
   EnumerateOptions options;
   options.ops = static_cast<int>(state.range(0));
   options.jobs = 1;
   for (auto _ : state) {
-    const auto found = enumerate(*vocabulary, options);
+    const auto found = enumerate(vocabulary, options);
     if (!found) return state.SkipWithError(found.error().to_string().c_str());
     state.counters["terms"] = 0;
     for (const LevelStatistics& level : found->levels)

@@ -34,7 +34,8 @@ inline Enumeration enumerate_vocabulary(const Vocabulary& vocabulary, int ops,
 
 /// Precondition: the preset has that theme.
 inline Vocabulary theme_of(std::string_view preset_name, std::string_view name) {
-  for (const Theme& theme : preset(preset_name)->themes)
+  const auto found = preset(preset_name);
+  for (const Theme& theme : found->themes)
     if (theme.name == name) return theme.vocabulary;
   ADD_FAILURE() << preset_name << " has no theme " << name;
   return {};
