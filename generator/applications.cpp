@@ -47,7 +47,10 @@ std::string text_of(const core::OpSchema& op, const core::Attributes& attributes
   return text;
 }
 
+/// The order of field elements is that of small integers; a fraction such as 0.01 is none.
 bool is_exact(const ops::Expr& e) {
+  constexpr std::int64_t kLargest = 100;
+  if (e->kind == ops::ExprKind::kNumber && e->number.denominator > kLargest) return false;
   if (e->kind == ops::ExprKind::kApply) {
     switch (e->function) {
     case ops::Function::kRelu:
@@ -66,9 +69,9 @@ bool is_exact(const ops::Expr& e) {
                              [](const ops::Alternative& a) { return is_exact(a.body); });
 }
 
-bool is_ordered(const ops::Expr& e) {
+bool is_delicate(const ops::Expr& e) {
   return e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax ||
-         std::ranges::any_of(e->arguments, is_ordered);
+         e->kind == ops::ExprKind::kInverse || std::ranges::any_of(e->arguments, is_delicate);
 }
 
 /// Sums of indices are no indices; they are only moved.
@@ -203,8 +206,9 @@ void ApplicationTable::compile(Application& application,
         definition->semantics({attributes, inputs, outputs}), application.output_index);
     application.exact &= std::ranges::all_of(
         semantics.stages, [](const ops::Stage& stage) { return is_exact(stage.body); });
-    application.ordered |= std::ranges::any_of(
-        semantics.stages, [](const ops::Stage& stage) { return is_ordered(stage.body); });
+    application.is_delicate |= std::ranges::any_of(
+        semantics.stages, [](const ops::Stage& stage) { return is_delicate(stage.body); });
+    application.is_delicate |= !application.exact;
     application.field.emplace_back(semantics, dims, kFunctionKey);
     application.real.emplace_back(semantics, dims);
   }

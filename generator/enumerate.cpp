@@ -7,6 +7,7 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <chrono>
@@ -160,13 +161,19 @@ class Enumerator {
     representatives_.resize(static_cast<std::size_t>(ops) + 1);
     result_.levels.push_back({ops, 0, 0, 0});
     const std::vector<TileRange> tiles = tiles_of(ops);
+    std::vector<TileResult> done, next;
     for (std::size_t begin = 0; begin < tiles.size(); begin += kTilesPerBatch) {
       if (options_.stop != nullptr && options_.stop->stop_requested())
         return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
       const std::size_t end = std::min(tiles.size(), begin + kTilesPerBatch);
-      SOAPSTONE_RETURN_IF_ERROR(batch(std::span(tiles).subspan(begin, end - begin), files));
+      // Tiles of a level do not need what others of it found: a batch is computed while the one
+      // before it is merged.
+      SOAPSTONE_RETURN_IF_ERROR(
+          batch(std::span(tiles).subspan(begin, end - begin), files, done, next));
+      std::swap(done, next);
       SOAPSTONE_RETURN_IF_ERROR(report(end, tiles.size()));
     }
+    merge(done);
     if (ops < options_.ops) keep_level(ops);
     return core::Done{};
   }
@@ -176,29 +183,40 @@ class Enumerator {
     return exchange == nullptr || tile % exchange->ranks() == exchange->rank();
   }
 
-  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
-    std::vector<TileResult> results(tiles.size());
+  Status batch(std::span<const TileRange> tiles, const TileFiles& files,
+               std::vector<TileResult>& done, std::vector<TileResult>& results) {
+    results.assign(tiles.size(), {});
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
     arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t k) {
-        results[k].range = tiles[k];
-        if (!is_mine(k)) return;
-        if (auto known = files.read(tiles[k])) {
-          results[k] = *std::move(known);
-        } else {
-          results[k] = compute(tiles[k]);
-          failures[k] = files.write(results[k]);
-        }
-      });
+      tbb::task_group merging;
+      merging.run([&] { merge(done); });
+      tbb::parallel_for(
+          std::size_t{0}, tiles.size(),
+          [&](std::size_t k) {
+            results[k].range = tiles[k];
+            if (!is_mine(k)) return;
+            if (auto known = files.read(tiles[k])) {
+              results[k] = *std::move(known);
+            } else {
+              results[k] = compute(tiles[k]);
+              failures[k] = files.write(results[k]);
+            }
+          },
+          tbb::simple_partitioner());
+      merging.wait();
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
     if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(options_.exchange->share(results));
+    return core::Done{};
+  }
+
+  void merge(std::vector<TileResult>& tiles) {
     batch_bytes_ = 0;
-    for (const TileResult& tile : results) {
+    for (const TileResult& tile : tiles) {
       batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
       for (const Candidate& candidate : tile.candidates) merge(candidate, tile.range.ops);
     }
-    return core::Done{};
+    tiles.clear();
   }
 
   void merge(const Candidate& candidate, int ops) {
@@ -274,9 +292,9 @@ class Enumerator {
   void finish() {
     drop_wrong_pairs(result_, values_, space_, variants_);
     add_symmetric_pairs(result_, values_, space_, symmetric_);
-    drop_coincidences(result_, space_, options_.seed);
     add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
     add_pairs_in_doubles(result_, space_, options_, representatives_);
+    drop_coincidences(result_, space_, options_.seed);
   }
 
   const EnumerateOptions& options_;

@@ -1,6 +1,4 @@
-// Inputs are small integers, so that the order of field elements is that of the numbers they stand
-// for and laws of relu and max hold there. Their magnitudes vary: if all were alike, x·x + y would
-// always be positive.
+// Values of leaves, and of terms from those of their operands.
 #include "generator/values.h"
 
 #include <algorithm>
@@ -12,36 +10,6 @@
 
 namespace soapstone::generator {
 namespace {
-
-constexpr std::uint64_t kMostBits = 14;
-
-template <class T>
-T draw(std::uint64_t random, bool negative) {
-  if constexpr (std::is_same_v<T, double>) {
-    const double size = 0.1 + 1.4 * static_cast<double>(random >> 11) * 0x1p-53;
-    return negative ? -size : size;
-  } else {
-    const std::uint64_t bits = 2 + (random >> 8) % (kMostBits - 1);
-    const auto size = static_cast<std::int64_t>(1 + (random >> 32) % (std::uint64_t{1} << bits));
-    return ops::field::from_int(negative ? -size : size);
-  }
-}
-
-/// The first two elements of a tensor have different signs, so that relu of none is trivial. One
-/// element alone is negative in every other world and slot.
-bool is_negative(std::uint64_t random, std::size_t element, std::size_t count, std::size_t slot,
-                 std::size_t world) {
-  if (count == 1) return (slot + world) % 2 == 1;
-  return element < 2 ? element == 1 : (random & 1) != 0;
-}
-
-template <class T>
-T from_int(std::int64_t value) {
-  if constexpr (std::is_same_v<T, double>)
-    return static_cast<double>(value);
-  else
-    return ops::field::from_int(value);
-}
 
 template <class T>
 T fraction(std::int64_t numerator, std::int64_t denominator) {
@@ -74,11 +42,12 @@ const std::uint16_t* VariantMaps::find(VariableCounts child, Renaming renaming,
 }
 
 template <class T>
-ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed)
+ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed,
+                          DrawKind kind)
     : terms_(terms), space_(space) {
   CHECK(terms.universe().worlds.size() <= ValueView<T>::kMostWorlds, "too many worlds");
   inputs_.resize(terms_.leaf_count());
-  draw_inputs(seed);
+  draw_inputs(seed, kind);
   fill_constants();
   reserve(terms_.leaf_count());
   VariantMaps maps(space_);
@@ -86,7 +55,7 @@ ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std
 }
 
 template <class T>
-void ValueStore<T>::draw_inputs(std::uint64_t seed) {
+void ValueStore<T>::draw_inputs(std::uint64_t seed, DrawKind kind) {
   const Universe& universe = terms_.universe();
   for (std::size_t g = 0; g < universe.groups.size(); ++g)
     for (std::size_t w = 0; w < universe.worlds.size(); ++w) {
@@ -94,12 +63,15 @@ void ValueStore<T>::draw_inputs(std::uint64_t seed) {
       const auto count = static_cast<std::size_t>(core::element_count(dims));
       std::vector<T> values(count * universe.groups[g].slots());
       const std::int64_t bound = universe.worlds[w].dims({universe.groups[g].index_bound})[0];
-      for (std::size_t k = 0; k < values.size(); ++k) {
-        const std::uint64_t random =
-            core::hash_combine(core::hash_combine(seed, 16 * g + w), k);
-        values[k] = bound != 0
-                        ? from_int<T>(static_cast<std::int64_t>(random >> 32) % bound)
-                        : draw<T>(random, is_negative(random, k % count, count, k / count, w));
+      TensorDraw draw{kind, 0, g, 0, w, dims.empty() ? 1 : static_cast<std::size_t>(dims.back()),
+                      universe.divisor};
+      for (; draw.slot < universe.groups[g].slots(); ++draw.slot) {
+        const auto tensor = std::span(values).subspan(draw.slot * count, count);
+        draw.seed = core::hash_combine(core::hash_combine(seed, 16 * g + w), draw.slot);
+        if (bound == 0)
+          draw_tensor(draw, tensor);
+        else
+          draw_indices(draw, bound, tensor);
       }
       inputs_[g].push_back(std::move(values));
     }

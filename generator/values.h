@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "generator/draws.h"
 #include "generator/term.h"
 #include "generator/variants.h"
 
@@ -52,7 +53,8 @@ template <class T>
 class ValueStore {
  public:
   /// Draws the inputs' values; leaves are stored from the start.
-  ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed);
+  ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed,
+             DrawKind kind = DrawKind::kUsual);
 
   bool contains(TermId id) const { return id < place_.size() && place_[id] != nullptr; }
   ValueView<T> view(TermId id) const { return view_at(id, place_[id].get()); }
@@ -91,7 +93,7 @@ class ValueStore {
  private:
   std::span<const T> evaluate_operand(TermId id, Renaming slots, std::size_t world,
                                       Room& room) const;
-  void draw_inputs(std::uint64_t seed);
+  void draw_inputs(std::uint64_t seed, DrawKind kind);
   void fill_constants();
   void copy_leaf(TermId id, Renaming slots, std::size_t world, T* out) const;
 

@@ -22,10 +22,13 @@ class Designer {
       add_group("v", {matrix_size()}, counts.vectors);
     if (vocabulary_.has_scalars) add_group("s", {}, counts.scalars);
     if (vocabulary_.has_indices) {
-      add_group("i", {symbol("m", 3, 2)}, 2);
+      add_group("i", {symbol("m", 4, 5)}, 2);
       universe_.groups.back().type.data_type = core::DataType::kInt64;
-      universe_.groups.back().index_bound = matrix_size();
+      universe_.groups.back().index_bound = 4 * matrix_size();
     }
+    if (vocabulary_.has("average_pool") || vocabulary_.has("global_average_pool") ||
+        vocabulary_.has("reduce_mean"))
+      universe_.divisor = 1296;  // (2·3)^4: windows and dimensions are of 2, 3, 4, 6, 9, 12
     universe_.worlds.resize(2);
     for (const auto& sizes : sizes_)
       for (std::size_t w = 0; w < 2; ++w) universe_.worlds[w].sizes.push_back(sizes[w]);
@@ -71,8 +74,8 @@ class Designer {
                                 : grouped ? 2 * symbol("d", 1, 2)
                                           : symbol("c", 2, 3);
     const bool halved = has_strides();
-    const Polynomial height = halved ? 2 * symbol("h", 2, 2) : symbol("h", 3, 3);
-    const Polynomial width = halved ? 2 * symbol("w", 2, 3) : symbol("w", 3, 4);
+    const Polynomial height = halved ? 2 * symbol("h", 2, 3) : symbol("h", 3, 4);
+    const Polynomial width = halved ? 2 * symbol("w", 3, 2) : symbol("w", 4, 3);
     add_group("x", {batch, channels, height, width}, counts.images);
     for (const KernelSize& k : vocabulary_.kernels) {
       const Polynomial inputs = k.groups == 1 ? channels
@@ -96,7 +99,7 @@ class Designer {
 
   void add_rank(std::size_t rank) {
     Shape shape;
-    if (rank >= 3) shape.push_back(symbol("e", 1, 2));
+    if (rank >= 3) shape.push_back(symbol("e", 1, 3));
     if (rank >= 4) shape.push_back(symbol("f", 2, 1));
     while (shape.size() < rank) shape.push_back(matrix_size());
     static constexpr std::array<const char*, 5> kStems{"s", "p", "a", "t", "q"};
