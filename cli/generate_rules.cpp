@@ -49,7 +49,8 @@ struct Outcome {
 
   void add(const generator::Enumeration& enumeration, generator::CandidateList found) {
     for (const generator::LevelStatistics& level : enumeration.levels) {
-      if (levels.size() < static_cast<std::size_t>(level.ops)) levels.push_back({level.ops, 0, 0, 0});
+      if (levels.size() < static_cast<std::size_t>(level.ops))
+        levels.push_back({level.ops, 0, 0, 0});
       generator::LevelStatistics& sum = levels[static_cast<std::size_t>(level.ops) - 1];
       sum.candidates += level.candidates;
       sum.classes += level.classes;

@@ -128,7 +128,8 @@ void add_shapes(const Attributes& given, const Shape& shape, std::span<const Sha
     if (to == shape) return;
     Attributes a = given;
     a.set("shape", std::move(to));
-    choices.push_back(std::move(a));
+    // A dimension of 1 may be merged either way.
+    if (std::ranges::find(choices, a) == choices.end()) choices.push_back(std::move(a));
   };
   for (const Shape& to : shapes)
     if (product(to) == product(shape)) add(to);

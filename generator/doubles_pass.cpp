@@ -136,17 +136,15 @@ class Pass {
         twins.emplace_back(place->second, entry);
     }
     std::vector<char> same(twins.size());
-    tbb::parallel_for(std::size_t{0}, twins.size(), [&](std::size_t k) {
-      same[k] = are_close(twins[k].first, twins[k].second);
-    });
+    tbb::parallel_for(std::size_t{0}, twins.size(),
+                      [&](std::size_t k) { same[k] = are_close(twins[k].first, twins[k].second); });
     for (std::size_t k = 0; k < twins.size(); ++k) {
       const auto& [known, entry] = twins[k];
       if (same[k])
-        enumeration_.pairs.push_back(
-            {known.term, entry.term,
-             between(slots_of(known), terms_[known.term].variables, slots_of(entry),
-                     terms_[entry.term].variables),
-             false});
+        enumeration_.pairs.push_back({known.term, entry.term,
+                                      between(slots_of(known), terms_[known.term].variables,
+                                              slots_of(entry), terms_[entry.term].variables),
+                                      false});
     }
   }
 
@@ -186,11 +184,14 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const std::vector<char> delicate =
       find_terms(terms, [](const Application& a) { return a.is_delicate; });
-  constexpr std::array kKinds{DrawKind::kUsual,       DrawKind::kRowSigns, DrawKind::kOddNegative,
-                              DrawKind::kWide,        DrawKind::kNegative, DrawKind::kPositive,
-                              DrawKind::kEvenNegative, DrawKind::kWide};
-  // The largest has the most elements, and so shows the most signs.
-  const std::size_t world = terms.universe().worlds.size() - 1;
+  constexpr std::array kKinds{DrawKind::kUsual,        DrawKind::kRowSigns,   DrawKind::kWide,
+                              DrawKind::kWide,         DrawKind::kNegative,   DrawKind::kPositive,
+                              DrawKind::kEvenNegative, DrawKind::kOddNegative};
+  // The largest world has the most elements, and so shows the most signs; for one sign a tensor
+  // the smallest will do.
+  const auto world_of = [&](DrawKind kind) {
+    return kind < DrawKind::kNegative ? terms.universe().worlds.size() - 1 : 0;
+  };
   tbb::enumerable_thread_specific<std::array<RealValues::Room, kKinds.size()>> rooms;
   std::vector<std::unique_ptr<const RealValues>> draws;
   for (std::size_t d = 0; d < kKinds.size(); ++d)
@@ -206,10 +207,11 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
     auto& room = rooms.local();
     bool is_known = false;
     for (std::size_t d = 0; d < kKinds.size() && !wrong[k]; ++d) {
+      const std::size_t world = world_of(kKinds[d]);
       room[d].clear();
-      const Evidence evidence = compare(draws[d]->evaluate(a, names, world, room[d]),
-                                        draws[d]->evaluate(b, all, world, room[d]),
-                                        kKinds[d] == DrawKind::kUsual);
+      const Evidence evidence =
+          compare(draws[d]->evaluate(a, names, world, room[d]),
+                  draws[d]->evaluate(b, all, world, room[d]), kKinds[d] == DrawKind::kUsual);
       wrong[k] = evidence == Evidence::kAgainst;
       is_known |= evidence == Evidence::kFor;
     }

@@ -41,8 +41,7 @@ bool is_negative(const TensorDraw& draw, std::uint64_t random, std::size_t eleme
 
 void set(const TensorDraw& draw, std::uint64_t random, bool negative, double& value) {
   const double u = fraction_of(random);
-  const double size =
-      draw.kind == DrawKind::kUsual ? 0.1 + 1.4 * u : std::exp2(8 * u - 4);
+  const double size = draw.kind == DrawKind::kUsual ? 0.1 + 1.4 * u : std::exp2(8 * u - 4);
   value = negative ? -size : size;
 }
 void set(const TensorDraw& draw, std::uint64_t random, bool negative, std::uint64_t& value) {

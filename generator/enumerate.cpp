@@ -30,7 +30,8 @@ constexpr std::uint32_t kLargestDrivers = 128, kOtherDrivers = 4;
 
 unsigned most_variables(const EnumerateOptions& options, const ApplicationTable& applications) {
   const auto largest = static_cast<unsigned>(applications.largest_arity());
-  return std::min(applications.vocabulary().most_variables, static_cast<unsigned>(options.ops) * (largest - 1) + 1);
+  return std::min(applications.vocabulary().most_variables,
+                  static_cast<unsigned>(options.ops) * (largest - 1) + 1);
 }
 
 /// All that the tiles of a run depend on.

@@ -142,9 +142,10 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
     const auto& [a, b, names, exact] = pairs[k];
     // The newcomer keeps its names where it can: its largest operand is that of its neighbours.
     const bool named = are_slots(terms.universe(), terms[a].variables, names);
-    wrong[k] = !equal_values(values, terms.universe().worlds.size(), a, named ? names : slots(a), b,
-                             named ? identity_renaming(terms[b].variables) : slots(b),
-                             rooms.local());
+    // The fingerprint is of all worlds; the smallest shows most that it has not seen.
+    wrong[k] =
+        !equal_values(values, 1, a, named ? names : slots(a), b,
+                      named ? identity_renaming(terms[b].variables) : slots(b), rooms.local());
   });
   std::size_t kept = 0;
   for (std::size_t k = 0; k < pairs.size(); ++k)

@@ -35,27 +35,27 @@ OperatorUse plain(std::string_view op, std::size_t most_operands = 2) {
 }
 
 Theme taso() {
-  return make("taso",
-              {{"matmul"},
-               {"add"},
-               {"mul"},
-               {"relu"},
-               {"enlarge", 1, {{"kernel", {Sizes{3, 3}}}}},
-               plain("conv"),
-               plain("max_pool"),
-               plain("average_pool"),
-               {"concat", 2},
-               {"split"},
-               {"transpose"}},
-              {.constants = {Constant::kOne, Constant::kIdentity, Constant::kDelta,
-                             Constant::kAveragePool},
-               .kernels = {{3, 3}, {1, 1}, {1, 3}},
-               .ranks = {2},
-               .has_images = true,
-               .has_scalars = true,
-               .counts = {.kernels = 3, .tensors = 4},
-               .most_axes = 2,
-               .has_broadcasts = false});
+  return make(
+      "taso",
+      {{"matmul"},
+       {"add"},
+       {"mul"},
+       {"relu"},
+       {"enlarge", 1, {{"kernel", {Sizes{3, 3}}}}},
+       plain("conv"),
+       plain("max_pool"),
+       plain("average_pool"),
+       {"concat", 2},
+       {"split"},
+       {"transpose"}},
+      {.constants = {Constant::kOne, Constant::kIdentity, Constant::kDelta, Constant::kAveragePool},
+       .kernels = {{3, 3}, {1, 1}, {1, 3}},
+       .ranks = {2},
+       .has_images = true,
+       .has_scalars = true,
+       .counts = {.kernels = 3, .tensors = 4},
+       .most_axes = 2,
+       .has_broadcasts = false});
 }
 
 /// Twenty operators on two square matrices.
@@ -95,8 +95,7 @@ Theme matrices() {
 
 /// All operands of one type: broadcasting has a theme of its own.
 Theme arithmetic() {
-  return make("arithmetic",
-              {{"add"}, {"sub"}, {"mul"}, {"div"}, {"neg"}, {"reciprocal"}},
+  return make("arithmetic", {{"add"}, {"sub"}, {"mul"}, {"div"}, {"neg"}, {"reciprocal"}},
               {.constants = {Constant::kZero, Constant::kOne}, .ranks = {2}});
 }
 
@@ -187,8 +186,12 @@ Theme joining() {
 
 Theme convolution() {
   return make("convolution",
-              {plain("conv", 3), {"relu"}, {"add"}, {"enlarge", 1, {{"kernel", {Sizes{3, 3}}}}},
-               {"concat", 2}, {"split"}},
+              {plain("conv", 3),
+               {"relu"},
+               {"add"},
+               {"enlarge", 1, {{"kernel", {Sizes{3, 3}}}}},
+               {"concat", 2},
+               {"split"}},
               {.constants = {Constant::kZero, Constant::kDelta},
                .kernels = {{3, 3}, {1, 1}},
                .has_images = true,

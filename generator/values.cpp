@@ -63,7 +63,12 @@ void ValueStore<T>::draw_inputs(std::uint64_t seed, DrawKind kind) {
       const auto count = static_cast<std::size_t>(core::element_count(dims));
       std::vector<T> values(count * universe.groups[g].slots());
       const std::int64_t bound = universe.worlds[w].dims({universe.groups[g].index_bound})[0];
-      TensorDraw draw{kind, 0, g, 0, w, dims.empty() ? 1 : static_cast<std::size_t>(dims.back()),
+      TensorDraw draw{kind,
+                      0,
+                      g,
+                      0,
+                      w,
+                      dims.empty() ? 1 : static_cast<std::size_t>(dims.back()),
                       universe.divisor};
       for (; draw.slot < universe.groups[g].slots(); ++draw.slot) {
         const auto tensor = std::span(values).subspan(draw.slot * count, count);

@@ -47,7 +47,7 @@ class Variants {
   std::vector<std::uint16_t> replaced_, marked_;
   std::uint16_t alike_ = 0;
   std::vector<std::uint8_t> groups_;
-  std::uint32_t alone_ = 0;  // by variable
+  std::uint32_t alone_ = 0;                               // by variable
   std::vector<std::vector<std::uint16_t>> arrangements_;  // by mask
   std::vector<std::uint16_t> table_;                      // open addressing by slots; 0xffff: free
 };

@@ -22,9 +22,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_window(std::string_view op) {
-  return is_one_of(op, {"conv", "max_pool", "average_pool"});
-}
+bool is_window(std::string_view op) { return is_one_of(op, {"conv", "max_pool", "average_pool"}); }
 
 /// Derived from types when the operator is applied. Keep in step with complete_for().
 bool follows_from_types(const core::OpSchema& op, std::string_view attribute) {
@@ -71,8 +69,8 @@ bool any(Names operators, std::initializer_list<std::string_view> names) {
 
 void derive_inputs(Names operators, std::span<const std::size_t> ranks, Vocabulary& vocabulary) {
   const bool has_conv = any(operators, {"conv"});
-  vocabulary.has_images = any(operators, {"conv", "max_pool", "average_pool", "batch_norm",
-                                          "global_average_pool"});
+  vocabulary.has_images =
+      any(operators, {"conv", "max_pool", "average_pool", "batch_norm", "global_average_pool"});
   vocabulary.has_vectors = any(operators, {"layer_norm", "rms_norm", "batch_norm"});
   vocabulary.has_indices = any(operators, {"gather"});
   if (has_conv || any(operators, {"enlarge"})) vocabulary.kernels = {{3, 3}, {1, 1}};

@@ -70,7 +70,7 @@ class Designer {
         std::ranges::any_of(vocabulary_.kernels, [](const KernelSize& k) { return k.groups > 1; });
     const bool is_number = vocabulary_.channels != 0;
     const Polynomial batch = symbol("b", 1, 2);
-    const Polynomial channels = is_number  ? Polynomial(vocabulary_.channels)
+    const Polynomial channels = is_number ? Polynomial(vocabulary_.channels)
                                 : grouped ? 2 * symbol("d", 1, 2)
                                           : symbol("c", 2, 3);
     const bool halved = has_strides();
