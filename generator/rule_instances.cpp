@@ -2,6 +2,7 @@
 #include "generator/rule_instances.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "rules/constraints.h"
@@ -13,8 +14,9 @@ namespace {
 
 using rules::Rule;
 
-constexpr int kDraws = 400;
-constexpr std::int64_t kLargestSize = 97;
+constexpr std::size_t kDraws = 1000;
+/// Strides, starts and the like are small: some conditions hold at small sizes alone.
+constexpr std::array<std::int64_t, 6> kLargestSizes{97, 61, 31, 13, 5, 2};
 constexpr std::int64_t kSmallest = 5;  // smaller ones meet strides, ranks and kernels by chance
 
 /// How many sizes are large and unlike the others.
@@ -38,8 +40,8 @@ std::optional<Sides> instance(const Rule& rule, rules::Random& random) {
   const std::vector<core::Symbol> symbols = rules::size_symbols(rule.source);
   std::optional<Sides> best;
   std::size_t best_score = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const rules::Bindings values = sampler.draw(random, kLargestSize);
+  for (std::size_t draw = 0; draw < kDraws; ++draw) {
+    const rules::Bindings values = sampler.draw(random, kLargestSizes[draw % kLargestSizes.size()]);
     const std::size_t score = different(symbols, values);
     if ((best && score <= best_score) || !sampler.admits(values)) continue;
     auto typed = rules::type_sides(rule.source, rule.target, values);
