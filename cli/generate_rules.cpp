@@ -201,8 +201,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--resume", options.resume,
                  "Keep what is finished in this folder, and go on from what is there")
       ->type_name("DIR");
-  app.add_option("--derivation-graphs", options.limits.graphs,
-                 "Graphs that the search for a derivation looks at from each end")
+  app.add_option("--derivation-nodes", options.limits.nodes,
+                 "E-nodes up to which a derivation is looked for")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
