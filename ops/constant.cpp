@@ -132,8 +132,8 @@ ReadResult read_eye_like(OnnxImport& import) {
   const std::int64_t k = std::clamp(import.int_or("k", 0), -dims[0], dims[1]);
   const std::int64_t above = std::max<std::int64_t>(-k, 0), before = std::max<std::int64_t>(k, 0);
   Composer compose(import);
-  TensorId result =
-      compose.append("eye", {}, {{"shape", to_sizes(core::Dims{dims[0] - above, dims[1] - before})}});
+  TensorId result = compose.append(
+      "eye", {}, {{"shape", to_sizes(core::Dims{dims[0] - above, dims[1] - before})}});
   if (k != 0)
     result = compose.append("pad", {result}, {{"pads", to_sizes(core::Dims{above, before, 0, 0})}});
   if (*type != DataType::kFloat32)

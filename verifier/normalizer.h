@@ -174,6 +174,7 @@ class Normalizer {
   bool non_negative(const Factor& factor, const FactSet& context);
   Fraction leading_coefficient(const NormalForm& form);
   const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
+  bool solve_equations(OpenPiece& piece);
   bool project_unused(OpenPiece& piece, const FactSet& context);
   std::optional<std::vector<OpenPiece>> unrolled(const OpenPiece& piece);
   std::optional<std::vector<OpenPiece>> opened(const OpenPiece& piece);

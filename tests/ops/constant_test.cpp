@@ -31,8 +31,8 @@ TEST(Eye, IsTheUnitOfProducts) {
   EXPECT_EQ(run(graph, {})[0], (Values{1, 0, 0, 0, 1, 0}));
   EXPECT_TRUE(graph.is_constant_expression(graph.outputs()[0]));
   const Values x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  const core::Graph conv = graph_of("x: f32[1, 2, 2, 3]  w: f32[2, 2, 3, 3]",
-                                    "conv(x, w; pads=[1, 1, 1, 1])");
+  const core::Graph conv =
+      graph_of("x: f32[1, 2, 2, 3]  w: f32[2, 2, 3, 3]", "conv(x, w; pads=[1, 1, 1, 1])");
   const Values kernel = run(graph_of("", "eye(; shape=[2, 2, 3, 3])"), {})[0];
   EXPECT_EQ(run(conv, {x, kernel})[0], x);
 }
