@@ -39,6 +39,15 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
     return Fraction(x[0].is_zero() ? 1 : 0);
   case Function::kSelect:
     return x[0].is_zero() ? x[2] : x[1];
+  case Function::kSqrt:
+    return x[0] == Fraction(1) ? std::optional(x[0]) : std::nullopt;
+  case Function::kCos:
+    return x[0].is_zero() ? std::optional(Fraction(1)) : std::nullopt;
+  case Function::kFloor:
+  case Function::kCeil:
+  case Function::kRound:
+  case Function::kTruncate:
+    return x[0].is_integer() ? std::optional(x[0]) : std::nullopt;
   default:
     return std::nullopt;
   }
