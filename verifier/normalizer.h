@@ -139,6 +139,7 @@ class Normalizer {
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
   void simplify_powers(Term& term);
+  void unite_equal_factors(Term& term, const FactSet& context);
   std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
