@@ -64,6 +64,7 @@ class Enumerator {
              const EnumerateOptions& options)
       : options_(options),
         applications_(std::move(applications)), result_{std::move(terms), {}, {}, {}, 0},
+        run_(identity_of(result_.terms, options)),
         space_(result_.terms.universe(), most_variables(options, *applications_)),
         values_(result_.terms, space_, options.seed), classes_(result_.terms),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic), extenders_([this] {
@@ -74,17 +75,21 @@ class Enumerator {
         progress_(options.progress != nullptr ? *options.progress : core::silent()) {}
 
   Result<Enumeration> run() {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        const TileFiles files,
-        TileFiles::open(options_.resume_dir, identity_of(result_.terms, options_)));
+    SOAPSTONE_ASSIGN_OR_RETURN(const TileFiles files,
+                               TileFiles::open(options_.resume_dir, run_, rank()));
     add_leaves();
     for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
-    arena_.execute([&] { finish(); });
+    if (rank() == 0) {
+      arena_.execute([&] { finish(); });
+    } else {
+      result_.pairs.clear();
+    }
     return std::move(result_);
   }
 
  private:
   TermTable& terms() { return result_.terms; }
+  std::size_t rank() const { return options_.exchange == nullptr ? 0 : options_.exchange->rank(); }
   std::size_t worlds() { return terms().universe().worlds.size(); }
 
   void add_leaves() {
@@ -162,8 +167,6 @@ class Enumerator {
     result_.levels.push_back({ops, 0, 0, 0});
     const std::vector<TileRange> tiles = tiles_of(ops);
     for (std::size_t begin = 0; begin < tiles.size(); begin += kTilesPerBatch) {
-      if (options_.stop != nullptr && options_.stop->stop_requested())
-        return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
       const std::size_t end = std::min(tiles.size(), begin + kTilesPerBatch);
       SOAPSTONE_RETURN_IF_ERROR(batch(std::span(tiles).subspan(begin, end - begin), files));
       SOAPSTONE_RETURN_IF_ERROR(report(end, tiles.size()));
@@ -172,18 +175,16 @@ class Enumerator {
     return core::Done{};
   }
 
-  bool is_mine(std::size_t tile) const {
-    const TileExchange* exchange = options_.exchange;
-    return exchange == nullptr || tile % exchange->ranks() == exchange->rank();
-  }
-
-  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
-    std::vector<TileResult> results(tiles.size());
+  /// Sets all ranges and the candidates of the tiles that are this process's to compute.
+  Status compute_mine(std::span<const TileRange> tiles, const TileFiles& files,
+                      std::vector<TileResult>& results) {
+    if (options_.stop != nullptr && options_.stop->stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t k) {
         results[k].range = tiles[k];
-        if (!is_mine(k)) return;
+        if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
         if (auto known = files.read(tiles[k])) {
           results[k] = *std::move(known);
         } else {
@@ -193,7 +194,14 @@ class Enumerator {
       });
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
-    if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(options_.exchange->share(results));
+    return core::Done{};
+  }
+
+  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
+    std::vector<TileResult> results(tiles.size());
+    Status status = compute_mine(tiles, files, results);
+    if (options_.exchange != nullptr) status = share(*options_.exchange, run_, status, results);
+    SOAPSTONE_RETURN_IF_ERROR(status);
     batch_bytes_ = 0;
     for (const TileResult& tile : results) {
       batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
@@ -283,6 +291,7 @@ class Enumerator {
   const EnumerateOptions& options_;
   std::shared_ptr<ApplicationTable> applications_;
   Enumeration result_;
+  const std::uint64_t run_;
   VariantSpace space_;
   ValueStore<std::uint64_t> values_;
   LevelIndex index_;
