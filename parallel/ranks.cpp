@@ -50,7 +50,9 @@ std::optional<Error> error_in(const std::vector<Bytes>& messages) {
   const auto first = std::ranges::find_if(messages, is_error);
   if (first == messages.end()) return std::nullopt;
   const Error error = decode(*first);
-  if (std::ranges::all_of(messages, [&](const Bytes& m) { return m == *first; })) return error;
+  const bool is_everywhere =
+      std::ranges::all_of(messages, [&](const Bytes& m) { return m == *first; });
+  if (is_everywhere || first == messages.begin()) return error;
   return error.at(fmt::format("rank {}", first - messages.begin()));
 }
 

@@ -18,7 +18,8 @@ class Ranks {
   /// What every rank gave, by rank. All ranks call all_gather() and agree() in the same order, but
   /// for one that fails: it gives its error in place of whatever comes next.
   /// Errors: of the first rank that gave one, on all ranks; its `where` says which rank that was,
-  /// unless all gave the same. Then it is over: later calls return the same error and send nothing.
+  /// but for rank 0, and where all gave the same. Then it is over: later calls return the same
+  /// error and send nothing.
   core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine);
 
   /// Done if all ranks are.
