@@ -9,7 +9,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 
 #include "core/hash.h"
 #include "generator/class_table.h"
@@ -79,11 +79,9 @@ class Enumerator {
                                TileFiles::open(options_.resume_dir, run_, rank()));
     add_leaves();
     for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
-    if (rank() == 0) {
-      arena_.execute([&] { finish(); });
-    } else {
-      result_.pairs.clear();
-    }
+    arena_.execute([&] { look_at_pairs(); });
+    if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(collect_pairs());
+    if (rank() == 0) arena_.execute([&] { look_further(); });
     return std::move(result_);
   }
 
@@ -280,10 +278,40 @@ class Enumerator {
     return core::Done{};
   }
 
-  void finish() {
+  /// Each rank looks at a part of the pairs, all of which are known to all.
+  void look_at_pairs() {
+    const auto part = [&](auto& all) {
+      const std::size_t ranks = options_.exchange == nullptr ? 1 : options_.exchange->ranks();
+      const std::size_t begin = all.size() * rank() / ranks;
+      const std::size_t end = all.size() * (rank() + 1) / ranks;
+      return std::span(all).subspan(begin, end - begin);
+    };
+    const std::span<EqualPair> mine = part(result_.pairs);
+    result_.pairs = {mine.begin(), mine.end()};
     drop_wrong_pairs(result_, values_, space_, variants_);
-    add_symmetric_pairs(result_, values_, space_, symmetric_);
+    add_symmetric_pairs(result_, values_, space_, part(symmetric_));
     drop_coincidences(result_, space_, options_.seed);
+  }
+
+  /// Puts the parts of all ranks together, in the order that one process finds.
+  Status collect_pairs() {
+    std::vector<EqualPair>& pairs = result_.pairs;
+    const auto bytes = std::as_bytes(std::span(pairs));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto all, options_.exchange->all_gather(std::vector<std::byte>(
+                                                   bytes.begin(), bytes.end())));
+    pairs.clear();
+    if (rank() != 0) return core::Done{};
+    for (const std::vector<std::byte>& part : all) {
+      pairs.resize(pairs.size() + part.size() / sizeof(EqualPair));
+      std::ranges::copy(part, std::as_writable_bytes(std::span(pairs)).end() -
+                                  static_cast<std::ptrdiff_t>(part.size()));
+    }
+    const auto is_symmetry = [](const EqualPair& p) { return p.representative == p.newcomer; };
+    std::ranges::stable_partition(pairs, std::not_fn(is_symmetry));
+    return core::Done{};
+  }
+
+  void look_further() {
     add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
     add_pairs_in_doubles(result_, space_, options_, representatives_);
   }
