@@ -24,6 +24,8 @@ using core::Result;
 using core::Status;
 
 constexpr std::size_t kTilesPerBatch = 64;
+/// With many ranks there are more: an exchange waits for the slowest.
+constexpr std::size_t kTilesPerBatchAndRank = 8;
 /// Drivers of a tile: those that are combined with leaves alone have few extensions each.
 constexpr std::uint32_t kLargestDrivers = 128, kOtherDrivers = 4;
 
@@ -88,6 +90,9 @@ class Enumerator {
  private:
   TermTable& terms() { return result_.terms; }
   std::size_t rank() const { return options_.exchange == nullptr ? 0 : options_.exchange->rank(); }
+  std::size_t ranks() const {
+    return options_.exchange == nullptr ? 1 : options_.exchange->ranks();
+  }
   std::size_t worlds() { return terms().universe().worlds.size(); }
 
   void add_leaves() {
@@ -164,8 +169,9 @@ class Enumerator {
     representatives_.resize(static_cast<std::size_t>(ops) + 1);
     result_.levels.push_back({ops, 0, 0, 0});
     const std::vector<TileRange> tiles = tiles_of(ops);
-    for (std::size_t begin = 0; begin < tiles.size(); begin += kTilesPerBatch) {
-      const std::size_t end = std::min(tiles.size(), begin + kTilesPerBatch);
+    const std::size_t step = std::max(kTilesPerBatch, kTilesPerBatchAndRank * ranks());
+    for (std::size_t begin = 0; begin < tiles.size(); begin += step) {
+      const std::size_t end = std::min(tiles.size(), begin + step);
       SOAPSTONE_RETURN_IF_ERROR(batch(std::span(tiles).subspan(begin, end - begin), files));
       SOAPSTONE_RETURN_IF_ERROR(report(end, tiles.size()));
     }
@@ -281,9 +287,8 @@ class Enumerator {
   /// Each rank looks at a part of the pairs, all of which are known to all.
   void look_at_pairs() {
     const auto part = [&](auto& all) {
-      const std::size_t ranks = options_.exchange == nullptr ? 1 : options_.exchange->ranks();
-      const std::size_t begin = all.size() * rank() / ranks;
-      const std::size_t end = all.size() * (rank() + 1) / ranks;
+      const std::size_t begin = all.size() * rank() / ranks();
+      const std::size_t end = all.size() * (rank() + 1) / ranks();
       return std::span(all).subspan(begin, end - begin);
     };
     const std::span<EqualPair> mine = part(result_.pairs);
