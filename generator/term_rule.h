@@ -38,7 +38,7 @@ class NumberedVocabulary {
   explicit NumberedVocabulary(const TermTable& terms);
 
   const TermTable& terms() const { return terms_; }
-  /// Of operator and number of the output.
+  /// Of operator, number of operands and number of the output.
   std::uint64_t kind(ApplicationId id) const { return kinds_[id]; }
   core::TensorType type(TypeId id) const;
   core::Attributes attributes(ApplicationId id) const;
