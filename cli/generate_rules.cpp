@@ -193,6 +193,12 @@ core::Status run(const Options& options, cli::Session& session, parallel::Ranks*
 }
 
 core::Status run_as_rank(const Options& options, cli::Session& session) {
+  const std::size_t cores = parallel::cores_of_process(), all = parallel::cores_of_node();
+  if (!options.launch.is_alone() && cores < all)
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("mpirun binds the first rank, which does the last part alone, "
+                                    "to {} of {} cores; mpirun --bind-to none does not",
+                                    cores, all));
   const std::string hint = options.resume.empty()
                                ? "--resume DIR keeps what is finished"
                                : fmt::format("the same command goes on from '{}'", options.resume);

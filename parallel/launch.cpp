@@ -2,12 +2,12 @@
 #include "parallel/launch.h"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 namespace soapstone::parallel {
 namespace {
@@ -22,14 +22,15 @@ std::size_t number_in_environment(const char* name, std::size_t otherwise) {
   return failure == std::errc() && end == digits.end() ? number : otherwise;
 }
 
-/// Cores that the threads of this process may run on.
-std::size_t bound_cores() {
+}  // namespace
+
+std::size_t cores_of_node() { return static_cast<std::size_t>(get_nprocs()); }
+
+std::size_t cores_of_process() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return std::thread::hardware_concurrency();
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cores_of_node();
   return static_cast<std::size_t>(CPU_COUNT(&set));
 }
-
-}  // namespace
 
 Launch launch_of_environment() {
   Launch launch;
@@ -41,9 +42,8 @@ Launch launch_of_environment() {
 }
 
 int jobs_of_rank(const Launch& launch) {
-  const std::size_t cores = std::thread::hardware_concurrency();
-  const std::size_t share = cores / std::max<std::size_t>(1, launch.ranks_on_node);
-  return static_cast<int>(std::max<std::size_t>(1, std::min(share, bound_cores())));
+  const std::size_t share = cores_of_node() / std::max<std::size_t>(1, launch.ranks_on_node);
+  return static_cast<int>(std::max<std::size_t>(1, std::min(share, cores_of_process())));
 }
 
 }  // namespace soapstone::parallel

@@ -16,6 +16,10 @@ struct Launch {
 /// From the variables that Open MPI's mpirun sets.
 Launch launch_of_environment();
 
+std::size_t cores_of_node();
+/// Those that the threads of this process may run on: mpirun may bind it to a few.
+std::size_t cores_of_process();
+
 /// Threads for one rank when all work at once: its share of the machine's cores, and no more than
 /// it is bound to.
 int jobs_of_rank(const Launch& launch);
