@@ -11,6 +11,8 @@
 #include "cli/generated_rules.h"
 #include "cli/run_main.h"
 #include "generator/minimise.h"
+#include "generator/parts_as_results.h"
+#include "generator/reduce.h"
 
 namespace {
 
@@ -39,15 +41,25 @@ double cpu_seconds() {
 struct Outcome {
   std::vector<generator::LevelStatistics> levels;
   std::uint64_t peak_memory_bytes = 0;
-  generator::CandidateList candidates;  ///< Without the candidates themselves.
-  std::size_t candidate_count = 0, kept = 0;
-  std::vector<rules::Rule> rules;
-  double enumerate_s = 0, generalise_s = 0, minimise_s = 0;
+  generator::ReduceStatistics reduced;
+  std::size_t with_several_results = 0, kept = 0;
+  std::vector<cli::NamedRule> rules;
+  double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
 };
 
 core::Result<generator::Vocabulary> vocabulary(const Options& options) {
   if (options.operators.empty()) return generator::preset(options.preset);
   return generator::vocabulary_of(options.operators, options.ranks);
+}
+
+/// Adds rules with several results; how many.
+std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidates) {
+  std::vector<generator::RuleCandidate> found;
+  for (const generator::RuleCandidate& candidate : candidates)
+    for (const generator::Sides& sides : generator::parts_as_results(candidate.found))
+      if (auto made = generator::candidate_of(sides)) found.push_back(*std::move(made));
+  std::ranges::move(found, std::back_inserter(candidates));
+  return found.size();
 }
 
 core::Status generate(const Options& options, cli::Session& session, cli::RuleProver& prover,
@@ -61,23 +73,29 @@ core::Status generate(const Options& options, cli::Session& session, cli::RulePr
   enumerate.resume_dir = options.resume;
   enumerate.progress = &session.console;
   enumerate.stop = &session.stop;
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
-  outcome.levels = enumeration.levels;
-  outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
-  outcome.enumerate_s = cpu_seconds();
-  session.console.stage("finding the most general sizes");
-  outcome.candidates =
-      generator::candidates_of(enumeration, options.jobs, session.console, session.stop);
-  outcome.generalise_s = cpu_seconds() - outcome.enumerate_s;
-  outcome.candidate_count = outcome.candidates.candidates.size();
+  generator::Reducer reducer({options.jobs, &session.console, &session.stop});
+  {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
+    outcome.levels = enumeration.levels;
+    outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
+    outcome.enumerate_s = cpu_seconds();
+    session.console.stage("leaving out what follows from simpler equalities");
+    reducer.add(enumeration);
+  }
+  outcome.reduced = reducer.statistics();
+  outcome.reduce_s = cpu_seconds() - outcome.enumerate_s;
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  auto candidates = reducer.take_kept();
+  outcome.with_several_results = add_several_results(candidates);
   session.console.stage("minimising and proving");
   generator::MinimiseOptions minimise;
   minimise.limits = options.limits;
   minimise.jobs = options.jobs;
-  minimise.admit = [&](auto candidates) { prover.admit(candidates); };
-  const auto kept = generator::minimise(std::move(outcome.candidates.candidates), minimise,
-                                        session.console, session.stop);
-  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.generalise_s;
+  minimise.admit = [&](auto chosen) { prover.admit(chosen); };
+  minimise.background = reducer.constant_laws();
+  const auto kept =
+      generator::minimise(std::move(candidates), minimise, session.console, session.stop);
+  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
@@ -98,14 +116,18 @@ std::string heading(const Options& options) {
 
 std::string report_text(const Options& options, const Outcome& outcome,
                         const cli::RuleProver& prover) {
-  std::string text =
-      fmt::format("{} equalities found, {} candidates, {} kept, {} rules written to {}\n",
-                  outcome.candidates.pairs, outcome.candidate_count, outcome.kept,
-                  outcome.rules.size(), options.output);
-  text += fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} generalising, {:.2f} minimising and "
-                      "proving ({:.2f} of these proving)\n",
-                      outcome.enumerate_s, outcome.generalise_s, outcome.minimise_s,
-                      prover.cpu_ms() / 1e3);
+  const generator::ReduceStatistics& reduced = outcome.reduced;
+  std::string text = fmt::format(
+      "{} equalities: {} follow from others, {} hold for some sizes or values only, {} cannot be "
+      "written as a rule, {} are of constants alone\n"
+      "{} candidates and {} with several results; {} kept, {} rules written to {}\n",
+      reduced.pairs, reduced.derived, reduced.wrong, reduced.without_rule, reduced.of_constants,
+      reduced.kept, outcome.with_several_results, outcome.kept, outcome.rules.size(),
+      options.output);
+  text +=
+      fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} leaving out, {:.2f} minimising and "
+                  "proving ({:.2f} of these proving)\n",
+                  outcome.enumerate_s, outcome.reduce_s, outcome.minimise_s, prover.cpu_ms() / 1e3);
   if (options.quiet || prover.unproved().empty()) return text;
   text += fmt::format("\nNot proved, and left out: {}\n", prover.unproved().size());
   for (const cli::UnprovedRule& u : prover.unproved())
@@ -121,18 +143,21 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
                       {"classes", level.classes},
                       {"pairs", level.pairs}});
   auto names = nlohmann::ordered_json::array();
-  for (const rules::Rule& rule : outcome.rules) names.push_back(rule.name);
+  for (const cli::NamedRule& rule : outcome.rules) names.push_back(rule.name);
   return {{"levels", std::move(levels)},
           {"peak_memory_bytes", outcome.peak_memory_bytes},
-          {"equalities", outcome.candidates.pairs},
-          {"duplicates", outcome.candidates.duplicates},
-          {"without_rule", outcome.candidates.without_rule},
-          {"candidates", outcome.candidate_count},
+          {"equalities", outcome.reduced.pairs},
+          {"derived", outcome.reduced.derived},
+          {"wrong", outcome.reduced.wrong},
+          {"without_rule", outcome.reduced.without_rule},
+          {"of_constants", outcome.reduced.of_constants},
+          {"candidates", outcome.reduced.kept},
+          {"with_several_results", outcome.with_several_results},
           {"kept", outcome.kept},
           {"rules", std::move(names)},
           {"unproved", cli::unproved_json(prover.unproved())},
           {"enumerate_cpu_s", outcome.enumerate_s},
-          {"generalise_cpu_s", outcome.generalise_s},
+          {"reduce_cpu_s", outcome.reduce_s},
           {"minimise_cpu_s", outcome.minimise_s},
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 
 namespace soapstone::generator {
 namespace {
@@ -20,7 +19,7 @@ class Minimiser {
  public:
   Minimiser(const MinimiseOptions& options, core::ProgressSink& progress,
             const core::StopToken& stop)
-      : options_(options), progress_(progress), stop_(stop),
+      : options_(options), progress_(progress), stop_(stop), rules_(options.background),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   std::vector<RuleCandidate> run(std::vector<RuleCandidate> candidates) {
@@ -83,24 +82,20 @@ class Minimiser {
   }
 
   static void add_rules(const RuleCandidate& candidate, std::vector<Rule>& rules) {
-    if (candidate.forward) rules.push_back(*candidate.forward);
-    if (candidate.backward) rules.push_back(*candidate.backward);
+    for (const auto* direction : {&candidate.forward, &candidate.backward})
+      if (*direction)
+        rules.insert(rules.end(), (*direction)->instances.begin(), (*direction)->instances.end());
   }
 
   const MinimiseOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  std::vector<Rule> rules_;
   tbb::task_arena arena_;
   std::vector<RuleCandidate> kept_;
-  std::vector<Rule> rules_;
 };
 
 }  // namespace
-
-bool more_general(const RuleCandidate& a, const RuleCandidate& b) {
-  return std::tuple(a.operators, b.inputs, b.symbols) <
-         std::tuple(b.operators, a.inputs, a.symbols);
-}
 
 std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
                                     const MinimiseOptions& options, core::ProgressSink& progress,
