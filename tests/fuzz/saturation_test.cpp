@@ -27,8 +27,8 @@ const rules::SaturationRules& shipped_rules() {
 
 /// Operators of which the shipped rules say most.
 constexpr std::array<std::string_view, 16> kOperators = {
-    "add", "add", "mul", "sub", "neg", "relu", "relu", "matmul", "matmul",
-    "transpose", "transpose", "concat", "split", "conv", "max", "softmax"};
+    "add",    "add",       "mul",       "sub",    "neg",   "relu", "relu", "matmul",
+    "matmul", "transpose", "transpose", "concat", "split", "conv", "max",  "softmax"};
 
 /// Two random terms at the first sizes of their world; the field knows floats alone.
 std::optional<rules::TypedSides> random_graphs(TermMaker& maker) {
