@@ -179,7 +179,8 @@ class Pass {
 
 }  // namespace
 
-void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed) {
+void drop_coincidences(Enumeration& enumeration, std::size_t first, const VariantSpace& space,
+                       std::uint64_t seed) {
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const std::vector<char> delicate =
@@ -198,7 +199,7 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
     draws.push_back(
         std::make_unique<const RealValues>(terms, space, seed + 1000 * (d + 1), kKinds[d]));
   std::vector<char> wrong(pairs.size());
-  tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
+  tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     if (!delicate[a] && !delicate[b]) return;
     // Where the representative has variables without influence there may be no slot for them.
@@ -217,8 +218,8 @@ void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std:
     }
     wrong[k] |= !is_known;
   });
-  std::size_t kept = 0;
-  for (std::size_t k = 0; k < pairs.size(); ++k)
+  std::size_t kept = first;
+  for (std::size_t k = first; k < pairs.size(); ++k)
     if (!wrong[k]) pairs[kept++] = pairs[k];
   pairs.resize(kept);
 }

@@ -32,7 +32,7 @@ bool follows_from_types(const core::OpSchema& op, std::string_view attribute) {
 
 /// They have no operand whose value could differ, or make no sense of floats.
 bool is_enumerable(const core::OpSchema& op) {
-  return !is_one_of(op.name, {"cast", "full", "opaque"});
+  return !is_one_of(op.name, {"cast", "full", "eye", "opaque"});
 }
 
 std::vector<core::Attributes> combinations(const core::OpSchema& op, const OperatorUse& use) {
