@@ -202,8 +202,10 @@ std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const Operato
   const std::size_t axes = std::min(x.size(), vocabulary.most_axes);
   const bool same_types =
       std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
-  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && op != "mul")
-    return {};
+  const bool scales = op == "mul" && std::ranges::any_of(operands, [](const TensorType* t) {
+                        return t->shape.empty();
+                      });
+  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && !scales) return {};
   // Images and kernels are multiplied only where inputs of such rank are asked for.
   if (op == "matmul" && x.size() > 2 &&
       std::ranges::find(vocabulary.ranks, x.size()) == vocabulary.ranks.end())
