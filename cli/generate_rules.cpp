@@ -86,9 +86,10 @@ std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidate
 }
 
 /// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
-core::Result<generator::Enumeration>
-enumerate_on_ranks(const generator::Theme& theme, const Options& options, cli::Session& session,
-                   parallel::Ranks* ranks) {
+core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& theme,
+                                                        const Options& options,
+                                                        cli::Session& session,
+                                                        parallel::Ranks* ranks) {
   generator::EnumerateOptions enumerate;
   enumerate.ops = theme.ops(options.ops);
   enumerate.jobs = options.jobs;

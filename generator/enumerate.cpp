@@ -316,7 +316,6 @@ class Enumerator {
     drop_coincidences(result_, 0, space_, options_.seed);
   }
 
-
   /// Puts the parts of all ranks together, in the order that one process finds.
   Status collect_pairs() {
     std::vector<EqualPair>& pairs = result_.pairs;

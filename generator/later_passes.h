@@ -29,8 +29,8 @@ void add_split_pairs(Enumeration& enumeration, const FieldValues& values, const 
                      std::span<const std::vector<TermId>> representatives,
                      std::span<const std::uint16_t> variants);
 
-/// Removes pairs from number `first` on that agree only because some sum happened to have one sign, or where one side is
-/// no number: tries those with delicate operators at other values, in doubles.
+/// Removes pairs from number `first` on that agree only because some sum happened to have one sign,
+/// or where one side is no number: tries those with delicate operators at other values, in doubles.
 void drop_coincidences(Enumeration& enumeration, std::size_t first, const VariantSpace& space,
                        std::uint64_t seed);
 

@@ -85,7 +85,8 @@ class Extraction {
     }
   }
 
-  /// Takes other e-nodes for single classes, or for all results that an e-node has, while that helps.
+  /// Takes other e-nodes for single classes, or for all results that an e-node has, while that
+  /// helps.
   void improve() {
     constexpr std::size_t kWork = 20'000'000;  // classes looked at
     constexpr std::size_t kPasses = 8;
@@ -180,8 +181,8 @@ std::vector<EqsatRule> makers_of(const EqsatProblem& problem, const Selection& s
 EqsatProblem problem_of(EGraph& graph, const Graph& model) {
   EqsatProblem problem{graph, model, {}, {}};
   for (core::TensorId id : model.inputs())
-    problem.inputs.push_back(graph.add_input(static_cast<std::uint32_t>(problem.inputs.size()),
-                                             model.tensor(id).type));
+    problem.inputs.push_back(
+        graph.add_input(static_cast<std::uint32_t>(problem.inputs.size()), model.tensor(id).type));
   const auto classes = graph.add_graph(model, problem.inputs);
   for (core::TensorId id : model.outputs()) problem.outputs.push_back(classes[id.index()]);
   return problem;
@@ -195,7 +196,8 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
   const double cpu_before = cpu_seconds(), wall_before = wall_seconds();
   EqsatResult result;
   const rules::SaturationRules prepared(rules.rules().rules());
-  CHECK(prepared.size() == rules.rules().rules().size(), "a rule that graphs match but e-graphs not");
+  CHECK(prepared.size() == rules.rules().rules().size(),
+        "a rule that graphs match but e-graphs not");
   EGraph graph;
   const EqsatProblem problem = problem_of(graph, original);
   const rules::SaturationGoal goal = [&](const EGraph& now) {
@@ -203,7 +205,8 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
                     fmt::format("{} classes", now.class_count()));
     return options.time_s > 0 && wall_seconds() - wall_before > options.time_s;
   };
-  const rules::SaturationFilter admits = [&](std::uint32_t rule, std::span<const std::int64_t> sizes) {
+  const rules::SaturationFilter admits = [&](std::uint32_t rule,
+                                             std::span<const std::int64_t> sizes) {
     rules::Match match;
     match.sizes.assign(sizes.begin(), sizes.end());
     return rules.admits(core::RuleId(rule), match);

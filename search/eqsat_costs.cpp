@@ -100,9 +100,9 @@ double ENodeCosts::behind(ENodeId first, ENodeId second) {
   // Which operand it is matters too: the other ones are moved.
   std::uint64_t place = 0;
   for (ClassId operand : graph_.operands(second))
-    place = 2 * place +
-            (operand.valid() && graph_.find(operand) == graph_.find(graph_.results(first)[0]) ? 1
-                                                                                              : 0);
+    place =
+        2 * place +
+        (operand.valid() && graph_.find(operand) == graph_.find(graph_.results(first)[0]) ? 1 : 0);
   const auto [at, is_new] = known_.try_emplace(hash_combine(key, place), 0);
   if (!is_new) return at->second;
   SmallGraph small(graph_);
@@ -113,9 +113,8 @@ double ENodeCosts::behind(ENodeId first, ENodeId second) {
 
 void ENodeCosts::price(ENodeId id) {
   constexpr std::size_t kProducers = 4;  // that are looked at in each class
-  const bool from_constants =
-      std::ranges::all_of(graph_.operands(id),
-                          [&](ClassId c) { return !c.valid() || graph_[c].constant; });
+  const bool from_constants = std::ranges::all_of(
+      graph_.operands(id), [&](ClassId c) { return !c.valid() || graph_[c].constant; });
   if (from_constants && !graph_.op(id)->is_opaque()) return;
   double& estimate = estimates_[id.index()];
   double& at_least = at_least_[id.index()];

@@ -136,8 +136,8 @@ class GraphMaker {
     const rules::Operation& operation = graph.operation(node);
     if (operation.literal) {
       const auto name = names_.find(operation.literal->hash());
-      tensors_[id.index()] = builder_.add_constant(operation.literal,
-                                                   name == names_.end() ? "" : name->second);
+      tensors_[id.index()] =
+          builder_.add_constant(operation.literal, name == names_.end() ? "" : name->second);
       return;
     }
     if (operation.op == nullptr) {

@@ -31,7 +31,8 @@ void enumerate_preset(benchmark::State& state, const char* name) {
   state.counters["pairs"] = pairs;
   state.counters["tables_mb"] = tables_mb;
 }
-void settings(benchmark::internal::Benchmark* bench, const std::vector<std::vector<std::int64_t>>& all) {
+void settings(benchmark::internal::Benchmark* bench,
+              const std::vector<std::vector<std::int64_t>>& all) {
   for (const auto& arguments : all) bench->Args(arguments);
   bench->ArgNames({"ops", "jobs"})->Unit(benchmark::kMillisecond)->Iterations(1);
   bench->MeasureProcessCPUTime()->UseRealTime();

@@ -20,8 +20,7 @@ TEST(Enumerate, DoesNotDependOnThreads) {
   four.jobs = 4;
   EXPECT_EQ(all_laws(enumerate_theme("softmax", 3, one)),
             all_laws(enumerate_theme("softmax", 3, four)));
-  EXPECT_EQ(all_laws(enumerate_taso(3, one)),
-            all_laws(enumerate_taso(3, four)));
+  EXPECT_EQ(all_laws(enumerate_taso(3, one)), all_laws(enumerate_taso(3, four)));
 }
 
 /// But for the order of elements, which may coincide in small tensors.
@@ -169,10 +168,12 @@ TEST(Enumerate, StopsAndLimits) {
   EnumerateOptions options;
   options.ops = 2;
   options.stop = &stop;
-  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code, core::ErrorCode::kInterrupted);
+  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code,
+            core::ErrorCode::kInterrupted);
   options.stop = nullptr;
   options.memory_limit_bytes = 1000;
-  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code, core::ErrorCode::kRequirementNotMet);
+  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code,
+            core::ErrorCode::kRequirementNotMet);
 }
 
 TEST(Tiles, ChecksumsGuardThem) {
