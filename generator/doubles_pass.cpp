@@ -191,7 +191,7 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
   // The largest world has the most elements, and so shows the most signs; for one sign a tensor
   // the smallest will do.
   const auto world_of = [&](DrawKind kind) {
-    return kind < DrawKind::kNegative ? terms.universe().worlds.size() - 1 : 0;
+    return kind < DrawKind::kNegative ? Universe::kLargest : Universe::kSmallest;
   };
   tbb::enumerable_thread_specific<std::array<RealValues::Room, kKinds.size()>> rooms;
   std::vector<std::unique_ptr<const RealValues>> draws;

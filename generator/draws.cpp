@@ -25,17 +25,25 @@ bool has_negative_sum(const TensorDraw& draw) {
   if (draw.kind == DrawKind::kPositive) return false;
   if (draw.kind == DrawKind::kOddNegative) return odd;
   if (draw.kind == DrawKind::kEvenNegative) return !odd;
-  const bool usual = draw.world % 2 == 0 ? draw.slot % 2 == 1 : draw.slot % 3 != 2;
-  return draw.kind == DrawKind::kUsual ? usual : (core::hash_mix(draw.seed) & 1) != 0;
+  if (draw.kind != DrawKind::kUsual) return (core::hash_mix(draw.seed) & 1) != 0;
+  switch (draw.world % 3) {
+  case 0:
+    return draw.slot % 2 == 1;
+  case 1:
+    return draw.slot % 3 != 2;
+  default:
+    return draw.slot % 2 == 0;
+  }
 }
 
 bool is_negative(const TensorDraw& draw, std::uint64_t random, std::size_t element) {
   if (draw.kind == DrawKind::kRowSigns)
     return (core::hash_combine(draw.seed, element / draw.row_length) & 1) != 0;
   if (draw.kind != DrawKind::kUsual && draw.kind != DrawKind::kWide) return has_negative_sum(draw);
-  // The first two elements have different signs, so that relu of none is trivial. The others are of
-  // one sign three times out of four, so that the largest of many is not always positive.
+  // The first two elements have different signs, so that relu of none is trivial. In one world
+  // most others are of one sign, so that the largest of many is not always positive.
   if (element < 2) return element == 1;
+  if (draw.world != 1) return (random & 1) != 0;
   return ((random & 3) != 0) == has_negative_sum(draw);
 }
 

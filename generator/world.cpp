@@ -29,9 +29,9 @@ class Designer {
     if (vocabulary_.has("average_pool") || vocabulary_.has("global_average_pool") ||
         vocabulary_.has("reduce_mean"))
       universe_.divisor = 1296;  // (2·3)^4: windows and dimensions are of 2, 3, 4, 6, 9, 12
-    universe_.worlds.resize(2);
+    universe_.worlds.resize(kWorlds);
     for (const auto& sizes : sizes_)
-      for (std::size_t w = 0; w < 2; ++w) universe_.worlds[w].sizes.push_back(sizes[w]);
+      for (std::size_t w = 0; w < kWorlds; ++w) universe_.worlds[w].sizes.push_back(sizes[w]);
   }
 
   Universe take() { return std::move(universe_); }
@@ -39,11 +39,14 @@ class Designer {
  private:
   /// A symbol with its value in each world.
   Polynomial symbol(const char* name, std::int64_t small, std::int64_t large) {
+    return symbol(name, small, large, small);
+  }
+  Polynomial symbol(const char* name, std::int64_t small, std::int64_t large, std::int64_t third) {
     if (const auto known = universe_.symbols.find(name)) return *known;
-    sizes_.push_back({small, large});
+    sizes_.push_back({small, large, third});
     return universe_.symbols.intern(name);
   }
-  Polynomial matrix_size() { return symbol("n", 2, 3); }
+  Polynomial matrix_size() { return symbol("n", 2, 3, 3); }
 
   void add_group(std::string stem, Shape shape, int count) {
     CHECK(universe_.groups.size() < Universe::kMostGroups, "too many groups of inputs");
@@ -114,7 +117,8 @@ class Designer {
   const Vocabulary& vocabulary_;
   int ops_;
   Universe universe_;
-  std::vector<std::array<std::int64_t, 2>> sizes_;
+  static constexpr std::size_t kWorlds = 3;
+  std::vector<std::array<std::int64_t, kWorlds>> sizes_;
 };
 
 }  // namespace

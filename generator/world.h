@@ -53,7 +53,9 @@ struct Universe {
   std::vector<core::Shape> shapes;
   /// Inputs in the prime field are multiples of it: means are then integers, which have an order.
   std::int64_t divisor = 1;
-  /// Smallest first. No two shapes that terms of a few operators have coincide in all of them.
+  /// The smallest, the largest, and one whose values alone differ much from those of the others.
+  /// No two shapes that terms of a few operators have coincide in all of them.
+  static constexpr std::size_t kSmallest = 0, kLargest = 1;
   std::vector<World> worlds;
 };
 
