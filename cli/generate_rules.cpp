@@ -7,12 +7,15 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/generated_rules.h"
+#include "cli/rank_run.h"
 #include "cli/run_main.h"
 #include "generator/minimise.h"
 #include "generator/parts_as_results.h"
 #include "generator/reduce.h"
+#include "parallel/tile_exchange.h"
 
 namespace {
 
@@ -29,6 +32,7 @@ struct Options : cli::CommonOptions {
   std::uint64_t memory_limit_mb = 0;
   std::string resume;
   generator::DerivationLimits limits;
+  parallel::Launch launch = parallel::launch_of_environment();
 };
 
 /// Of all threads, since the process began.
@@ -62,20 +66,32 @@ std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidate
   return found.size();
 }
 
-core::Status generate(const Options& options, cli::Session& session, cli::RuleProver& prover,
-                      Outcome& outcome) {
+/// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
+core::Result<generator::Enumeration>
+enumerate_on_ranks(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
   SOAPSTONE_ASSIGN_OR_RETURN(const generator::Vocabulary words, vocabulary(options));
   generator::EnumerateOptions enumerate;
   enumerate.ops = options.ops;
   enumerate.jobs = options.jobs;
+  std::optional<parallel::RankTileExchange> exchange;
+  if (ranks != nullptr) {
+    enumerate.exchange = &exchange.emplace(*ranks);
+    if (options.jobs == 0) enumerate.jobs = parallel::jobs_of_rank(options.launch);
+  }
   enumerate.seed = options.seed;
   enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
   enumerate.resume_dir = options.resume;
   enumerate.progress = &session.console;
   enumerate.stop = &session.stop;
+  return generator::enumerate(words, enumerate);
+}
+
+core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
+                      cli::RuleProver& prover, Outcome& outcome) {
   generator::Reducer reducer({options.jobs, &session.console, &session.stop});
   {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, enumerate_on_ranks(options, session, ranks));
+    if (options.launch.rank > 0) return core::Done{};  // the first rank does the rest
     outcome.levels = enumeration.levels;
     outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
     outcome.enumerate_s = cpu_seconds();
@@ -162,17 +178,32 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }
 
-core::Status run(const Options& options, cli::Session& session) {
+core::Status run(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
   verifier::BatchOptions batch;
   batch.jobs = options.jobs;
   batch.check_seed = options.seed;
   cli::RuleProver prover(batch, session.stop);
   Outcome outcome;
-  SOAPSTONE_RETURN_IF_ERROR(generate(options, session, prover, outcome));
+  SOAPSTONE_RETURN_IF_ERROR(generate(options, session, ranks, prover, outcome));
+  if (options.launch.rank > 0) return core::Done{};
   std::ofstream out(options.output, std::ios::binary);
   if (!(out << cli::rule_file_text(outcome.rules, heading(options)) << std::flush))
     return core::invalid_input("the file cannot be written").at(options.output);
   return session.report(report_text(options, outcome, prover), report_json(outcome, prover));
+}
+
+core::Status run_as_rank(const Options& options, cli::Session& session) {
+  const std::size_t cores = parallel::cores_of_process(), all = parallel::cores_of_node();
+  if (!options.launch.is_alone() && cores < all)
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("mpirun binds the first rank, which does the last part alone, "
+                                    "to {} of {} cores; mpirun --bind-to none does not",
+                                    cores, all));
+  const std::string hint = options.resume.empty()
+                               ? "--resume DIR keeps what is finished"
+                               : fmt::format("the same command goes on from '{}'", options.resume);
+  return cli::run_on_ranks(options.launch, hint,
+                           [&](parallel::Ranks* ranks) { return run(options, session, ranks); });
 }
 
 void declare(CLI::App& app, Options& options) {
@@ -209,20 +240,23 @@ void declare(CLI::App& app, Options& options) {
   cli::add_seed_option(app, options.seed);
   cli::add_jobs_option(app, options.jobs);
   cli::add_common_options(app, options);
-  cli::set_examples(app, "  $ generate-rules --ops 3 --preset taso -o taso.rules\n"
-                         "  $ generate-rules --ops 3 --operators add,mul,matmul -o algebra.rules\n"
-                         "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
-                         "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
+  cli::set_examples(app,
+                    "  $ generate-rules --ops 3 --preset taso -o taso.rules\n"
+                    "  $ generate-rules --ops 3 --operators add,mul,matmul -o algebra.rules\n"
+                    "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
+                    "  $ mpirun --bind-to none -n 2 generate-rules --ops 4 -o generated.rules\n"
+                    "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
+  options.is_silent = options.launch.rank > 0;
   CLI::App app("Finds rewrite rules: all equalities between small graphs, less those that others "
                "imply, each proved for all sizes. What is not proved is listed and not written.",
                "generate-rules");
   declare(app, options);
   return cli::run_main(argc, argv, app, options,
-                       [&](cli::Session& session) { return run(options, session); });
+                       [&](cli::Session& session) { return run_as_rank(options, session); });
 }

@@ -23,7 +23,8 @@ using core::Result;
 using rules::Rule;
 
 constexpr int kSampleAttempts = 100;
-constexpr int kChecks = 6;
+/// Sizes at which a rule is tried; a family shares them among its instances, two each at least.
+constexpr int kChecks = 10;
 constexpr std::int64_t kLargestSize = 12;
 
 /// Different primes, so that no two sizes or products of sizes coincide by chance.
@@ -81,16 +82,19 @@ std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& t
   return std::nullopt;
 }
 
-bool holds(const Rule& rule) {
-  const auto report = rules::check(rule, kChecks, 1);
-  return report && !report->counterexample;
+bool hold(std::span<const Rule> instances) {
+  const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
+  return std::ranges::all_of(instances, [&](const Rule& rule) {
+    const auto report = rules::check(rule, checks, 1);
+    return report && !report->counterexample;
+  });
 }
 
 /// As it is read back from its text. None if that or a check fails.
 std::optional<DirectedRule> directed(std::string text) {
   auto file = rules::parse_rules(text);
   if (!file || file->rules.empty()) return std::nullopt;
-  if (!std::ranges::all_of(file->rules, holds)) return std::nullopt;
+  if (!hold(file->rules)) return std::nullopt;
   return DirectedRule{std::move(text), std::move(file->rules)};
 }
 

@@ -39,6 +39,7 @@ DerivationReport derive(const core::Graph& a, const core::Graph& b,
   rules::SaturationLimits saturation;
   saturation.nodes = limits.nodes + graph.node_count();
   saturation.rounds = limits.rounds;
+  saturation.left_out = limits.left_out;
   DerivationReport report;
   report.saturation = rules::saturate(graph, rules, saturation, is_done, stop);
   if (report.saturation.end == rules::SaturationEnd::kDone) report.derivation = Derivation::kYes;

@@ -56,9 +56,18 @@ class Parametriser {
     return known->second;
   }
 
+  std::vector<Polynomial> shape(std::vector<Polynomial> sizes) {
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+      if (is_number(sizes[d]) && sizes[d].constant() != 1)
+        sizes[d] = symbol(fmt::format("dimension {}", d), sizes[d].constant());
+    return sizes;
+  }
+
   AttributeValue replaced(const core::OpSchema& op, const std::string& name,
                           const AttributeValue& value) {
     const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+    // The shape of a constant is that of a tensor.
+    if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
     if (!what_.attributes || list == nullptr || !may_vary(name)) return value;
     if (!std::ranges::all_of(*list, is_number)) return value;
     std::vector<Polynomial> symbols;
@@ -74,9 +83,7 @@ class Parametriser {
     std::vector<TensorId> ids(side.tensor_bound());
     for (TensorId id : side.inputs()) {
       core::TensorType type = side.tensor(id).type;
-      for (std::size_t d = 0; d < type.shape.size() && what_.kernel_sizes; ++d)
-        if (core::Size& size = type.shape[d]; size.is_constant() && size.constant() != 1)
-          size = symbol(fmt::format("dimension {}", d), size.constant());
+      if (what_.kernel_sizes) type.shape = shape(std::move(type.shape));
       ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
     }
     for (core::NodeId id : side.order()) {

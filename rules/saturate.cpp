@@ -171,6 +171,8 @@ class Saturation {
   }
 
   void note(const EMatch& match) {
+    const std::uint32_t family = rules_[match.rule].family;
+    if (family < limits_.left_out.size() && limits_.left_out[family]) return;
     std::uint64_t hash = match.rule;
     for (ClassId id : match.inputs) hash = hash_combine(hash, id.value);
     for (ClassId id : match.outputs) hash = hash_combine(hash, id.value);
@@ -187,7 +189,7 @@ class Saturation {
     if (instance == nullptr) return;
     Waiting waiting{instance, {match.inputs.begin(), match.inputs.end()}};
     waiting.classes.insert(waiting.classes.end(), match.outputs.begin(), match.outputs.end());
-    waiting_[rules_[match.rule].family].push_back(std::move(waiting));
+    waiting_[family].push_back(std::move(waiting));
     ++waiting_count_;
   }
 

@@ -21,6 +21,7 @@ struct SaturationLimits {
   std::size_t matches_a_round = 64;
   std::size_t waiting = 200'000;  ///< Matches; further ones are lost, and the end is a limit.
   EMatchLimits match = {};
+  std::vector<bool> left_out = {};  ///< By family: rules that are not applied. May be shorter.
 };
 
 enum class SaturationEnd : std::uint8_t {
