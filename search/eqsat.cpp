@@ -40,9 +40,15 @@ class Extraction {
       : problem_(problem), model_(model), costs_(problem.graph, model), stop_(stop) {}
 
   void run(const EqsatOptions& options) {
-    consider(given_selection(problem_));
-    guide();
-    improve();
+    const Selection given = given_selection(problem_);
+    consider(given);
+    guide(given);
+    improve(best_);
+    // What pays only if several classes share it is seen from the other end.
+    const Selection shared = greedy_selection(problem_, costs_, given, Sharing::kPossible);
+    consider(shared);
+    improve(shared);
+    guide(shared);
     bound_us_ = lower_bound(problem_, costs_);
     if (count_operators(problem_.model) <= options.exact_operators) prove(options.exact_steps);
     bound_us_ = std::min(bound_us_, best_us_);
@@ -74,9 +80,8 @@ class Extraction {
   }
 
   /// What several classes share costs each of them less; who shares what depends on what is chosen.
-  void guide() {
+  void guide(Selection selection) {
     constexpr int kRounds = 6;
-    Selection selection = best_;
     for (int round = 0; round < kRounds && !stop_.stop_requested(); ++round) {
       Selection next = greedy_selection(problem_, costs_, selection);
       if (next == selection) break;
@@ -87,10 +92,11 @@ class Extraction {
 
   /// Takes other e-nodes for single classes, or for all results that an e-node has, while that
   /// helps.
-  void improve() {
+  void improve(const Selection& start) {
     constexpr std::size_t kWork = 20'000'000;  // classes looked at
     constexpr std::size_t kPasses = 8;
-    Selection selection = completed(best_);
+    if (!needed_classes(problem_, start)) return;
+    Selection selection = completed(start);
     auto needed = *needed_classes(problem_, selection);
     double estimate = estimate_of(problem_, costs_, selection, needed);
     std::size_t work = 0;
