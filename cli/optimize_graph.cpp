@@ -15,6 +15,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cost/measured_cost.h"
+#include "cost/taso_cost.h"
 #include "models/npz.h"
 #include "search/optimize.h"
 
@@ -136,13 +137,16 @@ core::Result<Job> prepare(const Options& options, cli::Session& session) {
   const runtime::Fusion fusion = options.device.fusion_level();
   if (options.costs == "roofline") {
     job.cost = cost::make_roofline_cost(fusion);
+  } else if (options.costs == "taso") {
+    job.cost = cost::make_taso_cost();
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(job.database, cli::open_costs(options.device));
     job.cost = cost::make_measured_cost(*job.backend, fusion, job.database.get());
   }
   job.optimize.search = options.search;
   job.optimize.fusion = fusion;
-  job.optimize.measure = options.costs != "roofline";
+  job.optimize.record_chain = !options.proof.empty();
+  job.optimize.measure = options.costs == "measured";
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
   return job;
 }
@@ -278,9 +282,10 @@ void declare_search(CLI::App& app, Options& options) {
   cli::add_jobs_option(app, options.search.jobs);
   cli::add_seed_option(app, options.seed);
   app.add_option("--costs", options.costs,
-                 "measured: time kernels on this device; roofline: the same on every machine")
+                 "measured: time kernels on this device; roofline: the same on every machine; taso: "
+                 "the sum over operators that TASO minimizes")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"measured", "roofline"}).description(""))
+      ->check(CLI::IsMember({"measured", "roofline", "taso"}).description(""))
       ->capture_default_str();
   cli::add_cost_db_option(app, options.device);
   cli::add_fusion_option(app, options.device);
