@@ -279,6 +279,19 @@ void declare_search(CLI::App& app, Options& options) {
       ->type_name("X")
       ->check(CLI::Range(1.0, 100.0).description(""))
       ->capture_default_str();
+  app.add_option("--patience", options.search.patience,
+                 "Graphs to expand in a region of the model after its last gain")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--region", options.search.region_sizes,
+                 "Most operators in a region that is searched as one; of several, the best result counts")
+      ->type_name("N ...")
+      ->check(CLI::Range(2, 100'000).description(""))
+      ->capture_default_str();
+  app.add_option("--memory-limit", options.search.memory_mib, "For the graphs that the search keeps")
+      ->type_name("MIB")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str();
   cli::add_jobs_option(app, options.search.jobs);
   cli::add_seed_option(app, options.seed);
   app.add_option("--costs", options.costs,

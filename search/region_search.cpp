@@ -27,7 +27,7 @@ struct Entry {
   double cost_us = 0;
   double settled_us = 0;  ///< Cost of the nearest ancestor, or itself, that was a gain.
   int pending = 0;        ///< Rewrites since then.
-  std::uint64_t serial = 0;      ///< Breaks ties: earlier first.
+  std::uint64_t serial = 0;     ///< Counts what was found; breaks ties.
   std::vector<NodeId> changed;  ///< Nodes that came or changed since the last gain.
 };
 
@@ -37,12 +37,13 @@ struct Cheaper {
   }
 };
 
-/// Short detours before long ones, cheap before dear. By cost alone, the many rewrites that change
-/// nothing would hide the one that has to get worse before it gets better.
+/// Short detours before long ones, cheap before dear, and what was found last first: it lies near
+/// what changed before. By cost alone, the many rewrites that change nothing would hide the one that
+/// has to get worse before it gets better.
 struct MorePromising {
   bool operator()(const Entry* a, const Entry* b) const {
-    return std::tie(a->pending, a->cost_us, a->serial) <
-           std::tie(b->pending, b->cost_us, b->serial);
+    return std::tie(a->pending, a->cost_us, b->serial) <
+           std::tie(b->pending, b->cost_us, a->serial);
   }
 };
 

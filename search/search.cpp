@@ -65,6 +65,9 @@ class Searcher {
   void search_regions(const std::vector<const Region*>& fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
   void accept(std::span<const Site> sites);
+  bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
+  bool improve_until_settled(std::size_t region_size);
+  void remember(const Candidate& candidate);
   void report_progress();
   StopReason stop_reason() const;
 
@@ -160,11 +163,27 @@ bool Searcher::improve(std::size_t region_size) {
   const double before_us = now_.cost_us;
   for (std::size_t at = 0; at < sites.size(); at += kGroup)
     accept(std::span(sites).subspan(at, std::min(kGroup, sites.size() - at)));
-  if (now_.cost_us >= kRealGain * before_us) return false;
-  result_.best.insert(result_.best.begin(), now_);
-  if (result_.best.size() > options_.keep) result_.best.pop_back();
   report_progress();
-  return true;
+  return now_.cost_us < kRealGain * before_us;
+}
+
+bool Searcher::improve_until_settled(std::size_t region_size) {
+  bool improved = false;
+  while (may_go_on() && improve(region_size)) improved = true;
+  if (improved) remember(now_);
+  return improved;
+}
+
+/// Among the best, cheapest first, each graph once.
+void Searcher::remember(const Candidate& candidate) {
+  auto& best = result_.best;
+  const auto same = [&](const Candidate& other) {
+    return same_structure(other.graph, candidate.graph);
+  };
+  if (std::ranges::any_of(best, same)) return;
+  const auto at = std::ranges::upper_bound(best, candidate.cost_us, {}, &Candidate::cost_us);
+  best.insert(at, candidate);
+  if (best.size() > options_.keep) best.pop_back();
 }
 
 /// Applies all of them if the whole graph gains what the regions promised, else looks for those
@@ -193,8 +212,11 @@ void Searcher::accept(std::span<const Site> sites) {
 }
 
 void Searcher::report_progress() {
+  const double best_us = result_.best.empty()
+                             ? now_.cost_us
+                             : std::min(now_.cost_us, result_.best.front().cost_us);
   progress_.update(result_.graphs_expanded, options_.budget,
-                   fmt::format("best {:.3f}x", result_.cost_before.total_us / now_.cost_us));
+                   fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
 }
 
 StopReason Searcher::stop_reason() const {
@@ -209,9 +231,16 @@ SearchResult Searcher::run(const Graph& original) {
   started_ = wall_seconds();
   const double cpu_before = cpu_seconds();
   result_.cost_before = cost_.graph_cost(original);
-  now_ = {original, result_.cost_before.total_us, {}};
-  for (const std::size_t size : options_.region_sizes)
-    while (!stopped() && result_.graphs_expanded < options_.budget && improve(size)) {}
+  for (const std::size_t size : options_.region_sizes) {
+    now_ = {original, result_.cost_before.total_us, {}};
+    improve_until_settled(size);
+  }
+  if (!result_.best.empty()) now_ = result_.best.front();
+  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+    improved = false;
+    for (const std::size_t size : options_.region_sizes)
+      improved = improve_until_settled(size) || improved;
+  }
   result_.stop_reason = stop_reason();
   result_.cpu_s = cpu_seconds() - cpu_before;
   return std::move(result_);

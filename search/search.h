@@ -21,8 +21,10 @@ struct SearchOptions {
   double time_s = 60;    ///< Wall clock; 0: no limit (a limit makes results depend on speed).
   int jobs = 0;          ///< Threads; 0: all cores. The result does not depend on it.
   std::size_t keep = 4;  ///< How many of the best graphs to return.
-  std::vector<std::size_t> region_sizes = {32, 64};  ///< Most nodes in a region, tried in turn.
-  std::uint64_t patience = 200;  ///< Graphs to expand in a region after its last gain.
+  /// Most nodes in a region. Each size starts from the original; from the best of what they come to
+  /// all go on in turn.
+  std::vector<std::size_t> region_sizes = {48, 24};
+  std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
   double memory_mib = 400;       ///< For the graphs of regions under search.
 };
 
