@@ -3,6 +3,7 @@
 #include "search/improvement.h"
 
 #include <algorithm>
+#include <map>
 
 namespace soapstone::search {
 namespace {
@@ -42,6 +43,13 @@ void for_each_touched(const Graph& whole, const Site& site, Read read, Write wri
   }
 }
 
+/// Regions of a kind become neighbours; kinds keep the order in which they come.
+void group_by_kind(std::vector<Site>& sites) {
+  std::map<const RegionResult*, std::size_t> order;
+  for (const Site& site : sites) order.emplace(site.found, order.size());
+  std::ranges::stable_sort(sites, {}, [&](const Site& site) { return order.at(site.found); });
+}
+
 /// Appends ids that follow `bound` until there are `count`.
 template <class Id>
 void extend(std::vector<Id>& ids, std::size_t count, std::size_t& bound) {
@@ -77,6 +85,7 @@ std::vector<Site> select_disjoint(const Graph& whole, std::vector<Site> sites) {
         whole, site, [](NodeId) {}, [&](NodeId id) { written[id.index()] = true; });
     selected.push_back(site);
   }
+  group_by_kind(selected);
   return selected;
 }
 

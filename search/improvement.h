@@ -21,7 +21,7 @@ struct Site {
 bool holds(const Site& site, verifier::Admission& rules);
 
 /// Those that can be applied together, the largest gains first: none has a node that an earlier one
-/// replaces or redirects. Deterministic.
+/// replaces or redirects. Those that share `found` are neighbours. Deterministic.
 std::vector<Site> select_disjoint(const core::Graph& whole, std::vector<Site> sites);
 
 /// The rewrites of all sites, one after the other, with the ids that the whole graph will have.

@@ -64,6 +64,7 @@ class Searcher {
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
+  double attempt(std::span<const Site> sites, double promised_us);
   void accept(std::span<const Site> sites);
   bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
   bool improve_until_settled(std::size_t region_size);
@@ -186,29 +187,51 @@ void Searcher::remember(const Candidate& candidate) {
   if (best.size() > options_.keep) best.pop_back();
 }
 
-/// Applies all of them if the whole graph gains what the regions promised, else looks for those
-/// that do no good: at their borders regions may disagree, and together they may close a cycle.
+/// Applies all of them if the whole graph gains what was promised; a single one if it gains at all.
+/// The gain, or 0.
+double Searcher::attempt(std::span<const Site> sites, double promised_us) {
+  std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
+  std::vector<rules::Rewrite> rewrites;
+  rewrites.reserve(steps.size());
+  double steps_us = 0;
+  for (const Step& step : steps) {
+    rewrites.push_back({step.id, step.match});
+    steps_us += step.gain_us;
+  }
+  auto graph = rules::apply_all(now_.graph, rules_, rewrites);
+  if (!graph) return 0;
+  const double cost_us = cost_.graph_cost(*graph).total_us;
+  const double gain_us = now_.cost_us - cost_us;
+  if (cost_us >= kRealGain * now_.cost_us) return 0;
+  if (sites.size() > 1 && gain_us < kKeptPromise * promised_us) return 0;
+  steps.back().gain_us += gain_us - steps_us;
+  now_.graph = *std::move(graph);
+  now_.cost_us = cost_us;
+  std::ranges::move(steps, std::back_inserter(now_.steps));
+  return gain_us;
+}
+
+/// Applies what does good: at their borders regions may disagree, and together they may close a
+/// cycle. Regions of one kind, which are neighbours in the list, promise what the first of them
+/// gave.
 void Searcher::accept(std::span<const Site> sites) {
   if (sites.empty()) return;
   double promised_us = 0;
   for (const Site& site : sites) promised_us += site.found->gain_us();
-  std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
-  std::vector<rules::Rewrite> rewrites;
-  rewrites.reserve(steps.size());
-  for (const Step& step : steps) rewrites.push_back({step.id, step.match});
-  auto graph = rules::apply_all(now_.graph, rules_, rewrites);
-  const double cost_us = graph ? cost_.graph_cost(*graph).total_us : now_.cost_us;
-  const double gain_us = now_.cost_us - cost_us;
-  const bool real = cost_us < kRealGain * now_.cost_us;
-  if (real && (sites.size() == 1 || gain_us >= kKeptPromise * promised_us)) {
-    steps.back().gain_us += gain_us - promised_us;
-    now_.graph = *std::move(graph);
-    now_.cost_us = cost_us;
-    std::ranges::move(steps, std::back_inserter(now_.steps));
-  } else if (sites.size() > 1) {
-    accept(sites.first(sites.size() / 2));
-    accept(sites.subspan(sites.size() / 2));
+  if (attempt(sites, promised_us) > 0 || sites.size() == 1) return;
+  const auto other = std::ranges::find_if(
+      sites, [&](const Site& site) { return site.found != sites.front().found; });
+  const auto same = static_cast<std::size_t>(other - sites.begin());
+  if (same < sites.size()) {
+    accept(sites.first(same));
+    accept(sites.subspan(same));
+    return;
   }
+  const double first_us = attempt(sites.first(1), 0);
+  const auto rest = sites.subspan(1);
+  if (first_us > 0 && attempt(rest, first_us * static_cast<double>(rest.size())) > 0) return;
+  accept(rest.first(rest.size() / 2));
+  accept(rest.subspan(rest.size() / 2));
 }
 
 void Searcher::report_progress() {
