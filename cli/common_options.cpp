@@ -37,7 +37,7 @@ CLI::Validator validator(Parse parse, std::string type_name) {
 }  // namespace
 
 Verbosity CommonOptions::verbosity() const {
-  if (quiet) return Verbosity::kQuiet;
+  if (quiet || is_silent) return Verbosity::kQuiet;
   return verbose ? Verbosity::kDebug : Verbosity::kNormal;
 }
 

@@ -19,6 +19,9 @@ struct CommonOptions {
   std::string json;  ///< Path of the JSON report; `-`: stdout instead of the text; empty: none.
   bool quiet = false;
   bool verbose = false;
+  /// Not an option: one of several processes, another of which speaks for all. Nothing is printed
+  /// or written, and the exit code is 0.
+  bool is_silent = false;
   Verbosity verbosity() const;
 };
 

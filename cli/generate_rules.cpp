@@ -7,10 +7,15 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/generated_rules.h"
+#include "cli/rank_run.h"
 #include "cli/run_main.h"
 #include "generator/minimise.h"
+#include "generator/parts_as_results.h"
+#include "generator/reduce.h"
+#include "parallel/tile_exchange.h"
 
 namespace {
 
@@ -27,6 +32,7 @@ struct Options : cli::CommonOptions {
   std::uint64_t memory_limit_mb = 0;
   std::string resume;
   generator::DerivationLimits limits;
+  parallel::Launch launch = parallel::launch_of_environment();
 };
 
 /// Of all threads, since the process began.
@@ -39,10 +45,10 @@ double cpu_seconds() {
 struct Outcome {
   std::vector<generator::LevelStatistics> levels;
   std::uint64_t peak_memory_bytes = 0;
-  generator::CandidateList candidates;  ///< Without the candidates themselves.
-  std::size_t candidate_count = 0, kept = 0;
-  std::vector<rules::Rule> rules;
-  double enumerate_s = 0, generalise_s = 0, minimise_s = 0;
+  generator::ReduceStatistics reduced;
+  std::size_t with_several_results = 0, kept = 0;
+  std::vector<cli::NamedRule> rules;
+  double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
 };
 
 core::Result<generator::Vocabulary> vocabulary(const Options& options) {
@@ -50,34 +56,62 @@ core::Result<generator::Vocabulary> vocabulary(const Options& options) {
   return generator::vocabulary_of(options.operators, options.ranks);
 }
 
-core::Status generate(const Options& options, cli::Session& session, cli::RuleProver& prover,
-                      Outcome& outcome) {
+/// Adds rules with several results; how many.
+std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidates) {
+  std::vector<generator::RuleCandidate> found;
+  for (const generator::RuleCandidate& candidate : candidates)
+    for (const generator::Sides& sides : generator::parts_as_results(candidate.found))
+      if (auto made = generator::candidate_of(sides)) found.push_back(*std::move(made));
+  std::ranges::move(found, std::back_inserter(candidates));
+  return found.size();
+}
+
+/// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
+core::Result<generator::Enumeration>
+enumerate_on_ranks(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
   SOAPSTONE_ASSIGN_OR_RETURN(const generator::Vocabulary words, vocabulary(options));
   generator::EnumerateOptions enumerate;
   enumerate.ops = options.ops;
   enumerate.jobs = options.jobs;
+  std::optional<parallel::RankTileExchange> exchange;
+  if (ranks != nullptr) {
+    enumerate.exchange = &exchange.emplace(*ranks);
+    if (options.jobs == 0) enumerate.jobs = parallel::jobs_of_rank(options.launch);
+  }
   enumerate.seed = options.seed;
   enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
   enumerate.resume_dir = options.resume;
   enumerate.progress = &session.console;
   enumerate.stop = &session.stop;
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, generator::enumerate(words, enumerate));
-  outcome.levels = enumeration.levels;
-  outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
-  outcome.enumerate_s = cpu_seconds();
-  session.console.stage("finding the most general sizes");
-  outcome.candidates =
-      generator::candidates_of(enumeration, options.jobs, session.console, session.stop);
-  outcome.generalise_s = cpu_seconds() - outcome.enumerate_s;
-  outcome.candidate_count = outcome.candidates.candidates.size();
+  return generator::enumerate(words, enumerate);
+}
+
+core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
+                      cli::RuleProver& prover, Outcome& outcome) {
+  generator::Reducer reducer({options.jobs, &session.console, &session.stop});
+  {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, enumerate_on_ranks(options, session, ranks));
+    if (options.launch.rank > 0) return core::Done{};  // the first rank does the rest
+    outcome.levels = enumeration.levels;
+    outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
+    outcome.enumerate_s = cpu_seconds();
+    session.console.stage("leaving out what follows from simpler equalities");
+    reducer.add(enumeration);
+  }
+  outcome.reduced = reducer.statistics();
+  outcome.reduce_s = cpu_seconds() - outcome.enumerate_s;
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  auto candidates = reducer.take_kept();
+  outcome.with_several_results = add_several_results(candidates);
   session.console.stage("minimising and proving");
   generator::MinimiseOptions minimise;
   minimise.limits = options.limits;
   minimise.jobs = options.jobs;
-  minimise.admit = [&](auto candidates) { prover.admit(candidates); };
-  const auto kept = generator::minimise(std::move(outcome.candidates.candidates), minimise,
-                                        session.console, session.stop);
-  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.generalise_s;
+  minimise.admit = [&](auto chosen) { prover.admit(chosen); };
+  minimise.background = reducer.constant_laws();
+  const auto kept =
+      generator::minimise(std::move(candidates), minimise, session.console, session.stop);
+  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
@@ -98,14 +132,18 @@ std::string heading(const Options& options) {
 
 std::string report_text(const Options& options, const Outcome& outcome,
                         const cli::RuleProver& prover) {
-  std::string text =
-      fmt::format("{} equalities found, {} candidates, {} kept, {} rules written to {}\n",
-                  outcome.candidates.pairs, outcome.candidate_count, outcome.kept,
-                  outcome.rules.size(), options.output);
-  text += fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} generalising, {:.2f} minimising and "
-                      "proving ({:.2f} of these proving)\n",
-                      outcome.enumerate_s, outcome.generalise_s, outcome.minimise_s,
-                      prover.cpu_ms() / 1e3);
+  const generator::ReduceStatistics& reduced = outcome.reduced;
+  std::string text = fmt::format(
+      "{} equalities: {} follow from others, {} hold for some sizes or values only, {} cannot be "
+      "written as a rule, {} are of constants alone\n"
+      "{} candidates and {} with several results; {} kept, {} rules written to {}\n",
+      reduced.pairs, reduced.derived, reduced.wrong, reduced.without_rule, reduced.of_constants,
+      reduced.kept, outcome.with_several_results, outcome.kept, outcome.rules.size(),
+      options.output);
+  text +=
+      fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} leaving out, {:.2f} minimising and "
+                  "proving ({:.2f} of these proving)\n",
+                  outcome.enumerate_s, outcome.reduce_s, outcome.minimise_s, prover.cpu_ms() / 1e3);
   if (options.quiet || prover.unproved().empty()) return text;
   text += fmt::format("\nNot proved, and left out: {}\n", prover.unproved().size());
   for (const cli::UnprovedRule& u : prover.unproved())
@@ -121,33 +159,51 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
                       {"classes", level.classes},
                       {"pairs", level.pairs}});
   auto names = nlohmann::ordered_json::array();
-  for (const rules::Rule& rule : outcome.rules) names.push_back(rule.name);
+  for (const cli::NamedRule& rule : outcome.rules) names.push_back(rule.name);
   return {{"levels", std::move(levels)},
           {"peak_memory_bytes", outcome.peak_memory_bytes},
-          {"equalities", outcome.candidates.pairs},
-          {"duplicates", outcome.candidates.duplicates},
-          {"without_rule", outcome.candidates.without_rule},
-          {"candidates", outcome.candidate_count},
+          {"equalities", outcome.reduced.pairs},
+          {"derived", outcome.reduced.derived},
+          {"wrong", outcome.reduced.wrong},
+          {"without_rule", outcome.reduced.without_rule},
+          {"of_constants", outcome.reduced.of_constants},
+          {"candidates", outcome.reduced.kept},
+          {"with_several_results", outcome.with_several_results},
           {"kept", outcome.kept},
           {"rules", std::move(names)},
           {"unproved", cli::unproved_json(prover.unproved())},
           {"enumerate_cpu_s", outcome.enumerate_s},
-          {"generalise_cpu_s", outcome.generalise_s},
+          {"reduce_cpu_s", outcome.reduce_s},
           {"minimise_cpu_s", outcome.minimise_s},
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }
 
-core::Status run(const Options& options, cli::Session& session) {
+core::Status run(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
   verifier::BatchOptions batch;
   batch.jobs = options.jobs;
   batch.check_seed = options.seed;
   cli::RuleProver prover(batch, session.stop);
   Outcome outcome;
-  SOAPSTONE_RETURN_IF_ERROR(generate(options, session, prover, outcome));
+  SOAPSTONE_RETURN_IF_ERROR(generate(options, session, ranks, prover, outcome));
+  if (options.launch.rank > 0) return core::Done{};
   std::ofstream out(options.output, std::ios::binary);
   if (!(out << cli::rule_file_text(outcome.rules, heading(options)) << std::flush))
     return core::invalid_input("the file cannot be written").at(options.output);
   return session.report(report_text(options, outcome, prover), report_json(outcome, prover));
+}
+
+core::Status run_as_rank(const Options& options, cli::Session& session) {
+  const std::size_t cores = parallel::cores_of_process(), all = parallel::cores_of_node();
+  if (!options.launch.is_alone() && cores < all)
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("mpirun binds the first rank, which does the last part alone, "
+                                    "to {} of {} cores; mpirun --bind-to none does not",
+                                    cores, all));
+  const std::string hint = options.resume.empty()
+                               ? "--resume DIR keeps what is finished"
+                               : fmt::format("the same command goes on from '{}'", options.resume);
+  return cli::run_on_ranks(options.launch, hint,
+                           [&](parallel::Ranks* ranks) { return run(options, session, ranks); });
 }
 
 void declare(CLI::App& app, Options& options) {
@@ -176,28 +232,31 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--resume", options.resume,
                  "Keep what is finished in this folder, and go on from what is there")
       ->type_name("DIR");
-  app.add_option("--derivation-graphs", options.limits.graphs,
-                 "Graphs that the search for a derivation looks at from each end")
+  app.add_option("--derivation-nodes", options.limits.nodes,
+                 "E-nodes up to which a derivation is looked for")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
   cli::add_seed_option(app, options.seed);
   cli::add_jobs_option(app, options.jobs);
   cli::add_common_options(app, options);
-  cli::set_examples(app, "  $ generate-rules --ops 3 --preset taso -o taso.rules\n"
-                         "  $ generate-rules --ops 3 --operators add,mul,matmul -o algebra.rules\n"
-                         "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
-                         "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
+  cli::set_examples(app,
+                    "  $ generate-rules --ops 3 --preset taso -o taso.rules\n"
+                    "  $ generate-rules --ops 3 --operators add,mul,matmul -o algebra.rules\n"
+                    "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
+                    "  $ mpirun --bind-to none -n 2 generate-rules --ops 4 -o generated.rules\n"
+                    "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
+  options.is_silent = options.launch.rank > 0;
   CLI::App app("Finds rewrite rules: all equalities between small graphs, less those that others "
                "imply, each proved for all sizes. What is not proved is listed and not written.",
                "generate-rules");
   declare(app, options);
   return cli::run_main(argc, argv, app, options,
-                       [&](cli::Session& session) { return run(options, session); });
+                       [&](cli::Session& session) { return run_as_rank(options, session); });
 }

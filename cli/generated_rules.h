@@ -21,8 +21,8 @@ struct UnprovedRule {
   std::string reason;
 };
 
-/// Admits what the verifier proves. The rules of admitted candidates are as they will be read
-/// again: printed, parsed, and with their evidence.
+/// Admits what the verifier proves: of each candidate the most general form of which all directions
+/// are proved, else the one with the most.
 class RuleProver {
  public:
   RuleProver(verifier::BatchOptions options, const core::StopToken& stop)
@@ -30,26 +30,33 @@ class RuleProver {
 
   void admit(std::span<generator::RuleCandidate* const> candidates);
   const std::vector<UnprovedRule>& unproved() const { return unproved_; }
-  std::size_t proved() const { return proved_; }
   double cpu_ms() const { return cpu_ms_; }
   /// kInternal if numbers contradict a proof.
   const core::Status& status() const { return status_; }
 
  private:
-  void settle(std::optional<rules::Rule>& direction, const verifier::RuleVerdict& verdict);
+  struct Attempt;
+  void prove(std::span<Attempt> attempts);
+  void settle(Attempt& attempt, bool forward, const verifier::RuleVerdict& verdict);
 
   verifier::BatchOptions options_;
   const core::StopToken& stop_;
   std::vector<UnprovedRule> unproved_;
-  std::size_t proved_ = 0, named_ = 0;
+  int named_ = 0;
   double cpu_ms_ = 0;
   core::Status status_ = core::Done{};
 };
 
-/// All directions of the candidates with names of their operators: `relu_concat_as_concat_relu_3`.
-std::vector<rules::Rule> named_rules(std::span<const generator::RuleCandidate> candidates);
-/// `heading` is put in front as a comment.
-std::string rule_file_text(std::span<const rules::Rule> rules, const std::string& heading);
+/// A rule as it goes into a file.
+struct NamedRule {
+  std::string name;     ///< Of its operators: `relu_concat_as_concat_relu_3`.
+  std::string comment;  ///< A line above it; may be empty.
+  generator::DirectedRule rule;
+};
+/// All directions of the candidates.
+std::vector<NamedRule> named_rules(std::span<const generator::RuleCandidate> candidates);
+/// With their proofs. `heading` is put in front as a comment.
+std::string rule_file_text(std::span<const NamedRule> rules, const std::string& heading);
 nlohmann::ordered_json unproved_json(std::span<const UnprovedRule> unproved);
 
 }  // namespace soapstone::cli

@@ -49,13 +49,6 @@ class InterruptGuard {
   core::StopToken token_;
 };
 
-void print_error(const core::Error& error) {
-  std::fflush(stdout);
-  const std::string where = error.where.empty() ? "" : error.where + ": ";
-  fmt::print(stderr, "error: {}{}\n", where, error.message);
-  if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", error.hint);
-}
-
 core::Status write_json(const std::string& path, const std::string& json) {
   std::ofstream file(path, std::ios::binary);
   if (file << json << std::flush) return core::Done{};
@@ -89,10 +82,19 @@ int parse_failure(CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(core::ErrorCode::kUsage);
 }
 
-core::Status run_body(const std::function<core::Status(Session&)>& body, Session& session) {
+}  // namespace
+
+void print_error(const core::Error& error) {
+  std::fflush(stdout);
+  const std::string where = error.where.empty() ? "" : error.where + ": ";
+  fmt::print(stderr, "error: {}{}\n", where, error.message);
+  if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", error.hint);
+}
+
+core::Status without_exceptions(const std::function<core::Status()>& body) {
   using core::ErrorCode;
   try {
-    return body(session);
+    return body();
   } catch (const std::bad_alloc&) {
     return core::Error{ErrorCode::kInternal,
                        "out of memory",
@@ -106,8 +108,6 @@ core::Status run_body(const std::function<core::Status(Session&)>& body, Session
   }
 }
 
-}  // namespace
-
 std::string json_text(const nlohmann::ordered_json& json) {
   using Handler = nlohmann::ordered_json::error_handler_t;
   return json.dump(2, ' ', false, Handler::replace) + "\n";
@@ -116,6 +116,7 @@ std::string json_text(const nlohmann::ordered_json& json) {
 core::Status Session::report(const std::string& text, const std::string& json) {
   console.finish();
   has_reported_ = true;
+  if (options_.is_silent) return core::Done{};
   const bool to_stdout = options_.json == "-";
   fmt::print("{}", to_stdout ? json : text);
   if (options_.json.empty() || to_stdout) return core::Done{};
@@ -136,17 +137,18 @@ int run_main(int argc, const char* const* argv, CLI::App& app, const CommonOptio
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (options.is_silent) return 0;
     return parse_failure(app, error);
   }
   const InterruptGuard interrupt;
   Console console(options.verbosity());
   Session session(console, interrupt.token(), options);
-  core::Status status = run_body(body, session);
+  core::Status status = without_exceptions([&] { return body(session); });
   console.finish();
   if (status && std::fflush(stdout) != 0) {
     status = core::Error{core::ErrorCode::kInternal, "cannot write to standard output", {}, {}};
   }
-  if (status) return 0;
+  if (status || options.is_silent) return 0;
   print_error(status.error());
   if (!session.has_reported() && !options.json.empty()) {
     (void)session.report("", error_json(status.error()));  // the first error is the one that counts

@@ -39,6 +39,12 @@ class Session {
   bool has_reported_ = false;
 };
 
+/// `error: where: message` and, on a line of its own, `hint: …`, to stderr.
+void print_error(const core::Error& error);
+
+/// The body's own Status; an exception as an Error. Errors: kInternal.
+core::Status without_exceptions(const std::function<core::Status()>& body);
+
 /// Parses, runs `body`, and returns the exit code: 0, or the code of the Error, which is printed as
 /// `error: where: message` and, on a line of its own, `hint: …`. With --json the error is written
 /// there, unless there is a report already. Wrong usage is 2, --help and --version are 0; an

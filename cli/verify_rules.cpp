@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/derivability_report.h"
 #include "cli/device_options.h"
 #include "cli/mutation_report.h"
 #include "cli/rule_files.h"
@@ -31,6 +32,7 @@ struct Options : cli::CommonOptions {
   bool second_opinion = false, no_second_opinion = false;
   std::size_t mutants = 0;
   std::string proofs, check;
+  cli::DerivabilityCommand derivability;
 };
 
 /// Numbers in a prime field and on the kernels of this machine, for one thread.
@@ -169,12 +171,25 @@ core::Status verify(const Options& options, cli::Session& session) {
   return conclude(verdicts);
 }
 
-core::Status mutate(const Options& options, cli::Session& session) {
+core::Result<std::vector<rules::Rule>> read_rules(const Options& options) {
   std::vector<rules::Rule> all;
   for (const std::string& file : files_of(options)) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, cli::read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
   }
+  return all;
+}
+
+core::Status derive(const Options& options, cli::Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto all, read_rules(options));
+  cli::DerivabilityCommand command = options.derivability;
+  command.options.jobs = options.batch.jobs;
+  command.options.seed = options.batch.check_seed;
+  return cli::report_derivability(all, command, options.quiet, session);
+}
+
+core::Status mutate(const Options& options, cli::Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto all, read_rules(options));
   return cli::mutate(
       all, {options.mutants, options.batch.check_seed, options.batch.jobs, options.verbose},
       session);
@@ -182,6 +197,7 @@ core::Status mutate(const Options& options, cli::Session& session) {
 
 core::Status run(const Options& options, cli::Session& session) {
   if (options.mutants > 0) return mutate(options, session);
+  if (!options.derivability.from.empty()) return derive(options, session);
   if (!options.check.empty()) return check_logs(options.check, session);
   const auto foreign = std::ranges::find_if_not(options.files, cli::is_own_rule_file);
   if (options.write && foreign != options.files.end())
@@ -218,6 +234,7 @@ void declare(CLI::App& app, Options& options) {
                  "Instead, make that many wrong rules of these and see that none is proved")
       ->type_name("N")
       ->check(CLI::Range(1, 10'000'000).description(""));
+  cli::add_derivability_options(app, options.derivability);
   cli::add_seed_option(app, options.batch.check_seed);
   cli::add_jobs_option(app, options.batch.jobs);
   cli::add_common_options(app, options);
@@ -227,6 +244,7 @@ void declare(CLI::App& app, Options& options) {
                          "  $ verify-rules graph_subst.pb -q\n"
                          "  $ verify-rules mine.rules --proofs logs && verify-rules --check logs\n"
                          "  $ verify-rules --mutate 10000\n"
+                         "  $ verify-rules graph_subst.pb --derivable-from shipped\n"
                          "  $ verify-rules mine.rules --json - | jq '.rules[] | .verdict'");
 }
 

@@ -37,6 +37,9 @@ endif()
 # __FILE__ in messages is relative to the repository: the same in every clone.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
 
+# Commands link all folders; they load only the libraries that they use.
+add_link_options("LINKER:--as-needed")
+
 if(SOAPSTONE_SANITIZE)
   set(sanitizer_flags -fsanitize=${SOAPSTONE_SANITIZE} -fno-sanitize-recover=all)
   # Instrumented code confuses GCC's analysis of what is initialized.

@@ -1,14 +1,15 @@
-// See candidates.h.
+// See candidates.h. The forms of an equality, most general first: numbers of windows and kernels
+// are symbols, or not; sizes are as different as they may be, or as they were found; ranks are left
+// open, or not.
 #include "generator/candidates.h"
-
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <tuple>
 
 #include "generator/generalise.h"
+#include "generator/lift.h"
+#include "generator/parametrise.h"
 #include "generator/term_hash.h"
 #include "rules/complete.h"
 #include "rules/constraints.h"
@@ -22,7 +23,8 @@ using core::Result;
 using rules::Rule;
 
 constexpr int kSampleAttempts = 100;
-constexpr int kChecks = 4;
+/// Sizes at which a rule is tried; a family shares them among its instances, two each at least.
+constexpr int kChecks = 10;
 constexpr std::int64_t kLargestSize = 12;
 
 /// Different primes, so that no two sizes or products of sizes coincide by chance.
@@ -50,8 +52,9 @@ std::optional<Sides> at(const Rule& rule, const rules::Bindings& values) {
 }
 
 std::optional<Sides> instance_of(const Rule& rule) {
-  for (std::size_t shift : {0, 5})
-    if (auto sides = at(rule, different_sizes(rule, shift))) return sides;
+  if (rule.parameters.empty())
+    for (std::size_t shift : {0, 5})
+      if (auto sides = at(rule, different_sizes(rule, shift))) return sides;
   const rules::Sampler sampler(rule);
   rules::Random random(1);
   for (int attempt = 0; attempt < kSampleAttempts; ++attempt)
@@ -71,6 +74,7 @@ std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& t
   for (std::size_t k = 0; k < source.inputs().size(); ++k)
     if (uses(target, target.inputs()[k]) && !uses(source, source.inputs()[k])) return std::nullopt;
   Rule rule;
+  rule.name = "rule";
   rule.source = source;
   rule.target = target;
   rule.constant_inputs.assign(source.inputs().size(), false);
@@ -78,96 +82,120 @@ std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& t
   return std::nullopt;
 }
 
-bool holds(const RuleCandidate& candidate) {
-  for (const auto* direction : {&candidate.forward, &candidate.backward}) {
-    if (!*direction) continue;
-    const auto report = rules::check(**direction, kChecks, 1);
-    if (!report || report->counterexample) return false;
-  }
-  return true;
+bool hold(std::span<const Rule> instances) {
+  const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
+  return std::ranges::all_of(instances, [&](const Rule& rule) {
+    const auto report = rules::check(rule, checks, 1);
+    return report && !report->counterexample;
+  });
 }
 
-struct Equality {
-  std::optional<Sides> sides;
-  bool exact = true;
-  std::uint64_t hash = 0;
-};
+/// As it is read back from its text. None if that or a check fails.
+std::optional<DirectedRule> directed(std::string text) {
+  auto file = rules::parse_rules(text);
+  if (!file || file->rules.empty()) return std::nullopt;
+  if (!hold(file->rules)) return std::nullopt;
+  return DirectedRule{std::move(text), std::move(file->rules)};
+}
 
-Equality equality(const Enumeration& enumeration, std::size_t k) {
-  Equality result;
-  Result<Sides> sides =
-      k < enumeration.pairs.size()
-          ? sides_of(enumeration, enumeration.pairs[k])
-          : sides_of(enumeration, enumeration.splits[k - enumeration.pairs.size()]);
-  if (!sides) return result;
-  if (k < enumeration.pairs.size()) result.exact = enumeration.pairs[k].exact;
-  result.hash = pair_hash(sides->source, sides->target);
-  result.sides = *std::move(sides);
+/// Operators; a split that only takes apart again what a concat joined counts more, and so does an
+/// input that occurs again.
+std::size_t weight(const core::Graph& side) {
+  constexpr std::size_t kOfSplit = 3;
+  std::size_t result = 0;
+  for (core::NodeId id : side.order()) result += side.node(id).op->name == "split" ? kOfSplit : 1;
+  for (core::TensorId id : side.inputs())
+    result += std::max<std::size_t>(side.consumers(id).size(), 1) - 1;
   return result;
+}
+
+/// Whether `whole` has a term that is `part`: such a target only adds to the source.
+bool contains(const core::Graph& whole, const core::Graph& part) {
+  if (part.outputs().size() != 1 || !part.tensor(part.outputs()[0]).producer.valid()) return false;
+  const auto hashes = term_hashes(whole);
+  const std::uint64_t wanted = term_hashes(part)[part.outputs()[0].index()];
+  return std::ranges::any_of(whole.order(), [&](core::NodeId id) {
+    return std::ranges::any_of(whole.node(id).outputs, [&](core::TensorId output) {
+      return hashes[output.index()] == wanted;
+    });
+  });
+}
+
+struct Form {
+  Parametrise numbers;
+  bool general_sizes = true, lifted = false;
+};
+constexpr std::array<Form, 7> kForms{{
+    {{true, false}, true, true},
+    {{false, false}, true, true},
+    {{true, true}, true, false},
+    {{false, true}, true, false},
+    {{true, false}, true, false},
+    {{false, false}, true, false},
+    {{false, false}, false, false},
+}};
+
+int directions_of(const Sides& sides) {
+  return static_cast<int>(rule_between(sides.source, sides.target).has_value()) +
+         static_cast<int>(rule_between(sides.target, sides.source).has_value());
+}
+
+/// Both directions in one form, those that can be.
+std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, const Form& form,
+                                     int directions) {
+  RuleCandidate candidate;
+  const std::optional<Rule> there = rule_between(sized.source, sized.target);
+  const std::optional<Rule> back = rule_between(sized.target, sized.source);
+  if ((there ? 1 : 0) + (back ? 1 : 0) < directions) return std::nullopt;
+  for (const auto& [rule, into] :
+       {std::pair(&there, &candidate.forward), std::pair(&back, &candidate.backward)}) {
+    if (!*rule) continue;
+    if (into == &candidate.forward ? contains(sized.target, sized.source)
+                                   : contains(sized.source, sized.target))
+      continue;
+    const auto texts =
+        form.lifted ? lifted_texts(**rule) : std::vector<std::string>{rules::print(**rule)};
+    for (const std::string& text : texts)
+      if (!*into) *into = directed(text);
+    if (!*into) return std::nullopt;
+  }
+  if (!candidate.forward && !candidate.backward) return std::nullopt;
+  const Rule& rule = there ? *there : *back;
+  candidate.instance = instance_of(rule);
+  if (candidate.instance && !there)
+    std::swap(candidate.instance->source, candidate.instance->target);
+  candidate.weight = weight(rule.source) + weight(rule.target);
+  candidate.inputs = rule.source.inputs().size();
+  candidate.symbols = rules::size_symbols(rule.source).size();
+  candidate.found = sides;
+  return candidate;
 }
 
 }  // namespace
 
-std::optional<RuleCandidate> candidate_of(const Sides& sides) {
-  // The sizes as they were found where more general ones are no rule.
+std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
+  const int directions = directions_of(sides);
+  if (directions == 0) return std::nullopt;
   const auto general = generalised(sides);
-  for (const Sides* both : {general ? &*general : nullptr, &sides}) {
-    if (both == nullptr) continue;
-    RuleCandidate candidate;
-    candidate.forward = rule_between(both->source, both->target);
-    candidate.backward = rule_between(both->target, both->source);
-    if (!candidate.forward && !candidate.backward) continue;
-    // More general sizes are a guess.
-    if (both != &sides && !holds(candidate)) continue;
-    const Rule& rule = candidate.forward ? *candidate.forward : *candidate.backward;
-    candidate.instance = instance_of(rule);
-    if (candidate.instance && !candidate.forward)
-      std::swap(candidate.instance->source, candidate.instance->target);
-    candidate.operators = static_cast<int>(rule.source.order().size() + rule.target.order().size());
-    candidate.inputs = rule.source.inputs().size();
-    candidate.symbols = rules::size_symbols(rule.source).size();
+  for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
+    const Form& form = kForms[number];
+    if (form.general_sizes && !general) continue;
+    Result<Sides> sized = form.general_sizes ? general : Result<Sides>(sides);
+    if (form.numbers.kernel_sizes || form.numbers.attributes)
+      sized = parametrised(*sized, form.numbers);
+    if (!sized) continue;
+    auto candidate = in_form(sides, *sized, form, directions);
+    if (!candidate) continue;
+    candidate->form = static_cast<int>(number);
     return candidate;
   }
   return std::nullopt;
 }
 
-CandidateList candidates_of(const Enumeration& enumeration, int jobs, core::ProgressSink& progress,
-                            const core::StopToken& stop) {
-  constexpr std::size_t kBatch = 4096;
-  CandidateList list;
-  const std::size_t count = enumeration.pairs.size() + enumeration.splits.size();
-  std::unordered_set<std::uint64_t> known;
-  tbb::task_arena arena(jobs > 0 ? jobs : tbb::task_arena::automatic);
-  for (std::size_t begin = 0; begin < count && !stop.stop_requested(); begin += kBatch) {
-    const std::size_t size = std::min(kBatch, count - begin);
-    std::vector<Equality> found(size);
-    std::vector<std::optional<RuleCandidate>> made(size);
-    arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, size,
-                        [&](std::size_t k) { found[k] = equality(enumeration, begin + k); });
-    });
-    for (Equality& e : found)
-      if (e.sides && !known.insert(e.hash).second) {
-        e.sides.reset();
-        ++list.duplicates;
-      }
-    arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, size, [&](std::size_t k) {
-        if (found[k].sides) made[k] = candidate_of(*found[k].sides);
-      });
-    });
-    for (std::size_t k = 0; k < size; ++k) {
-      if (!made[k]) {
-        if (found[k].sides) ++list.without_rule;
-        continue;
-      }
-      made[k]->exact = found[k].exact;
-      list.candidates.push_back(*std::move(made[k]));
-    }
-    progress.update(begin + size, count, {});
-  }
-  list.pairs = count;
-  return list;
+bool is_rule(const Sides& sides) { return directions_of(sides) > 0; }
+
+bool more_general(const RuleCandidate& a, const RuleCandidate& b) {
+  return std::tuple(a.weight, b.inputs, b.symbols) < std::tuple(b.weight, a.inputs, a.symbols);
 }
 
 }  // namespace soapstone::generator

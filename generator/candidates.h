@@ -1,39 +1,47 @@
-// From equal terms to rules: each pair becomes a candidate, general in its sizes, that may be
-// applied in one direction or in both. Candidates that differ only in names of inputs are one.
+// From equal terms to rules: an equality becomes a candidate, as general as it may be, that may be
+// applied in one direction or in both.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "core/progress.h"
-#include "generator/enumerate.h"
+#include "core/graph.h"
+#include "generator/term.h"
+#include "rules/evidence.h"
 #include "rules/rule.h"
 
 namespace soapstone::generator {
 
+/// One direction of an equality: a rule as it will stand in a file, and what it expands to.
+struct DirectedRule {
+  std::string text;                    ///< Of a rule called `rule`.
+  std::vector<rules::Rule> instances;  ///< Not empty; one for each choice of ranks.
+  rules::EvidenceLine evidence = {};   ///< Of all instances; none before it is proved.
+};
+
 /// An equality that was found. At least one direction is there.
 struct RuleCandidate {
-  std::optional<rules::Rule> forward, backward;
+  std::optional<DirectedRule> forward, backward;
   /// Both sides with numbers for all sizes, as different as the guard allows. None if no such
   /// numbers were found: nothing can then be said of what derives it.
   std::optional<Sides> instance;
-  bool exact = true;  ///< As EqualPair::exact.
-  int operators = 0;  ///< Of both sides together.
+  bool exact = true;       ///< As EqualPair::exact.
+  std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
+  Sides found;              ///< As the terms have it.
+  int form = 0;             ///< Which of its forms this is; 0: the most general.
 };
 
-struct CandidateList {
-  std::vector<RuleCandidate> candidates;  ///< In the order of the pairs, then of the splits.
-  std::size_t pairs = 0;                  ///< Looked at.
-  std::size_t duplicates = 0;
-  std::size_t without_rule = 0;  ///< Neither direction can be written as a rule.
-};
+/// Of one equality: the most general form, from number `first_form` on, that can be written as a
+/// rule and agrees on a few random sizes and values. None if there is none left.
+std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form = 0);
 
-/// `jobs`: threads, 0: one a core; the result is the same for any number.
-CandidateList candidates_of(const Enumeration& enumeration, int jobs, core::ProgressSink& progress,
-                            const core::StopToken& stop);
-/// Of one equality. None if neither direction can be written as a rule.
-std::optional<RuleCandidate> candidate_of(const Sides& sides);
+/// Whether either direction can be written as a rule.
+bool is_rule(const Sides& sides);
+
+/// Most general first: light, many inputs, many different sizes.
+bool more_general(const RuleCandidate& a, const RuleCandidate& b);
 
 }  // namespace soapstone::generator

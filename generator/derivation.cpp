@@ -1,96 +1,61 @@
 // See derivation.h.
 #include "generator/derivation.h"
 
-#include <algorithm>
-#include <unordered_set>
-#include <vector>
-
-#include "generator/term_hash.h"
-#include "ops/registry.h"
-
 namespace soapstone::generator {
-namespace {
 
-using core::Graph;
+using rules::ClassId;
+using rules::EGraph;
 
-/// The graph with a node behind each result that no rule knows: then a result may become an input,
-/// or the same as another one, which a graph that is to be kept must not do.
-Graph with_marked_results(const Graph& graph) {
-  core::GraphBuilder builder(graph);
-  std::vector<core::TensorId> marked;
-  for (core::TensorId id : graph.outputs()) {
-    const core::Attributes attributes{
-        {"domain", ""}, {"op_type", std::string("Result")}, {"proto", ""}};
-    marked.push_back(
-        builder.add_node(ops::opaque_schema(), attributes, {id}, {graph.tensor(id).type})[0]);
-    builder.set_name(id, "");
+std::string_view to_string(Derivation derivation) {
+  switch (derivation) {
+  case Derivation::kYes:
+    return "derivable";
+  case Derivation::kNo:
+    return "not derivable";
+  case Derivation::kLimit:
+    return "not within the limits";
   }
-  builder.set_outputs(std::move(marked));
-  auto finished = std::move(builder).finish();
-  return with_shared_nodes(*std::move(finished));
+  return "";
 }
 
-/// All that rules make of one graph, in the order in which it is found.
-class Reached {
- public:
-  Reached(const Graph& start, std::size_t most_nodes, const DerivationLimits& limits)
-      : most_nodes_(most_nodes), limits_(limits) {
-    add(with_marked_results(start));
+DerivationReport derive(const core::Graph& a, const core::Graph& b,
+                        const std::vector<bool>& constant_inputs,
+                        const rules::SaturationRules& rules, const DerivationLimits& limits,
+                        const core::StopToken& stop) {
+  EGraph graph;
+  std::vector<ClassId> inputs;
+  for (std::size_t k = 0; k < a.inputs().size(); ++k) {
+    const bool constant = k < constant_inputs.size() && constant_inputs[k];
+    inputs.push_back(
+        graph.add_input(static_cast<std::uint32_t>(k), a.tensor(a.inputs()[k]).type, constant));
   }
+  const auto in_a = graph.add_graph(a, inputs), in_b = graph.add_graph(b, inputs);
+  const auto is_done = [&](const EGraph& now) {
+    for (std::size_t k = 0; k < a.outputs().size(); ++k)
+      if (now.find(in_a[a.outputs()[k].index()]) != now.find(in_b[b.outputs()[k].index()]))
+        return false;
+    return true;
+  };
+  rules::SaturationLimits saturation;
+  saturation.nodes = limits.nodes + graph.node_count();
+  saturation.rounds = limits.rounds;
+  saturation.left_out = limits.left_out;
+  DerivationReport report;
+  report.saturation = rules::saturate(graph, rules, saturation, is_done, stop);
+  if (report.saturation.end == rules::SaturationEnd::kDone) report.derivation = Derivation::kYes;
+  if (report.saturation.end == rules::SaturationEnd::kSaturated)
+    report.derivation = Derivation::kNo;
+  return report;
+}
 
-  bool contains(std::uint64_t hash) const { return hashes_.contains(hash); }
-  std::uint64_t start() const { return first_; }
-  bool is_done() const { return next_ >= graphs_.size() || graphs_.size() >= limits_.graphs; }
-
-  /// Rewrites the next graph in every way. True as soon as something is in `other`.
-  bool expand(const rules::RuleSet& rules, const Reached& other) {
-    const Graph graph = graphs_[next_++];
-    bool met = false;
-    rules.for_each_match(graph, [&](core::RuleId id, const rules::Match& match) {
-      if (rules::closes_cycle(graph, rules[id], match)) return true;
-      auto rewritten = rules::apply(graph, rules[id], match);
-      if (!rewritten) return true;
-      const std::uint64_t hash = add(*std::move(rewritten));
-      met = hash != 0 && other.contains(hash);
-      return !met && graphs_.size() < limits_.graphs;
-    });
-    return met;
-  }
-
- private:
-  /// Its hash; 0 if it is too large or known.
-  std::uint64_t add(Graph graph) {
-    const std::uint64_t hash = term_hash(graph);
-    if (hashes_.contains(hash)) return 0;
-    if (!graphs_.empty()) graph = with_shared_nodes(std::move(graph));
-    if (!graphs_.empty() && graph.order().size() > most_nodes_) return 0;
-    if (graphs_.empty()) first_ = hash;
-    hashes_.insert(hash);
-    graphs_.push_back(std::move(graph));
-    return hash;
-  }
-
-  std::size_t most_nodes_;
-  const DerivationLimits& limits_;
-  std::vector<Graph> graphs_;
-  std::unordered_set<std::uint64_t> hashes_;
-  std::size_t next_ = 0;
-  std::uint64_t first_ = 0;
-};
-
-}  // namespace
-
-bool derivable(const Graph& a, const Graph& b, const rules::RuleSet& rules,
+bool derivable(const core::Graph& a, const core::Graph& b, const rules::SaturationRules& rules,
                const DerivationLimits& limits) {
-  const std::size_t most =
-      std::max(a.order().size(), b.order().size()) + a.outputs().size() + limits.more_operators;
-  Reached from_a(a, most, limits), from_b(b, most, limits);
-  if (from_b.contains(from_a.start())) return true;
-  while (!from_a.is_done() || !from_b.is_done()) {
-    if (!from_a.is_done() && from_a.expand(rules, from_b)) return true;
-    if (!from_b.is_done() && from_b.expand(rules, from_a)) return true;
-  }
-  return false;
+  return derive(a, b, {}, rules, limits, core::StopToken()).derivation == Derivation::kYes;
+}
+
+bool derivable(const core::Graph& a, const core::Graph& b, const rules::RuleSet& rules,
+               const DerivationLimits& limits) {
+  return derivable(a, b, rules::SaturationRules(rules.rules()), limits);
 }
 
 }  // namespace soapstone::generator

@@ -1,20 +1,45 @@
-// Whether known rules lead from one graph to another: both are rewritten breadth-first until the
-// two sets of graphs meet.
+// Whether known rules imply that two graphs compute the same: both are put into one e-graph, which
+// is saturated until their results are equal.
 #pragma once
 
+#include <vector>
+
 #include "core/graph.h"
+#include "core/progress.h"
 #include "rules/rule.h"
+#include "rules/saturate.h"
 
 namespace soapstone::generator {
 
 struct DerivationLimits {
-  std::size_t graphs = 150;  ///< From each end.
-  /// Graphs on the way may have so many operators more than the larger end.
-  std::size_t more_operators = 1;
+  std::size_t nodes = 2'000;  ///< E-nodes.
+  std::size_t rounds = 30;
+  std::vector<bool> left_out = {};  ///< As in SaturationLimits.
 };
 
-/// Whether the rules turn `a` into `b`, or both into the same graph, within the limits. Both have
-/// the same inputs and results and numbers for all sizes. Thread-safe, deterministic.
+enum class Derivation : std::uint8_t {
+  kYes,
+  kNo,     ///< Saturated: nothing else follows from the rules at these sizes.
+  kLimit,  ///< Neither, within the limits.
+};
+std::string_view to_string(Derivation derivation);
+
+struct DerivationReport {
+  Derivation derivation = Derivation::kLimit;
+  rules::SaturationReport saturation;
+};
+
+/// Whether results of `a` and `b` with the same position are equal by the rules. Both have the same
+/// inputs and numbers for all sizes; `constant_inputs` (by position; may be empty) count as
+/// computed from constants. Thread-safe, deterministic.
+DerivationReport derive(const core::Graph& a, const core::Graph& b,
+                        const std::vector<bool>& constant_inputs,
+                        const rules::SaturationRules& rules, const DerivationLimits& limits,
+                        const core::StopToken& stop);
+
+/// Whether that is so within the limits. To ask often, prepare the rules once.
+bool derivable(const core::Graph& a, const core::Graph& b, const rules::SaturationRules& rules,
+               const DerivationLimits& limits = {});
 bool derivable(const core::Graph& a, const core::Graph& b, const rules::RuleSet& rules,
                const DerivationLimits& limits = {});
 

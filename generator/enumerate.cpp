@@ -9,7 +9,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 
 #include "core/hash.h"
 #include "generator/class_table.h"
@@ -24,6 +24,8 @@ using core::Result;
 using core::Status;
 
 constexpr std::size_t kTilesPerBatch = 64;
+/// With many ranks there are more: an exchange waits for the slowest.
+constexpr std::size_t kTilesPerBatchAndRank = 8;
 /// Drivers of a tile: those that are combined with leaves alone have few extensions each.
 constexpr std::uint32_t kLargestDrivers = 128, kOtherDrivers = 4;
 
@@ -64,6 +66,7 @@ class Enumerator {
              const EnumerateOptions& options)
       : options_(options),
         applications_(std::move(applications)), result_{std::move(terms), {}, {}, {}, 0},
+        run_(identity_of(result_.terms, options)),
         space_(result_.terms.universe(), most_variables(options, *applications_)),
         values_(result_.terms, space_, options.seed), classes_(result_.terms),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic), extenders_([this] {
@@ -74,17 +77,22 @@ class Enumerator {
         progress_(options.progress != nullptr ? *options.progress : core::silent()) {}
 
   Result<Enumeration> run() {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        const TileFiles files,
-        TileFiles::open(options_.resume_dir, identity_of(result_.terms, options_)));
+    SOAPSTONE_ASSIGN_OR_RETURN(const TileFiles files,
+                               TileFiles::open(options_.resume_dir, run_, rank()));
     add_leaves();
     for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
-    arena_.execute([&] { finish(); });
+    arena_.execute([&] { look_at_pairs(); });
+    if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(collect_pairs());
+    if (rank() == 0) arena_.execute([&] { look_further(); });
     return std::move(result_);
   }
 
  private:
   TermTable& terms() { return result_.terms; }
+  std::size_t rank() const { return options_.exchange == nullptr ? 0 : options_.exchange->rank(); }
+  std::size_t ranks() const {
+    return options_.exchange == nullptr ? 1 : options_.exchange->ranks();
+  }
   std::size_t worlds() { return terms().universe().worlds.size(); }
 
   void add_leaves() {
@@ -161,10 +169,9 @@ class Enumerator {
     representatives_.resize(static_cast<std::size_t>(ops) + 1);
     result_.levels.push_back({ops, 0, 0, 0});
     const std::vector<TileRange> tiles = tiles_of(ops);
-    for (std::size_t begin = 0; begin < tiles.size(); begin += kTilesPerBatch) {
-      if (options_.stop != nullptr && options_.stop->stop_requested())
-        return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
-      const std::size_t end = std::min(tiles.size(), begin + kTilesPerBatch);
+    const std::size_t step = std::max(kTilesPerBatch, kTilesPerBatchAndRank * ranks());
+    for (std::size_t begin = 0; begin < tiles.size(); begin += step) {
+      const std::size_t end = std::min(tiles.size(), begin + step);
       SOAPSTONE_RETURN_IF_ERROR(batch(std::span(tiles).subspan(begin, end - begin), files));
       SOAPSTONE_RETURN_IF_ERROR(report(end, tiles.size()));
     }
@@ -172,18 +179,16 @@ class Enumerator {
     return core::Done{};
   }
 
-  bool is_mine(std::size_t tile) const {
-    const TileExchange* exchange = options_.exchange;
-    return exchange == nullptr || tile % exchange->ranks() == exchange->rank();
-  }
-
-  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
-    std::vector<TileResult> results(tiles.size());
+  /// Sets all ranges and the candidates of the tiles that are this process's to compute.
+  Status compute_mine(std::span<const TileRange> tiles, const TileFiles& files,
+                      std::vector<TileResult>& results) {
+    if (options_.stop != nullptr && options_.stop->stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t k) {
         results[k].range = tiles[k];
-        if (!is_mine(k)) return;
+        if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
         if (auto known = files.read(tiles[k])) {
           results[k] = *std::move(known);
         } else {
@@ -193,7 +198,14 @@ class Enumerator {
       });
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
-    if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(options_.exchange->share(results));
+    return core::Done{};
+  }
+
+  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
+    std::vector<TileResult> results(tiles.size());
+    Status status = compute_mine(tiles, files, results);
+    if (options_.exchange != nullptr) status = share(*options_.exchange, run_, status, results);
+    SOAPSTONE_RETURN_IF_ERROR(status);
     batch_bytes_ = 0;
     for (const TileResult& tile : results) {
       batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
@@ -272,10 +284,39 @@ class Enumerator {
     return core::Done{};
   }
 
-  void finish() {
+  /// Each rank looks at a part of the pairs, all of which are known to all.
+  void look_at_pairs() {
+    const auto part = [&](auto& all) {
+      const std::size_t begin = all.size() * rank() / ranks();
+      const std::size_t end = all.size() * (rank() + 1) / ranks();
+      return std::span(all).subspan(begin, end - begin);
+    };
+    const std::span<EqualPair> mine = part(result_.pairs);
+    result_.pairs = {mine.begin(), mine.end()};
     drop_wrong_pairs(result_, values_, space_, variants_);
-    add_symmetric_pairs(result_, values_, space_, symmetric_);
+    add_symmetric_pairs(result_, values_, space_, part(symmetric_));
     drop_coincidences(result_, space_, options_.seed);
+  }
+
+  /// Puts the parts of all ranks together, in the order that one process finds.
+  Status collect_pairs() {
+    std::vector<EqualPair>& pairs = result_.pairs;
+    const auto bytes = std::as_bytes(std::span(pairs));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto all, options_.exchange->all_gather(std::vector<std::byte>(
+                                                   bytes.begin(), bytes.end())));
+    pairs.clear();
+    if (rank() != 0) return core::Done{};
+    for (const std::vector<std::byte>& part : all) {
+      pairs.resize(pairs.size() + part.size() / sizeof(EqualPair));
+      std::ranges::copy(part, std::as_writable_bytes(std::span(pairs)).end() -
+                                  static_cast<std::ptrdiff_t>(part.size()));
+    }
+    const auto is_symmetry = [](const EqualPair& p) { return p.representative == p.newcomer; };
+    std::ranges::stable_partition(pairs, std::not_fn(is_symmetry));
+    return core::Done{};
+  }
+
+  void look_further() {
     add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
     add_pairs_in_doubles(result_, space_, options_, representatives_);
   }
@@ -283,6 +324,7 @@ class Enumerator {
   const EnumerateOptions& options_;
   std::shared_ptr<ApplicationTable> applications_;
   Enumeration result_;
+  const std::uint64_t run_;
   VariantSpace space_;
   ValueStore<std::uint64_t> values_;
   LevelIndex index_;

@@ -25,7 +25,9 @@ struct EnumerateOptions {
   std::filesystem::path resume_dir;        ///< Empty: finished tiles are not kept.
   core::ProgressSink* progress = nullptr;  ///< Null: silent.
   const core::StopToken* stop = nullptr;
-  TileExchange* exchange = nullptr;  ///< Null: this process computes all tiles.
+  /// Null: this process computes all tiles. Otherwise its results go to rank 0; the others get
+  /// the statistics of the levels, but no pairs.
+  TileExchange* exchange = nullptr;
 };
 
 /// `newcomer` computes what `representative` computes, under these names.

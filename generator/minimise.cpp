@@ -1,5 +1,6 @@
 // See minimise.h. Candidates are looked at in rounds: all of a round against the rules kept before
-// it, in parallel; then what is left against each other, in order.
+// it, in parallel; then what is left against each other, in order. In the end each that is kept is
+// looked at again: a rule that came after it may derive it.
 #include "generator/minimise.h"
 
 #include <fmt/format.h>
@@ -7,20 +8,18 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <memory>
-#include <tuple>
 
 namespace soapstone::generator {
 namespace {
 
 using rules::Rule;
-using rules::RuleSet;
+using rules::SaturationRules;
 
 class Minimiser {
  public:
   Minimiser(const MinimiseOptions& options, core::ProgressSink& progress,
             const core::StopToken& stop)
-      : options_(options), progress_(progress), stop_(stop),
+      : options_(options), progress_(progress), stop_(stop), rules_(options.background),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   std::vector<RuleCandidate> run(std::vector<RuleCandidate> candidates) {
@@ -34,16 +33,20 @@ class Minimiser {
       length = std::min(2 * length, kLongestRound);
       progress_.update(begin, candidates.size(), fmt::format("{} kept", kept_.size()));
     }
-    return std::move(kept_);
+    return without_late_ones();
   }
 
  private:
+  struct Kept {
+    RuleCandidate candidate;
+    std::uint32_t family = 0;  ///< Of its rules.
+  };
+
   void round(std::span<RuleCandidate> candidates) {
-    const RuleSet rules(rules_);
     std::vector<char> derived(candidates.size());
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t k) {
-        derived[k] = stop_.stop_requested() || follows(candidates[k], rules) ? 1 : 0;
+        derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;
       });
     });
     std::vector<RuleCandidate*> open;
@@ -56,51 +59,71 @@ class Minimiser {
   /// Keeps what is admitted of what does not follow from each other. Returns what is still open.
   std::vector<RuleCandidate*> settle(const std::vector<RuleCandidate*>& open) {
     std::vector<RuleCandidate*> chosen, others;
-    std::vector<Rule> rules = rules_;
-    auto set = std::make_unique<RuleSet>(rules);
+    SaturationRules rules = rules_;
     for (RuleCandidate* candidate : open) {
-      if (follows(*candidate, *set)) {
+      if (follows(*candidate, rules)) {
         others.push_back(candidate);
         continue;
       }
       chosen.push_back(candidate);
       add_rules(*candidate, rules);
-      set = std::make_unique<RuleSet>(rules);
     }
     const std::size_t wanted = rules.size();
     if (options_.admit) options_.admit(chosen);
     for (RuleCandidate* candidate : chosen) {
       if (!candidate->forward && !candidate->backward) continue;
-      add_rules(*candidate, rules_);
-      kept_.push_back(std::move(*candidate));
+      const std::uint32_t family = add_rules(*candidate, rules_);
+      kept_.push_back({std::move(*candidate), family});
     }
     return rules_.size() == wanted ? std::vector<RuleCandidate*>{} : others;
   }
 
-  bool follows(const RuleCandidate& candidate, const RuleSet& rules) const {
-    return candidate.instance && derivable(candidate.instance->source, candidate.instance->target,
-                                           rules, options_.limits);
+  bool follows(const RuleCandidate& candidate, const SaturationRules& rules,
+               const DerivationLimits& limits) const {
+    return candidate.instance &&
+           derivable(candidate.instance->source, candidate.instance->target, rules, limits);
+  }
+  bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
+    return follows(candidate, rules, options_.limits);
   }
 
-  static void add_rules(const RuleCandidate& candidate, std::vector<Rule>& rules) {
-    if (candidate.forward) rules.push_back(*candidate.forward);
-    if (candidate.backward) rules.push_back(*candidate.backward);
+  /// Both directions are one family.
+  static std::uint32_t add_rules(const RuleCandidate& candidate, SaturationRules& rules) {
+    const std::string name = fmt::format("kept_{}", rules.size());
+    for (const auto* direction : {&candidate.forward, &candidate.backward}) {
+      if (!*direction) continue;
+      for (Rule rule : (*direction)->instances) {
+        rule.base_name = name;
+        CHECK(rules.add(rule).ok(), "a rule that can be matched cannot be matched in an e-graph");
+      }
+    }
+    return rules[rules.size() - 1].family;
+  }
+
+  /// Least general first, each is dropped if all others derive it.
+  std::vector<RuleCandidate> without_late_ones() {
+    DerivationLimits limits = options_.limits;
+    limits.left_out.assign(rules_.family_count(), false);
+    for (std::size_t k = kept_.size(); k-- > 0 && !stop_.stop_requested();) {
+      limits.left_out[kept_[k].family] = true;
+      if (!follows(kept_[k].candidate, rules_, limits)) limits.left_out[kept_[k].family] = false;
+      progress_.update(kept_.size() - k, kept_.size(), "looking again at what is kept");
+    }
+    std::vector<RuleCandidate> result;
+    for (Kept& kept : kept_)
+      if (!limits.left_out[kept.family]) result.push_back(std::move(kept.candidate));
+    return result;
   }
 
   const MinimiseOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  SaturationRules rules_;
   tbb::task_arena arena_;
-  std::vector<RuleCandidate> kept_;
-  std::vector<Rule> rules_;
+  std::vector<Kept> kept_;
 };
 
 }  // namespace
-
-bool more_general(const RuleCandidate& a, const RuleCandidate& b) {
-  return std::tuple(a.operators, b.inputs, b.symbols) <
-         std::tuple(b.operators, a.inputs, a.symbols);
-}
 
 std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
                                     const MinimiseOptions& options, core::ProgressSink& progress,

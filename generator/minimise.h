@@ -12,22 +12,21 @@
 
 namespace soapstone::generator {
 
-/// Looks at candidates that nothing derives, before anything is derived from them. Takes away
-/// directions that must not be used; a candidate without any is not kept.
+/// Looks at candidates that nothing derives, before anything is derived from them. May replace one
+/// by a less general form, and takes away directions that must not be used; a candidate without any
+/// is not kept.
 using Admit = std::function<void(std::span<RuleCandidate* const>)>;
 
 struct MinimiseOptions {
   DerivationLimits limits;
-  int jobs = 0;           ///< Threads; 0: one a core.
-  Admit admit = nullptr;  ///< None: all are admitted.
+  int jobs = 0;                         ///< Threads; 0: one a core.
+  Admit admit = nullptr;                ///< None: all are admitted.
+  std::vector<rules::Rule> background;  ///< Laws that may be used and need not be kept.
 };
 
 /// The kept ones, most general first.
 std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
                                     const MinimiseOptions& options, core::ProgressSink& progress,
                                     const core::StopToken& stop);
-
-/// Most general first: few operators, many inputs, many different sizes.
-bool more_general(const RuleCandidate& a, const RuleCandidate& b);
 
 }  // namespace soapstone::generator

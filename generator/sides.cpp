@@ -94,40 +94,16 @@ class SideBuilder {
     return append("full", {}, {{"shape", shape}, {"value", value}});
   }
 
-  /// Ones in the first column of n × (n + 1), row-major, stand on the diagonal of n × n.
-  Result<TensorId> identity(const Polynomial& n) {
-    SOAPSTONE_ASSIGN_OR_RETURN(TensorId x, filled({n, 1}, 1.0));
-    SOAPSTONE_ASSIGN_OR_RETURN(x, append("pad", {x}, {{"pads", Sizes{0, 0, 0, n}}}));
-    SOAPSTONE_ASSIGN_OR_RETURN(x, append("reshape", {x}, {{"shape", Sizes{n * n + n}}}));
-    SOAPSTONE_ASSIGN_OR_RETURN(x, append("slice", {x},
-                                         {{"axes", Sizes{0}},
-                                          {"starts", Sizes{0}},
-                                          {"sizes", Sizes{n * n}},
-                                          {"steps", Sizes{1}}}));
-    return append("reshape", {x}, {{"shape", Sizes{n, n}}});
-  }
-
   Result<TensorId> constant(const ConstantInput& input) {
-    const Shape& shape = input.type.shape;
+    Shape shape = input.type.shape;
     if (input.constant == Constant::kZero) return filled(shape, 0.0);
     if (input.constant == Constant::kOne) return filled(shape, 1.0);
-    if (!(shape[0] == shape[1])) return core::unsupported("a unit matrix that is not square");
-    SOAPSTONE_ASSIGN_OR_RETURN(TensorId x, identity(shape[0]));
-    if (input.constant == Constant::kIdentity) return x;
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        x, append("reshape", {x}, {{"shape", Sizes{shape[0], shape[0], 1, 1}}}));
-    const std::int64_t height = shape[2].constant(), width = shape[3].constant();
-    if (input.constant == Constant::kDelta) {
-      if (height == 1 && width == 1) return x;
-      const Polynomial above = (height - 1) / 2, left = (width - 1) / 2;
-      const Polynomial below = height / 2, right = width / 2;
-      return append("pad", {x}, {{"pads", Sizes{0, 0, above, left, 0, 0, below, right}}});
-    }
-    SOAPSTONE_ASSIGN_OR_RETURN(const TensorId ones, filled({1, 1, height, width}, 1.0));
-    SOAPSTONE_ASSIGN_OR_RETURN(x, append("mul", {x, ones}, {}));
-    SOAPSTONE_ASSIGN_OR_RETURN(const TensorId count,
-                               filled({}, static_cast<double>(height * width)));
-    return append("div", {x, count}, {});
+    if (input.constant != Constant::kAveragePool) return append("eye", {}, {{"shape", shape}});
+    // Each window of the kernel in it has the centre of the larger kernel once.
+    const Sizes kernel(shape.begin() + 2, shape.end());
+    for (std::size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * 2 - 1;
+    SOAPSTONE_ASSIGN_OR_RETURN(const TensorId wide, append("eye", {}, {{"shape", shape}}));
+    return append("average_pool", {wide}, {{"kernel", kernel}});
   }
 
   const TermTable& terms_;

@@ -92,9 +92,11 @@ class Numbering {
 
 }  // namespace
 
-std::uint64_t term_hash(const Graph& graph) {
-  return outputs_hash(graph, tensor_hashes(graph, [](std::size_t k) { return k + 1; }));
+std::vector<std::uint64_t> term_hashes(const Graph& graph) {
+  return tensor_hashes(graph, [](std::size_t k) { return k + 1; });
 }
+
+std::uint64_t term_hash(const Graph& graph) { return outputs_hash(graph, term_hashes(graph)); }
 
 std::uint64_t pair_hash(const Graph& source, const Graph& target) {
   Numbering numbers(source.inputs().size());
@@ -107,7 +109,7 @@ std::uint64_t pair_hash(const Graph& source, const Graph& target) {
 }
 
 Graph with_shared_nodes(Graph graph) {
-  const auto hashes = tensor_hashes(graph, [](std::size_t k) { return k + 1; });
+  const auto hashes = term_hashes(graph);
   std::unordered_map<std::uint64_t, core::NodeId> first;
   std::vector<std::pair<core::NodeId, core::NodeId>> twins;
   for (core::NodeId id : graph.order()) {

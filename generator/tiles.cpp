@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -18,6 +19,8 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<Candidate> && sizeof(Header) == 32);
 
+using Bytes = std::vector<std::byte>;
+
 constexpr const char* kRunFile = "run";
 
 std::optional<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
@@ -31,8 +34,9 @@ std::optional<std::vector<std::byte>> read_bytes(const std::filesystem::path& pa
 }
 
 /// Under another name first, so that a killed run leaves no half of a file.
-core::Status write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const std::filesystem::path unfinished = path.string() + ".part";
+core::Status write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                         std::size_t rank) {
+  const std::filesystem::path unfinished = fmt::format("{}.part{}", path.string(), rank);
   {
     std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
     out.write(reinterpret_cast<const char*>(bytes.data()),
@@ -46,6 +50,33 @@ core::Status write_bytes(const std::filesystem::path& path, std::span<const std:
   std::filesystem::rename(unfinished, path, failure);
   if (failure) return core::unavailable(fmt::format("cannot write '{}'", path.string()));
   return core::Done{};
+}
+
+void append(Bytes& bytes, std::uint64_t number) {
+  const auto* begin = reinterpret_cast<const std::byte*>(&number);
+  bytes.insert(bytes.end(), begin, begin + sizeof(number));
+}
+
+/// Takes a number off the front; 0 if there is none.
+std::uint64_t take_number(std::span<const std::byte>& rest) {
+  std::uint64_t number = 0;
+  if (rest.size() < sizeof(number)) return 0;
+  std::memcpy(&number, rest.data(), sizeof(number));
+  rest = rest.subspan(sizeof(number));
+  return number;
+}
+
+/// The run, so that all ranks see if one differs, and the tiles of this rank behind their sizes.
+Bytes pack(const TileExchange& exchange, std::uint64_t run, std::span<const TileResult> tiles) {
+  Bytes all;
+  append(all, run);
+  for (std::size_t k = 0; k < tiles.size(); ++k) {
+    if (!exchange.is_mine(k)) continue;
+    const Bytes tile = serialize(tiles[k], run);
+    append(all, tile.size());
+    all.insert(all.end(), tile.begin(), tile.end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -80,8 +111,30 @@ core::Result<TileResult> deserialize(std::span<const std::byte> bytes, const Til
   return result;
 }
 
-core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint64_t run) {
-  if (folder.empty()) return TileFiles({}, run);
+core::Status share(TileExchange& exchange, std::uint64_t run, const core::Status& mine,
+                   std::span<TileResult> tiles) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto all,
+                             exchange.all_gather(mine ? core::Result(pack(exchange, run, tiles))
+                                                      : core::Result<Bytes>(mine.error())));
+  std::vector<std::span<const std::byte>> rest(all.begin(), all.end());
+  const std::uint64_t first_run = take_number(rest[0]);
+  for (std::size_t rank = 1; rank < rest.size(); ++rank)
+    if (take_number(rest[rank]) != first_run)
+      return core::invalid_input(fmt::format("ranks 0 and {} enumerate different things", rank),
+                                 "all ranks need the same program and the same options");
+  for (std::size_t k = 0; k < tiles.size(); ++k) {
+    if (exchange.is_mine(k)) continue;
+    auto& bytes = rest[k % exchange.ranks()];
+    const std::uint64_t size = std::min<std::uint64_t>(take_number(bytes), bytes.size());
+    SOAPSTONE_ASSIGN_OR_RETURN(tiles[k], deserialize(bytes.first(size), tiles[k].range, run));
+    bytes = bytes.subspan(size);
+  }
+  return core::Done{};
+}
+
+core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint64_t run,
+                                        std::size_t rank) {
+  if (folder.empty()) return TileFiles({}, run, rank);
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   const std::filesystem::path mark = folder / kRunFile;
@@ -92,9 +145,9 @@ core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint6
           fmt::format("'{}' holds tiles of a run with other options", folder.string()),
           "give the same options, or another folder");
   } else {
-    SOAPSTONE_RETURN_IF_ERROR(write_bytes(mark, std::span(bytes, sizeof(run))));
+    SOAPSTONE_RETURN_IF_ERROR(write_bytes(mark, std::span(bytes, sizeof(run)), rank));
   }
-  return TileFiles(std::move(folder), run);
+  return TileFiles(std::move(folder), run, rank);
 }
 
 std::filesystem::path TileFiles::path_of(const TileRange& r) const {
@@ -112,7 +165,7 @@ std::optional<TileResult> TileFiles::read(const TileRange& range) const {
 
 core::Status TileFiles::write(const TileResult& result) const {
   if (folder_.empty()) return core::Done{};
-  return write_bytes(path_of(result.range), serialize(result, run_));
+  return write_bytes(path_of(result.range), serialize(result, run_), rank_);
 }
 
 }  // namespace soapstone::generator

@@ -26,16 +26,18 @@ struct TileResult {
   std::vector<Candidate> candidates;  ///< In the order in which they were made.
 };
 
-/// Shares tiles among processes that enumerate the same: each computes its part of a batch, all
+/// Connects processes that enumerate the same: each computes its part of a batch of tiles, all
 /// merge the whole.
 class TileExchange {
  public:
   virtual ~TileExchange() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t ranks() const = 0;
-  /// Tile k is there on rank k % ranks(); afterwards every rank has all. Called by all ranks for
-  /// the same batches in the same order. Errors: another rank has failed.
-  virtual core::Status share(std::span<TileResult> tiles) = 0;
+  /// What every rank gave, by rank. Errors: some rank gave an error, which all ranks then get.
+  virtual core::Result<std::vector<std::vector<std::byte>>>
+  all_gather(core::Result<std::vector<std::byte>> mine) = 0;
+  /// Whose tile k of a batch is.
+  bool is_mine(std::size_t tile) const { return tile % ranks() == rank(); }
 };
 
 /// The bytes of a result with a checksum over all of them, and back. `run` tells runs apart.
@@ -44,23 +46,31 @@ std::vector<std::byte> serialize(const TileResult& result, std::uint64_t run);
 core::Result<TileResult> deserialize(std::span<const std::byte> bytes, const TileRange& range,
                                      std::uint64_t run);
 
+/// Puts the tiles of the other ranks into `tiles`, whose ranges are set on all ranks. `mine`: how
+/// this rank fared with its own. All ranks call it for the same batches in the same order.
+/// Errors: those of any rank; kInvalidInput if another rank enumerates something else.
+core::Status share(TileExchange& exchange, std::uint64_t run, const core::Status& mine,
+                   std::span<TileResult> tiles);
+
 /// Finished tiles in a folder, one file each, written whole or not at all.
 class TileFiles {
  public:
-  /// An empty path: nothing is kept.
+  /// An empty path: nothing is kept. `rank` tells processes apart that write at the same time.
   /// Errors: kInvalidInput if the folder cannot be written or holds tiles of another run.
-  static core::Result<TileFiles> open(std::filesystem::path folder, std::uint64_t run);
+  static core::Result<TileFiles> open(std::filesystem::path folder, std::uint64_t run,
+                                      std::size_t rank = 0);
 
   /// None if it is not there or damaged (then it is computed again).
   std::optional<TileResult> read(const TileRange& range) const;
   core::Status write(const TileResult& result) const;
 
  private:
-  TileFiles(std::filesystem::path folder, std::uint64_t run)
-      : folder_(std::move(folder)), run_(run) {}
+  TileFiles(std::filesystem::path folder, std::uint64_t run, std::size_t rank)
+      : folder_(std::move(folder)), run_(run), rank_(rank) {}
   std::filesystem::path path_of(const TileRange& range) const;
   std::filesystem::path folder_;
   std::uint64_t run_;
+  std::size_t rank_;
 };
 
 }  // namespace soapstone::generator

@@ -32,8 +32,8 @@ bool follows_from_types(const core::OpSchema& op, std::string_view attribute) {
 
 /// One or two operands that are not enumerated make no sense of these.
 bool is_enumerable(const core::OpSchema& op) {
-  static constexpr std::array<std::string_view, 5> kOthers{"gather", "cast", "full", "opaque",
-                                                           "batch_norm"};
+  static constexpr std::array<std::string_view, 6> kOthers{"gather", "cast",   "full",
+                                                           "eye",    "opaque", "batch_norm"};
   return std::ranges::find(kOthers, op.name) == kOthers.end();
 }
 

@@ -1,46 +1,16 @@
 // Replaces a match by the rule's target. The target is typed anew on the sizes at hand: whatever
 // the rule promised, a node whose shapes do not fit is never built.
 #include <algorithm>
-#include <bit>
 
 #include "ops/registry.h"
 #include "rules/rewrite.h"
+#include "rules/substitute.h"
 
 namespace soapstone::rules {
-
-using core::Attributes;
-using core::Polynomial;
-using core::Symbol;
 
 namespace {
 
 core::Error no_use(std::string message) { return core::invalid_input(std::move(message)); }
-
-/// Puts numbers for symbols; false if one does not fit into 64 bits.
-bool put_numbers(Polynomial& p, const std::vector<std::int64_t>& sizes) {
-  if (p.is_constant()) return true;
-  const auto number = p.checked_evaluate([&](Symbol s) { return sizes[s.id]; });
-  if (number) p = *number;
-  return number.has_value();
-}
-
-bool put_numbers(core::AttributeValue& value, bool is_real,
-                 const std::vector<std::int64_t>& sizes) {
-  if (auto* p = std::get_if<Polynomial>(&value)) {
-    if (p->is_constant()) return true;
-    if (!put_numbers(*p, sizes)) return false;
-    if (is_real) value = std::bit_cast<double>(p->constant());
-    return true;
-  }
-  auto* list = std::get_if<std::vector<Polynomial>>(&value);
-  return !list || std::ranges::all_of(*list, [&](Polynomial& p) { return put_numbers(p, sizes); });
-}
-
-bool is_symbolic(const core::AttributeValue& value) {
-  if (const auto* p = std::get_if<Polynomial>(&value)) return !p->is_constant();
-  const auto* list = std::get_if<std::vector<Polynomial>>(&value);
-  return list && !std::ranges::all_of(*list, &Polynomial::is_constant);
-}
 
 /// A graph that is being rewritten, and what its outputs are by now.
 struct Edited {
@@ -89,20 +59,13 @@ class Application {
       types.push_back(input.valid() ? builder_.tensor(inputs.back()).type
                                     : core::TensorType{core::DataType::kOther, {}, false});
     }
-    Attributes attributes = node.attributes;
-    for (const auto& [name, symbolic] : node.attributes.values()) {
-      if (!is_symbolic(symbolic)) continue;
-      const core::AttributeSchema* schema = node.op->find_attribute(name);
-      core::AttributeValue value = symbolic;
-      if (!put_numbers(value, schema && schema->kind == core::AttributeKind::kReal, match_.sizes))
-        return no_use("a size of the target does not fit into 64 bits");
-      attributes.set(name, std::move(value));
-    }
-    SOAPSTONE_ASSIGN_OR_RETURN(auto results, ops::infer_types(*node.op, attributes, types));
+    auto attributes = with_numbers(*node.op, node.attributes, match_.sizes);
+    if (!attributes) return no_use("a size of the target does not fit into 64 bits");
+    SOAPSTONE_ASSIGN_OR_RETURN(auto results, ops::infer_types(*node.op, *attributes, types));
     if (results.size() != node.outputs.size())
       return no_use("the target has another number of results for these sizes");
     const auto made =
-        builder_.add_node(*node.op, std::move(attributes), std::move(inputs), std::move(results));
+        builder_.add_node(*node.op, *std::move(attributes), std::move(inputs), std::move(results));
     for (std::size_t k = 0; k < made.size(); ++k) ids_[node.outputs[k].index()] = made[k];
     return core::Done{};
   }

@@ -72,7 +72,7 @@ class Search {
     const auto before = binding_.mark();
     nodes_[which] = id;
     bool go_on = true;
-    if (binding_.match_attributes(wanted, node) && binding_.bind_outputs(wanted, node)) {
+    if (binding_.match_attributes(wanted, node.attributes) && binding_.bind_outputs(wanted, node)) {
       const auto without_inputs = binding_.mark();
       if (binding_.bind_inputs(wanted, node, false)) go_on = step(k + 1);
       const bool exchange = go_on && wanted.op->commutative && inputs >= 2 &&

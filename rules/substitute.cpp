@@ -92,4 +92,48 @@ Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
   return result;
 }
 
+namespace {
+
+/// Puts numbers for symbols; false if one does not fit into 64 bits.
+bool put_numbers(Polynomial& p, const std::vector<std::int64_t>& sizes) {
+  if (p.is_constant()) return true;
+  const auto number = p.checked_evaluate([&](Symbol s) { return sizes[s.id]; });
+  if (number) p = *number;
+  return number.has_value();
+}
+
+bool put_numbers(core::AttributeValue& value, bool is_real,
+                 const std::vector<std::int64_t>& sizes) {
+  if (auto* p = std::get_if<Polynomial>(&value)) {
+    if (p->is_constant()) return true;
+    if (!put_numbers(*p, sizes)) return false;
+    if (is_real) value = std::bit_cast<double>(p->constant());
+    return true;
+  }
+  auto* list = std::get_if<std::vector<Polynomial>>(&value);
+  return !list || std::ranges::all_of(*list, [&](Polynomial& p) { return put_numbers(p, sizes); });
+}
+
+bool is_symbolic(const core::AttributeValue& value) {
+  if (const auto* p = std::get_if<Polynomial>(&value)) return !p->is_constant();
+  const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+  return list && !std::ranges::all_of(*list, &Polynomial::is_constant);
+}
+
+}  // namespace
+
+std::optional<Attributes> with_numbers(const core::OpSchema& op, const Attributes& attributes,
+                                       const std::vector<std::int64_t>& sizes) {
+  Attributes result = attributes;
+  for (const auto& [name, symbolic] : attributes.values()) {
+    if (!is_symbolic(symbolic)) continue;
+    const core::AttributeSchema* schema = op.find_attribute(name);
+    core::AttributeValue value = symbolic;
+    if (!put_numbers(value, schema && schema->kind == core::AttributeKind::kReal, sizes))
+      return std::nullopt;
+    result.set(name, std::move(value));
+  }
+  return result;
+}
+
 }  // namespace soapstone::rules

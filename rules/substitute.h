@@ -1,6 +1,7 @@
 // The symbols in attributes, and numbers put in their place.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "rules/rule.h"
@@ -20,5 +21,9 @@ core::Polynomial substitute(const core::Polynomial& p, const Bindings& values);
 /// The same for all attributes. A symbol in a real attribute becomes the double of those bits.
 core::Attributes substitute(const core::OpSchema& op, const core::Attributes& attributes,
                             const Bindings& values);
+/// The same for all attributes with a number for each symbol. None: one does not fit into 64 bits.
+std::optional<core::Attributes> with_numbers(const core::OpSchema& op,
+                                             const core::Attributes& attributes,
+                                             const std::vector<std::int64_t>& sizes);
 
 }  // namespace soapstone::rules

@@ -15,13 +15,18 @@ using core::GraphBuilder;
 using core::NodeId;
 using core::TensorId;
 
-bool is_compact(const core::Node& node) { return node.inputs.empty(); }
+/// Small ones are what name_constants() found, and are written as they came.
+bool is_compact(const Graph& graph, const core::Node& node) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 16;
+  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
+  return node.op->name == "full" && core::element_count(dims.value()) > kMostElements;
+}
 
 /// Constant expressions that something else needs: their values are what has to be known.
 std::vector<TensorId> frontier(const Graph& graph) {
   std::vector<TensorId> result;
   for (NodeId id : graph.order()) {
-    if (!graph.is_constant_expression(id) || is_compact(graph.node(id))) continue;
+    if (!graph.is_constant_expression(id) || is_compact(graph, graph.node(id))) continue;
     for (TensorId output : graph.node(id).outputs) {
       bool needed = graph.is_output(output);
       for (NodeId reader : graph.consumers(output)) {

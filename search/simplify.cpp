@@ -95,7 +95,8 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
 
 }  // namespace
 
-Graph merge_duplicates(const Graph& graph, int* merged) {
+Graph merge_duplicates(const Graph& original, int* merged) {
+  const Graph graph = name_constants(original);
   std::vector<TensorId> representative(graph.tensor_bound());
   unify_constants(graph, representative);
   std::unordered_multimap<std::uint64_t, NodeId> seen;
@@ -134,9 +135,10 @@ namespace {
 
 void merge(Graph& graph, SimplifyReport& report) {
   int merged = 0;
+  const std::uint64_t before = graph.hash();
   graph = merge_duplicates(graph, &merged);
   report.merged_duplicates += merged;
-  if (merged > 0) report.steps.push_back({std::nullopt, {}, graph.hash()});
+  if (graph.hash() != before) report.steps.push_back({std::nullopt, {}, graph.hash()});
 }
 
 }  // namespace

@@ -33,11 +33,14 @@ struct SimplifyReport {
 core::Graph simplify(const core::Graph& graph, verifier::Admission& baseline,
                      SimplifyReport* report = nullptr);
 
-/// Nodes with the same operator, attributes and inputs become one.
+/// f32 weights of several elements become `full` or `eye` where that is what they hold.
+core::Graph name_constants(const core::Graph& graph);
+
+/// name_constants(), and nodes with the same operator, attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr);
 
-/// Constant expressions become constants, computed on the backend. What is a single `full` stays
-/// as it is: it is smaller that way.
+/// Constant expressions become constants, computed on the backend. What is a single large `full`
+/// stays as it is: it is smaller that way.
 core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend);
 
 }  // namespace soapstone::search

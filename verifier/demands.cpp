@@ -44,8 +44,11 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
     return true;
   case AtomKind::kIndex:
     return oracle_.implied(context, at_least(atom.index[0], 0));
-  case AtomKind::kApply:
-    return ops::properties(atom.function).non_negative;
+  case AtomKind::kApply: {
+    const ops::FunctionProperties& law = ops::properties(atom.function);
+    return law.non_negative ||
+           (law.monotone && law.zero_preserving && non_negative(atom.arguments[0]->terms, context));
+  }
   case AtomKind::kReciprocal:
   case AtomKind::kRounded:
     return non_negative(atom.arguments[0]->terms, context);

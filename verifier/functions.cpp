@@ -39,6 +39,15 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
     return Fraction(x[0].is_zero() ? 1 : 0);
   case Function::kSelect:
     return x[0].is_zero() ? x[2] : x[1];
+  case Function::kSqrt:
+    return x[0] == Fraction(1) ? std::optional(x[0]) : std::nullopt;
+  case Function::kCos:
+    return x[0].is_zero() ? std::optional(Fraction(1)) : std::nullopt;
+  case Function::kFloor:
+  case Function::kCeil:
+  case Function::kRound:
+  case Function::kTruncate:
+    return x[0].is_integer() ? std::optional(x[0]) : std::nullopt;
   default:
     return std::nullopt;
   }
@@ -180,19 +189,14 @@ NormalForm Normalizer::relu_of_whole(const NormalForm& form, const FactSet& cont
     return scaled(maximum(std::move(pieces), context), form[0].coefficient);
   }
   // relu(c·a·x) = c·a·relu(x) for c, a ≥ 0
-  if (form.size() == 1 && form[0].binders.empty() && form[0].guards.empty()) {
-    Term outside;
-    Term inside;
-    outside.coefficient = form[0].coefficient.magnitude();
-    inside.coefficient = Fraction(form[0].coefficient.sign());
-    for (const Factor& factor : form[0].factors) {
-      (non_negative(factor, context) ? outside : inside).factors.push_back(factor);
-    }
-    if (outside.coefficient != Fraction(1) || !outside.factors.empty()) {
-      return product({outside}, relu_of_whole({inside}, context), context);
-    }
-  } else if (const Fraction scale = leading_coefficient(form).magnitude(); scale != Fraction(1)) {
-    return scaled(relu_of_whole(scaled(form, scale.inverse()), context), scale);
+  NormalForm inside = form;
+  Term outside;
+  outside.factors =
+      take_common(inside, [&](const Factor& factor) { return non_negative(factor, context); });
+  outside.coefficient = leading_coefficient(inside).magnitude();
+  if (outside.coefficient != Fraction(1) || !outside.factors.empty()) {
+    inside = scaled(std::move(inside), outside.coefficient.inverse());
+    return product({outside}, relu_of_whole(inside, context), context);
   }
   return atom_term(arena_.apply(Function::kRelu, {arena_.form(form)}));
 }

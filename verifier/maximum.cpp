@@ -33,6 +33,22 @@ std::vector<Normalizer::OpenPiece> Normalizer::open(const Atom* maximum) {
   return pieces;
 }
 
+/// Binders that an equation determines become their value. False: the guards contradict each other.
+bool Normalizer::solve_equations(OpenPiece& piece) {
+  Term range;
+  range.guards = piece.guards;
+  range.binders = piece.binders;
+  Substitution solved;
+  if (!solve_equations(range, solved)) return false;
+  if (solved.empty()) return true;
+  NormalForm body;
+  for (const Term& term : piece.body) {
+    for (Term& part : arena_.substitute(term, solved)) body.push_back(std::move(part));
+  }
+  piece = {std::move(range.binders), std::move(range.guards), collected(std::move(body))};
+  return true;
+}
+
 /// A binder that the body does not mention only says whether the piece is there: its bounds are
 /// combined, low ≤ high, which is exact for coefficients 1 and −1.
 bool Normalizer::project_unused(OpenPiece& piece, const FactSet& context) {
@@ -122,6 +138,7 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
     if (work.size() + done.size() > kMaxPieces) throw OutOfBudget{"a maximum over too many values"};
     OpenPiece piece = std::move(work.back());
     work.pop_back();
+    if (!solve_equations(piece)) continue;
     const FactSet inside = unite(context, piece.guards);
     if (!oracle_.possible(inside)) continue;
     piece.body = under(piece.body, inside);

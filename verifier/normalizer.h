@@ -139,6 +139,7 @@ class Normalizer {
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
   void simplify_powers(Term& term);
+  void unite_equal_factors(Term& term, const FactSet& context);
   std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
@@ -174,6 +175,7 @@ class Normalizer {
   bool non_negative(const Factor& factor, const FactSet& context);
   Fraction leading_coefficient(const NormalForm& form);
   const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
+  bool solve_equations(OpenPiece& piece);
   bool project_unused(OpenPiece& piece, const FactSet& context);
   std::optional<std::vector<OpenPiece>> unrolled(const OpenPiece& piece);
   std::optional<std::vector<OpenPiece>> opened(const OpenPiece& piece);

@@ -43,13 +43,13 @@ bool Normalizer::is_representable(const NormalForm& form) const {
 
 NormalForm Normalizer::rounded(const NormalForm& form, std::uint32_t format,
                                const FactSet& context) {
-  return by_cases({form}, context, [this, format](const auto& forms, const FactSet&) {
-    NormalForm whole = collected(forms[0]);
+  return by_cases({form}, context, [this, format](const auto& forms, const FactSet& inside) {
+    NormalForm whole = collected(under(forms[0], inside));
     if (format == kOwnFormat && is_representable(whole)) return whole;
     // The nearest number to −x is that to x, negated.
     const Fraction sign = leading_coefficient(whole).sign() < 0 ? -1 : 1;
-    const Form* inside = arena_.form(scaled(std::move(whole), sign));
-    return scaled(atom_term(arena_.rounded(inside, format)), sign);
+    const Form* exactly = arena_.form(scaled(std::move(whole), sign));
+    return scaled(atom_term(arena_.rounded(exactly, format)), sign);
   });
 }
 

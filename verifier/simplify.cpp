@@ -211,6 +211,31 @@ NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& contex
   return {};
 }
 
+/// [i = j]·x[i]·x[j] = [i = j]·x[i]²
+void Normalizer::unite_equal_factors(Term& term, const FactSet& context) {
+  if (term.factors.size() < 2) return;
+  const auto same = [](const Atom& a, const Atom& b, const Linear& zero) {
+    if (a.kind != AtomKind::kRead || b.kind != a.kind || b.tensor != a.tensor) return false;
+    return std::equal(
+        a.index.begin(), a.index.end(), b.index.begin(),
+        [&](const Linear& x, const Linear& y) { return x == y || x - y == zero || y - x == zero; });
+  };
+  bool changed = false;
+  for (const Fact& fact : unite(term.guards, context)) {
+    if (fact.kind != Fact::Kind::kZero) continue;
+    for (std::size_t k = 1; k < term.factors.size(); ++k) {
+      for (std::size_t j = 0; j < k; ++j) {
+        const Atom* first = term.factors[j].atom;
+        if (term.factors[k].atom == first || !same(*first, *term.factors[k].atom, fact.expression))
+          continue;
+        term.factors[k].atom = first;
+        changed = true;
+      }
+    }
+  }
+  if (changed) term.factors = Arena::product(std::move(term.factors));
+}
+
 /// |x|² = x², and c² = c for a truth value c.
 void Normalizer::simplify_powers(Term& term) {
   bool changed = false;
@@ -258,6 +283,7 @@ std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
 NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   budget_.spend();
   if (term.coefficient.is_zero()) return {};
+  unite_equal_factors(term, context);
   simplify_powers(term);
   if (auto product = without_square_of_root(term, context)) return *std::move(product);
   FactSet guards;

@@ -140,7 +140,7 @@ class AttributeDraw {
   }
 
   std::optional<AttributeValue> shape() {
-    if (op_.name == "full") return wrap(world_.inputs[below(world_.inputs.size())].type.shape);
+    if (operands_.empty()) return wrap(world_.inputs[below(world_.inputs.size())].type.shape);
     if (!operands_[0]->shape) return std::nullopt;
     Shape shape = *operands_[0]->shape;
     return op_.name == "expand" ? expanded(shape) : reshaped(shape);

@@ -127,6 +127,8 @@ std::vector<std::string> world_texts() {
       "x: f32[m, n] s: f32[]",
       "i: i64[m, n] j: i64[m, n] x: f32[n]",
       "d: f32[k, n] e: f32[m] i: i64[k]",
+      "x: f32[n, n] z: f32[m, n] s: f32[n]",
+      "x: f32[n, c, h, w] a: f32[c, c, 3, 3] b: f32[c, c, 1, 1]",
   };
 }
 

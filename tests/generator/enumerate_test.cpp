@@ -68,27 +68,31 @@ TEST(Enumerate, GoesOnFromFinishedTiles) {
   EXPECT_EQ(all_laws(enumerate_preset("taso", 2, kept)), whole);
 }
 
-/// Ranks that are threads: tiles travel as bytes.
+using Board = std::vector<std::vector<std::byte>>;
+
+/// Ranks that are threads.
 class Ranks {
  public:
-  explicit Ranks(std::size_t count) : barrier_(static_cast<std::ptrdiff_t>(count)), count_(count) {}
+  explicit Ranks(std::size_t count)
+      : barrier_(static_cast<std::ptrdiff_t>(count)), board_(count, std::vector<std::byte>()) {}
 
   class Member final : public TileExchange {
    public:
     Member(Ranks& ranks, std::size_t rank) : ranks_(ranks), rank_(rank) {}
     std::size_t rank() const override { return rank_; }
-    std::size_t ranks() const override { return ranks_.count_; }
-    core::Status share(std::span<TileResult> tiles) override {
-      if (rank_ == 0) ranks_.board_.assign(tiles.size(), {});
+    std::size_t ranks() const override { return ranks_.board_.size(); }
+    core::Result<Board> all_gather(core::Result<std::vector<std::byte>> mine) override {
+      ranks_.board_[rank_] = std::move(mine);
       ranks_.barrier_.arrive_and_wait();
-      for (std::size_t k = rank_; k < tiles.size(); k += ranks_.count_)
-        ranks_.board_[k] = serialize(tiles[k], 1);
-      ranks_.barrier_.arrive_and_wait();
-      for (std::size_t k = 0; k < tiles.size(); ++k) {
-        SOAPSTONE_ASSIGN_OR_RETURN(tiles[k], deserialize(ranks_.board_[k], tiles[k].range, 1));
+      Board all;
+      core::Status status = core::Done{};
+      for (const auto& given : ranks_.board_) {
+        if (given) all.push_back(*given);
+        if (!given) status = given.error();
       }
       ranks_.barrier_.arrive_and_wait();
-      return core::Done{};
+      SOAPSTONE_RETURN_IF_ERROR(status);
+      return all;
     }
 
    private:
@@ -98,26 +102,54 @@ class Ranks {
 
  private:
   std::barrier<> barrier_;
-  std::size_t count_;
-  std::vector<std::vector<std::byte>> board_;
+  std::vector<core::Result<std::vector<std::byte>>> board_;
 };
 
-TEST(Enumerate, RanksFindWhatOneProcessFinds) {
-  const auto whole = all_laws(enumerate_preset("taso", 2));
-  Ranks ranks(2);
-  std::vector<std::vector<std::string>> found(2);
+std::vector<core::Result<Enumeration>> enumerate_on_ranks(std::vector<EnumerateOptions> options) {
+  Ranks ranks(options.size());
+  std::vector<core::Result<Enumeration>> found;
+  for (std::size_t r = 0; r < options.size(); ++r)
+    found.emplace_back(core::invalid_input("not run"));
   std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < 2; ++r)
+  for (std::size_t r = 0; r < options.size(); ++r)
     threads.emplace_back([&, r] {
       Ranks::Member member(ranks, r);
-      EnumerateOptions options;
-      options.jobs = 1;
-      options.exchange = &member;
-      found[r] = all_laws(enumerate_preset("taso", 2, options));
+      options[r].jobs = 1;
+      options[r].ops = 2;
+      options[r].exchange = &member;
+      found[r] = enumerate(*preset("taso"), options[r]);
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(found[0], whole);
-  EXPECT_EQ(found[1], whole);
+  return found;
+}
+
+TEST(Enumerate, RanksFindWhatOneProcessFinds) {
+  const auto whole = enumerate_preset("taso", 2);
+  const auto found = enumerate_on_ranks(std::vector<EnumerateOptions>(3));
+  ASSERT_TRUE(found[0] && found[1] && found[2]);
+  EXPECT_EQ(all_laws(*found[0]), all_laws(whole));
+  for (const auto& one : found) EXPECT_EQ(one->levels.back().classes, whole.levels.back().classes);
+  EXPECT_TRUE(found[2]->pairs.empty());
+}
+
+TEST(Enumerate, AnErrorOfOneRankEndsAll) {
+  core::StopToken stop;
+  stop.request_stop();
+  std::vector<EnumerateOptions> options(3);
+  options[1].stop = &stop;
+  for (const auto& one : enumerate_on_ranks(options)) {
+    ASSERT_FALSE(one);
+    EXPECT_EQ(one.error().code, core::ErrorCode::kInterrupted);
+  }
+}
+
+TEST(Enumerate, RanksRefuseTilesOfOtherOptions) {
+  std::vector<EnumerateOptions> options(2);
+  options[1].seed = 2;
+  for (const auto& one : enumerate_on_ranks(options)) {
+    ASSERT_FALSE(one);
+    EXPECT_EQ(one.error().code, core::ErrorCode::kInvalidInput);
+  }
 }
 
 TEST(Enumerate, RefusesTilesOfAnotherRun) {

@@ -5,6 +5,7 @@
 
 #include "generator/candidates.h"
 #include "generator/generalise.h"
+#include "generator/parts_as_results.h"
 #include "generator/term_hash.h"
 #include "generator_fixture.h"
 
@@ -51,7 +52,7 @@ const std::string kReluOfTranspose =
 TEST(Minimise, DropsWhatFollows) {
   const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)});
   ASSERT_EQ(kept.size(), 1u);
-  EXPECT_EQ(kept[0].operators, 3);
+  EXPECT_EQ(kept[0].weight, 3u);
 }
 
 TEST(Minimise, KeepsWhatDoesNotFollow) {
@@ -71,30 +72,19 @@ TEST(Minimise, WhatIsNotAdmittedDerivesNothing) {
   options.admit = [&](std::span<RuleCandidate* const> candidates) {
     for (RuleCandidate* c : candidates) {
       ++asked;
-      if (c->operators == 3) c->forward = c->backward = std::nullopt;
+      if (c->weight == 3) c->forward = c->backward = std::nullopt;
     }
   };
   const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)}, options);
   EXPECT_EQ(asked, 2);
   ASSERT_EQ(kept.size(), 1u);
-  EXPECT_EQ(kept[0].operators, 4);
+  EXPECT_EQ(kept[0].weight, 4u);
 }
 
-TEST(Minimise, OneThreadOrMore) {
-  const Enumeration found = enumerate_operators({"add", "relu", "concat", "matmul"}, 2);
-  const core::StopToken stop;
-  std::vector<std::vector<std::string>> texts;
-  for (int jobs : {1, 3}) {
-    MinimiseOptions options;
-    options.jobs = jobs;
-    auto list = candidates_of(found, jobs, core::silent(), stop);
-    auto& text = texts.emplace_back();
-    for (const RuleCandidate& kept : minimised(std::move(list.candidates), options))
-      text.push_back(rules::print(kept.forward ? *kept.forward : *kept.backward));
-    EXPECT_LT(text.size(), list.pairs / 2);
-  }
-  EXPECT_FALSE(texts[0].empty());
-  EXPECT_EQ(texts[0], texts[1]);
+TEST(Minimise, LawsInTheBackgroundAreUsedAndNotKept) {
+  MinimiseOptions options;
+  options.background = candidate(kReluTwice).forward->instances;
+  EXPECT_TRUE(minimised({candidate(kReluThrice)}, options).empty());
 }
 
 TEST(Generalise, DimensionsThatNeedNotBeEqualAreDifferent) {
@@ -133,6 +123,63 @@ TEST(Candidates, NoDirectionInWhichAnInputIsUnknown) {
                 "  target\n    y = full(; shape=[n, n], value=0.0)\n");
   EXPECT_TRUE(made.forward);
   EXPECT_FALSE(made.backward);
+}
+
+TEST(Candidates, NoDirectionThatOnlyAddsWork) {
+  const auto made = candidate(kReluTwice);
+  EXPECT_TRUE(made.forward);
+  EXPECT_FALSE(made.backward);
+}
+
+TEST(Candidates, ElementwiseLawsHoldForAllRanks) {
+  const auto made = candidate(kAssociative);
+  EXPECT_NE(made.forward->text.find("for A in ranks(0..4)"), std::string::npos);
+  EXPECT_EQ(made.forward->instances.size(), 5u);
+}
+
+TEST(Candidates, DimensionsBeforeAndBehindAnAxisAreOpen) {
+  const auto made =
+      candidate("  x: [n, n]  y: [n, n]\n"
+                "  source\n    t = concat(x, y; axis=0)\n    r = relu(t)\n"
+                "  target\n    u = relu(x)\n    v = relu(y)\n    r = concat(u, v; axis=0)\n");
+  EXPECT_NE(made.forward->text.find("x: [A.., n0, B..]"), std::string::npos);
+  EXPECT_NE(made.forward->text.find("axis=|A|)"), std::string::npos);
+  EXPECT_EQ(made.forward->instances.size(), 10u);
+}
+
+TEST(Candidates, NumbersOfWindowsBecomeSymbols) {
+  const auto made =
+      candidate("  x: [b, c, h, w]  k: [c, c, 3, 3]  s: []\n"
+                "  source\n    t = mul(s, x)\n    y = conv(t, k; pads=[1, 1, 1, 1])\n"
+                "  target\n    u = conv(x, k; pads=[1, 1, 1, 1])\n    y = mul(s, u)\n");
+  EXPECT_EQ(made.forward->instances[0].parameters.size(), 4u);  // pads, which alone are written
+}
+
+TEST(Candidates, ButNotWhereTheLawNeedsTheNumbers) {
+  const auto made = candidate("  x: [b, c, h, w]  k: [c, c, 1, 3]\n"
+                              "  source\n    f = enlarge(k; kernel=[3, 3])\n"
+                              "    y = conv(x, f; pads=[1, 1, 1, 1])\n"
+                              "  target\n    y = conv(x, k; pads=[0, 1, 0, 1])\n");
+  EXPECT_TRUE(made.forward->instances[0].parameters.empty());
+  // Less general forms come after it, until there are none.
+  const auto next = candidate_of(made.found, made.form + 1);
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->form, made.form);
+  EXPECT_FALSE(candidate_of(made.found, 100));
+}
+
+TEST(PartsAsResults, OfAConcat) {
+  const auto found = parts_as_results(
+      sides("  x: [n, n]  a: [n, n]  b: [n, n]\n"
+            "  source\n    y = matmul(x, a)\n    z = matmul(x, b)\n    r = concat(y, z; axis=1)\n"
+            "  target\n    ab = concat(a, b; axis=1)\n    r = matmul(x, ab)\n"));
+  ASSERT_EQ(found.size(), 1u);
+  const auto made = candidate_of(found[0]);
+  ASSERT_TRUE(made && made->forward);
+  const rules::Rule& rule = made->forward->instances[0];
+  EXPECT_EQ(rule.source.outputs().size(), 2u);
+  EXPECT_EQ(rule.target.node(rule.target.order().back()).op->name, "split");
+  EXPECT_EQ(rule.source.symbols().size(), 4u);
 }
 
 }  // namespace

@@ -97,6 +97,10 @@ def self_test():
         ("rules/import_taso.h", "google/protobuf/message.h", False),
         ("cpu/backend.cpp", "oneapi/dnnl/dnnl.hpp", True),
         ("cost/timing.cpp", "oneapi/dnnl/dnnl.hpp", False),
+        ("parallel/mpi.cpp", "mpi.h", True),
+        ("parallel/mpi.h", "mpi.h", False),
+        ("parallel/mpi.h", "parallel/communicator.h", True),
+        ("cli/generate_rules.cpp", "mpi.h", False),
     ]:
         found = problem_with(Path(name), name.split("/")[0], header)
         assert (found is None) == allowed, f"{name} including {header}: {found}"

@@ -1,5 +1,6 @@
-// `full`, and the ONNX operators that produce constants.
+// `full`, `eye`, and the ONNX operators that produce constants.
 #include "ops/onnx_reading.h"
+#include "ops/onnx_types.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 
@@ -21,6 +22,31 @@ TEST(Full, RefusesWhatDoesNotFit) {
   const Refusal refusals[] = {
       {"full.value", "", "full(; shape=[2], value=1e-40)"},
       {"full.shape", "", "full(; shape=[-1], value=1.0)"},
+  };
+  for (const Refusal& refusal : refusals) expect_refused(refusal);
+}
+
+TEST(Eye, IsTheUnitOfProducts) {
+  const core::Graph graph = graph_of("", "eye(; shape=[2, 3])");
+  EXPECT_EQ(run(graph, {})[0], (Values{1, 0, 0, 0, 1, 0}));
+  EXPECT_TRUE(graph.is_constant_expression(graph.outputs()[0]));
+  const Values x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const core::Graph conv =
+      graph_of("x: f32[1, 2, 2, 3]  w: f32[2, 2, 3, 3]", "conv(x, w; pads=[1, 1, 1, 1])");
+  const Values kernel = run(graph_of("", "eye(; shape=[2, 2, 3, 3])"), {})[0];
+  EXPECT_EQ(run(conv, {x, kernel})[0], x);
+}
+
+TEST(Eye, HasTheEarlierOfTwoCentres) {
+  EXPECT_EQ(run(graph_of("", "eye(; shape=[1, 1, 4])"), {})[0], (Values{0, 1, 0, 0}));
+  EXPECT_EQ(run(graph_of("", "eye(; shape=[1, 1, 2, 2])"), {})[0], (Values{1, 0, 0, 0}));
+  EXPECT_TRUE(run(graph_of("", "eye(; shape=[2, 2, 0])"), {})[0].empty());
+}
+
+TEST(Eye, RefusesWhatDoesNotFit) {
+  const Refusal refusals[] = {
+      {"eye.rank", "", "eye(; shape=[2])"},
+      {"eye.shape", "", "eye(; shape=[2, -1])"},
   };
   for (const Refusal& refusal : refusals) expect_refused(refusal);
 }
@@ -65,6 +91,29 @@ TEST(ConstantOfShape, IsFullOrAConstant) {
   const core::Graph ints = constant_of_shape(Literal::ints({1}, seven));
   EXPECT_TRUE(ints.order().empty());
   EXPECT_EQ(*ints.tensor(ints.outputs()[0]).value->to_ints(), std::vector<std::int64_t>(4, 7));
+}
+
+Values eye_like(std::int64_t k, DataType type = DataType::kFloat32) {
+  OnnxNode node{"EyeLike", "", {"x"}, {}, {{"k", k}}};
+  if (type != DataType::kFloat32) node.attributes.emplace_back("dtype", to_onnx_type(type));
+  const std::int64_t elements[] = {1, 2, 3, 4, 5, 6};
+  std::map<std::string, Literal> constants;
+  constants.emplace("x", type == DataType::kFloat32 ? filled_literal(type, {2, 3}, 7)
+                                                    : Literal::ints({2, 3}, elements));
+  const core::Graph graph = read(std::move(node), std::move(constants)).value();
+  EXPECT_EQ(graph.tensor(graph.outputs()[0]).type.data_type, type);
+  return run(graph, {})[0];
+}
+
+TEST(EyeLike, HasADiagonal) {
+  EXPECT_EQ(eye_like(0), (Values{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(eye_like(1), (Values{0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(eye_like(2), (Values{0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(eye_like(-1), (Values{0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(eye_like(5), Values(6, 0));
+  EXPECT_EQ(eye_like(-2), Values(6, 0));
+  EXPECT_EQ(eye_like(0, DataType::kBool), (Values{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(eye_like(1, DataType::kInt64), (Values{0, 1, 0, 0, 0, 1}));
 }
 
 TEST(FilledLiteral, RoundsToEveryType) {

@@ -107,6 +107,8 @@ inline std::vector<OpExample> other_examples() {
       {"x: f32[2, 3, 4]", "reduce_max(x; axes=[2])", "f32[2, 3, 1]"},
       {"x: f32[2, 3, 4]", "reduce_min(x; axes=[0], keep_dims=0)", "f32[3, 4]"},
       {"", "full(; shape=[2, 3], value=0.5)", "f32[2, 3]"},
+      {"", "eye(; shape=[2, 3])", "f32[2, 3]"},
+      {"", "eye(; shape=[3, 2, 3, 4])", "f32[3, 2, 3, 4]"},
   };
 }
 

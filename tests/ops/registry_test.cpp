@@ -45,7 +45,7 @@ TEST(Registry, HasTheOperatorsOfTheDocumentation) {
                            "pad",         "transpose",    "reshape",
                            "expand",      "gather",       "reduce_sum",
                            "reduce_mean", "reduce_max",   "reduce_min",
-                           "full",        "opaque"})
+                           "full",        "eye",          "opaque"})
     EXPECT_NE(registry().find(name), nullptr) << name;
 }
 

@@ -95,10 +95,10 @@ TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
                   weights(3, 3, 1)->as<float>()[0] + weights(3, 3, 2)->as<float>()[0]);
 }
 
-TEST(FoldConstants, LeavesFullAsItIs) {
+TEST(FoldConstants, LeavesLargeFullAsItIs) {
   const auto graph = graph_of(R"(graph g
   x: f32[2, 3]
-  w = full(; shape=[3, 1000], value=0.5)
+  w = full(; shape=[3, 100000], value=0.5)
   y = matmul(x, w)
   return y
 )");
@@ -106,6 +106,84 @@ TEST(FoldConstants, LeavesFullAsItIs) {
   const auto folded = fold_constants(graph, *backend);
   ASSERT_TRUE(folded.ok());
   EXPECT_EQ(folded->hash(), graph.hash());
+}
+
+core::LiteralPtr literal(core::Dims dims, std::vector<float> values) {
+  return std::make_shared<const core::Literal>(core::Literal::floats(std::move(dims), values));
+}
+
+/// `y = matmul(x, w)` or, for a kernel, `conv(x, w)`.
+core::Graph with_weight(core::Dims x, core::LiteralPtr weight) {
+  core::GraphBuilder builder;
+  const bool conv = x.size() == 4;
+  core::Shape shape(x.begin(), x.end());
+  const auto input = builder.add_input("x", {core::DataType::kFloat32, std::move(shape), true});
+  const auto w = builder.add_constant(std::move(weight), "w");
+  const auto y = ops::append(builder, conv ? "conv" : "matmul", {input, w}, {}, "y");
+  builder.set_outputs({(*y)[0]});
+  return std::move(builder).finish().value();
+}
+
+TEST(NameConstants, FindsFullAndEye) {
+  const auto op_of_weight = [](const core::Graph& graph) -> std::string {
+    const core::Graph named = name_constants(graph);
+    const auto& last = named.node(named.order().back());
+    const auto producer = named.tensor(last.inputs[1]).producer;
+    return producer.valid() ? named.node(producer).op->name : "";
+  };
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 2}, {1, 0, 0, 1}))), "eye");
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 3}, {1, 0, 0, 0, 1, 0}))), "eye");
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 2}, {0.1F, 0.1F, 0.1F, 0.1F}))), "full");
+  EXPECT_EQ(op_of_weight(with_weight({1, 1, 4, 4}, literal({1, 1, 1, 3}, {0, 1, 0}))), "eye");
+  EXPECT_EQ(op_of_weight(with_weight({1, 1, 4, 4}, literal({1, 1, 1, 3}, {0, 0, 1}))), "");
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 2}, {1, 0, 0, 2}))), "");
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 2}, {1, -0.0F, 0, 1}))), "");
+  EXPECT_EQ(op_of_weight(with_weight({4, 2}, literal({2, 2}, {-0.0F, -0.0F, -0.0F, -0.0F}))), "");
+  EXPECT_EQ(op_of_weight(with_weight({4, 1}, literal({1, 1}, {1}))), "") << "a single number";
+}
+
+TEST(NameConstants, ComeBackWhenFolded) {
+  const auto backend = runtime::make_reference_backend();
+  for (const auto& weight : {literal({2, 3}, {1, 0, 0, 0, 1, 0}), literal({2, 2}, {3, 3, 3, 3})}) {
+    const core::Graph graph = with_weight({4, 2}, weight);
+    const auto folded = fold_constants(merge_duplicates(graph), *backend);
+    ASSERT_TRUE(folded.ok());
+    EXPECT_EQ(folded->hash(), graph.hash());
+    const auto& node = folded->node(folded->order()[0]);
+    EXPECT_EQ(*folded->tensor(node.inputs[1]).value, *weight);
+    EXPECT_EQ(folded->tensor(node.inputs[1]).name, "w");
+  }
+}
+
+TEST(NameConstants, MakesRulesAboutThemMatch) {
+  const rules::RuleSet rules(rules::parse_rules(R"(
+rule matmul_by_eye
+  x: [m, n]
+  source
+    e = eye(; shape=[n, n])
+    y = matmul(x, e)
+  target
+    y = x
+rule conv_by_delta
+  x: [b, c, h, w]
+  source
+    e = eye(; shape=[c, c, 1, 1])
+    y = conv(x, e)
+  target
+    y = x
+)")
+                                 .value()
+                                 .rules);
+  verifier::Admission admission(rules, {.allow_unproved = true});
+  const auto nodes_left = [&](const core::Graph& graph) {
+    core::GraphBuilder builder(graph);
+    const auto z = ops::append(builder, "relu", {graph.outputs()[0]});
+    builder.set_outputs({(*z)[0]});
+    return simplify(std::move(builder).finish().value(), admission).order().size();
+  };
+  EXPECT_EQ(nodes_left(with_weight({4, 2}, literal({2, 2}, {1, 0, 0, 1}))), 1U);
+  EXPECT_EQ(nodes_left(with_weight({1, 2, 5, 5}, literal({2, 2, 1, 1}, {1, 0, 0, 1}))), 1U);
+  EXPECT_EQ(nodes_left(with_weight({4, 2}, literal({2, 2}, {0, 1, 1, 0}))), 2U);
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+// See lift.h. An operator that names no dimension works along none (elementwise) or along its last
+// ones (matmul); `axis` names one, `full` has the shape of what it meets. All else fixes the rank.
+#include "generator/lift.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace soapstone::generator {
+namespace {
+
+using core::Graph;
+using core::Polynomial;
+using core::Shape;
+
+/// The most dimensions that tensors get.
+constexpr std::size_t kMostRank = 4;
+
+bool is_full_node(const core::Node& node) { return node.op->name == "full"; }
+
+/// Attributes that say which dimensions, or how large, besides `axis`.
+bool fixes_rank(const core::Node& node) {
+  static constexpr std::array<std::string_view, 9> kFixing{
+      "perm", "shape", "axes", "starts", "pads", "kernel", "strides", "group", "num_heads"};
+  return !is_full_node(node) && std::ranges::any_of(kFixing, [&](std::string_view name) {
+    return node.op->find_attribute(name) != nullptr;
+  });
+}
+
+/// How many dimensions of the largest tensors are left open.
+struct Open {
+  std::size_t leading = 0;
+  std::optional<std::size_t> trailing;  ///< None: there is no `B..`.
+};
+
+class Lifter {
+ public:
+  explicit Lifter(const rules::Rule& rule) : rule_(rule) {
+    for (core::TensorId id : rule.source.inputs())
+      shapes_.push_back(rule.source.tensor(id).type.shape);
+    is_fixed_ = !rule.parameters.empty() || !rule.guard.empty();
+    note(rule.source);
+    note(rule.target);
+    for (const Shape& shape : shapes_) rank_ = std::max(rank_, shape.size());
+    is_fixed_ |= rank_ > kMostRank;
+    is_fixed_ |= std::ranges::any_of(axes_, [&](std::size_t axis) { return axis >= rank_; });
+  }
+
+  std::vector<std::string> run() const {
+    if (is_fixed_) return {};
+    std::vector<Open> ways;
+    if (axes_.empty()) {
+      ways.push_back({common(rank_, true), std::nullopt});
+    } else {
+      const std::size_t leading = common(*std::ranges::min_element(axes_), true);
+      ways.push_back({leading, common(rank_ - 1 - *std::ranges::max_element(axes_), false)});
+      ways.push_back({leading, std::nullopt});
+    }
+    std::vector<std::string> texts;
+    for (const Open& open : ways)
+      if (middle(open) < kMostRank) texts.push_back(text(open));
+    return texts;
+  }
+
+ private:
+  void note(const Graph& side) {
+    for (core::NodeId id : side.order()) {
+      const core::Node& node = side.node(id);
+      is_fixed_ |= fixes_rank(node);
+      if (is_full_node(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
+      const core::AttributeValue* axis = node.attributes.find("axis");
+      if (axis == nullptr) continue;
+      const auto* size = std::get_if<Polynomial>(axis);
+      const bool known = size != nullptr && size->is_constant() && size->constant() >= 0;
+      is_fixed_ |= !known;
+      if (known) axes_.push_back(static_cast<std::size_t>(size->constant()));
+    }
+  }
+
+  bool is_largest(const Shape& shape) const { return shape.size() == rank_; }
+  std::size_t middle(const Open& open) const {
+    return rank_ - open.leading - open.trailing.value_or(0);
+  }
+
+  /// How many dimensions, up to `most`, all largest tensors have in common and no other has.
+  std::size_t common(std::size_t most, bool leading) const {
+    const Shape& first =
+        *std::ranges::find_if(shapes_, [&](const Shape& s) { return is_largest(s); });
+    std::size_t count = 0;
+    for (; count < most; ++count) {
+      const std::size_t d = leading ? count : rank_ - 1 - count;
+      const std::vector<core::Symbol> symbols = first[d].symbols();
+      if (symbols.size() != 1 || first[d] != Polynomial(symbols[0])) break;
+      const bool everywhere = std::ranges::all_of(
+          shapes_, [&](const Shape& s) { return !is_largest(s) || s[d] == first[d]; });
+      if (!everywhere || occurs_elsewhere(symbols[0], d)) break;
+    }
+    return count;
+  }
+
+  bool occurs_elsewhere(core::Symbol symbol, std::size_t dimension) const {
+    for (const Shape& shape : shapes_)
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        if (shape[d].mentions(symbol) && !(is_largest(shape) && d == dimension)) return true;
+    return false;
+  }
+
+  std::string text(const Shape& shape, const Open& open) const {
+    std::vector<std::string> sizes;
+    const std::size_t end = is_largest(shape) ? rank_ - open.trailing.value_or(0) : shape.size();
+    if (is_largest(shape)) sizes.emplace_back("A..");
+    for (std::size_t d = is_largest(shape) ? open.leading : 0; d < end; ++d)
+      sizes.push_back(core::to_string(core::AttributeValue(shape[d]), rule_.source.symbols()));
+    if (is_largest(shape) && open.trailing) sizes.emplace_back("B..");
+    return fmt::format("[{}]", fmt::join(sizes, ", "));
+  }
+
+  std::string text(const Open& open) const {
+    std::istringstream lines(rules::print(rule_));
+    std::string result, line;
+    std::size_t shape = 0;
+    while (std::getline(lines, line)) {
+      if (line.starts_with("  symbols ")) continue;
+      if (line == "  source" && open.trailing)
+        result += fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
+      // Inputs, and the shapes of `full`, follow each other as in `shapes_`.
+      const std::size_t input = line.find(": [");
+      const std::size_t full = line.find("shape=[");
+      if (shape < rule_.source.inputs().size() && input != std::string::npos) {
+        line = line.substr(0, input) + ": " + text(shapes_[shape++], open);
+      } else if (full != std::string::npos) {
+        line = line.substr(0, full) + "shape=" + text(shapes_[shape++], open) +
+               line.substr(line.find(']', full) + 1);
+      }
+      result += with_lifted_axis(line, open) + "\n";
+      if (line.starts_with("rule ")) result += ranges(open);
+    }
+    return result;
+  }
+
+  std::string ranges(const Open& open) const {
+    const std::size_t most = kMostRank - middle(open);
+    std::string text = fmt::format("  for A in ranks({}..{})\n", least_leading(open), most);
+    if (open.trailing) text += fmt::format("  for B in ranks(0..{})\n", most);
+    return text;
+  }
+  /// A matmul's left side keeps its rows.
+  std::size_t least_leading(const Open& open) const {
+    const auto has_matmul = [](const Graph& side) {
+      return std::ranges::any_of(
+          side.order(), [&](core::NodeId id) { return side.node(id).op->name == "matmul"; });
+    };
+    const bool contracts = has_matmul(rule_.source) || has_matmul(rule_.target);
+    return contracts && middle(open) < 2 ? 2 - middle(open) : 0;
+  }
+
+  static std::string with_lifted_axis(const std::string& line, const Open& open) {
+    constexpr std::string_view kAxis = "axis=";
+    const std::size_t found = line.find(kAxis);
+    if (found == std::string::npos) return line;
+    const std::size_t digits = found + kAxis.size();
+    std::size_t end = digits;
+    while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
+    const std::size_t axis = std::stoul(line.substr(digits, end - digits));
+    const std::string lifted =
+        axis == open.leading ? "axis=|A|" : fmt::format("axis=|A|+{}", axis - open.leading);
+    return line.substr(0, found) + lifted + line.substr(end);
+  }
+
+  const rules::Rule& rule_;
+  std::vector<Shape> shapes_;  ///< Of the inputs, then of each `full`.
+  std::vector<std::size_t> axes_;
+  std::size_t rank_ = 0;
+  bool is_fixed_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> lifted_texts(const rules::Rule& rule) { return Lifter(rule).run(); }
+
+}  // namespace soapstone::generator

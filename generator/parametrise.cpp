@@ -1,0 +1,124 @@
+// See parametrise.h.
+#include "generator/parametrise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "ops/registry.h"
+
+namespace soapstone::generator {
+namespace {
+
+using core::AttributeValue;
+using core::Graph;
+using core::Polynomial;
+using core::Result;
+using core::TensorId;
+
+/// Lists of numbers, one for each dimension that a window slides along.
+bool may_vary(std::string_view attribute) {
+  static constexpr std::array<std::string_view, 4> kNames{"strides", "pads", "dilations", "kernel"};
+  return std::ranges::find(kNames, attribute) != kNames.end();
+}
+
+bool is_number(const Polynomial& p) { return p.is_constant(); }
+
+class Parametriser {
+ public:
+  Parametriser(const Sides& sides, const Parametrise& what)
+      : what_(what), table_(sides.source.symbols()) {}
+
+  Result<Sides> run(const Sides& sides) {
+    // Twice: symbols of the first run are in the table of the second.
+    for (int round = 0; round < 2; ++round) {
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source));
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target));
+      if (symbols_.empty()) return core::invalid_input("no number can become a symbol");
+      if (round == 1) return Sides{std::move(source), std::move(target)};
+    }
+    CHECK(false, "unreachable");
+  }
+
+ private:
+  /// The symbol for a number in some place.
+  Polynomial symbol(const std::string& place, std::int64_t number) {
+    const auto [known, is_new] = symbols_.try_emplace({place, number});
+    if (is_new) {
+      std::string name;
+      do name = fmt::format("p{}", next_++);
+      while (table_.find(name));
+      known->second = table_.intern(name);
+    }
+    return known->second;
+  }
+
+  std::vector<Polynomial> shape(std::vector<Polynomial> sizes) {
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+      if (is_number(sizes[d]) && sizes[d].constant() != 1)
+        sizes[d] = symbol(fmt::format("dimension {}", d), sizes[d].constant());
+    return sizes;
+  }
+
+  AttributeValue replaced(const core::OpSchema& op, const std::string& name,
+                          const AttributeValue& value) {
+    const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+    // The shape of a constant is that of a tensor.
+    if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
+    if (!what_.attributes || list == nullptr || !may_vary(name)) return value;
+    if (!std::ranges::all_of(*list, is_number)) return value;
+    std::vector<Polynomial> symbols;
+    std::string place = op.name + "." + name;
+    for (const Polynomial& p : *list) place += fmt::format(",{}", p.constant());
+    for (std::size_t k = 0; k < list->size(); ++k)
+      symbols.push_back(symbol(fmt::format("{}#{}", place, k), (*list)[k].constant()));
+    return symbols;
+  }
+
+  Result<Graph> rebuilt(const Graph& side) {
+    core::GraphBuilder builder(side.name(), table_);
+    std::vector<TensorId> ids(side.tensor_bound());
+    for (TensorId id : side.inputs()) {
+      core::TensorType type = side.tensor(id).type;
+      if (what_.kernel_sizes) type.shape = shape(std::move(type.shape));
+      ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
+    }
+    for (core::NodeId id : side.order()) {
+      const core::Node& node = side.node(id);
+      core::Attributes attributes;
+      for (const auto& [name, value] : node.attributes.values())
+        attributes.set(name, replaced(*node.op, name, value));
+      std::vector<TensorId> inputs;
+      for (TensorId input : node.inputs)
+        inputs.push_back(input.valid() ? ids[input.index()] : input);
+      const core::TensorType open{core::DataType::kFloat32, {}, false};
+      const auto outputs =
+          builder.add_node(*node.op, std::move(attributes), std::move(inputs),
+                           std::vector<core::TensorType>(node.outputs.size(), open), node.name);
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        ids[node.outputs[k].index()] = outputs[k];
+        builder.set_name(outputs[k], side.tensor(node.outputs[k]).name);
+      }
+    }
+    std::vector<TensorId> outputs;
+    for (TensorId id : side.outputs()) outputs.push_back(ids[id.index()]);
+    builder.set_outputs(std::move(outputs));
+    return std::move(builder).finish();
+  }
+
+  Parametrise what_;
+  core::SymbolTable table_;
+  std::map<std::pair<std::string, std::int64_t>, Polynomial> symbols_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<Sides> parametrised(const Sides& sides, const Parametrise& what) {
+  return Parametriser(sides, what).run(sides);
+}
+
+}  // namespace soapstone::generator

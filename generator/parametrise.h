@@ -1,0 +1,19 @@
+// From numbers in a rule to symbols: strides, pads and kernel sizes that were tried stand for all.
+#pragma once
+
+#include "core/result.h"
+#include "generator/term.h"
+
+namespace soapstone::generator {
+
+/// Which numbers become symbols.
+struct Parametrise {
+  bool kernel_sizes = false;  ///< Numbers in shapes of inputs, except 1.
+  bool attributes = false;    ///< Of operators with a window: equal values get equal symbols.
+};
+
+/// Types of results are left open. Whether it still holds is not looked at.
+/// Errors: kInvalidInput if there is nothing to replace.
+core::Result<Sides> parametrised(const Sides& sides, const Parametrise& what);
+
+}  // namespace soapstone::generator

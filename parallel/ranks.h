@@ -1,0 +1,37 @@
+// Ranks that fail together: an error of one reaches all in their next exchange, and ends the job on
+// all with the same message.
+#pragma once
+
+#include <optional>
+
+#include "parallel/communicator.h"
+
+namespace soapstone::parallel {
+
+class Ranks {
+ public:
+  explicit Ranks(Communicator& communicator) : communicator_(communicator) {}
+
+  std::size_t rank() const { return communicator_.rank(); }
+  std::size_t size() const { return communicator_.size(); }
+
+  /// What every rank gave, by rank. All ranks call all_gather() and agree() in the same order, but
+  /// for one that fails: it gives its error in place of whatever comes next.
+  /// Errors: of the first rank that gave one, on all ranks; its `where` says which rank that was,
+  /// but for rank 0, and where all gave the same. Then it is over: later calls return the same
+  /// error and send nothing.
+  core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine);
+
+  /// Done if all ranks are.
+  core::Status agree(const core::Status& mine);
+
+  /// Communication itself has failed: the others may not know of it, and wait.
+  bool is_broken() const { return is_broken_; }
+
+ private:
+  Communicator& communicator_;
+  std::optional<core::Error> over_;
+  bool is_broken_ = false;
+};
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,22 @@
+// Shares the generator's tiles among ranks.
+#pragma once
+
+#include "generator/tiles.h"
+#include "parallel/ranks.h"
+
+namespace soapstone::parallel {
+
+class RankTileExchange final : public generator::TileExchange {
+ public:
+  explicit RankTileExchange(Ranks& ranks) : ranks_(ranks) {}
+  std::size_t rank() const override { return ranks_.rank(); }
+  std::size_t ranks() const override { return ranks_.size(); }
+  core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine) override {
+    return ranks_.all_gather(std::move(mine));
+  }
+
+ private:
+  Ranks& ranks_;
+};
+
+}  // namespace soapstone::parallel
