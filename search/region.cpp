@@ -32,6 +32,26 @@ bool is_large(const core::TensorType& type) {
   return count > kMaxNumbers;
 }
 
+/// One number everywhere: rules know such weights by their value.
+bool is_uniform(const core::Literal& value) {
+  const auto bytes = value.bytes();
+  const std::size_t size = core::size_bytes(value.data_type());
+  return bytes.size() > size && size > 0 &&
+         std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(size), bytes.end(), bytes.begin());
+}
+
+/// A weight of which only the type matters.
+bool is_weight(const core::Tensor& tensor) {
+  return is_large(tensor.type) && !is_uniform(*tensor.value);
+}
+
+/// Stands for a weight in a model without real ones. Zeros and ones are known to rules.
+bool is_generated_weight(const Graph& graph, const Node& node) {
+  if (node.op->name != "full" || !is_large(graph.tensor(node.outputs[0]).type)) return false;
+  const auto* value = std::get_if<double>(node.attributes.find("value"));
+  return value != nullptr && *value != 0 && *value != 1;
+}
+
 class Extraction {
  public:
   Extraction(const Graph& whole, std::span<const NodeId> nodes)
@@ -94,7 +114,7 @@ class Extraction {
       if (tensor.producer.valid()) {
         add_node(tensor.producer);
       } else {
-        const bool weight = is_large(tensor.type);
+        const bool weight = is_weight(tensor);
         note(weight ? Mark::kWeight : Mark::kNumbers,
              weight ? type_hash(tensor.type) : tensor.local_hash);
         map(id, builder_.add_constant(tensor.value));
@@ -104,9 +124,7 @@ class Extraction {
 
   void add_node(NodeId id) {
     const Node& node = whole_.node(id);
-    const bool generated = node.inputs.empty() && node.outputs.size() == 1 &&
-                           is_large(whole_.tensor(node.outputs[0]).type);
-    if (generated) {
+    if (is_generated_weight(whole_, node)) {
       note(Mark::kGeneratedWeight, node.op->hash());
       region_.signature.push_back(type_hash(whole_.tensor(node.outputs[0]).type));
     } else {
