@@ -147,9 +147,10 @@ void declare(CLI::App& app, Options& options) {
                  "What optimize-graph --proof wrote: replay it from A to B, and prove each of its "
                  "rules; --samples 0 leaves out the numbers")
       ->type_name("FILE");
-  app.add_flag("--random-weights", options.random_weights,
-               "Random numbers for weights that are one number everywhere, the same in both models. "
-               "Both must still have them: optimize-graph --keep-constants");
+  app.add_flag(
+      "--random-weights", options.random_weights,
+      "Random numbers for weights that are one number everywhere, the same in both models. "
+      "Both must still have them: optimize-graph --keep-constants");
   cli::add_shape_option(app, options.shapes);
   cli::add_seed_option(app, options.equivalence.seed);
   cli::add_device_options(app, options.device);

@@ -283,20 +283,23 @@ void declare_search(CLI::App& app, Options& options) {
                  "Graphs to expand in a region of the model after its last gain")
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--region", options.search.region_sizes,
-                 "Most operators in a region that is searched as one; of several, the best result counts")
+  app.add_option(
+         "--region", options.search.region_sizes,
+         "Most operators in a region that is searched as one; of several, the best result counts")
       ->type_name("N ...")
       ->check(CLI::Range(2, 100'000).description(""))
       ->capture_default_str();
-  app.add_option("--memory-limit", options.search.memory_mib, "For the graphs that the search keeps")
+  app.add_option("--memory-limit", options.search.memory_mib,
+                 "For the graphs that the search keeps")
       ->type_name("MIB")
       ->check(CLI::PositiveNumber.description(""))
       ->capture_default_str();
   cli::add_jobs_option(app, options.search.jobs);
   cli::add_seed_option(app, options.seed);
-  app.add_option("--costs", options.costs,
-                 "measured: time kernels on this device; roofline: the same on every machine; taso: "
-                 "the sum over operators that TASO minimizes")
+  app.add_option(
+         "--costs", options.costs,
+         "measured: time kernels on this device; roofline: the same on every machine; taso: "
+         "the sum over operators that TASO minimizes")
       ->type_name("KIND")
       ->check(CLI::IsMember({"measured", "roofline", "taso"}).description(""))
       ->capture_default_str();

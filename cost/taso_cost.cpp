@@ -20,7 +20,9 @@ using core::TensorId;
 constexpr RooflineParameters kDevice;
 constexpr double kElementBytes = 4;
 
-double size_of(const core::Size& size) { return static_cast<double>(size.as_constant().value_or(1)); }
+double size_of(const core::Size& size) {
+  return static_cast<double>(size.as_constant().value_or(1));
+}
 
 double volume(const Shape& shape) {
   double elements = 1;
@@ -80,8 +82,9 @@ bool is_fused_relu(const Graph& graph, const Node& node) {
 bool is_free(const Graph& graph, NodeId id) {
   constexpr std::array<std::string_view, 4> kMoves = {"reshape", "transpose", "split", "cast"};
   const Node& node = graph.node(id);
-  return graph.is_constant_expression(id) || std::ranges::find(kMoves, node.op->name) != kMoves.end() ||
-         is_fused_relu(graph, node) || is_bias(graph, node);
+  return graph.is_constant_expression(id) ||
+         std::ranges::find(kMoves, node.op->name) != kMoves.end() || is_fused_relu(graph, node) ||
+         is_bias(graph, node);
 }
 
 double window(const Node& node) {

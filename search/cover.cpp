@@ -105,7 +105,8 @@ class Cover {
     for (int round = 0; round < kLabelRounds; ++round) {
       for (const NodeId id : candidates_) {
         std::uint64_t hash = label_[id.index()], readers = 0;
-        for_each_producer(id, [&](NodeId p) { hash = core::hash_combine(hash, label_[p.index()]); });
+        for_each_producer(id,
+                          [&](NodeId p) { hash = core::hash_combine(hash, label_[p.index()]); });
         for_each_consumer(id, [&](NodeId c) { readers += core::hash_mix(label_[c.index()]); });
         next[id.index()] = core::hash_combine(hash, readers);
       }
@@ -150,9 +151,10 @@ class Cover {
     const bool forward = add_between(
         id, [&](NodeId at, auto use) { for_each_consumer(at, use); },
         [&](NodeId at) { return position_[at.index()] <= last_; });
-    const bool backward = forward && add_between(
-        id, [&](NodeId at, auto use) { for_each_producer(at, use); },
-        [&](NodeId at) { return position_[at.index()] >= first_; });
+    const bool backward =
+        forward && add_between(
+                       id, [&](NodeId at, auto use) { for_each_producer(at, use); },
+                       [&](NodeId at) { return position_[at.index()] >= first_; });
     if (!backward || region_.size() + added_.size() > size_) return false;
     for (const NodeId added : added_) {
       members_.insert(added);

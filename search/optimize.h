@@ -64,7 +64,7 @@ struct OptimizeReport {
   std::size_t proofs_tried = 0;
   double proof_cpu_s = 0;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
-  ProofChain chain;  ///< From the original to `graph`, if it was to be recorded.
+  ProofChain chain;                ///< From the original to `graph`, if it was to be recorded.
   /// Rules without a proof on the way to `graph`, the baseline's included.
   std::vector<std::string> unproved_rules_applied;
   std::optional<EquivalenceReport> equivalence;

@@ -1,5 +1,5 @@
-// See random_weights.h. Numbers are scaled down by their count, so that activations stay finite through
-// many layers.
+// See random_weights.h. Numbers are scaled down by their count, so that activations stay finite
+// through many layers.
 #include "search/random_weights.h"
 
 #include <algorithm>

@@ -150,10 +150,10 @@ class Extraction {
     for (const NodeId id : in_order) {
       for (const TensorId output : whole_.node(id).outputs) {
         const auto readers = whole_.consumers(output);
-        const bool leaves = whole_.is_output(output) ||
-                            std::ranges::any_of(readers, [&](NodeId reader) {
-                              return !std::ranges::binary_search(members_, reader);
-                            });
+        const bool leaves =
+            whole_.is_output(output) || std::ranges::any_of(readers, [&](NodeId reader) {
+              return !std::ranges::binary_search(members_, reader);
+            });
         if (!leaves) continue;
         found.push_back(mine_[output.index()]);
         note(Mark::kOutput, found.back().value);

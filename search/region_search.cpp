@@ -25,8 +25,8 @@ struct Entry {
   rules::Rewrite rewrite;
   Graph graph;
   double cost_us = 0;
-  double settled_us = 0;  ///< Cost of the nearest ancestor, or itself, that was a gain.
-  int pending = 0;        ///< Rewrites since then.
+  double settled_us = 0;        ///< Cost of the nearest ancestor, or itself, that was a gain.
+  int pending = 0;              ///< Rewrites since then.
   std::uint64_t serial = 0;     ///< Counts what was found; breaks ties.
   std::vector<NodeId> changed;  ///< Nodes that came or changed since the last gain.
 };
@@ -38,8 +38,8 @@ struct Cheaper {
 };
 
 /// Short detours before long ones, cheap before dear, and what was found last first: it lies near
-/// what changed before. By cost alone, the many rewrites that change nothing would hide the one that
-/// has to get worse before it gets better.
+/// what changed before. By cost alone, the many rewrites that change nothing would hide the one
+/// that has to get worse before it gets better.
 struct MorePromising {
   bool operator()(const Entry* a, const Entry* b) const {
     return std::tie(a->pending, a->cost_us, b->serial) <
@@ -184,8 +184,8 @@ RegionResult RegionSearch::run(const Graph& graph) {
   result_.cost_before_us = root->cost_us;
   result_.cost_after_us = best_->cost_us;
   for (const Entry* at = best_; at->parent != nullptr; at = at->parent) {
-    result_.steps.push_back({at->rewrite, at->parent->cost_us - at->cost_us,
-                             at->graph.node_bound(), at->graph.tensor_bound()});
+    result_.steps.push_back({at->rewrite, at->parent->cost_us - at->cost_us, at->graph.node_bound(),
+                             at->graph.tensor_bound()});
   }
   std::ranges::reverse(result_.steps);
   return std::move(result_);

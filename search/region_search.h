@@ -1,5 +1,5 @@
-// Cost-based backtracking over one small graph (TASO, section 5; Jia et al., SOSP 2019): best first,
-// keeping graphs that cost less than alpha times the best.
+// Cost-based backtracking over one small graph (TASO, section 5; Jia et al., SOSP 2019): best
+// first, keeping graphs that cost less than alpha times the best.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace soapstone::search {
 
 struct RegionLimits {
   double alpha = 1.05;
-  int max_detour = 3;             ///< Rewrites in a row without a gain.
-  std::uint64_t budget = 20'000;  ///< Graphs to expand.
-  std::uint64_t patience = 200;   ///< Graphs to expand after the last gain.
+  int max_detour = 3;               ///< Rewrites in a row without a gain.
+  std::uint64_t budget = 20'000;    ///< Graphs to expand.
+  std::uint64_t patience = 200;     ///< Graphs to expand after the last gain.
   std::size_t max_graphs = 20'000;  ///< To keep in memory.
 };
 

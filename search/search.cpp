@@ -96,8 +96,7 @@ std::vector<Region> Searcher::regions_of(std::size_t region_size) {
   return regions;
 }
 
-RegionLimits Searcher::limits(const std::vector<const Region*>& batch,
-                              const Region& region) const {
+RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Region& region) const {
   RegionLimits limits;
   limits.alpha = options_.alpha;
   limits.max_detour = options_.max_detour;
@@ -235,9 +234,8 @@ void Searcher::accept(std::span<const Site> sites) {
 }
 
 void Searcher::report_progress() {
-  const double best_us = result_.best.empty()
-                             ? now_.cost_us
-                             : std::min(now_.cost_us, result_.best.front().cost_us);
+  const double best_us =
+      result_.best.empty() ? now_.cost_us : std::min(now_.cost_us, result_.best.front().cost_us);
   progress_.update(result_.graphs_expanded, options_.budget,
                    fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
 }

@@ -25,7 +25,7 @@ struct SearchOptions {
   /// all go on in turn.
   std::vector<std::size_t> region_sizes = {48, 24};
   std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
-  double memory_mib = 400;       ///< For the graphs of regions under search.
+  double memory_mib = 400;      ///< For the graphs of regions under search.
 };
 
 /// One rewrite on the way from the original to a result.

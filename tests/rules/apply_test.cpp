@@ -59,7 +59,15 @@ TEST(Apply, ReplacesSeveralMatchesLikeOneAfterTheOther) {
     t = neg(s)
     u = relu(t)
     return y, u)");
-  const RuleSet merge(rules_of(kMergeMatmuls)), negation(rules_of(kDoubleNegation));
+  const RuleSet merge(rules_of(kMergeMatmuls)), negation(rules_of(R"(
+rule double_negation_of_matrix
+  x: [n, m]
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    y = x
+)"));
   std::vector<Rule> both(merge.rules().begin(), merge.rules().end());
   both.insert(both.end(), negation.rules().begin(), negation.rules().end());
   const RuleSet rules(both);

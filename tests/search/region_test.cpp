@@ -22,7 +22,8 @@ Graph layers(std::size_t count, std::uint64_t seed) {
   std::vector<TensorId> values{builder.add_input("x", type)};
   for (std::size_t k = 0; k < count; ++k) {
     const auto w = builder.add_constant(weights(4, 4, static_cast<float>(k)));
-    const TensorId far = values[values.size() - 1 - random() % std::min<std::size_t>(9, values.size())];
+    const TensorId far =
+        values[values.size() - 1 - random() % std::min<std::size_t>(9, values.size())];
     const auto y = ops::append(builder, "matmul", {values.back(), w});
     const auto z = ops::append(builder, "add", {(*y)[0], far});
     values.push_back((*z)[0]);

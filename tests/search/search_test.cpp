@@ -6,9 +6,10 @@
 namespace soapstone::search {
 namespace {
 
-SearchResult run(const core::Graph& graph, const rules::RuleSet& rules, SearchOptions options) {
+SearchResult run(const core::Graph& graph, const rules::RuleSet& rules, SearchOptions options,
+                 runtime::Fusion fusion = runtime::Fusion::kFull) {
   options.time_s = 0;
-  const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+  const auto cost = cost::make_roofline_cost(fusion);
   const core::StopToken stop;
   verifier::Admission admission(rules, {.allow_unproved = true});
   return search(graph, admission, *cost, options, core::silent(), stop);
@@ -79,7 +80,7 @@ TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
   constexpr std::size_t kBlocks = 40;
   const auto graph = merging_blocks(kBlocks);
   const auto rules = rules_of(kMergeMatmuls);
-  const SearchResult result = run(graph, rules, {});
+  const SearchResult result = run(graph, rules, {}, runtime::Fusion::kNone);
   ASSERT_FALSE(result.best.empty());
   EXPECT_EQ(result.best[0].steps.size(), 2 * kBlocks);
   EXPECT_LT(5 * result.regions_searched, result.regions);
@@ -93,7 +94,7 @@ TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
   EXPECT_TRUE(same_structure(last, result.best[0].graph));
   EXPECT_NEAR(gain, result.cost_before.total_us - result.best[0].cost_us, 1e-6);
   for (const int jobs : {1, 2, 7}) {
-    const SearchResult again = run(graph, rules, {.jobs = jobs});
+    const SearchResult again = run(graph, rules, {.jobs = jobs}, runtime::Fusion::kNone);
     ASSERT_FALSE(again.best.empty());
     EXPECT_EQ(again.best[0].graph.hash(), result.best[0].graph.hash());
     EXPECT_EQ(again.best[0].cost_us, result.best[0].cost_us);
