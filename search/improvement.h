@@ -28,4 +28,9 @@ std::vector<Site> select_disjoint(const core::Graph& whole, std::vector<Site> si
 std::vector<Step> steps_on(const core::Graph& whole, std::span<const Site> sites,
                            const rules::RuleSet& rules);
 
+/// Makes `now` better by the sites' rewrites, leaving out those that do no good to the whole graph.
+/// The gains of its new steps add up to what the whole gains. Deterministic.
+void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
+                          cost::CostModel& cost, Candidate& now);
+
 }  // namespace soapstone::search

@@ -22,14 +22,12 @@ namespace {
 using core::Graph;
 using core::NodeId;
 
-/// Regions searched at once. Fixed: the result must not depend on the machine.
-constexpr std::size_t kBatch = 16;
-/// Rewrites applied before the graph is finished once.
-constexpr std::size_t kGroup = 128;
+/// Regions searched at once, at most. Fixed: the result must not depend on the machine.
+constexpr std::size_t kBatch = 32;
+/// As many of them share the memory: more threads than that do not work on one batch for long.
+constexpr double kAlive = 16;
 /// Less of a cost is rounding and no gain.
 constexpr double kRealGain = 1 - 1e-6;
-/// Several improvements are believed together if they give that share of what regions promised.
-constexpr double kKeptPromise = 0.9;
 
 double cpu_seconds() {
   timespec now{};
@@ -64,8 +62,6 @@ class Searcher {
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
-  double attempt(std::span<const Site> sites, double promised_us);
-  void accept(std::span<const Site> sites);
   bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
   bool improve_until_settled(std::size_t region_size);
   void remember(const Candidate& candidate);
@@ -105,7 +101,7 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   // A graph of a region: ids, order and readers, and the nodes that it does not share.
   const double bytes =
       4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
-  const double graphs = options_.memory_mib * 1024 * 1024 / kBatch / bytes;
+  const double graphs = options_.memory_mib * 1024 * 1024 / kAlive / bytes;
   limits.max_graphs = std::max<std::size_t>(16, static_cast<std::size_t>(graphs));
   return limits;
 }
@@ -114,7 +110,9 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
     const std::uint64_t left = options_.budget - result_.graphs_expanded;
     if (left == 0) return;
-    const auto width = std::min<std::uint64_t>({kBatch, fresh.size() - at, left});
+    const std::size_t remaining = fresh.size() - at;
+    const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
+    const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
     const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
     std::vector<RegionResult> found(batch.size());
@@ -161,8 +159,7 @@ bool Searcher::improve(std::size_t region_size) {
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
   const double before_us = now_.cost_us;
-  for (std::size_t at = 0; at < sites.size(); at += kGroup)
-    accept(std::span(sites).subspan(at, std::min(kGroup, sites.size() - at)));
+  apply_where_it_gains(sites, rules_, cost_, now_);
   report_progress();
   return now_.cost_us < kRealGain * before_us;
 }
@@ -184,53 +181,6 @@ void Searcher::remember(const Candidate& candidate) {
   const auto at = std::ranges::upper_bound(best, candidate.cost_us, {}, &Candidate::cost_us);
   best.insert(at, candidate);
   if (best.size() > options_.keep) best.pop_back();
-}
-
-/// Applies all of them if the whole graph gains what was promised; a single one if it gains at all.
-/// The gain, or 0.
-double Searcher::attempt(std::span<const Site> sites, double promised_us) {
-  std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
-  std::vector<rules::Rewrite> rewrites;
-  rewrites.reserve(steps.size());
-  double steps_us = 0;
-  for (const Step& step : steps) {
-    rewrites.push_back({step.id, step.match});
-    steps_us += step.gain_us;
-  }
-  auto graph = rules::apply_all(now_.graph, rules_, rewrites);
-  if (!graph) return 0;
-  const double cost_us = cost_.graph_cost(*graph).total_us;
-  const double gain_us = now_.cost_us - cost_us;
-  if (cost_us >= kRealGain * now_.cost_us) return 0;
-  if (sites.size() > 1 && gain_us < kKeptPromise * promised_us) return 0;
-  steps.back().gain_us += gain_us - steps_us;
-  now_.graph = *std::move(graph);
-  now_.cost_us = cost_us;
-  std::ranges::move(steps, std::back_inserter(now_.steps));
-  return gain_us;
-}
-
-/// Applies what does good: at their borders regions may disagree, and together they may close a
-/// cycle. Regions of one kind, which are neighbours in the list, promise what the first of them
-/// gave.
-void Searcher::accept(std::span<const Site> sites) {
-  if (sites.empty()) return;
-  double promised_us = 0;
-  for (const Site& site : sites) promised_us += site.found->gain_us();
-  if (attempt(sites, promised_us) > 0 || sites.size() == 1) return;
-  const auto other = std::ranges::find_if(
-      sites, [&](const Site& site) { return site.found != sites.front().found; });
-  const auto same = static_cast<std::size_t>(other - sites.begin());
-  if (same < sites.size()) {
-    accept(sites.first(same));
-    accept(sites.subspan(same));
-    return;
-  }
-  const double first_us = attempt(sites.first(1), 0);
-  const auto rest = sites.subspan(1);
-  if (first_us > 0 && attempt(rest, first_us * static_cast<double>(rest.size())) > 0) return;
-  accept(rest.first(rest.size() / 2));
-  accept(rest.subspan(rest.size() / 2));
 }
 
 void Searcher::report_progress() {
