@@ -17,17 +17,6 @@ using generator::Derivation;
 using generator::RuleDerivability;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kShipped = "shipped";
-
-std::vector<std::string> shipped_files() {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(rules_folder(), error))
-    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  return files;
-}
-
 /// What the rules are to be derived from.
 struct Premises {
   rules::SaturationRules rules;
@@ -39,7 +28,7 @@ core::Result<Premises> read_premises(const DerivabilityCommand& command, Session
   Premises premises;
   std::vector<std::string> files;
   for (const std::string& name : command.from) {
-    const auto more = name == kShipped ? shipped_files() : std::vector<std::string>{name};
+    const auto more = files_called(name);
     files.insert(files.end(), more.begin(), more.end());
   }
   for (const std::string& file : files) {

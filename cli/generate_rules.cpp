@@ -12,6 +12,7 @@
 
 #include "cli/generated_rules.h"
 #include "cli/rank_run.h"
+#include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "generator/minimise.h"
 #include "generator/parts_as_results.h"
@@ -28,6 +29,7 @@ struct Options : cli::CommonOptions {
   std::vector<std::string> operators;
   std::string preset = "all";
   std::vector<std::size_t> ranks;
+  std::vector<std::string> known;
   std::string output;
   int jobs = 0;
   std::uint64_t seed = 1;
@@ -85,6 +87,17 @@ std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidate
   return found.size();
 }
 
+/// The rules that are there already, less those that an earlier run made.
+core::Status add_known(const Options& options, std::vector<rules::Rule>& background) {
+  for (const std::string& name : options.known)
+    for (const std::string& file : cli::files_called(name)) {
+      if (std::filesystem::path(file).filename() == cli::kGeneratedRules) continue;
+      SOAPSTONE_ASSIGN_OR_RETURN(cli::RuleFileContents contents, cli::read_rule_file(file));
+      std::ranges::move(contents.rules, std::back_inserter(background));
+    }
+  return core::Done{};
+}
+
 /// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
 core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& theme,
                                                         const Options& options,
@@ -134,6 +147,7 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   minimise.jobs = options.jobs;
   minimise.admit = [&](auto chosen) { prover.admit(chosen); };
   minimise.background = reducer.constant_laws();
+  SOAPSTONE_RETURN_IF_ERROR(add_known(options, minimise.background));
   const auto kept =
       generator::minimise(std::move(candidates), minimise, session.console, session.stop);
   outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.reduce_s;
@@ -151,8 +165,10 @@ std::string heading(const Options& options) {
                                : fmt::format("--operators {}", fmt::join(options.operators, ","));
   const std::string ranks =
       options.ranks.empty() ? "" : fmt::format(" --ranks {}", fmt::join(options.ranks, ","));
-  return fmt::format("# Made by `generate-rules --ops {} {}{} --seed {}`.\n", options.ops, what,
-                     ranks, options.seed);
+  const std::string known =
+      options.known.empty() ? "" : fmt::format(" --known {}", fmt::join(options.known, ","));
+  return fmt::format("# Made by `generate-rules --ops {} {}{}{} --seed {}`.\n", options.ops, what,
+                     ranks, known, options.seed);
 }
 
 std::string report_text(const Options& options, const Outcome& outcome,
@@ -248,6 +264,11 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->delimiter(',')
       ->needs(operators);
+  app.add_option("--known", options.known,
+                 "Rule files, with commas, that are there already: what follows from them is left "
+                 "out; `shipped`: the shipped ones but generated.rules")
+      ->type_name("FILE")
+      ->delimiter(',');
   app.add_option("-o,--output", options.output, "The rule file to write")
       ->type_name("FILE")
       ->required();

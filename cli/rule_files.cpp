@@ -107,6 +107,16 @@ fs::path rules_folder() {
   return SOAPSTONE_SOURCE_RULES_DIR;
 }
 
+std::vector<std::string> files_called(const std::string& name) {
+  if (name != "shipped") return {name};
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(rules_folder(), error))
+    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
 bool is_own_rule_file(const fs::path& file) { return file.extension() != ".pb"; }
 
 core::Result<RuleFileContents> read_rule_file(const fs::path& file) {

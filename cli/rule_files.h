@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,11 @@ void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
 std::filesystem::path rules_folder();
+
+/// What is made by generate-rules is a file of its own there.
+inline constexpr std::string_view kGeneratedRules = "generated.rules";
+/// All files of the folder, in order, for the word `shipped`; else the file of that name.
+std::vector<std::string> files_called(const std::string& name);
 
 /// Whether the file is in our rule language; else it is one of TASO's.
 bool is_own_rule_file(const std::filesystem::path& file);
