@@ -46,7 +46,8 @@ struct SaturationReport {
 /// Asked after each round; true ends the saturation.
 using SaturationGoal = std::function<bool(const EGraph&)>;
 /// Whether the rule may be used at these sizes; asked once for each rule, sizes and types.
-using SaturationFilter = std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes)>;
+using SaturationFilter =
+    std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes)>;
 
 /// New e-nodes have the number of the rule as their maker. A match of which the target has no
 /// types, or other ones than what it replaces, is left out. Deterministic.

@@ -40,9 +40,15 @@ class Extraction {
       : problem_(problem), model_(model), costs_(problem.graph, model), stop_(stop) {}
 
   void run(const EqsatOptions& options) {
-    consider(given_selection(problem_));
-    guide();
-    improve();
+    const Selection given = given_selection(problem_);
+    consider(given);
+    guide(given);
+    improve(best_);
+    // What pays only if several classes share it is seen from the other end.
+    const Selection shared = greedy_selection(problem_, costs_, given, Sharing::kPossible);
+    consider(shared);
+    improve(shared);
+    guide(shared);
     bound_us_ = lower_bound(problem_, costs_);
     if (count_operators(problem_.model) <= options.exact_operators) prove(options.exact_steps);
     bound_us_ = std::min(bound_us_, best_us_);
@@ -74,9 +80,8 @@ class Extraction {
   }
 
   /// What several classes share costs each of them less; who shares what depends on what is chosen.
-  void guide() {
+  void guide(Selection selection) {
     constexpr int kRounds = 6;
-    Selection selection = best_;
     for (int round = 0; round < kRounds && !stop_.stop_requested(); ++round) {
       Selection next = greedy_selection(problem_, costs_, selection);
       if (next == selection) break;
@@ -85,11 +90,13 @@ class Extraction {
     }
   }
 
-  /// Takes other e-nodes for single classes, or for all results that an e-node has, while that helps.
-  void improve() {
+  /// Takes other e-nodes for single classes, or for all results that an e-node has, while that
+  /// helps.
+  void improve(const Selection& start) {
     constexpr std::size_t kWork = 20'000'000;  // classes looked at
     constexpr std::size_t kPasses = 8;
-    Selection selection = completed(best_);
+    if (!needed_classes(problem_, start)) return;
+    Selection selection = completed(start);
     auto needed = *needed_classes(problem_, selection);
     double estimate = estimate_of(problem_, costs_, selection, needed);
     std::size_t work = 0;
@@ -180,8 +187,8 @@ std::vector<EqsatRule> makers_of(const EqsatProblem& problem, const Selection& s
 EqsatProblem problem_of(EGraph& graph, const Graph& model) {
   EqsatProblem problem{graph, model, {}, {}};
   for (core::TensorId id : model.inputs())
-    problem.inputs.push_back(graph.add_input(static_cast<std::uint32_t>(problem.inputs.size()),
-                                             model.tensor(id).type));
+    problem.inputs.push_back(
+        graph.add_input(static_cast<std::uint32_t>(problem.inputs.size()), model.tensor(id).type));
   const auto classes = graph.add_graph(model, problem.inputs);
   for (core::TensorId id : model.outputs()) problem.outputs.push_back(classes[id.index()]);
   return problem;
@@ -195,7 +202,8 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
   const double cpu_before = cpu_seconds(), wall_before = wall_seconds();
   EqsatResult result;
   const rules::SaturationRules prepared(rules.rules().rules());
-  CHECK(prepared.size() == rules.rules().rules().size(), "a rule that graphs match but e-graphs not");
+  CHECK(prepared.size() == rules.rules().rules().size(),
+        "a rule that graphs match but e-graphs not");
   EGraph graph;
   const EqsatProblem problem = problem_of(graph, original);
   const rules::SaturationGoal goal = [&](const EGraph& now) {
@@ -203,7 +211,8 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
                     fmt::format("{} classes", now.class_count()));
     return options.time_s > 0 && wall_seconds() - wall_before > options.time_s;
   };
-  const rules::SaturationFilter admits = [&](std::uint32_t rule, std::span<const std::int64_t> sizes) {
+  const rules::SaturationFilter admits = [&](std::uint32_t rule,
+                                             std::span<const std::int64_t> sizes) {
     rules::Match match;
     match.sizes.assign(sizes.begin(), sizes.end());
     return rules.admits(core::RuleId(rule), match);

@@ -141,8 +141,8 @@ class BranchSearch {
     if (given_up_) return;
     if (open.empty()) return finish();
     // The dearest class first: what it decides matters most.
-    const auto next = std::ranges::max_element(
-        open, {}, [&](ClassId id) { return bounds_.chain[id.index()]; });
+    const auto next =
+        std::ranges::max_element(open, {}, [&](ClassId id) { return bounds_.chain[id.index()]; });
     const ClassId id = *next;
     open.erase(next);
     for (ENodeId node : order_[id.index()]) {

@@ -41,6 +41,22 @@ class SmallGraph {
     return results;
   }
 
+  /// A launch for each operand of the e-node, before it is added.
+  std::vector<TensorId> add_makers(ENodeId id) {
+    std::vector<TensorId> made;
+    for (ClassId operand : graph_.operands(id)) {
+      if (!operand.valid()) continue;
+      const ClassId of = graph_.find(operand);
+      if (std::ranges::find(tensors_, of, [](const auto& t) { return t.first; }) != tensors_.end())
+        continue;
+      const TensorId before = builder_.add_input("", graph_.type(of));
+      made.push_back(
+          builder_.add_node(*ops::registry().find("relu"), {}, {before}, {graph_.type(of)})[0]);
+      tensors_.emplace_back(of, made.back());
+    }
+    return made;
+  }
+
   core::Graph finish(std::vector<TensorId> outputs) {
     builder_.set_outputs(std::move(outputs));
     auto finished = std::move(builder_).finish();
@@ -96,14 +112,20 @@ double ENodeCosts::alone(ENodeId id) {
 }
 
 double ENodeCosts::behind(ENodeId first, ENodeId second) {
-  const std::uint64_t key = hash_combine(key_of(graph_, first), key_of(graph_, second));
-  // Which operand it is matters too: the other ones are moved.
-  std::uint64_t place = 0;
-  for (ClassId operand : graph_.operands(second))
-    place = 2 * place +
-            (operand.valid() && graph_.find(operand) == graph_.find(graph_.results(first)[0]) ? 1
-                                                                                              : 0);
-  const auto [at, is_new] = known_.try_emplace(hash_combine(key, place), 0);
+  std::uint64_t key = hash_combine(key_of(graph_, first), key_of(graph_, second));
+  // A tensor that both read is read once.
+  for (ClassId operand : graph_.operands(second)) {
+    if (!operand.valid()) continue;
+    const auto is_same = [&](ClassId c) {
+      return c.valid() && graph_.find(c) == graph_.find(operand);
+    };
+    const auto operands = graph_.operands(first), results = graph_.results(first);
+    key = hash_combine(key, static_cast<std::uint64_t>(std::ranges::find_if(operands, is_same) -
+                                                       operands.begin()));
+    key = hash_combine(
+        key, static_cast<std::uint64_t>(std::ranges::find_if(results, is_same) - results.begin()));
+  }
+  const auto [at, is_new] = known_.try_emplace(key, 0);
   if (!is_new) return at->second;
   SmallGraph small(graph_);
   small.add(first);
@@ -111,16 +133,30 @@ double ENodeCosts::behind(ENodeId first, ENodeId second) {
   return at->second = model_.graph_cost(small.finish(std::move(results))).total_us;
 }
 
+double ENodeCosts::behind_launches(ENodeId id) {
+  const auto [at, is_new] = known_.try_emplace(hash_combine(key_of(graph_, id), 1), 0);
+  if (!is_new) return at->second;
+  SmallGraph makers(graph_), all(graph_);
+  auto made = makers.add_makers(id);
+  all.add_makers(id);
+  auto results = all.add(id);
+  const double with = model_.graph_cost(all.finish(std::move(results))).total_us;
+  const double without = model_.graph_cost(makers.finish(std::move(made))).total_us;
+  return at->second = std::max(0.0, with - without);
+}
+
 void ENodeCosts::price(ENodeId id) {
   constexpr std::size_t kProducers = 4;  // that are looked at in each class
-  const bool from_constants =
-      std::ranges::all_of(graph_.operands(id),
-                          [&](ClassId c) { return !c.valid() || graph_[c].constant; });
+  const bool from_constants = std::ranges::all_of(
+      graph_.operands(id), [&](ClassId c) { return !c.valid() || graph_[c].constant; });
   if (from_constants && !graph_.op(id)->is_opaque()) return;
   double& estimate = estimates_[id.index()];
   double& at_least = at_least_[id.index()];
   estimate = at_least = alone(id);
-  if (op_class(graph_, id) != ops::OpClass::kElementwise) return;
+  const ops::OpClass own = op_class(graph_, id);
+  // Operands may be written where they are to be put together.
+  if (own == ops::OpClass::kMovement) estimate = at_least = std::min(at_least, behind_launches(id));
+  if (own != ops::OpClass::kElementwise) return;
   for (ClassId operand : graph_.operands(id)) {
     if (!operand.valid() || graph_[operand].constant) continue;
     if (graph_.find(operand) == graph_.find(graph_.results(id)[0])) continue;

@@ -25,6 +25,7 @@ class ENodeCosts {
  private:
   double alone(rules::ENodeId id);
   double behind(rules::ENodeId first, rules::ENodeId second);
+  double behind_launches(rules::ENodeId id);
   void price(rules::ENodeId id);
 
   const rules::EGraph& graph_;

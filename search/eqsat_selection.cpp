@@ -26,11 +26,13 @@ constexpr double kOperatorCost = 1e-6;
 /// What a class stands for while the cheapest e-nodes are looked for.
 class GreedySelector {
  public:
-  GreedySelector(const EqsatProblem& problem, const ENodeCosts& costs, const Selection& guide)
+  GreedySelector(const EqsatProblem& problem, const ENodeCosts& costs, const Selection& guide,
+                 Sharing sharing)
       : graph_(problem.graph), costs_(costs), uses_(graph_.class_bound(), 1.0),
         results_(graph_.node_bound(), 1.0), best_(graph_.class_bound(), kNothing),
         chosen_(graph_.class_bound()), missing_(graph_.node_bound()) {
-    if (const auto needed = needed_classes(problem, guide)) note_sharing(problem, *needed, guide);
+    if (const auto needed = needed_classes(problem, guide))
+      note_sharing(problem, *needed, guide, sharing);
   }
 
   /// Cheapest classes first, as in Knuth's generalisation of Dijkstra's algorithm: what is settled
@@ -69,12 +71,18 @@ class GreedySelector {
 
   /// How many of the needed classes read each class, and how many results of an e-node are needed.
   void note_sharing(const EqsatProblem& problem, const std::vector<ClassId>& needed,
-                    const Selection& guide) {
+                    const Selection& guide, Sharing sharing) {
     std::vector<double> uses(graph_.class_bound());
     std::vector<bool> is_needed(graph_.class_bound());
     for (ClassId id : needed) {
       is_needed[id.index()] = true;
-      for (ClassId operand : different_operands(guide[id.index()])) ++uses[operand.index()];
+      std::set<ClassId> used;
+      const auto use = [&](ENodeId node) {
+        for (ClassId operand : different_operands(node)) used.insert(operand);
+      };
+      use(guide[id.index()]);
+      if (sharing == Sharing::kPossible) std::ranges::for_each(graph_[id].nodes, use);
+      for (ClassId operand : used) ++uses[operand.index()];
     }
     for (ClassId id : problem.outputs) ++uses[graph_.find(id).index()];
     for (std::size_t k = 0; k < uses.size(); ++k) uses_[k] = std::max(1.0, uses[k]);
@@ -136,8 +144,8 @@ class GraphMaker {
     const rules::Operation& operation = graph.operation(node);
     if (operation.literal) {
       const auto name = names_.find(operation.literal->hash());
-      tensors_[id.index()] = builder_.add_constant(operation.literal,
-                                                   name == names_.end() ? "" : name->second);
+      tensors_[id.index()] =
+          builder_.add_constant(operation.literal, name == names_.end() ? "" : name->second);
       return;
     }
     if (operation.op == nullptr) {
@@ -249,8 +257,8 @@ double estimate_of(const EqsatProblem& problem, const ENodeCosts& costs, const S
 }
 
 Selection greedy_selection(const EqsatProblem& problem, const ENodeCosts& costs,
-                           const Selection& guide) {
-  return GreedySelector(problem, costs, guide).run();
+                           const Selection& guide, Sharing sharing) {
+  return GreedySelector(problem, costs, guide, sharing).run();
 }
 
 Selection given_selection(const EqsatProblem& problem) {

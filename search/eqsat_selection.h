@@ -29,10 +29,15 @@ std::optional<std::vector<rules::ClassId>> needed_classes(const EqsatProblem& pr
 double estimate_of(const EqsatProblem& problem, const ENodeCosts& costs, const Selection& selection,
                    const std::vector<rules::ClassId>& needed);
 
+/// Who shares the cost of a class.
+enum class Sharing : std::uint8_t {
+  kAsChosen,  ///< The classes of `guide` that use it.
+  kPossible,  ///< All classes of `guide` that might use it.
+};
 /// Chooses for every class that can be made, each as cheap as it can be if its operands are as
-/// cheap as they can be and those that `guide` uses several times share their cost. Never circular.
+/// cheap as they can be and share their cost like that. Never circular.
 Selection greedy_selection(const EqsatProblem& problem, const ENodeCosts& costs,
-                           const Selection& guide);
+                           const Selection& guide, Sharing sharing = Sharing::kAsChosen);
 /// The model as it was given.
 Selection given_selection(const EqsatProblem& problem);
 
