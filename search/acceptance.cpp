@@ -1,6 +1,7 @@
 // At their borders regions may disagree with the whole graph about what is fused, and together they
 // may close a cycle: so the whole graph's cost decides what is kept.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "search/improvement.h"
@@ -17,15 +18,13 @@ constexpr double kKeptPromise = 0.9;
 
 class Acceptance {
  public:
-  Acceptance(const rules::RuleSet& rules, cost::CostModel& cost, Candidate& now)
-      : rules_(rules), cost_(cost), now_(now) {}
+  Acceptance(const rules::RuleSet& rules, cost::CostModel& cost,
+             const std::function<bool()>& stopped, Candidate& now)
+      : rules_(rules), cost_(cost), stopped_(stopped), now_(now) {}
 
   /// Regions of one kind, which are neighbours in the list, promise what the first of them gave.
   void accept(std::span<const Site> sites) {
-    if (sites.empty()) return;
-    double promised_us = 0;
-    for (const Site& site : sites) promised_us += site.found->gain_us();
-    if (attempt(sites, promised_us) > 0 || sites.size() == 1) return;
+    if (sites.empty() || attempt(sites) || sites.size() == 1 || stopped_()) return;
     const auto other = std::ranges::find_if(
         sites, [&](const Site& site) { return site.found != sites.front().found; });
     const auto same = static_cast<std::size_t>(other - sites.begin());
@@ -34,17 +33,25 @@ class Acceptance {
       accept(sites.subspan(same));
       return;
     }
-    const double first_us = attempt(sites.first(1), 0);
+    const double before_us = now_.cost_us;
+    if (attempt(sites.first(1))) given_us_[sites.front().found] = before_us - now_.cost_us;
     const auto rest = sites.subspan(1);
-    if (first_us > 0 && attempt(rest, first_us * static_cast<double>(rest.size())) > 0) return;
+    if (attempt(rest) || stopped_()) return;
     accept(rest.first(rest.size() / 2));
     accept(rest.subspan(rest.size() / 2));
   }
 
  private:
+  double promise_us(const Site& site) const {
+    const auto given = given_us_.find(site.found);
+    return given == given_us_.end() ? site.found->gain_us() : given->second;
+  }
+
   /// Applies all of them if the whole graph gains what was promised; a single one if it gains at
-  /// all. The gain, or 0.
-  double attempt(std::span<const Site> sites, double promised_us) {
+  /// all.
+  bool attempt(std::span<const Site> sites) {
+    double promised_us = 0;
+    for (const Site& site : sites) promised_us += promise_us(site);
     std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
     std::vector<rules::Rewrite> rewrites;
     rewrites.reserve(steps.size());
@@ -54,29 +61,32 @@ class Acceptance {
       steps_us += step.gain_us;
     }
     auto graph = rules::apply_all(now_.graph, rules_, rewrites);
-    if (!graph) return 0;
+    if (!graph) return false;
     const double cost_us = cost_.graph_cost(*graph).total_us;
     const double gain_us = now_.cost_us - cost_us;
-    if (cost_us >= kRealGain * now_.cost_us) return 0;
-    if (sites.size() > 1 && gain_us < kKeptPromise * promised_us) return 0;
+    if (cost_us >= kRealGain * now_.cost_us) return false;
+    if (sites.size() > 1 && gain_us < kKeptPromise * promised_us) return false;
     steps.back().gain_us += gain_us - steps_us;
     now_.graph = *std::move(graph);
     now_.cost_us = cost_us;
     std::ranges::move(steps, std::back_inserter(now_.steps));
-    return gain_us;
+    return true;
   }
 
   const rules::RuleSet& rules_;
   cost::CostModel& cost_;
+  const std::function<bool()>& stopped_;
   Candidate& now_;
+  std::map<const RegionResult*, double> given_us_;  ///< Where it is not what the region promised.
 };
 
 }  // namespace
 
 void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
-                          cost::CostModel& cost, Candidate& now) {
-  Acceptance acceptance(rules, cost, now);
-  for (std::size_t at = 0; at < sites.size(); at += kGroup)
+                          cost::CostModel& cost, const std::function<bool()>& stopped,
+                          Candidate& now) {
+  Acceptance acceptance(rules, cost, stopped, now);
+  for (std::size_t at = 0; at < sites.size() && (at == 0 || !stopped()); at += kGroup)
     acceptance.accept(sites.subspan(at, std::min(kGroup, sites.size() - at)));
 }
 

@@ -1,7 +1,7 @@
 // Carries what was found in regions over to the whole graph.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,8 +29,10 @@ std::vector<Step> steps_on(const core::Graph& whole, std::span<const Site> sites
                            const rules::RuleSet& rules);
 
 /// Makes `now` better by the sites' rewrites, leaving out those that do no good to the whole graph.
-/// The gains of its new steps add up to what the whole gains. Deterministic.
+/// The gains of its new steps add up to what the whole gains. Deterministic, unless `stopped` says
+/// to leave the rest.
 void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
-                          cost::CostModel& cost, Candidate& now);
+                          cost::CostModel& cost, const std::function<bool()>& stopped,
+                          Candidate& now);
 
 }  // namespace soapstone::search

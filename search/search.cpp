@@ -159,7 +159,8 @@ bool Searcher::improve(std::size_t region_size) {
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
   const double before_us = now_.cost_us;
-  apply_where_it_gains(sites, rules_, cost_, now_);
+  apply_where_it_gains(
+      sites, rules_, cost_, [this] { return stopped(); }, now_);
   report_progress();
   return now_.cost_us < kRealGain * before_us;
 }
