@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/gain_costs.h"
 #include "cli/generated_rules.h"
 #include "cli/rank_run.h"
 #include "cli/rule_files.h"
@@ -35,6 +36,7 @@ struct Options : cli::CommonOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory_limit_mb = 0;
   std::string resume;
+  std::string rank = "roofline";
   generator::DerivationLimits limits;
   parallel::Launch launch = parallel::launch_of_environment();
 };
@@ -52,6 +54,7 @@ struct Outcome {
   generator::ReduceStatistics reduced;
   std::size_t with_several_results = 0, kept = 0;
   std::vector<cli::NamedRule> rules;
+  nlohmann::ordered_json gains;
   double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
 
   void add(const generator::Enumeration& enumeration) {
@@ -155,6 +158,8 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
   outcome.rules = cli::named_rules(kept);
+  SOAPSTONE_ASSIGN_OR_RETURN(outcome.gains,
+                             cli::note_gains(outcome.rules, options.rank, options.seed, session));
   return core::Done{};
 }
 
@@ -212,6 +217,7 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"with_several_results", outcome.with_several_results},
           {"kept", outcome.kept},
           {"rules", std::move(names)},
+          {"gains", outcome.gains},
           {"unproved", cli::unproved_json(prover.unproved())},
           {"enumerate_cpu_s", outcome.enumerate_s},
           {"reduce_cpu_s", outcome.reduce_s},
@@ -283,6 +289,7 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
+  cli::add_rank_option(app, options.rank);
   cli::add_seed_option(app, options.seed);
   cli::add_jobs_option(app, options.jobs);
   cli::add_common_options(app, options);

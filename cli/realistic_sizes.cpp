@@ -1,0 +1,287 @@
+// See realistic_sizes.h.
+#include "cli/realistic_sizes.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "ops/registry.h"
+#include "rules/sample_sizes.h"
+
+namespace soapstone::cli {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::Symbol;
+using core::TensorId;
+using rules::Bindings;
+using rules::Rule;
+
+/// Layers as networks have them: an early, a late and a middle one of a convolutional network, and
+/// matrices of language models with a sequence, one token, and a batch.
+struct Layer {
+  std::int64_t batch, channels, spatial, kernel, rows, features, heads, stride;
+};
+constexpr std::array kLayers = {
+    Layer{1, 64, 56, 3, 128, 512, 8, 1},  Layer{1, 256, 14, 1, 128, 1024, 16, 1},
+    Layer{8, 128, 28, 3, 128, 256, 4, 1}, Layer{1, 512, 7, 3, 1, 1024, 8, 1},
+    Layer{8, 256, 14, 3, 8, 512, 8, 2},   Layer{1, 128, 28, 1, 1, 512, 8, 2},
+};
+
+std::int64_t size_of(SizeRole role, const Layer& layer) {
+  switch (role) {
+  case SizeRole::kNone:
+    return 1;
+  case SizeRole::kRows:
+    return layer.rows;
+  case SizeRole::kFeatures:
+    return layer.features;
+  case SizeRole::kBatch:
+    return layer.batch;
+  case SizeRole::kHeads:
+    return layer.heads;
+  case SizeRole::kSpatial:
+    return layer.spatial;
+  case SizeRole::kChannels:
+    return layer.channels;
+  case SizeRole::kKernel:
+    return layer.kernel;
+  }
+  return 1;
+}
+
+std::vector<SizeRole> repeated(std::vector<SizeRole> first, SizeRole rest, std::size_t rank) {
+  first.resize(std::max(rank, first.size()), rest);
+  first.resize(rank);
+  return first;
+}
+
+std::vector<SizeRole> image(std::size_t rank) {
+  return repeated({SizeRole::kBatch, SizeRole::kChannels}, SizeRole::kSpatial, rank);
+}
+
+std::vector<SizeRole> kernel(std::size_t rank) {
+  return repeated({SizeRole::kChannels, SizeRole::kChannels}, SizeRole::kKernel, rank);
+}
+
+std::vector<SizeRole> matrix(std::size_t rank, SizeRole rows) {
+  auto roles = repeated({SizeRole::kBatch}, SizeRole::kHeads, rank);
+  if (rank >= 2) roles[rank - 2] = rows;
+  if (rank >= 1) roles[rank - 1] = SizeRole::kFeatures;
+  return roles;
+}
+
+/// What an operator says of the dimensions of an operand; empty: nothing.
+std::vector<SizeRole> roles_of_operand(const Node& node, std::size_t operand, std::size_t rank) {
+  const std::string& op = node.op->name;
+  if (op == "enlarge") return kernel(rank);
+  if (op == "conv" && operand == 1) return kernel(rank);
+  if ((op == "conv" || op == "batch_norm") && operand > 0)
+    return repeated({}, SizeRole::kChannels, rank);
+  if (op == "matmul") return matrix(rank, operand == 0 ? SizeRole::kRows : SizeRole::kFeatures);
+  const bool on_images = op == "conv" || op == "batch_norm" || op.ends_with("_pool");
+  return on_images ? image(rank) : std::vector<SizeRole>();
+}
+
+std::vector<SizeRole> roles_of_rank(std::size_t rank) {
+  return rank >= 4 ? image(rank) : matrix(rank, SizeRole::kRows);
+}
+
+void note(std::vector<SizeRole>& roles, const core::Shape& shape,
+          const std::vector<SizeRole>& said) {
+  for (std::size_t d = 0; d < said.size(); ++d)
+    for (Symbol s : shape[d].symbols()) roles[s.id] = std::max(roles[s.id], said[d]);
+}
+
+void note_operands(std::vector<SizeRole>& roles, const Graph& side) {
+  for (core::NodeId id : side.order()) {
+    const Node& node = side.node(id);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!node.inputs[k].valid()) continue;
+      const core::Shape& shape = side.tensor(node.inputs[k]).type.shape;
+      note(roles, shape, roles_of_operand(node, k, shape.size()));
+    }
+  }
+}
+
+/// What the tensors of so many dimensions say, where nothing else was said.
+void note_rank(std::vector<SizeRole>& roles, const Graph& side, std::span<const TensorId> ids,
+               std::size_t rank) {
+  std::vector<SizeRole> by_rank(roles.size(), SizeRole::kNone);
+  for (TensorId id : ids)
+    if (side.tensor(id).type.shape.size() == rank)
+      note(by_rank, side.tensor(id).type.shape, roles_of_rank(rank));
+  for (std::size_t s = 0; s < roles.size(); ++s)
+    if (roles[s] == SizeRole::kNone) roles[s] = by_rank[s];
+}
+
+/// What has most dimensions says most: what is spread over it has one of them.
+void note_ranks(std::vector<SizeRole>& roles, const Graph& side) {
+  std::vector<TensorId> results;  // parts of a split, shapes that are asked for
+  for (core::NodeId id : side.order())
+    std::ranges::copy(side.node(id).outputs, std::back_inserter(results));
+  std::size_t most = 0;
+  for (const auto ids : {side.inputs(), std::span<const TensorId>(results)})
+    for (TensorId id : ids) most = std::max(most, side.tensor(id).type.shape.size());
+  for (std::size_t rank = most; rank > 0; --rank) {
+    note_rank(roles, side, side.inputs(), rank);
+    note_rank(roles, side, results, rank);
+  }
+}
+
+/// What a layer has for a symbol in an attribute; none: any value will do.
+std::optional<std::int64_t> parameter_of(const std::string& attribute, const Layer& layer) {
+  if (attribute == "strides") return layer.stride;
+  if (attribute == "dilations") return 1;
+  if (attribute == "pads") return layer.kernel / 2;
+  if (attribute == "kernel") return std::max<std::int64_t>(layer.kernel, 2);
+  if (attribute == "sizes") return layer.channels;
+  return std::nullopt;
+}
+
+/// Values of the parameters: those of the layer if they fit, else any.
+std::optional<Rule> with_parameters(const Rule& rule, const Layer& layer, std::uint64_t seed) {
+  if (rule.parameters.empty()) return rule;
+  const auto any = rules::sample_parameters(rule, seed);
+  if (!any) return std::nullopt;
+  Bindings wanted = *any;
+  for (core::NodeId id : rule.source.order())
+    for (const auto& [name, value] : rule.source.node(id).attributes.values()) {
+      const auto* list = std::get_if<std::vector<core::Polynomial>>(&value);
+      const auto chosen = parameter_of(name, layer);
+      if (!list || !chosen) continue;
+      for (const core::Polynomial& p : *list)
+        if (p.symbols().size() == 1) wanted[p.symbols()[0].id] = *chosen;
+    }
+  auto special = rules::specialize(rule, wanted);
+  if (!special) special = rules::specialize(rule, *any);
+  return special ? std::optional(*std::move(special)) : std::nullopt;
+}
+
+/// Neither scalars alone nor more than a layer has.
+bool is_moderate(const Graph& side) {
+  constexpr std::int64_t kFewestElements = 64, kMostElements = std::int64_t{1} << 25;
+  std::int64_t largest = 0;
+  const auto fits = [&](TensorId id) {
+    const auto dims = core::concrete(side.tensor(id).type.shape);
+    const auto count = dims ? core::checked_element_count(*dims) : std::nullopt;
+    largest = std::max(largest, count.value_or(0));
+    return count && *count > 0 && *count <= kMostElements;
+  };
+  return std::ranges::all_of(side.inputs(), fits) &&
+         std::ranges::all_of(
+             side.order(),
+             [&](core::NodeId id) { return std::ranges::all_of(side.node(id).outputs, fits); }) &&
+         largest >= kFewestElements;
+}
+
+/// Those of one layer; widths of different layers where `mixed`.
+Bindings sizes_of(const Rule& rule, std::size_t number, bool mixed, rules::Random& random) {
+  const auto roles = size_roles(rule);
+  Bindings values(roles.size());
+  for (std::size_t s = 0; s < roles.size(); ++s) {
+    const bool is_width = roles[s] == SizeRole::kChannels || roles[s] == SizeRole::kFeatures;
+    const std::size_t from = mixed && is_width ? random.next() : number;
+    if (roles[s] != SizeRole::kNone) values[s] = size_of(roles[s], kLayers[from % kLayers.size()]);
+  }
+  for (const ops::DerivedSize& derived : rule.derived) values[derived.symbol.id].reset();
+  return values;
+}
+
+/// Values that the rule admits, with as few of these changed as its equations ask for.
+std::optional<Bindings> admitted(const Rule& rule, const Bindings& values, rules::Random& random) {
+  const rules::SizeSampler sampler(rule);
+  if (sampler.admits(values)) return values;
+  // One size stays and others follow; which one may stay is not known beforehand.
+  for (std::uint32_t s = 0; s < values.size(); ++s) {
+    if (!values[s]) continue;
+    Bindings repaired = values;
+    constexpr int kRounds = 3;  // an equation may upset one before it
+    for (int round = 0; round < kRounds && !sampler.admits(repaired); ++round)
+      sampler.repair(repaired, Symbol{s}, random);
+    if (sampler.admits(repaired)) return repaired;
+  }
+  return std::nullopt;
+}
+
+std::optional<SizedRule> sized(const Rule& rule, const Bindings& wanted, rules::Random& random) {
+  const auto values = admitted(rule, wanted, random);
+  if (!values) return std::nullopt;
+  auto special = rules::specialize(rule, *values);
+  if (!special || !is_moderate(special->source) || !is_moderate(special->target))
+    return std::nullopt;
+  SizedRule result{*std::move(special), {}};
+  for (std::uint32_t s = 0; s < values->size(); ++s)
+    if ((*values)[s])
+      result.sizes.emplace_back(rule.source.symbols().name(Symbol{s}), *(*values)[s]);
+  return result;
+}
+
+bool is_weight_place(const Graph& side, const Node& node, std::size_t operand, Weights weights) {
+  const std::string& op = node.op->name;
+  if (op == "enlarge") return true;
+  if (op == "conv" || op.ends_with("_norm")) return operand > 0;
+  if (weights == Weights::kAlways) return false;
+  if (op == "matmul") return operand == 1;
+  const auto* definition = ops::definition_of(node);
+  if (!definition || definition->op_class != ops::OpClass::kElementwise) return false;
+  const auto count = [&](TensorId id) {
+    return core::element_count(*core::concrete(side.tensor(id).type.shape));
+  };
+  return count(node.inputs[operand]) < count(node.outputs[0]);
+}
+
+}  // namespace
+
+std::vector<SizeRole> size_roles(const Rule& rule) {
+  std::vector<SizeRole> roles(rule.source.symbols().size(), SizeRole::kNone);
+  note_operands(roles, rule.source);
+  note_operands(roles, rule.target);
+  note_ranks(roles, rule.source);
+  return roles;
+}
+
+std::vector<SizedRule> at_realistic_sizes(const Rule& rule, std::size_t count, std::uint64_t seed) {
+  rules::Random random(seed);
+  std::vector<SizedRule> found;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> known;
+  // Each layer as it is, then with widths of others.
+  for (std::size_t trial = 0; trial < 2 * count && found.size() < count; ++trial) {
+    const auto special = with_parameters(rule, kLayers[trial % kLayers.size()], seed + trial);
+    if (!special) continue;
+    auto made = sized(*special, sizes_of(*special, trial, trial >= kLayers.size(), random), random);
+    if (made && known.emplace(made->rule.source.hash(), made->rule.target.hash()).second)
+      found.push_back(*std::move(made));
+  }
+  return found;
+}
+
+std::vector<bool> weight_inputs(const Rule& rule, Weights weights) {
+  const Graph& side = rule.source;
+  // Backwards from the results, but not into operands that are weights.
+  std::vector<bool> is_data(side.tensor_bound());
+  for (TensorId id : side.outputs()) is_data[id.index()] = true;
+  const auto order = side.order();
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const Node& node = side.node(order[i]);
+    if (std::ranges::none_of(node.outputs, [&](TensorId t) { return is_data[t.index()]; }))
+      continue;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k].valid() && !is_weight_place(side, node, k, weights))
+        is_data[node.inputs[k].index()] = true;
+  }
+  std::vector<bool> result;
+  for (std::size_t k = 0; k < side.inputs().size(); ++k) {
+    const TensorId id = side.inputs()[k];
+    const bool constant = k < rule.constant_inputs.size() && rule.constant_inputs[k];
+    const bool floating = core::is_floating(side.tensor(id).type.data_type);
+    result.push_back(constant || (floating && !is_data[id.index()] && !side.consumers(id).empty()));
+  }
+  return result;
+}
+
+}  // namespace soapstone::cli
