@@ -78,7 +78,11 @@ std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& t
   rule.source = source;
   rule.target = target;
   rule.constant_inputs.assign(source.inputs().size(), false);
-  if (auto complete = rules::complete(std::move(rule))) return *std::move(complete);
+  // Many forms are tried; one that fits rarely is not worth the time.
+  constexpr int kParameterAttempts = 12;
+  if (auto complete =
+          rules::complete(std::move(rule), nullptr, rules::Purpose::kMatching, kParameterAttempts))
+    return *std::move(complete);
   return std::nullopt;
 }
 
@@ -191,10 +195,13 @@ std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
   const int directions = directions_of(sides);
   if (directions == 0) return std::nullopt;
   const bool any_offsets = has_offsets(sides);
+  std::optional<Result<Sides>> general;  // with the offsets of the form before
   for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
     const Form& form = kForms[number];
     if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
-    Result<Sides> sized = form.general_sizes ? generalised(sides, form.offsets) : sides;
+    const bool is_same = number > 0 && kForms[number - 1].offsets == form.offsets;
+    if (form.general_sizes && (!general || !is_same)) general = generalised(sides, form.offsets);
+    Result<Sides> sized = form.general_sizes ? *general : sides;
     if (!sized) continue;
     if (form.numbers.kernel_sizes || form.numbers.windows || form.numbers.pads)
       sized = parametrised(*sized, form.numbers);

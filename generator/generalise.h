@@ -22,6 +22,7 @@ struct Offsets {
   };
   Kind kind = Kind::kApart;
   std::size_t axis = 0;
+  bool operator==(const Offsets&) const = default;
 };
 /// Whether there are any besides numbers.
 bool has_offsets(const Sides& sides);

@@ -17,8 +17,6 @@ using ops::SizeConstraint;
 
 namespace {
 
-constexpr int kSampleAttempts = 600;
-
 std::vector<SizeConstraint> where_clauses(const Rule& rule) {
   std::vector<SizeConstraint> clauses;
   for (const SizeConstraint& c : rule.guard)
@@ -84,11 +82,11 @@ std::vector<SizeConstraint> open_requirements(const TypedSides& typed,
 }
 
 /// Types that follow from some values of the parameters, to see that there are any at all.
-core::Status try_parameters(const Rule& rule, TypingFailure* failure) {
+core::Status try_parameters(const Rule& rule, TypingFailure* failure, int attempts) {
   const Sampler sampler(rule);
   Random random(1);
   core::Error last = core::invalid_input("no values of the parameters were tried");
-  for (int attempt = 0; attempt < kSampleAttempts; ++attempt) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     const Bindings values = sampler.parameters(random);
     const auto where = conditions(rule, values);
     auto typed = type_sides(rule.source, rule.target, values, failure);
@@ -145,7 +143,7 @@ core::Status complete_without_parameters(Rule& rule, TypingFailure* failure) {
 
 }  // namespace
 
-Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose) {
+Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose, int parameter_attempts) {
   if (failure) *failure = {};
   const bool matched = purpose == Purpose::kMatching;
   if (matched && same_structure(rule.source, rule.target))
@@ -162,7 +160,7 @@ Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose) {
   if (rule.parameters.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(complete_without_parameters(rule, failure));
   } else {
-    SOAPSTONE_RETURN_IF_ERROR(try_parameters(rule, failure));
+    SOAPSTONE_RETURN_IF_ERROR(try_parameters(rule, failure, parameter_attempts));
     rule.guard = where_clauses(rule);
   }
   return rule;
@@ -173,7 +171,7 @@ Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed) {
   const Sampler sampler(rule);
   Random random(seed);
   core::Error last = core::invalid_input("no values of the parameters were tried");
-  for (int attempt = 0; attempt < kSampleAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kParameterAttempts; ++attempt) {
     Bindings values = sampler.parameters(random);
     auto special = specialize(rule, values);
     if (special) return values;
