@@ -8,6 +8,7 @@
 #include "cli/run_main.h"
 #include "cli/table.h"
 #include "search/equivalence.h"
+#include "search/random_weights.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ struct Options : cli::CommonOptions {
   std::vector<std::string> shapes, inputs;
   cli::DeviceOptions device;
   search::EquivalenceOptions equivalence;
+  bool random_weights = false;
 };
 
 std::string proof_text(const Options& options, const cli::ProofCheck& proof) {
@@ -100,8 +102,11 @@ core::Status compare(Options& options, cli::Session& session) {
                           {{"a", options.a}, {"b", options.b}, {"proof", proof_json(proof)}});
   }
   session.console.stage("comparing");
+  auto pair = options.random_weights
+                  ? search::randomize_weights(a.graph, b.graph, options.equivalence.seed)
+                  : search::RandomizedPair{a.graph, b.graph};
   SOAPSTONE_ASSIGN_OR_RETURN(const search::EquivalenceReport report,
-                             search::check_equivalence(a.graph, b.graph, *backend,
+                             search::check_equivalence(pair.original, pair.rewritten, *backend,
                                                        options.equivalence, session.console,
                                                        session.stop));
   ordered_json json = report_json(options, report);
@@ -142,6 +147,10 @@ void declare(CLI::App& app, Options& options) {
                  "What optimize-graph --proof wrote: replay it from A to B, and prove each of its "
                  "rules; --samples 0 leaves out the numbers")
       ->type_name("FILE");
+  app.add_flag(
+      "--random-weights", options.random_weights,
+      "Random numbers for weights that are one number everywhere, the same in both models. "
+      "Both must still have them: optimize-graph --keep-constants");
   cli::add_shape_option(app, options.shapes);
   cli::add_seed_option(app, options.equivalence.seed);
   cli::add_device_options(app, options.device);

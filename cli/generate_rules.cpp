@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "cli/run_main.h"
 #include "generator/minimise.h"
 #include "generator/parts_as_results.h"
+#include "generator/presets.h"
 #include "generator/reduce.h"
 #include "parallel/tile_exchange.h"
 
@@ -52,11 +54,28 @@ struct Outcome {
   std::vector<cli::NamedRule> rules;
   nlohmann::ordered_json gains;
   double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
+
+  void add(const generator::Enumeration& enumeration) {
+    for (const generator::LevelStatistics& level : enumeration.levels) {
+      if (levels.size() < static_cast<std::size_t>(level.ops))
+        levels.push_back({level.ops, 0, 0, 0});
+      generator::LevelStatistics& sum = levels[static_cast<std::size_t>(level.ops) - 1];
+      sum.candidates += level.candidates;
+      sum.classes += level.classes;
+      sum.pairs += level.pairs;
+    }
+    peak_memory_bytes = std::max(peak_memory_bytes, enumeration.peak_memory_bytes);
+  }
 };
 
-core::Result<generator::Vocabulary> vocabulary(const Options& options) {
-  if (options.operators.empty()) return generator::preset(options.preset);
-  return generator::vocabulary_of(options.operators, options.ranks);
+core::Result<std::vector<generator::Theme>> themes(const Options& options) {
+  if (options.operators.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto preset, generator::preset(options.preset));
+    return std::move(preset.themes);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto vocabulary,
+                             generator::vocabulary_of(options.operators, options.ranks));
+  return std::vector<generator::Theme>{{"operators", std::move(vocabulary), 0}};
 }
 
 /// Adds rules with several results; how many.
@@ -70,11 +89,12 @@ std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidate
 }
 
 /// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
-core::Result<generator::Enumeration>
-enumerate_on_ranks(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const generator::Vocabulary words, vocabulary(options));
+core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& theme,
+                                                        const Options& options,
+                                                        cli::Session& session,
+                                                        parallel::Ranks* ranks) {
   generator::EnumerateOptions enumerate;
-  enumerate.ops = options.ops;
+  enumerate.ops = theme.ops(options.ops);
   enumerate.jobs = options.jobs;
   std::optional<parallel::RankTileExchange> exchange;
   if (ranks != nullptr) {
@@ -83,24 +103,29 @@ enumerate_on_ranks(const Options& options, cli::Session& session, parallel::Rank
   }
   enumerate.seed = options.seed;
   enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
-  enumerate.resume_dir = options.resume;
+  if (!options.resume.empty())
+    enumerate.resume_dir = std::filesystem::path(options.resume) / theme.name;
   enumerate.progress = &session.console;
   enumerate.stop = &session.stop;
-  return generator::enumerate(words, enumerate);
+  return generator::enumerate(theme.vocabulary, enumerate);
 }
 
 core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
                       cli::RuleProver& prover, Outcome& outcome) {
   generator::Reducer reducer({options.jobs, &session.console, &session.stop});
-  {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration, enumerate_on_ranks(options, session, ranks));
-    if (options.launch.rank > 0) return core::Done{};  // the first rank does the rest
-    outcome.levels = enumeration.levels;
-    outcome.peak_memory_bytes = enumeration.peak_memory_bytes;
-    outcome.enumerate_s = cpu_seconds();
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto worlds, themes(options));
+  for (const generator::Theme& theme : worlds) {
+    const double begin = cpu_seconds();
+    session.console.stage(theme.name);
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration,
+                               enumerate_on_ranks(theme, options, session, ranks));
+    if (options.launch.rank > 0) continue;  // the first rank does the rest
+    outcome.add(enumeration);
+    outcome.enumerate_s += cpu_seconds() - begin;
     session.console.stage("leaving out what follows from simpler equalities");
     reducer.add(enumeration);
   }
+  if (options.launch.rank > 0) return core::Done{};
   outcome.reduced = reducer.statistics();
   outcome.reduce_s = cpu_seconds() - outcome.enumerate_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());

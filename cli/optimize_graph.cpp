@@ -15,6 +15,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cost/measured_cost.h"
+#include "cost/taso_cost.h"
 #include "models/npz.h"
 #include "search/optimize.h"
 
@@ -136,13 +137,16 @@ core::Result<Job> prepare(const Options& options, cli::Session& session) {
   const runtime::Fusion fusion = options.device.fusion_level();
   if (options.costs == "roofline") {
     job.cost = cost::make_roofline_cost(fusion);
+  } else if (options.costs == "taso") {
+    job.cost = cost::make_taso_cost();
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(job.database, cli::open_costs(options.device));
     job.cost = cost::make_measured_cost(*job.backend, fusion, job.database.get());
   }
   job.optimize.search = options.search;
   job.optimize.fusion = fusion;
-  job.optimize.measure = options.costs != "roofline";
+  job.optimize.record_chain = !options.proof.empty();
+  job.optimize.measure = options.costs == "measured";
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
   return job;
 }
@@ -275,12 +279,29 @@ void declare_search(CLI::App& app, Options& options) {
       ->type_name("X")
       ->check(CLI::Range(1.0, 100.0).description(""))
       ->capture_default_str();
+  app.add_option("--patience", options.search.patience,
+                 "Graphs to expand in a region of the model after its last gain")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
+         "--region", options.search.region_sizes,
+         "Most operators in a region that is searched as one; of several, the best result counts")
+      ->type_name("N ...")
+      ->check(CLI::Range(2, 100'000).description(""))
+      ->capture_default_str();
+  app.add_option("--memory-limit", options.search.memory_mib,
+                 "For the graphs that the search keeps")
+      ->type_name("MIB")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str();
   cli::add_jobs_option(app, options.search.jobs);
   cli::add_seed_option(app, options.seed);
-  app.add_option("--costs", options.costs,
-                 "measured: time kernels on this device; roofline: the same on every machine")
+  app.add_option(
+         "--costs", options.costs,
+         "measured: time kernels on this device; roofline: the same on every machine; taso: "
+         "the sum over operators that TASO minimizes")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"measured", "roofline"}).description(""))
+      ->check(CLI::IsMember({"measured", "roofline", "taso"}).description(""))
       ->capture_default_str();
   cli::add_cost_db_option(app, options.device);
   cli::add_fusion_option(app, options.device);

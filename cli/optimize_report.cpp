@@ -213,6 +213,8 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["graphs_expanded"] = report.search.graphs_expanded;
   json["graphs_built"] = report.search.graphs_built;
   json["duplicates"] = report.search.duplicates;
+  json["regions"] = report.search.regions;
+  json["regions_searched"] = report.search.regions_searched;
   json["stop_reason"] = search::to_string(report.search.stop_reason);
   json["search_cpu_s"] = report.search.cpu_s;
   json["total_cpu_s"] = run.total_cpu_s;

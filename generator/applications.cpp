@@ -47,7 +47,10 @@ std::string text_of(const core::OpSchema& op, const core::Attributes& attributes
   return text;
 }
 
+/// The order of field elements is that of small integers; a fraction such as 0.01 is none.
 bool is_exact(const ops::Expr& e) {
+  constexpr std::int64_t kLargest = 100;
+  if (e->kind == ops::ExprKind::kNumber && e->number.denominator > kLargest) return false;
   if (e->kind == ops::ExprKind::kApply) {
     switch (e->function) {
     case ops::Function::kRelu:
@@ -66,9 +69,14 @@ bool is_exact(const ops::Expr& e) {
                              [](const ops::Alternative& a) { return is_exact(a.body); });
 }
 
-bool is_ordered(const ops::Expr& e) {
+bool is_delicate(const ops::Expr& e) {
   return e->kind == ops::ExprKind::kApply || e->kind == ops::ExprKind::kMax ||
-         std::ranges::any_of(e->arguments, is_ordered);
+         e->kind == ops::ExprKind::kInverse || std::ranges::any_of(e->arguments, is_delicate);
+}
+
+/// Sums of indices are no indices; they are only moved.
+bool takes_indices(const ops::OpDefinition& op) {
+  return op.op_class == ops::OpClass::kMovement || op.op_class == ops::OpClass::kView;
 }
 
 /// Of one output alone, where the others are stages of their own.
@@ -93,6 +101,7 @@ ApplicationTable::ApplicationTable(Vocabulary vocabulary, const Universe& univer
     if (std::ranges::find(shapes_, group.type.shape) == shapes_.end())
       shapes_.push_back(group.type.shape);
   }
+  shapes_.insert(shapes_.end(), universe.shapes.begin(), universe.shapes.end());
   for (const ConstantInput& constant : universe.constants) intern(constant.type);
 }
 
@@ -148,6 +157,10 @@ void ApplicationTable::apply(const OperatorInstance& instance, const core::Attri
   std::vector<TensorType> types;
   for (TypeId id : operands) types.push_back(types_[id]->type);
   const ops::OpDefinition* definition = ops::registry().definition(instance.op->name);
+  if (!takes_indices(*definition) && std::ranges::any_of(types, [](const TensorType& type) {
+        return type.data_type == core::DataType::kInt64;
+      }))
+    return;
   ops::InferContext context(*complete, types, instance.op->name);
   const std::vector<TensorType> results = definition->infer(context);
   if (context.failed() || !context.derived().empty()) return;
@@ -193,8 +206,9 @@ void ApplicationTable::compile(Application& application,
         definition->semantics({attributes, inputs, outputs}), application.output_index);
     application.exact &= std::ranges::all_of(
         semantics.stages, [](const ops::Stage& stage) { return is_exact(stage.body); });
-    application.ordered |= std::ranges::any_of(
-        semantics.stages, [](const ops::Stage& stage) { return is_ordered(stage.body); });
+    application.is_delicate |= std::ranges::any_of(
+        semantics.stages, [](const ops::Stage& stage) { return is_delicate(stage.body); });
+    application.is_delicate |= !application.exact;
     application.field.emplace_back(semantics, dims, kFunctionKey);
     application.real.emplace_back(semantics, dims);
   }

@@ -36,8 +36,8 @@ struct Application {
   bool commutative = false;  ///< Operands 0 and 1 have one type and may be exchanged.
   /// Made of sums, products and order alone: the prime field decides it exactly.
   bool exact = true;
-  /// Compares elements: relu, max, abs.
-  bool ordered = false;
+  /// Its laws are also tried in doubles: it orders elements or divides by them, or is not exact.
+  bool is_delicate = false;
   std::vector<ops::CompiledSemantics<ops::Field::Value>> field;  ///< By world.
   std::vector<ops::CompiledSemantics<double>> real;              ///< By world.
 };

@@ -1,6 +1,6 @@
 // See candidates.h. The forms of an equality, most general first: numbers of windows and kernels
-// are symbols, or not; sizes are as different as they may be, or as they were found; ranks are left
-// open, or not.
+// are symbols, or not; sizes are as different as they may be, or as they were found; offsets are
+// anything, or what they were found to be; ranks are left open, or not.
 #include "generator/candidates.h"
 
 #include <algorithm>
@@ -124,16 +124,29 @@ bool contains(const core::Graph& whole, const core::Graph& part) {
 struct Form {
   Parametrise numbers;
   bool general_sizes = true, lifted = false;
+  Offsets offsets = {};
 };
-constexpr std::array<Form, 7> kForms{{
-    {{true, false}, true, true},
-    {{false, false}, true, true},
-    {{true, true}, true, false},
-    {{false, true}, true, false},
-    {{true, false}, true, false},
-    {{false, false}, true, false},
-    {{false, false}, false, false},
-}};
+
+std::vector<Form> all_forms() {
+  std::vector<Form> forms;
+  std::vector<Offsets> offsets{{Offsets::Kind::kApart, 0}, {Offsets::Kind::kEqual, 0}};
+  constexpr std::size_t kMostRank = 4;
+  for (std::size_t axis = 0; axis < kMostRank; ++axis)
+    offsets.push_back({Offsets::Kind::kInputs, axis});
+  for (const Offsets& offset : offsets) {
+    forms.push_back({{.kernel_sizes = true}, true, true, offset});
+    forms.push_back({{}, true, true, offset});
+    for (bool pads : {true, false})
+      for (bool kernel_sizes : {true, false})
+        forms.push_back(
+            {{.kernel_sizes = kernel_sizes, .windows = true, .pads = pads}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true, .pads = true}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true}, true, false, offset});
+    forms.push_back({{}, true, false, offset});
+  }
+  forms.push_back({{}, false, false, {}});
+  return forms;
+}
 
 int directions_of(const Sides& sides) {
   return static_cast<int>(rule_between(sides.source, sides.target).has_value()) +
@@ -174,14 +187,16 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
 }  // namespace
 
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
+  static const std::vector<Form> kForms = all_forms();
   const int directions = directions_of(sides);
   if (directions == 0) return std::nullopt;
-  const auto general = generalised(sides);
+  const bool any_offsets = has_offsets(sides);
   for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
     const Form& form = kForms[number];
-    if (form.general_sizes && !general) continue;
-    Result<Sides> sized = form.general_sizes ? general : Result<Sides>(sides);
-    if (form.numbers.kernel_sizes || form.numbers.attributes)
+    if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
+    Result<Sides> sized = form.general_sizes ? generalised(sides, form.offsets) : sides;
+    if (!sized) continue;
+    if (form.numbers.kernel_sizes || form.numbers.windows || form.numbers.pads)
       sized = parametrised(*sized, form.numbers);
     if (!sized) continue;
     auto candidate = in_form(sides, *sized, form, directions);

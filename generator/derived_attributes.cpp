@@ -48,14 +48,26 @@ void add_axes(const Attributes& given, std::size_t rank, Choices& choices) {
   }
 }
 
-void add_splits(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
-  for (std::size_t axis = 0; axis < axes; ++axis)
-    for (const auto& [first, second] : cuts(shape[axis])) {
+/// Sizes of equal parts; empty if the dimension was not joined of so many.
+Sizes equal_parts(const Polynomial& size, std::size_t count) {
+  for (const auto& [part, rest] : cuts(size))
+    if (part * static_cast<std::int64_t>(count) == size) return Sizes(count, part);
+  return {};
+}
+
+void add_splits(const Attributes& given, const Shape& shape, std::size_t axes, std::size_t parts,
+                Choices& choices) {
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const auto add = [&](Sizes sizes) {
       Attributes a = given;
       a.set("axis", Polynomial(static_cast<std::int64_t>(axis)));
-      a.set("sizes", Sizes{first, second});
+      a.set("sizes", std::move(sizes));
       choices.push_back(std::move(a));
-    }
+    };
+    for (const auto& [first, second] : cuts(shape[axis])) add({first, second});
+    for (std::size_t count = 3; count <= parts; ++count)
+      if (Sizes sizes = equal_parts(shape[axis], count); !sizes.empty()) add(std::move(sizes));
+  }
 }
 
 void add_slices(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
@@ -116,7 +128,8 @@ void add_shapes(const Attributes& given, const Shape& shape, std::span<const Sha
     if (to == shape) return;
     Attributes a = given;
     a.set("shape", std::move(to));
-    choices.push_back(std::move(a));
+    // A dimension of 1 may be merged either way.
+    if (std::ranges::find(choices, a) == choices.end()) choices.push_back(std::move(a));
   };
   for (const Shape& to : shapes)
     if (product(to) == product(shape)) add(to);
@@ -155,8 +168,13 @@ void add_window_pads(const Attributes& given, const Sizes& window, Choices& choi
   }
 }
 
-bool is_same_padding_only(const OperatorInstance& instance) {
-  return instance.attributes.find("pads") != nullptr;
+/// An instance that has pads wants one padding alone: none, or that which keeps the size.
+bool is_valid_only(const OperatorInstance& instance) {
+  return instance.attributes.find("pads") != nullptr &&
+         instance.attributes.get_sizes("pads")[0] == 0;
+}
+bool is_same_only(const OperatorInstance& instance) {
+  return instance.attributes.find("pads") != nullptr && !is_valid_only(instance);
 }
 
 void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* kernel,
@@ -166,8 +184,8 @@ void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* 
                                          : instance.attributes.get_sizes("kernel");
   Choices found;
   add_window_pads(instance.attributes, window, found);
-  // An instance that has pads wants the padding that keeps the size.
-  if (is_same_padding_only(instance) && found.size() > 1) found.pop_back();
+  if (is_same_only(instance) && found.size() > 1) found.pop_back();
+  if (is_valid_only(instance) && found.size() > 1) found.erase(found.begin());
   choices.insert(choices.end(), found.begin(), found.end());
 }
 
@@ -184,14 +202,16 @@ std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const Operato
   const std::size_t axes = std::min(x.size(), vocabulary.most_axes);
   const bool same_types =
       std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
-  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && op != "mul")
-    return {};
+  const bool scales = op == "mul" && std::ranges::any_of(operands, [](const TensorType* t) {
+                        return t->shape.empty();
+                      });
+  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && !scales) return {};
   // Images and kernels are multiplied only where inputs of such rank are asked for.
   if (op == "matmul" && x.size() > 2 &&
       std::ranges::find(vocabulary.ranks, x.size()) == vocabulary.ranks.end())
     return {};
   if (op == "split") {
-    add_splits(given, x, axes, choices);
+    add_splits(given, x, axes, vocabulary.most_parts, choices);
   } else if (op == "slice") {
     add_slices(given, x, axes, choices);
   } else if (op == "pad") {

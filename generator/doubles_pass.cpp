@@ -4,9 +4,10 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
 #include <memory>
+#include <unordered_map>
 
 #include "generator/extension.h"
 #include "generator/later_passes.h"
@@ -47,22 +48,22 @@ bool is_close(std::span<const double> a, std::span<const double> b) {
   return true;
 }
 
-/// Beyond rounding. What is no number or very large says nothing.
-bool differ(std::span<const double> a, std::span<const double> b) {
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    const double scale = std::max({1.0, std::fabs(a[k]), std::fabs(b[k])});
-    if (scale < 1e6 && std::fabs(a[k] - b[k]) > 1e-6 * scale) return true;
-  }
-  return false;
-}
+/// What two tensors say of an equality.
+enum class Evidence : std::uint8_t { kNone, kFor, kAgainst };
 
-/// Whether the names of a term's variables are slots that there are.
-bool are_slots(const Universe& universe, VariableCounts counts, Renaming names) {
-  std::size_t variable = 0;
-  for (std::size_t g = 0; g < universe.groups.size(); ++g)
-    for (unsigned k = 0; k < counts.of(g); ++k)
-      if (names.of(variable++) >= universe.groups[g].slots()) return false;
-  return true;
+/// Differences beyond rounding are against it, and that only one side is a number if inputs are
+/// small; what is very large says nothing.
+Evidence compare(std::span<const double> a, std::span<const double> b, bool small) {
+  constexpr double kLarge = 1e6, kTolerance = 1e-6;
+  Evidence result = Evidence::kNone;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (small && std::isfinite(a[k]) != std::isfinite(b[k])) return Evidence::kAgainst;
+    const double scale = std::max({1.0, std::fabs(a[k]), std::fabs(b[k])});
+    if (!(scale < kLarge)) continue;
+    if (std::fabs(a[k] - b[k]) > kTolerance * scale) return Evidence::kAgainst;
+    if (!std::isnan(a[k]) && !std::isnan(b[k])) result = Evidence::kFor;
+  }
+  return result;
 }
 
 class Pass {
@@ -85,7 +86,7 @@ class Pass {
       std::vector<Entry> entries(wanted.size());
       tbb::parallel_for(std::size_t{0}, wanted.size(),
                         [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
-      for (const Entry& entry : entries) merge(entry);
+      merge(entries);
     }
   }
 
@@ -125,21 +126,46 @@ class Pass {
     return {id, f, candidate.variant, f != Fingerprint{}};
   }
 
-  void merge(const Entry& entry) {
-    if (!entry.is_valid) return;
-    const auto [place, is_new] = classes_.emplace(entry.fingerprint, entry);
-    if (is_new || !(inexact_[entry.term] || inexact_[place->second.term])) return;
-    const Entry& known = place->second;
-    const VariableCounts a = terms_[known.term].variables, b = terms_[entry.term].variables;
-    const Renaming a_slots = space_.of(a).slots(known.variant);
-    const Renaming b_slots = space_.of(b).slots(entry.variant);
-    RealValues::Room room;
-    for (std::size_t w = 0; w < terms_.universe().worlds.size(); ++w)
-      if (!is_close(values_.evaluate(known.term, a_slots, w, room),
-                    values_.evaluate(entry.term, b_slots, w, room)))
-        return;
-    enumeration_.pairs.push_back({known.term, entry.term, between(a_slots, a, b_slots, b), false});
+  /// Finds the known term of the same fingerprint, in order; what has none is known from now on.
+  void merge(std::span<const Entry> entries) {
+    std::vector<std::pair<Entry, Entry>> twins;
+    for (const Entry& entry : entries) {
+      if (!entry.is_valid) continue;
+      const auto [place, is_new] = classes_.emplace(entry.fingerprint, entry);
+      if (!is_new && (inexact_[entry.term] || inexact_[place->second.term]))
+        twins.emplace_back(place->second, entry);
+    }
+    std::vector<char> same(twins.size());
+    tbb::parallel_for(std::size_t{0}, twins.size(),
+                      [&](std::size_t k) { same[k] = are_close(twins[k].first, twins[k].second); });
+    for (std::size_t k = 0; k < twins.size(); ++k) {
+      const auto& [known, entry] = twins[k];
+      if (same[k])
+        enumeration_.pairs.push_back({known.term, entry.term,
+                                      between(slots_of(known), terms_[known.term].variables,
+                                              slots_of(entry), terms_[entry.term].variables),
+                                      false});
+    }
   }
+
+  Renaming slots_of(const Entry& entry) const {
+    return space_.of(terms_[entry.term].variables).slots(entry.variant);
+  }
+
+  bool are_close(const Entry& known, const Entry& entry) {
+    RealValues::Room& room = rooms_.local();
+    for (std::size_t w = 0; w < terms_.universe().worlds.size(); ++w) {
+      room.clear();
+      if (!is_close(values_.evaluate(known.term, slots_of(known), w, room),
+                    values_.evaluate(entry.term, slots_of(entry), w, room)))
+        return false;
+    }
+    return true;
+  }
+
+  struct FingerprintHash {
+    std::size_t operator()(const Fingerprint& f) const { return f.low; }
+  };
 
   Enumeration& enumeration_;
   const TermTable& terms_;
@@ -147,36 +173,53 @@ class Pass {
   RealValues values_;
   std::vector<char> inexact_;
   tbb::enumerable_thread_specific<Worker> workers_;
-  std::map<Fingerprint, Entry> classes_;
+  tbb::enumerable_thread_specific<RealValues::Room> rooms_;
+  std::unordered_map<Fingerprint, Entry, FingerprintHash> classes_;
 };
 
 }  // namespace
 
-void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed) {
+void drop_coincidences(Enumeration& enumeration, std::size_t first, const VariantSpace& space,
+                       std::uint64_t seed) {
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
-  const std::vector<char> ordered =
-      find_terms(terms, [](const Application& a) { return a.ordered && a.exact; });
-  constexpr std::uint64_t kDraws = 4;
+  const std::vector<char> delicate =
+      find_terms(terms, [](const Application& a) { return a.is_delicate; });
+  constexpr std::array kKinds{DrawKind::kUsual,        DrawKind::kRowSigns,   DrawKind::kWide,
+                              DrawKind::kWide,         DrawKind::kNegative,   DrawKind::kPositive,
+                              DrawKind::kEvenNegative, DrawKind::kOddNegative};
+  // The largest world has the most elements, and so shows the most signs; for one sign a tensor
+  // the smallest will do.
+  const auto world_of = [&](DrawKind kind) {
+    return kind < DrawKind::kNegative ? Universe::kLargest : Universe::kSmallest;
+  };
+  tbb::enumerable_thread_specific<std::array<RealValues::Room, kKinds.size()>> rooms;
   std::vector<std::unique_ptr<const RealValues>> draws;
-  for (std::uint64_t d = 1; d <= kDraws; ++d)
-    draws.push_back(std::make_unique<const RealValues>(terms, space, seed + 1000 * d));
+  for (std::size_t d = 0; d < kKinds.size(); ++d)
+    draws.push_back(
+        std::make_unique<const RealValues>(terms, space, seed + 1000 * (d + 1), kKinds[d]));
   std::vector<char> wrong(pairs.size());
-  tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
+  tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
-    if (!ordered[a] && !ordered[b]) return;
+    if (!delicate[a] && !delicate[b]) return;
     // Where the representative has variables without influence there may be no slot for them.
     const Renaming all = identity_renaming(terms[b].variables);
     if (!are_slots(terms.universe(), terms[a].variables, names)) return;
-    thread_local RealValues::Room room;
-    for (const auto& values : draws)
-      for (std::size_t w = 0; w < terms.universe().worlds.size() && !wrong[k]; ++w) {
-        room.clear();
-        wrong[k] = differ(values->evaluate(a, names, w, room), values->evaluate(b, all, w, room));
-      }
+    auto& room = rooms.local();
+    bool is_known = false;
+    for (std::size_t d = 0; d < kKinds.size() && !wrong[k]; ++d) {
+      const std::size_t world = world_of(kKinds[d]);
+      room[d].clear();
+      const Evidence evidence =
+          compare(draws[d]->evaluate(a, names, world, room[d]),
+                  draws[d]->evaluate(b, all, world, room[d]), kKinds[d] == DrawKind::kUsual);
+      wrong[k] = evidence == Evidence::kAgainst;
+      is_known |= evidence == Evidence::kFor;
+    }
+    wrong[k] |= !is_known;
   });
-  std::size_t kept = 0;
-  for (std::size_t k = 0; k < pairs.size(); ++k)
+  std::size_t kept = first;
+  for (std::size_t k = first; k < pairs.size(); ++k)
     if (!wrong[k]) pairs[kept++] = pairs[k];
   pairs.resize(kept);
 }

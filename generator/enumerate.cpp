@@ -7,6 +7,7 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <functional>
@@ -30,9 +31,9 @@ constexpr std::size_t kTilesPerBatchAndRank = 8;
 constexpr std::uint32_t kLargestDrivers = 128, kOtherDrivers = 4;
 
 unsigned most_variables(const EnumerateOptions& options, const ApplicationTable& applications) {
-  constexpr unsigned kMost = 4;
   const auto largest = static_cast<unsigned>(applications.largest_arity());
-  return std::min(kMost, static_cast<unsigned>(options.ops) * (largest - 1) + 1);
+  return std::min(applications.vocabulary().most_variables,
+                  static_cast<unsigned>(options.ops) * (largest - 1) + 1);
 }
 
 /// All that the tiles of a run depend on.
@@ -169,49 +170,66 @@ class Enumerator {
     representatives_.resize(static_cast<std::size_t>(ops) + 1);
     result_.levels.push_back({ops, 0, 0, 0});
     const std::vector<TileRange> tiles = tiles_of(ops);
+    std::vector<TileResult> done, next;
     const std::size_t step = std::max(kTilesPerBatch, kTilesPerBatchAndRank * ranks());
     for (std::size_t begin = 0; begin < tiles.size(); begin += step) {
       const std::size_t end = std::min(tiles.size(), begin + step);
-      SOAPSTONE_RETURN_IF_ERROR(batch(std::span(tiles).subspan(begin, end - begin), files));
+      // Tiles of a level do not need what others of it found: a batch is computed while the one
+      // before it is merged.
+      SOAPSTONE_RETURN_IF_ERROR(
+          batch(std::span(tiles).subspan(begin, end - begin), files, done, next));
+      std::swap(done, next);
       SOAPSTONE_RETURN_IF_ERROR(report(end, tiles.size()));
     }
+    merge(done);
     if (ops < options_.ops) keep_level(ops);
     return core::Done{};
   }
 
-  /// Sets all ranges and the candidates of the tiles that are this process's to compute.
+  /// Sets all ranges and the candidates of the tiles that are this process's to compute; merges
+  /// those of `done`.
   Status compute_mine(std::span<const TileRange> tiles, const TileFiles& files,
-                      std::vector<TileResult>& results) {
+                      std::vector<TileResult>& done, std::vector<TileResult>& results) {
     if (options_.stop != nullptr && options_.stop->stop_requested())
       return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
     arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t k) {
-        results[k].range = tiles[k];
-        if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
-        if (auto known = files.read(tiles[k])) {
-          results[k] = *std::move(known);
-        } else {
-          results[k] = compute(tiles[k]);
-          failures[k] = files.write(results[k]);
-        }
-      });
+      tbb::task_group merging;
+      merging.run([&] { merge(done); });
+      tbb::parallel_for(
+          std::size_t{0}, tiles.size(),
+          [&](std::size_t k) {
+            results[k].range = tiles[k];
+            if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
+            if (auto known = files.read(tiles[k])) {
+              results[k] = *std::move(known);
+            } else {
+              results[k] = compute(tiles[k]);
+              failures[k] = files.write(results[k]);
+            }
+          },
+          tbb::simple_partitioner());
+      merging.wait();
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
     return core::Done{};
   }
 
-  Status batch(std::span<const TileRange> tiles, const TileFiles& files) {
-    std::vector<TileResult> results(tiles.size());
-    Status status = compute_mine(tiles, files, results);
+  Status batch(std::span<const TileRange> tiles, const TileFiles& files,
+               std::vector<TileResult>& done, std::vector<TileResult>& results) {
+    results.assign(tiles.size(), {});
+    Status status = compute_mine(tiles, files, done, results);
     if (options_.exchange != nullptr) status = share(*options_.exchange, run_, status, results);
-    SOAPSTONE_RETURN_IF_ERROR(status);
+    return status;
+  }
+
+  void merge(std::vector<TileResult>& tiles) {
     batch_bytes_ = 0;
-    for (const TileResult& tile : results) {
+    for (const TileResult& tile : tiles) {
       batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
       for (const Candidate& candidate : tile.candidates) merge(candidate, tile.range.ops);
     }
-    return core::Done{};
+    tiles.clear();
   }
 
   void merge(const Candidate& candidate, int ops) {
@@ -295,7 +313,7 @@ class Enumerator {
     result_.pairs = {mine.begin(), mine.end()};
     drop_wrong_pairs(result_, values_, space_, variants_);
     add_symmetric_pairs(result_, values_, space_, part(symmetric_));
-    drop_coincidences(result_, space_, options_.seed);
+    drop_coincidences(result_, 0, space_, options_.seed);
   }
 
   /// Puts the parts of all ranks together, in the order that one process finds.
@@ -318,7 +336,9 @@ class Enumerator {
 
   void look_further() {
     add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
+    const std::size_t exact = result_.pairs.size();
     add_pairs_in_doubles(result_, space_, options_, representatives_);
+    drop_coincidences(result_, exact, space_, options_.seed);
   }
 
   const EnumerateOptions& options_;

@@ -63,7 +63,7 @@ void Extender::extend(TermId driver, int driver_ops, int ops, std::vector<Candid
 void Extender::choose_partner(std::size_t position, int ops_left) {
   if (position == driver_position_) return choose_partner(position + 1, ops_left);
   if (position == arity_) {
-    if (ops_left != 0) return;
+    if (ops_left != 0 || repeats_operands()) return;
     applicable_ = in_.terms.applications().find(std::span(types_.data(), arity_));
     if (!applicable_.empty()) emit(counts_);
     return;
@@ -87,6 +87,15 @@ void Extender::choose_partner(std::size_t position, int ops_left) {
       }
     }
   }
+}
+
+/// The statistics of a batch norm are different tensors.
+bool Extender::repeats_operands() const {
+  constexpr std::size_t kFew = 3;
+  for (std::size_t k = kFew; k < arity_; ++k)
+    for (std::size_t l = 0; l < k; ++l)
+      if (children_[k] == children_[l] && names_[k] == names_[l]) return true;
+  return false;
 }
 
 void Extender::name_variable(std::size_t position, std::size_t g, unsigned k, std::size_t variable,

@@ -31,7 +31,7 @@ template <class T>
 Symmetries symmetries_of(const ValueView<T>& values, std::size_t worlds, const Variants& variants,
                          LazyValues<T>* lazy = nullptr);
 
-/// The smallest fingerprint over all variants.
+/// Finds the fingerprint of a class; see fingerprint.cpp.
 template <class T>
 class Fingerprinter {
  public:
@@ -50,7 +50,13 @@ class Fingerprinter {
   template <class Values>
   void smallest(Values&& values_at, TypeId result_type, const Variants& variants,
                 Candidate& candidate);
+  /// Finds the marks, and which variables have influence.
+  template <class Values>
+  std::uint32_t mark_variables(Values& values_at, const Variants& variants,
+                               const Fingerprint& alike);
+  bool follows_marks(const Variants& variants, std::uint32_t mask, Renaming slots) const;
   std::size_t worlds_;
+  std::array<Fingerprint, kMostVariables> marks_;
   std::vector<T> buffer_;
   std::vector<std::uint16_t> tied_, still_tied_;
 };
@@ -76,6 +82,7 @@ class Extender {
   void choose_partner(std::size_t position, int ops_left);
   void name_variable(std::size_t position, std::size_t g, unsigned k, std::size_t variable,
                      unsigned used, Renaming names, VariableCounts counts);
+  bool repeats_operands() const;
   bool is_canonical(TermId partner, Renaming names) const;
   void emit(VariableCounts counts);
   ValueView<std::uint64_t> load_driver();

@@ -1,5 +1,8 @@
-// The class of a term, whatever its variables are called: the smallest hash of its values over all
-// variants. All variants are tried in the smallest world; the others only decide ties.
+// The class of a term, whatever its variables are called: the hash of its values in all worlds,
+// under an arrangement of the variables that does not depend on their names. A variable's mark is
+// the hash of the values of the smallest world where it differs from all other variables, which
+// are alike; the marks give variables of one group an order. Where marks are the same, the
+// arrangement with the smallest hash is taken.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -34,20 +37,64 @@ Fingerprint hash_of(std::span<const double> values) {
 
 template <class T>
 template <class Values>
+std::uint32_t Fingerprinter<T>::mark_variables(Values& values_at, const Variants& variants,
+                                               const Fingerprint& alike) {
+  const std::size_t count = variants.variable_count();
+  std::uint32_t mask = 0, doubtful = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    // The only one of its group: it can only be the first.
+    const bool alone = variants.is_alone(k);
+    if (!alone) marks_[k] = hash_of(values_at(0, variants.all_alike_but(k)));
+    const bool unmarked = !alone && marks_[k] == alike;
+    mask |= std::uint32_t{!unmarked} << k;
+    doubtful += unmarked;
+  }
+  if (doubtful < 2) return mask;
+  // Which of them have influence? a·(b − c) is 0 where all are alike.
+  const Fingerprint different = hash_of(values_at(0, 0));
+  for (std::size_t k = 0; k < count; ++k)
+    if ((mask >> k & 1u) == 0 && hash_of(values_at(0, variants.replaced(k))) != different)
+      mask |= 1u << k;
+  return mask;
+}
+
+template <class T>
+bool Fingerprinter<T>::follows_marks(const Variants& variants, std::uint32_t mask,
+                                     Renaming slots) const {
+  for (std::size_t k = 1; k < variants.variable_count(); ++k)
+    for (std::size_t l = k; l-- > 0 && variants.group(l) == variants.group(k);)
+      if ((mask >> k & mask >> l & 1u) != 0 && marks_[k] != marks_[l] &&
+          (slots.of(k) < slots.of(l)) != (marks_[k] < marks_[l]))
+        return false;
+  return true;
+}
+
+template <class T>
+template <class Values>
 void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, const Variants& variants,
                                 Candidate& candidate) {
-  const Fingerprint as_it_is = hash_of(values_at(0, 0));
-  std::uint32_t mask = 0;
-  for (std::size_t k = 0; k < variants.variable_count(); ++k)
-    if (hash_of(values_at(0, variants.replaced(k))) != as_it_is) mask |= 1u << k;
-  const auto arrangements = variants.arrangements(mask);
-  tied_.assign(arrangements.begin(), arrangements.end());
-  Fingerprint total{result_type, 0};
+  const Fingerprint alike = hash_of(values_at(0, variants.alike()));
+  tied_.assign(1, 0);
+  if (!variants.are_all_alone()) {
+    const std::uint32_t mask = mark_variables(values_at, variants, alike);
+    tied_.clear();
+    for (std::uint16_t v : variants.arrangements(mask))
+      if (follows_marks(variants, mask, variants.slots(v))) tied_.push_back(v);
+  }
+  const auto hash_at = [&](std::size_t world, std::uint16_t v) {
+    if (world > 0) return hash_of(values_at(world, v));
+    if (v == variants.alike()) return alike;
+    for (std::size_t k = 0; k < variants.variable_count(); ++k)
+      if (v == variants.all_alike_but(k) && !variants.is_alone(k)) return marks_[k];
+    return hash_of(values_at(world, v));
+  };
+  const std::uint64_t first[3] = {result_type, alike.low, alike.high};
+  Fingerprint total = hash_of(first);
   for (std::size_t w = 0; w < worlds_; ++w) {
     Fingerprint best{~std::uint64_t{0}, ~std::uint64_t{0}};
     still_tied_.clear();
     for (std::uint16_t v : tied_) {
-      const Fingerprint f = w == 0 && v == 0 ? as_it_is : hash_of(values_at(w, v));
+      const Fingerprint f = hash_at(w, v);
       if (f < best) {
         best = f;
         still_tied_.clear();

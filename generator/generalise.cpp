@@ -24,20 +24,23 @@ using core::Symbol;
 using core::TensorId;
 using ops::SizeConstraint;
 
-/// What stands for a size. `is_attribute`: it may not remain a size of an input.
 template <class Replace>
-AttributeValue replaced(const AttributeValue& value, Replace& replace) {
-  if (const auto* p = std::get_if<Polynomial>(&value)) return replace(*p);
+AttributeValue replaced(const std::string& name, const AttributeValue& value, Replace& replace) {
+  if (const auto* p = std::get_if<Polynomial>(&value)) return replace(name, *p);
   if (const auto* list = std::get_if<std::vector<Polynomial>>(&value)) {
     std::vector<Polynomial> all;
-    for (const Polynomial& p : *list) all.push_back(replace(p));
+    for (const Polynomial& p : *list) all.push_back(replace(name, p));
     return all;
   }
   return value;
 }
 
-/// The side with other sizes; types of results are left open. `in_shape` and `in_attribute` map
-/// polynomials.
+bool is_offset(const std::string& attribute) {
+  return attribute == "starts" || attribute == "pads";
+}
+
+/// The side with other sizes; types of results are left open. `in_shape` maps polynomials,
+/// `in_attribute` those of an attribute with this name.
 template <class InShape, class InAttribute>
 Result<Graph> rebuilt(const Graph& side, const core::SymbolTable& symbols, InShape in_shape,
                       InAttribute in_attribute) {
@@ -54,7 +57,7 @@ Result<Graph> rebuilt(const Graph& side, const core::SymbolTable& symbols, InSha
     for (const auto& [name, value] : node.attributes.values()) {
       const core::AttributeSchema* schema = node.op->find_attribute(name);
       const bool fixed = schema && rules::needs_number(*schema);
-      attributes.set(name, fixed ? value : replaced(value, in_attribute));
+      attributes.set(name, fixed ? value : replaced(name, value, in_attribute));
     }
     std::vector<TensorId> inputs;
     for (TensorId input : node.inputs) inputs.push_back(input.valid() ? ids[input.index()] : input);
@@ -76,8 +79,11 @@ Result<Graph> rebuilt(const Graph& side, const core::SymbolTable& symbols, InSha
 /// Sizes with a symbol each.
 class Fresh {
  public:
+  explicit Fresh(const Offsets& offsets) : offsets_(offsets) {}
+
   Result<Sides> of(const Sides& sides) {
     const auto keep = [](const Polynomial& p) { return p; };
+    const auto keep_named = [](const std::string&, const Polynomial& p) { return p; };
     // Symbols of inputs come first: below `first_unknown_` they are sizes of inputs.
     std::vector<std::vector<Polynomial>> shapes;
     for (TensorId id : sides.source.inputs()) {
@@ -92,24 +98,47 @@ class Fresh {
         while (dimension == shapes[input].size()) ++input, dimension = 0;
         return shapes[input][dimension++];
       };
-      const auto in_attribute = [&](const Polynomial& p) {
-        return p.is_constant() ? p : symbol("u");
+      const auto in_attribute = [&](const std::string& name, const Polynomial& p) {
+        if (p.is_constant()) return p;
+        return is_offset(name) ? offset(sides.source, shapes, p) : symbol("u");
       };
       return rebuilt(graph, table_, in_shape, in_attribute);
     };
     SOAPSTONE_ASSIGN_OR_RETURN(Graph source, side(sides.source));
     SOAPSTONE_ASSIGN_OR_RETURN(Graph target, side(sides.target));
     // Both with the same table.
-    SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table_, keep, keep));
-    SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table_, keep, keep));
+    SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table_, keep, keep_named));
+    SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table_, keep, keep_named));
     return Sides{std::move(source), std::move(target)};
   }
   std::uint32_t first_unknown() const { return first_unknown_; }
 
  private:
+  Polynomial offset(const Graph& side, const std::vector<std::vector<Polynomial>>& shapes,
+                    const Polynomial& found) {
+    if (offsets_.kind == Offsets::Kind::kApart) return symbol("u");
+    if (offsets_.kind == Offsets::Kind::kEqual) {
+      const std::string text = core::to_string(AttributeValue(found), side.symbols());
+      const auto known = equal_.find(text);
+      return known != equal_.end() ? known->second
+                                   : equal_.emplace(text, symbol("u")).first->second;
+    }
+    // As many of the first inputs as together span what was found.
+    Polynomial left = found, sum = 0;
+    for (std::size_t k = 0; k < shapes.size() && left != Polynomial(0); ++k) {
+      const core::Shape& shape = side.tensor(side.inputs()[k]).type.shape;
+      if (offsets_.axis >= shape.size()) continue;
+      left = left - shape[offsets_.axis];
+      sum = sum + shapes[k][offsets_.axis];
+    }
+    return left == Polynomial(0) ? sum : symbol("u");
+  }
+
   Polynomial symbol(std::string_view stem) {
     return table_.intern(fmt::format("{}{}", stem, table_.size()));
   }
+  Offsets offsets_;
+  std::map<std::string, Polynomial> equal_;
   core::SymbolTable table_;
   std::uint32_t first_unknown_ = 0;
 };
@@ -159,8 +188,9 @@ core::Status put(Sides& sides, const Solution& solution) {
       return std::nullopt;
     });
   };
+  const auto in_attribute = [&](const std::string&, const Polynomial& p) { return substitute(p); };
   for (Graph* side : {&sides.source, &sides.target}) {
-    SOAPSTONE_ASSIGN_OR_RETURN(*side, rebuilt(*side, side->symbols(), substitute, substitute));
+    SOAPSTONE_ASSIGN_OR_RETURN(*side, rebuilt(*side, side->symbols(), substitute, in_attribute));
   }
   return core::Done{};
 }
@@ -178,11 +208,13 @@ Result<Sides> renumbered(const Sides& sides) {
       return fresh;
     });
   };
+  const auto rename_named = [&](const std::string&, const Polynomial& p) { return rename(p); };
   const auto keep = [](const Polynomial& p) { return p; };
-  SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source, {}, rename, rename));
-  SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target, {}, rename, rename));
-  SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table, keep, keep));
-  SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table, keep, keep));
+  const auto keep_named = [](const std::string&, const Polynomial& p) { return p; };
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source, {}, rename, rename_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target, {}, rename, rename_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table, keep, keep_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table, keep, keep_named));
   return Sides{std::move(source), std::move(target)};
 }
 
@@ -196,8 +228,19 @@ Result<rules::Rule> completed(const Sides& sides) {
 
 }  // namespace
 
-Result<Sides> generalised(const Sides& sides) {
-  Fresh fresh;
+bool has_offsets(const Sides& sides) {
+  for (const Graph* side : {&sides.source, &sides.target})
+    for (core::NodeId id : side->order())
+      for (const auto& [name, value] : side->node(id).attributes.values())
+        if (const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+            list != nullptr && is_offset(name) &&
+            !std::ranges::all_of(*list, [](const Polynomial& p) { return p.is_constant(); }))
+          return true;
+  return false;
+}
+
+Result<Sides> generalised(const Sides& sides, const Offsets& offsets) {
+  Fresh fresh(offsets);
   SOAPSTONE_ASSIGN_OR_RETURN(Sides general, fresh.of(sides));
   const auto known = static_cast<std::uint32_t>(general.source.symbols().size());
   for (std::uint32_t round = 0; round <= known; ++round) {

@@ -13,8 +13,21 @@ namespace soapstone::generator {
 /// sizes or inputs, or is an input itself, or both sides are the same.
 core::Result<rules::Rule> rule_of(const Sides& sides);
 
-/// The sides with as many different sizes as they allow.
+/// What becomes of offsets (where a slice starts, how far a pad reaches), which types do not tell.
+struct Offsets {
+  enum class Kind : std::uint8_t {
+    kApart,   ///< Each may be anything.
+    kEqual,   ///< Those that were found equal are.
+    kInputs,  ///< The sizes of the first inputs along `axis`, as many as it was found to span.
+  };
+  Kind kind = Kind::kApart;
+  std::size_t axis = 0;
+};
+/// Whether there are any besides numbers.
+bool has_offsets(const Sides& sides);
+
+/// The sides with as many different sizes as they allow. Whether they still agree is not looked at.
 /// Errors: kInvalidInput where the sides have no types with symbols of their own.
-core::Result<Sides> generalised(const Sides& sides);
+core::Result<Sides> generalised(const Sides& sides, const Offsets& offsets = {});
 
 }  // namespace soapstone::generator

@@ -13,9 +13,10 @@
 namespace soapstone::generator {
 namespace {
 
+using Rooms = tbb::enumerable_thread_specific<FieldValues::Room>;
+
 bool equal_values(const FieldValues& values, std::size_t worlds, TermId a, Renaming a_slots,
-                  TermId b, Renaming b_slots) {
-  thread_local FieldValues::Room room;
+                  TermId b, Renaming b_slots, FieldValues::Room& room) {
   for (std::size_t w = 0; w < worlds; ++w) {
     room.clear();
     if (!std::ranges::equal(values.evaluate(a, a_slots, w, room),
@@ -27,7 +28,7 @@ bool equal_values(const FieldValues& values, std::size_t worlds, TermId a, Renam
 
 /// Exchanges of two variables that leave the term as it is, and that it does not show.
 std::vector<EqualPair> exchanges_of(const Enumeration& enumeration, const FieldValues& values,
-                                    TermId id) {
+                                    TermId id, FieldValues::Room& room) {
   std::vector<EqualPair> found;
   const TermTable& terms = enumeration.terms;
   const VariableCounts counts = terms[id].variables;
@@ -41,7 +42,7 @@ std::vector<EqualPair> exchanges_of(const Enumeration& enumeration, const FieldV
         names.set(first + k, l);
         names.set(first + l, k);
         if (!is_single && same_up_to_commutation(terms, {id, names}, {id, identity})) continue;
-        if (equal_values(values, terms.universe().worlds.size(), id, identity, id, names))
+        if (equal_values(values, terms.universe().worlds.size(), id, identity, id, names, room))
           found.push_back({id, id, names, true});
       }
   return found;
@@ -136,9 +137,15 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
   std::vector<EqualPair>& pairs = enumeration.pairs;
   std::vector<char> wrong(pairs.size());
   const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
+  Rooms rooms;
   tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
-    wrong[k] = !equal_values(values, terms.universe().worlds.size(), a, slots(a), b, slots(b));
+    // The newcomer keeps its names where it can: its largest operand is that of its neighbours.
+    const bool named = are_slots(terms.universe(), terms[a].variables, names);
+    // The fingerprint is of all worlds; the smallest shows most that it has not seen.
+    wrong[k] =
+        !equal_values(values, 1, a, named ? names : slots(a), b,
+                      named ? identity_renaming(terms[b].variables) : slots(b), rooms.local());
   });
   std::size_t kept = 0;
   for (std::size_t k = 0; k < pairs.size(); ++k)
@@ -149,8 +156,10 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
 void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values, const VariantSpace&,
                          std::span<const TermId> terms) {
   std::vector<std::vector<EqualPair>> found(terms.size());
-  tbb::parallel_for(std::size_t{0}, terms.size(),
-                    [&](std::size_t k) { found[k] = exchanges_of(enumeration, values, terms[k]); });
+  Rooms rooms;
+  tbb::parallel_for(std::size_t{0}, terms.size(), [&](std::size_t k) {
+    found[k] = exchanges_of(enumeration, values, terms[k], rooms.local());
+  });
   for (const auto& pairs : found)
     enumeration.pairs.insert(enumeration.pairs.end(), pairs.begin(), pairs.end());
 }

@@ -29,9 +29,10 @@ void add_split_pairs(Enumeration& enumeration, const FieldValues& values, const 
                      std::span<const std::vector<TermId>> representatives,
                      std::span<const std::uint16_t> variants);
 
-/// Removes pairs that agree in the field only because some sum happened to have one sign: compares
-/// those that order elements in doubles too.
-void drop_coincidences(Enumeration& enumeration, const VariantSpace& space, std::uint64_t seed);
+/// Removes pairs from number `first` on that agree only because some sum happened to have one sign,
+/// or where one side is no number: tries those with delicate operators at other values, in doubles.
+void drop_coincidences(Enumeration& enumeration, std::size_t first, const VariantSpace& space,
+                       std::uint64_t seed);
 
 /// Pairs of representatives that are equal in doubles, one of which has a function that is random
 /// in the prime field.

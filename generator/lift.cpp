@@ -1,5 +1,6 @@
 // See lift.h. An operator that names no dimension works along none (elementwise) or along its last
-// ones (matmul); `axis` names one, `full` has the shape of what it meets. All else fixes the rank.
+// ones (matmul); `axis` and `axes` name some, `full` has the shape of what it meets. All else fixes
+// the rank.
 #include "generator/lift.h"
 
 #include <fmt/format.h>
@@ -25,8 +26,8 @@ bool is_full_node(const core::Node& node) { return node.op->name == "full"; }
 
 /// Attributes that say which dimensions, or how large, besides `axis`.
 bool fixes_rank(const core::Node& node) {
-  static constexpr std::array<std::string_view, 9> kFixing{
-      "perm", "shape", "axes", "starts", "pads", "kernel", "strides", "group", "num_heads"};
+  static constexpr std::array<std::string_view, 7> kFixing{"perm",    "shape", "pads",     "kernel",
+                                                           "strides", "group", "num_heads"};
   return !is_full_node(node) && std::ranges::any_of(kFixing, [&](std::string_view name) {
     return node.op->find_attribute(name) != nullptr;
   });
@@ -73,13 +74,17 @@ class Lifter {
       const core::Node& node = side.node(id);
       is_fixed_ |= fixes_rank(node);
       if (is_full_node(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
-      const core::AttributeValue* axis = node.attributes.find("axis");
-      if (axis == nullptr) continue;
-      const auto* size = std::get_if<Polynomial>(axis);
-      const bool known = size != nullptr && size->is_constant() && size->constant() >= 0;
-      is_fixed_ |= !known;
-      if (known) axes_.push_back(static_cast<std::size_t>(size->constant()));
+      if (const core::AttributeValue* axis = node.attributes.find("axis"))
+        note_axis(std::get<Polynomial>(*axis));
+      if (const core::AttributeValue* axes = node.attributes.find("axes"))
+        for (const Polynomial& axis : std::get<std::vector<Polynomial>>(*axes)) note_axis(axis);
     }
+  }
+
+  void note_axis(const Polynomial& axis) {
+    const bool known = axis.is_constant() && axis.constant() >= 0;
+    is_fixed_ |= !known;
+    if (known) axes_.push_back(static_cast<std::size_t>(axis.constant()));
   }
 
   bool is_largest(const Shape& shape) const { return shape.size() == rank_; }
@@ -160,16 +165,24 @@ class Lifter {
   }
 
   static std::string with_lifted_axis(const std::string& line, const Open& open) {
-    constexpr std::string_view kAxis = "axis=";
-    const std::size_t found = line.find(kAxis);
-    if (found == std::string::npos) return line;
-    const std::size_t digits = found + kAxis.size();
-    std::size_t end = digits;
-    while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
-    const std::size_t axis = std::stoul(line.substr(digits, end - digits));
-    const std::string lifted =
-        axis == open.leading ? "axis=|A|" : fmt::format("axis=|A|+{}", axis - open.leading);
-    return line.substr(0, found) + lifted + line.substr(end);
+    for (const std::string_view key : {"axis=", "axes=["}) {
+      const std::size_t found = line.find(key);
+      if (found == std::string::npos) continue;
+      std::string result = line.substr(0, found + key.size());
+      std::size_t at = found + key.size();
+      while (at < line.size() && line[at] >= '0' && line[at] <= '9') {
+        std::size_t end = at;
+        while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
+        const std::size_t axis = std::stoul(line.substr(at, end - at));
+        result += axis == open.leading ? "|A|" : fmt::format("|A|+{}", axis - open.leading);
+        at = end;
+        if (line.compare(at, 2, ", ") != 0 || key == "axis=") break;
+        result += ", ";
+        at += 2;
+      }
+      return result + line.substr(at);
+    }
+    return line;
   }
 
   const rules::Rule& rule_;

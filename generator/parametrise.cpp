@@ -20,9 +20,11 @@ using core::Result;
 using core::TensorId;
 
 /// Lists of numbers, one for each dimension that a window slides along.
-bool may_vary(std::string_view attribute) {
-  static constexpr std::array<std::string_view, 4> kNames{"strides", "pads", "dilations", "kernel"};
-  return std::ranges::find(kNames, attribute) != kNames.end();
+bool may_vary(std::string_view attribute, const Parametrise& what) {
+  static constexpr std::array<std::string_view, 3> kOfWindows{"strides", "dilations", "kernel"};
+  return attribute == "pads"
+             ? what.pads
+             : what.windows && std::ranges::find(kOfWindows, attribute) != kOfWindows.end();
 }
 
 bool is_number(const Polynomial& p) { return p.is_constant(); }
@@ -56,16 +58,26 @@ class Parametriser {
     return known->second;
   }
 
+  std::vector<Polynomial> shape(std::vector<Polynomial> sizes) {
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+      if (is_number(sizes[d]) && sizes[d].constant() != 1)
+        sizes[d] = symbol(fmt::format("dimension {}", d), sizes[d].constant());
+    return sizes;
+  }
+
   AttributeValue replaced(const core::OpSchema& op, const std::string& name,
                           const AttributeValue& value) {
     const auto* list = std::get_if<std::vector<Polynomial>>(&value);
-    if (!what_.attributes || list == nullptr || !may_vary(name)) return value;
-    if (!std::ranges::all_of(*list, is_number)) return value;
-    std::vector<Polynomial> symbols;
-    std::string place = op.name + "." + name;
-    for (const Polynomial& p : *list) place += fmt::format(",{}", p.constant());
-    for (std::size_t k = 0; k < list->size(); ++k)
-      symbols.push_back(symbol(fmt::format("{}#{}", place, k), (*list)[k].constant()));
+    // The shape of a constant is that of a tensor.
+    if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
+    if (list == nullptr || !may_vary(name, what_)) return value;
+    // Equal lists are one, in whatever operators they are; a size in a list stays.
+    std::vector<Polynomial> symbols = *list;
+    std::string place = name;
+    for (const Polynomial& p : *list) place += "," + core::to_string(AttributeValue(p), table_);
+    for (std::size_t k = 0; k < symbols.size(); ++k)
+      if (is_number(symbols[k]))
+        symbols[k] = symbol(fmt::format("{}#{}", place, k), symbols[k].constant());
     return symbols;
   }
 
@@ -74,9 +86,7 @@ class Parametriser {
     std::vector<TensorId> ids(side.tensor_bound());
     for (TensorId id : side.inputs()) {
       core::TensorType type = side.tensor(id).type;
-      for (std::size_t d = 0; d < type.shape.size() && what_.kernel_sizes; ++d)
-        if (core::Size& size = type.shape[d]; size.is_constant() && size.constant() != 1)
-          size = symbol(fmt::format("dimension {}", d), size.constant());
+      if (what_.kernel_sizes) type.shape = shape(std::move(type.shape));
       ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
     }
     for (core::NodeId id : side.order()) {

@@ -9,7 +9,8 @@ namespace soapstone::generator {
 /// Which numbers become symbols.
 struct Parametrise {
   bool kernel_sizes = false;  ///< Numbers in shapes of inputs, except 1.
-  bool attributes = false;    ///< Of operators with a window: equal values get equal symbols.
+  bool windows = false;       ///< Strides, dilations, kernels: equal lists get equal symbols.
+  bool pads = false;
 };
 
 /// Types of results are left open. Whether it still holds is not looked at.

@@ -4,6 +4,7 @@
 #include "generator/reduce.h"
 
 #include <fmt/format.h>
+#include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -147,11 +148,13 @@ class Reducer::Level {
   }
 
  private:
+  using Joins = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   /// A term with its variables in names of its class.
   struct Named {
     TermId term = kNoTerm;
     Renaming names;
     TermId representative = kNoTerm;
+    std::uint32_t node = 0, goal = 0;  ///< Of the term, and of what it is to follow from.
   };
 
   void sort_pairs() {
@@ -252,7 +255,9 @@ class Reducer::Level {
     if (pair.newcomer != representative) add_term(*place);
   }
 
-  void add_term(const Named& term) {
+  void add_term(Named term) {
+    term.goal = nodes_.add(representative_key(term.representative));
+    term.node = nodes_.add(key_of(term.term, term.names, term.representative));
     by_kind_[vocabulary_.kind(terms_[term.term].application)].push_back(term);
     for_each_image(
         term, [&](Renaming names) { nodes_.add(key_of(term.term, names, term.representative)); });
@@ -282,25 +287,32 @@ class Reducer::Level {
   void apply(TermRule& rule) {
     const auto found = by_kind_.find(rule.root_kind());
     if (found == by_kind_.end()) return;
-    using Joins = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+    // What follows already is found from the other side, where a rule has two.
+    std::vector<const Named*> open;
+    for (const Named& term : found->second)
+      if (!rule.is_two_way() || !is_below(term.representative) ||
+          nodes_.top(term.node) != nodes_.top(term.goal))
+        open.push_back(&term);
     tbb::enumerable_thread_specific<Joins> joins;
     arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, found->second.size(),
-                        [&](std::size_t k) { rewrite(rule, found->second[k], joins.local()); });
+      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, open.size(), 64),
+                        [&](const auto& range) {
+                          TermRule::Rewriter rewriter(rule, classes_);
+                          for (std::size_t k = range.begin(); k < range.end(); ++k)
+                            rewrite(rewriter, *open[k], joins.local());
+                        });
     });
     for (const Joins& list : joins)
       for (const auto& [a, b] : list) nodes_.join(a, b);
   }
 
-  void rewrite(const TermRule& rule, const Named& term,
-               std::vector<std::pair<std::uint32_t, std::uint32_t>>& joins) const {
-    rule.rewrite(classes_, term.term, [&](const TermRule::Rewritten& rewritten) {
+  void rewrite(TermRule::Rewriter& rewriter, const Named& term, Joins& joins) const {
+    rewriter.run(term.term, [&](const TermRule::Rewritten& rewritten) {
       const VariableCounts own = terms_[term.term].variables;
       if (!rewritten.application || size_of(rewritten) < operators_) {
         // Something smaller of the same value: its class is below, and all of that follows.
         if (!is_below(term.representative)) return;
-        joins.emplace_back(*nodes_.find(key_of(term.term, term.names, term.representative)),
-                           *nodes_.find(representative_key(term.representative)));
+        joins.emplace_back(term.node, term.goal);
         return;
       }
       if (size_of(rewritten) > operators_) return;
@@ -358,8 +370,9 @@ class Reducer::Level {
                    variables);
     const PatternTree target =
         pattern_of(vocabulary_, {pair.representative, pair.names}, variables);
-    if (candidate->forward) use(candidate->forward->instances, source, target);
-    if (candidate->backward) use(candidate->backward->instances, target, source);
+    const bool two_way = candidate->forward && candidate->backward;
+    if (candidate->forward) use(candidate->forward->instances, source, target, two_way);
+    if (candidate->backward) use(candidate->backward->instances, target, source, two_way);
     join(pair);
     keep(*std::move(candidate));
   }
@@ -378,8 +391,8 @@ class Reducer::Level {
   }
 
   void use(const std::vector<rules::Rule>& instances, const PatternTree& source,
-           const PatternTree& target) {
-    auto made = std::make_unique<TermRule>(instances, source, target);
+           const PatternTree& target, bool two_way) {
+    auto made = std::make_unique<TermRule>(instances, source, target, two_way);
     made->use(vocabulary_);
     apply(*made);
     owner_.rules_.push_back(std::move(made));

@@ -66,6 +66,8 @@ Renaming compose(Renaming inner, VariableCounts inner_counts, Renaming outer,
 
 TermTable::TermTable(Universe universe, std::shared_ptr<const ApplicationTable> applications)
     : universe_(std::move(universe)), applications_(std::move(applications)) {
+  // It must not move: terms are read while others are added.
+  chunks_.reserve(kNoTerm / kChunk + 1);
   for (std::size_t g = 0; g < universe_.groups.size(); ++g) {
     Term term;
     term.variables.set(g, 1);

@@ -20,7 +20,7 @@ namespace soapstone::generator {
 
 using TermId = std::uint32_t;
 inline constexpr TermId kNoTerm = 0xffffffff;
-inline constexpr std::size_t kMostChildren = 3;
+inline constexpr std::size_t kMostChildren = 5;
 inline constexpr std::size_t kMostVariables = 8;
 
 /// How many inputs of each group a term uses: 3 bits a group.
@@ -55,11 +55,11 @@ struct Term {
   /// An ApplicationId; for an input group or a constant see TermTable::leaf.
   std::uint32_t application = 0;
   VariableCounts variables;
-  std::array<TermId, kMostChildren> children{kNoTerm, kNoTerm, kNoTerm};
+  std::array<TermId, kMostChildren> children{kNoTerm, kNoTerm, kNoTerm, kNoTerm, kNoTerm};
   std::array<Renaming, kMostChildren> renamings{};
   Fingerprint fingerprint;  ///< Of the class: the same for all renamings of an equal term.
 };
-static_assert(sizeof(Term) == 48);
+static_assert(sizeof(Term) == 64);
 
 /// Which terms there are. Terms 0 … leaf_count()−1 are the input groups, then the constants.
 class TermTable {

@@ -101,8 +101,9 @@ Renaming inverted(Renaming names, VariableCounts to, VariableCounts from) {
   return result;
 }
 
-TermClasses::TermClasses(const Enumeration& enumeration) : terms_(enumeration.terms) {
-  operators_.resize(terms_.size());
+TermClasses::TermClasses(const Enumeration& enumeration)
+    : terms_(enumeration.terms), operators_(terms_.size()), parents_(terms_.size()),
+      orbits_(terms_.size(), kNoOrbits), members_(terms_.size()) {
   for (TermId id = terms_.leaf_count(); id < terms_.size(); ++id) {
     int count = 1;
     for (TermId child : terms_[id].children)
@@ -115,22 +116,24 @@ TermClasses::TermClasses(const Enumeration& enumeration) : terms_(enumeration.te
 
 void TermClasses::link(const EqualPair& pair) {
   if (pair.representative == pair.newcomer) return;
-  parents_.try_emplace(pair.newcomer, Parent{pair.representative, pair.names});
+  Parent& parent = parents_[pair.newcomer];
+  if (parent.term == kNoTerm) parent = {pair.representative, pair.names};
 }
 
 std::optional<NamedTerm> TermClasses::root(TermId id) const {
   NamedTerm at{id, identity_renaming(terms_[id].variables)};
-  for (auto parent = parents_.find(id); parent != parents_.end(); parent = parents_.find(at.term)) {
+  while (parents_[at.term].term != kNoTerm) {
+    const auto& [parent, names] = parents_[at.term];
     const VariableCounts below = terms_[at.term].variables;
-    const VariableCounts counts = terms_[parent->second.term].variables;
-    if (!within(parent->second.names, counts, below)) return std::nullopt;
-    at = {parent->second.term, compose(parent->second.names, counts, at.names, below)};
+    const VariableCounts counts = terms_[parent].variables;
+    if (!within(names, counts, below)) return std::nullopt;
+    at = {parent, compose(names, counts, at.names, below)};
   }
   return at;
 }
 
 void TermClasses::join_variables(TermId id, std::size_t first, std::size_t second) {
-  std::uint32_t& orbits = orbits_.try_emplace(id, kNoOrbits).first->second;
+  std::uint32_t& orbits = orbits_[id];
   const unsigned a = orbit_of(orbits, first), b = orbit_of(orbits, second);
   for (std::size_t v = 0; v < kMostVariables; ++v)
     if (orbit_of(orbits, v) == std::max(a, b))
@@ -148,7 +151,7 @@ void TermClasses::note_symmetries(const Enumeration& enumeration) {
     if (moved.size() == 2) join_variables(pair.newcomer, moved[0], moved[1]);
   }
   for (TermId id = terms_.leaf_count(); id < terms_.size(); ++id) {
-    if (parents_.contains(id)) continue;
+    if (parents_[id].term != kNoTerm) continue;
     const VariableCounts counts = terms_[id].variables;
     const Renaming identity = identity_renaming(counts);
     std::size_t first = 0;
@@ -165,9 +168,8 @@ void TermClasses::note_symmetries(const Enumeration& enumeration) {
 }
 
 NamedTerm TermClasses::canonical(NamedTerm named) const {
-  const auto found = orbits_.find(named.term);
-  if (found == orbits_.end()) return named;
-  const std::uint32_t orbits = found->second;
+  const std::uint32_t orbits = orbits_[named.term];
+  if (orbits == kNoOrbits) return named;
   const std::size_t count = terms_[named.term].variables.total();
   // Insertion sort within each orbit; there are four variables at most, as a rule.
   for (std::size_t v = 1; v < count; ++v)
@@ -184,13 +186,13 @@ NamedTerm TermClasses::canonical(NamedTerm named) const {
 std::vector<Renaming> TermClasses::symmetries(TermId representative) const {
   const VariableCounts counts = terms_[representative].variables;
   std::vector<Renaming> found{identity_renaming(counts)};
-  const auto orbits = orbits_.find(representative);
-  if (orbits == orbits_.end()) return found;
+  const std::uint32_t orbits = orbits_[representative];
+  if (orbits == kNoOrbits) return found;
   // Closed under exchanges within orbits.
   for (std::size_t at = 0; at < found.size(); ++at)
     for (std::size_t v = 0; v < counts.total(); ++v)
       for (std::size_t w = v + 1; w < counts.total(); ++w) {
-        if (orbit_of(orbits->second, v) != orbit_of(orbits->second, w)) continue;
+        if (orbit_of(orbits, v) != orbit_of(orbits, w)) continue;
         Renaming next = found[at];
         next.set(v, found[at].of(w));
         next.set(w, found[at].of(v));
@@ -204,7 +206,7 @@ NamedTerm TermClasses::operand(TermId term, Renaming names, std::size_t k) const
   const TermId child = parent.children[k];
   const Renaming inner =
       compose(parent.renamings[k], terms_[child].variables, names, parent.variables);
-  const auto top = parents_.find(child) == parents_.end() ? std::nullopt : root(child);
+  const auto top = parents_[child].term == kNoTerm ? std::nullopt : root(child);
   if (!top) return canonical({child, inner});
   return canonical({top->term, compose(top->names, terms_[top->term].variables, inner,
                                        terms_[child].variables)});
@@ -223,8 +225,7 @@ std::uint64_t TermClasses::key(ApplicationId application,
 }
 
 std::span<const TermClasses::Member> TermClasses::members(TermId representative) const {
-  const auto found = members_.find(representative);
-  return found == members_.end() ? std::span<const Member>() : found->second;
+  return members_[representative];
 }
 
 std::optional<NamedTerm> TermClasses::find(ApplicationId application,

@@ -62,10 +62,10 @@ class TermClasses {
 
   const TermTable& terms_;
   std::vector<std::uint8_t> operators_;
-  std::unordered_map<TermId, Parent> parents_;
-  /// Smallest variable that each may be exchanged with, 4 bits a variable; for terms that have any.
-  std::unordered_map<TermId, std::uint32_t> orbits_;
-  std::unordered_map<TermId, std::vector<Member>> members_;
+  std::vector<Parent> parents_;  ///< By term; none for a representative.
+  /// By term, 4 bits a variable: the smallest variable that each may be exchanged with.
+  std::vector<std::uint32_t> orbits_;
+  std::vector<std::vector<Member>> members_;  ///< By representative.
   std::unordered_map<std::uint64_t, TermId> by_key_;
 };
 

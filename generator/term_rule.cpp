@@ -64,8 +64,9 @@ PatternTree pattern_of(const NumberedVocabulary& vocabulary, const NamedTerm& si
   return std::move(maker.tree);
 }
 
-TermRule::TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target)
-    : instances_of_rule_(std::move(instances)), source_(std::move(source)),
+TermRule::TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target,
+                   bool is_two_way)
+    : is_two_way_(is_two_way), instances_of_rule_(std::move(instances)), source_(std::move(source)),
       target_(std::move(target)) {
   fixed_.resize(source_.nodes.size());
   for (const rules::Rule& rule : instances_of_rule_.rules())
@@ -118,12 +119,13 @@ std::size_t TermRule::KeyHash::operator()(const std::vector<std::uint32_t>& key)
 /// Binds the nodes of the source one after the other; operands get their class from their parent.
 class TermRule::Matcher {
  public:
-  Matcher(const TermRule& rule, const TermClasses& classes, const Found& found)
-      : rule_(rule), classes_(classes), found_(found), nodes_(rule.source_.nodes),
-        class_of_(nodes_.size()), chosen_(nodes_.size()),
+  Matcher(const TermRule& rule, const TermClasses& classes)
+      : rule_(rule), classes_(classes), nodes_(rule.source_.nodes), class_of_(nodes_.size()),
+        chosen_(nodes_.size()),
         variables_(rule.instances_of_rule_.rules()[0].source.inputs().size()) {}
 
-  void run(TermId term) {
+  void run(TermId term, const Found& found) {
+    found_ = &found;
     if (!rule_.admits_root(classes_.terms()[term].application)) return;
     choose(0, term, identity_renaming(classes_.terms()[term].variables));
   }
@@ -177,7 +179,7 @@ class TermRule::Matcher {
   void finish() {
     const Instance& instance = rule_.instance(chosen_);
     if (!instance.fits) return;
-    if (auto rewritten = build(instance)) found_(*rewritten);
+    if (auto rewritten = build(instance)) (*found_)(*rewritten);
   }
 
   std::optional<NamedTerm> build_class(const Instance& instance, std::size_t at) const {
@@ -227,16 +229,18 @@ class TermRule::Matcher {
 
   const TermRule& rule_;
   const TermClasses& classes_;
-  const Found& found_;
+  const Found* found_ = nullptr;
   const std::vector<Node>& nodes_;
   std::vector<NamedTerm> class_of_;
   std::vector<std::uint32_t> chosen_;
   std::vector<std::optional<NamedTerm>> variables_;
 };
 
-void TermRule::rewrite(const TermClasses& classes, TermId term, const Found& found) const {
-  Matcher(*this, classes, found).run(term);
-}
+TermRule::Rewriter::Rewriter(const TermRule& rule, const TermClasses& classes)
+    : matcher_(std::make_unique<Matcher>(rule, classes)) {}
+TermRule::Rewriter::~Rewriter() = default;
+TermRule::Rewriter::Rewriter(Rewriter&&) noexcept = default;
+void TermRule::Rewriter::run(TermId term, const Found& found) { matcher_->run(term, found); }
 
 const TermRule::Instance& TermRule::instance(std::span<const std::uint32_t> source) const {
   std::vector<std::uint32_t> key(source.begin(), source.end());

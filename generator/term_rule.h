@@ -64,22 +64,34 @@ PatternTree pattern_of(const NumberedVocabulary& vocabulary, const NamedTerm& si
 class TermRule {
  public:
   /// `instances` differ in ranks and attribute values. Precondition: the trees are those of their
-  /// sides.
-  TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target);
+  /// sides. `is_two_way`: there is one from right to left, too.
+  TermRule(std::vector<rules::Rule> instances, PatternTree source, PatternTree target,
+           bool is_two_way);
+  bool is_two_way() const { return is_two_way_; }
 
   std::uint64_t root_kind() const { return source_.nodes[0].value; }
   /// From here on for this vocabulary. Not thread-safe.
   void use(const NumberedVocabulary& vocabulary);
   bool admits_root(ApplicationId id) const { return admitted_[0][id] != 0; }
 
+  class Matcher;
   /// What the rule makes of a term: an application of classes, or (without one) a class.
   struct Rewritten {
     std::optional<ApplicationId> application;
     std::vector<NamedTerm> operands;  ///< Or the class alone.
   };
   using Found = std::function<void(const Rewritten&)>;
-  /// Calls `found` for every match at the root of the term. Thread-safe.
-  void rewrite(const TermClasses& classes, TermId term, const Found& found) const;
+  /// Calls `found` for every match at the root of the term. One for each thread.
+  class Rewriter {
+   public:
+    Rewriter(const TermRule& rule, const TermClasses& classes);
+    ~Rewriter();
+    Rewriter(Rewriter&&) noexcept;
+    void run(TermId term, const Found& found);
+
+   private:
+    std::unique_ptr<Matcher> matcher_;
+  };
 
  private:
   /// Applications and constants of the target for the applications, constants and types of inputs
@@ -88,7 +100,6 @@ class TermRule {
     bool fits = false;
     std::vector<std::uint32_t> of_node;  ///< By node of the target: ApplicationId or TermId.
   };
-  class Matcher;
   class SourceGraph;
   const Instance& instance(std::span<const std::uint32_t> source) const;
   Instance make_instance(std::span<const std::uint32_t> source) const;
@@ -97,6 +108,7 @@ class TermRule {
 
   void note_fixed(const core::Graph& side, std::size_t node, core::TensorId tensor);
 
+  bool is_two_way_;
   rules::RuleSet instances_of_rule_;
   /// By node of the source: attribute values that all instances have in common.
   std::vector<std::map<std::string, std::optional<core::AttributeValue>>> fixed_;

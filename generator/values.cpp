@@ -1,6 +1,4 @@
-// Inputs are small integers, so that the order of field elements is that of the numbers they stand
-// for and laws of relu and max hold there. Their magnitudes vary: if all were alike, x·x + y would
-// always be positive.
+// Values of leaves, and of terms from those of their operands.
 #include "generator/values.h"
 
 #include <algorithm>
@@ -12,22 +10,6 @@
 
 namespace soapstone::generator {
 namespace {
-
-constexpr std::uint64_t kMostBits = 14;
-
-/// The first two elements of a tensor have different signs, so that relu of none is trivial.
-template <class T>
-T draw(std::uint64_t random, std::size_t element) {
-  const bool negative = element < 2 ? element == 1 : (random & 1) != 0;
-  if constexpr (std::is_same_v<T, double>) {
-    const double size = 0.1 + 1.4 * static_cast<double>(random >> 11) * 0x1p-53;
-    return negative ? -size : size;
-  } else {
-    const std::uint64_t bits = 2 + (random >> 8) % (kMostBits - 1);
-    const auto size = static_cast<std::int64_t>(1 + (random >> 32) % (std::uint64_t{1} << bits));
-    return ops::field::from_int(negative ? -size : size);
-  }
-}
 
 template <class T>
 T fraction(std::int64_t numerator, std::int64_t denominator) {
@@ -60,11 +42,12 @@ const std::uint16_t* VariantMaps::find(VariableCounts child, Renaming renaming,
 }
 
 template <class T>
-ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed)
+ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed,
+                          DrawKind kind)
     : terms_(terms), space_(space) {
   CHECK(terms.universe().worlds.size() <= ValueView<T>::kMostWorlds, "too many worlds");
   inputs_.resize(terms_.leaf_count());
-  draw_inputs(seed);
+  draw_inputs(seed, kind);
   fill_constants();
   reserve(terms_.leaf_count());
   VariantMaps maps(space_);
@@ -72,15 +55,29 @@ ValueStore<T>::ValueStore(const TermTable& terms, const VariantSpace& space, std
 }
 
 template <class T>
-void ValueStore<T>::draw_inputs(std::uint64_t seed) {
+void ValueStore<T>::draw_inputs(std::uint64_t seed, DrawKind kind) {
   const Universe& universe = terms_.universe();
   for (std::size_t g = 0; g < universe.groups.size(); ++g)
     for (std::size_t w = 0; w < universe.worlds.size(); ++w) {
       const core::Dims dims = universe.worlds[w].dims(universe.groups[g].type.shape);
       const auto count = static_cast<std::size_t>(core::element_count(dims));
       std::vector<T> values(count * universe.groups[g].slots());
-      for (std::size_t k = 0; k < values.size(); ++k)
-        values[k] = draw<T>(core::hash_combine(core::hash_combine(seed, 16 * g + w), k), k % count);
+      const std::int64_t bound = universe.worlds[w].dims({universe.groups[g].index_bound})[0];
+      TensorDraw draw{kind,
+                      0,
+                      g,
+                      0,
+                      w,
+                      dims.empty() ? 1 : static_cast<std::size_t>(dims.back()),
+                      universe.divisor};
+      for (; draw.slot < universe.groups[g].slots(); ++draw.slot) {
+        const auto tensor = std::span(values).subspan(draw.slot * count, count);
+        draw.seed = core::hash_combine(core::hash_combine(seed, 16 * g + w), draw.slot);
+        if (bound == 0)
+          draw_tensor(draw, tensor);
+        else
+          draw_indices(draw, bound, tensor);
+      }
       inputs_[g].push_back(std::move(values));
     }
 }
@@ -194,7 +191,7 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
   const std::size_t arity = application.operands.size();
   std::array<std::span<const T>, kMostChildren> inputs;
   for (std::size_t k = 0; k < arity; ++k)
-    inputs[k] = evaluate(
+    inputs[k] = evaluate_operand(
         term.children[k],
         compose(term.renamings[k], terms_[term.children[k]].variables, slots, term.variables),
         world, room);
@@ -202,6 +199,31 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
       room.take(terms_.applications().type(application.result).elements[world]);
   compiled<T>(application, world).run(std::span(inputs.data(), arity), std::span(&output, 1));
   return output;
+}
+
+template <class T>
+auto ValueStore<T>::Room::recent(TermId id, Renaming slots, std::size_t world) -> Recent& {
+  return recent_[(core::hash_mix(id) + core::hash_mix(slots.bits) + world) % kRecent];
+}
+
+template <class T>
+std::span<const T> ValueStore<T>::evaluate_operand(TermId id, Renaming slots, std::size_t world,
+                                                   Room& room) const {
+  if (contains(id)) return evaluate(id, slots, world, room);
+  auto& known = room.recent(id, slots, world);
+  if (known.term == id && known.slots == slots && known.world == world) {
+    // A copy: another operand may take its place.
+    const std::span<T> copy = room.take(known.values.size());
+    std::ranges::copy(known.values, copy.begin());
+    return copy;
+  }
+  const std::span<const T> values = evaluate(id, slots, world, room);
+  auto& place = room.recent(id, slots, world);
+  place.term = id;
+  place.slots = slots;
+  place.world = world;
+  place.values.assign(values.begin(), values.end());
+  return values;
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "generator/draws.h"
 #include "generator/term.h"
 #include "generator/variants.h"
 
@@ -52,7 +53,8 @@ template <class T>
 class ValueStore {
  public:
   /// Draws the inputs' values; leaves are stored from the start.
-  ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed);
+  ValueStore(const TermTable& terms, const VariantSpace& space, std::uint64_t seed,
+             DrawKind kind = DrawKind::kUsual);
 
   bool contains(TermId id) const { return id < place_.size() && place_[id] != nullptr; }
   ValueView<T> view(TermId id) const { return view_at(id, place_[id].get()); }
@@ -80,7 +82,8 @@ class ValueStore {
   void note_memory(std::size_t bytes) { bytes_ += bytes; }
 
   /// The value of one variant at one world, whatever is stored. `room` grows as needed and holds
-  /// what is computed; the result is valid as long as it is not touched.
+  /// what is computed; the result is valid as long as it is not cleared. A room is used with one
+  /// store alone.
   class Room;
   std::span<const T> evaluate(TermId id, Renaming slots, std::size_t world, Room& room) const;
 
@@ -88,7 +91,9 @@ class ValueStore {
   const VariantSpace& space() const { return space_; }
 
  private:
-  void draw_inputs(std::uint64_t seed);
+  std::span<const T> evaluate_operand(TermId id, Renaming slots, std::size_t world,
+                                      Room& room) const;
+  void draw_inputs(std::uint64_t seed, DrawKind kind);
   void fill_constants();
   void copy_leaf(TermId id, Renaming slots, std::size_t world, T* out) const;
 
@@ -99,17 +104,27 @@ class ValueStore {
   std::size_t bytes_ = 0;
 };
 
-/// Memory for values that are needed for a moment. Given out in pieces that do not move.
+/// Memory for values that are needed for a moment, given out in pieces that do not move; and copies
+/// of recent values, since neighbours among many terms have operands in common.
 template <class T>
 class ValueStore<T>::Room {
  public:
   std::span<T> take(std::size_t count);
   void clear() { piece_ = used_ = 0; }
+  struct Recent {
+    TermId term = kNoTerm;
+    Renaming slots;
+    std::size_t world = 0;
+    std::vector<T> values;
+  };
+  /// Where the value is, if it is still there, and where it goes.
+  Recent& recent(TermId id, Renaming slots, std::size_t world);
 
  private:
-  static constexpr std::size_t kPiece = 1u << 14;
+  static constexpr std::size_t kPiece = 1u << 14, kRecent = 512;
   std::vector<std::vector<T>> pieces_;
   std::size_t piece_ = 0, used_ = 0;
+  std::vector<Recent> recent_ = std::vector<Recent>(kRecent);
 };
 
 /// Values of a term that are not stored, each variant computed when it is first needed.

@@ -1,6 +1,7 @@
 // Enumerates injections and numbers them.
 #include "generator/variants.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "core/check.h"
@@ -42,7 +43,30 @@ void add_counts(const Universe& universe, std::size_t g, unsigned left, Variable
 
 Variants::Variants(const Universe& universe, VariableCounts counts) {
   add_injections(universe, counts, 0, 0, 0, 0, {}, slots_);
+  injective_ = slots_.size();
+  note_replacements(universe, counts);
   CHECK(slots_.size() < 0xffff, "too many variables in a term");
+  note_arrangements(counts);
+}
+
+void Variants::note_replacements(const Universe& universe, VariableCounts counts) {
+  make_table();
+  const Renaming same{};
+  alike_ = add(same);
+  std::size_t variable = 0;
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (unsigned k = 0; k < counts.of(g); ++k, ++variable) {
+      Renaming other = same, slots = slots_[0];
+      other.set(variable, 1);
+      marked_.push_back(add(other));
+      slots.set(variable, universe.groups[g].slots() - 1u);
+      replaced_.push_back(find(slots));
+      groups_.push_back(static_cast<std::uint8_t>(g));
+      alone_ |= std::uint32_t{counts.of(g) == 1} << variable;
+    }
+}
+
+void Variants::make_table() {
   std::size_t capacity = 4;
   while (capacity < 2 * slots_.size()) capacity *= 2;
   table_.assign(capacity, 0xffff);
@@ -51,20 +75,20 @@ Variants::Variants(const Universe& universe, VariableCounts counts) {
     while (table_[at] != 0xffff) at = (at + 1) & (capacity - 1);
     table_[at] = static_cast<std::uint16_t>(v);
   }
-  std::size_t variable = 0;
-  for (std::size_t g = 0; g < universe.groups.size(); ++g)
-    for (unsigned k = 0; k < counts.of(g); ++k, ++variable) {
-      Renaming slots = slots_[0];
-      slots.set(variable, universe.groups[g].slots() - 1u);
-      replaced_.push_back(find(slots));
-    }
-  note_arrangements(counts);
+}
+
+std::uint16_t Variants::add(Renaming slots) {
+  const auto known = std::find(slots_.begin(), slots_.end(), slots);
+  if (known != slots_.end()) return static_cast<std::uint16_t>(known - slots_.begin());
+  slots_.push_back(slots);
+  make_table();
+  return static_cast<std::uint16_t>(slots_.size() - 1);
 }
 
 void Variants::note_arrangements(VariableCounts counts) {
   arrangements_.resize(std::size_t{1} << replaced_.size());
   for (std::uint32_t mask = 0; mask < arrangements_.size(); ++mask)
-    for (std::size_t v = 0; v < slots_.size(); ++v) {
+    for (std::size_t v = 0; v < injective_; ++v) {
       bool fits = true;
       std::size_t variable = 0;
       for (std::size_t g = 0; g < Universe::kMostGroups; ++g) {
@@ -115,6 +139,14 @@ Renaming between(Renaming from, VariableCounts from_counts, Renaming to, Variabl
     first += to_counts.of(g);
   }
   return result;
+}
+
+bool are_slots(const Universe& universe, VariableCounts counts, Renaming names) {
+  std::size_t variable = 0;
+  for (std::size_t g = 0; g < universe.groups.size(); ++g)
+    for (unsigned k = 0; k < counts.of(g); ++k)
+      if (names.of(variable++) >= universe.groups[g].slots()) return false;
+  return true;
 }
 
 }  // namespace soapstone::generator

@@ -20,6 +20,8 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
+  /// Of integers, which are indices: some may be as large as this, which is out of range.
+  core::Polynomial index_bound = 0;
   /// Tensors that its variables may stand for: one to spare, to see which variables matter.
   unsigned slots() const { return count + 1u; }
 };
@@ -47,7 +49,13 @@ struct Universe {
   core::SymbolTable symbols;
   std::vector<InputGroup> groups;
   std::vector<ConstantInput> constants;
-  /// Smallest first. No two shapes that terms of a few operators have coincide in all of them.
+  /// What a reshape or an expansion may lead to, besides the inputs' shapes.
+  std::vector<core::Shape> shapes;
+  /// Inputs in the prime field are multiples of it: means are then integers, which have an order.
+  std::int64_t divisor = 1;
+  /// The smallest, the largest, and one whose values alone differ much from those of the others.
+  /// No two shapes that terms of a few operators have coincide in all of them.
+  static constexpr std::size_t kSmallest = 0, kLargest = 1;
   std::vector<World> worlds;
 };
 

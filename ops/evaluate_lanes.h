@@ -83,6 +83,31 @@ void map(T* out, Operand<T> a, std::int64_t low, std::int64_t high, F f) {
   }
 }
 
+inline void invert_lanes(double* out, Operand<double> a, std::int64_t low, std::int64_t high) {
+  map(out, a, low, high, [](double x) { return 1.0 / x; });
+}
+/// One inverse for all lanes: 1/aₖ from the inverse of a product of many. Where a is 0 so is 1/a.
+/// `out` may be where `a` is.
+inline void invert_lanes(field::Value* out, Operand<field::Value> a, std::int64_t low,
+                         std::int64_t high) {
+  constexpr std::int64_t kLanes = 32;
+  for (std::int64_t begin = low; begin < high; begin += kLanes) {
+    const std::int64_t end = high - begin < kLanes ? high : begin + kLanes;
+    field::Value values[kLanes], before[kLanes], product = 1;
+    for (std::int64_t l = begin; l < end; ++l) {
+      values[l - begin] = a[l];
+      before[l - begin] = product;
+      if (a[l] != 0) product = field::multiply(product, a[l]);
+    }
+    field::Value inverse = field::inverse(product);
+    for (std::int64_t l = end; l-- > begin;) {
+      const field::Value value = values[l - begin];
+      out[l] = value == 0 ? 0 : field::multiply(inverse, before[l - begin]);
+      if (value != 0) inverse = field::multiply(inverse, value);
+    }
+  }
+}
+
 template <class T>
 void copy(T* out, Operand<T> a, std::int64_t low, std::int64_t high) {
   map(out, a, low, high, [](T x) { return x; });

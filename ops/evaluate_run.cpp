@@ -90,7 +90,7 @@ class Runner {
       return fold_children(node, low, high, buffer, free, A::multiply);
     case NodeKind::kInverse: {
       const View a = eval_into(node, nodes_[node.children[0]], low, high, buffer, free);
-      map(buffer, a, low, high, A::inverse);
+      invert_lanes(buffer, a, low, high);
       return {buffer, 1};
     }
     case NodeKind::kApply:

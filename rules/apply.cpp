@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/registry.h"
-#include "rules/rule.h"
+#include "rules/rewrite.h"
 #include "rules/substitute.h"
 
 namespace soapstone::rules {
@@ -12,21 +12,31 @@ namespace {
 
 core::Error no_use(std::string message) { return core::invalid_input(std::move(message)); }
 
+/// A graph that is being rewritten, and what its outputs are by now.
+struct Edited {
+  explicit Edited(const Graph& graph)
+      : builder(graph), outputs(graph.outputs().begin(), graph.outputs().end()) {}
+  core::GraphBuilder builder;
+  std::vector<TensorId> outputs;
+};
+
 class Application {
  public:
-  Application(const Graph& graph, const Rule& rule, const Match& match)
-      : graph_(graph), rule_(rule), match_(match), builder_(graph),
+  Application(Edited& edited, const Rule& rule, const Match& match)
+      : rule_(rule), match_(match), builder_(edited.builder), outputs_(edited.outputs),
         ids_(rule.target.tensor_bound()) {}
 
-  Result<Graph> run() {
+  core::Status run() {
     for (std::size_t k = 0; k < match_.inputs.size(); ++k)
       ids_[rule_.target.inputs()[k].index()] = match_.inputs[k];
     for (NodeId id : rule_.target.order()) SOAPSTONE_RETURN_IF_ERROR(add(rule_.target.node(id)));
     for (std::size_t k = 0; k < match_.outputs.size(); ++k)
       SOAPSTONE_RETURN_IF_ERROR(check_result(k));
-    for (std::size_t k = 0; k < match_.outputs.size(); ++k)
+    for (std::size_t k = 0; k < match_.outputs.size(); ++k) {
       builder_.replace_uses(match_.outputs[k], result(k));
-    return std::move(builder_).finish();
+      std::ranges::replace(outputs_, match_.outputs[k], result(k));
+    }
+    return core::Done{};
   }
 
  private:
@@ -60,25 +70,26 @@ class Application {
     return core::Done{};
   }
 
-  /// A graph output keeps its name, so it cannot become a tensor that must keep its own.
+  bool is_output(TensorId id) const { return std::ranges::find(outputs_, id) != outputs_.end(); }
+
+  /// A graph output that has a name keeps it, so it cannot become a tensor that must keep its own.
   core::Status check_result(std::size_t k) {
     const TensorId old = match_.outputs[k];
     const core::Tensor& now = builder_.tensor(result(k));
-    if (now.type != graph_.tensor(old).type)
+    if (now.type != builder_.tensor(old).type)
       return no_use("a result of the target has another type than what it replaces");
-    if (!graph_.is_output(old)) return core::Done{};
-    bool shared =
-        !now.producer.valid() || (graph_.contains(result(k)) && graph_.is_output(result(k)));
+    if (!is_output(old) || builder_.tensor(old).name.empty()) return core::Done{};
+    bool shared = !now.producer.valid() || is_output(result(k));
     for (std::size_t j = 0; j < k; ++j)
-      shared = shared || (result(j) == result(k) && graph_.is_output(match_.outputs[j]));
+      shared = shared || (result(j) == result(k) && is_output(match_.outputs[j]));
     if (shared) return no_use("a graph output would lose its name");
     return core::Done{};
   }
 
-  const Graph& graph_;
   const Rule& rule_;
   const Match& match_;
-  core::GraphBuilder builder_;
+  core::GraphBuilder& builder_;
+  std::vector<TensorId>& outputs_;
   std::vector<TensorId> ids_;
 };
 
@@ -146,7 +157,17 @@ bool closes_cycle(const Graph& graph, const Rule& rule, const Match& match) {
 }
 
 Result<Graph> apply(const Graph& graph, const Rule& rule, const Match& match) {
-  return Application(graph, rule, match).run();
+  Edited edited(graph);
+  SOAPSTONE_RETURN_IF_ERROR(Application(edited, rule, match).run());
+  return std::move(edited.builder).finish();
+}
+
+Result<Graph> apply_all(const Graph& graph, const RuleSet& rules,
+                        std::span<const Rewrite> rewrites) {
+  Edited edited(graph);
+  for (const Rewrite& rewrite : rewrites)
+    SOAPSTONE_RETURN_IF_ERROR(Application(edited, rules[rewrite.rule], rewrite.match).run());
+  return std::move(edited.builder).finish();
 }
 
 }  // namespace soapstone::rules

@@ -49,7 +49,8 @@ struct Instance {
 /// Finds or makes instances.
 class Instances {
  public:
-  Instances(EGraph& graph, const SaturationRules& rules) : graph_(graph), rules_(rules) {}
+  Instances(EGraph& graph, const SaturationRules& rules, const SaturationFilter& admits)
+      : graph_(graph), rules_(rules), admits_(admits) {}
 
   /// None if the target does not fit at these sizes.
   const Instance* at(const EMatch& match) {
@@ -88,6 +89,7 @@ class Instances {
     for (std::size_t k = 0; instance.fits && k < rule.results.size(); ++k)
       instance.fits =
           slots[static_cast<std::size_t>(rule.results[k])] == graph_[match.outputs[k]].type;
+    if (instance.fits && admits_) instance.fits = admits_(match.rule, match.sizes);
     return instance;
   }
 
@@ -111,6 +113,7 @@ class Instances {
 
   EGraph& graph_;
   const SaturationRules& rules_;
+  const SaturationFilter& admits_;
   std::deque<Instance> instances_;
   std::unordered_multimap<std::uint64_t, std::size_t> table_;
 };
@@ -118,9 +121,10 @@ class Instances {
 class Saturation {
  public:
   Saturation(EGraph& graph, const SaturationRules& rules, const SaturationLimits& limits,
-             const SaturationGoal& goal, const core::StopToken& stop)
+             const SaturationGoal& goal, const core::StopToken& stop,
+             const SaturationFilter& admits)
       : graph_(graph), rules_(rules), limits_(limits), goal_(goal), stop_(stop),
-        instances_(graph, rules), waiting_(rules.family_count()) {
+        instances_(graph, rules, admits), waiting_(rules.family_count()) {
     report_.by_rule.resize(rules.size());
   }
 
@@ -244,8 +248,8 @@ class Saturation {
 
 SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
-                          const core::StopToken& stop) {
-  return Saturation(graph, rules, limits, goal, stop).run();
+                          const core::StopToken& stop, const SaturationFilter& admits) {
+  return Saturation(graph, rules, limits, goal, stop, admits).run();
 }
 
 }  // namespace soapstone::rules

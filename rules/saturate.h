@@ -20,8 +20,8 @@ struct SaturationLimits {
   /// turn. It doubles each round. So a rule that matches everywhere does not starve the others.
   std::size_t matches_a_round = 64;
   std::size_t waiting = 200'000;  ///< Matches; further ones are lost, and the end is a limit.
-  EMatchLimits match;
-  std::vector<bool> left_out;  ///< By family: rules that are not applied. May be shorter.
+  EMatchLimits match = {};
+  std::vector<bool> left_out = {};  ///< By family: rules that are not applied. May be shorter.
 };
 
 enum class SaturationEnd : std::uint8_t {
@@ -45,11 +45,14 @@ struct SaturationReport {
 
 /// Asked after each round; true ends the saturation.
 using SaturationGoal = std::function<bool(const EGraph&)>;
+/// Whether the rule may be used at these sizes; asked once for each rule, sizes and types.
+using SaturationFilter =
+    std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes)>;
 
 /// New e-nodes have the number of the rule as their maker. A match of which the target has no
 /// types, or other ones than what it replaces, is left out. Deterministic.
 SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
-                          const core::StopToken& stop);
+                          const core::StopToken& stop, const SaturationFilter& admits = {});
 
 }  // namespace soapstone::rules

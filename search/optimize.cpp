@@ -167,8 +167,11 @@ void Optimizer::record_chain() {
     }
   }
   if (!chosen_) return;
-  for (const Step& step : chosen().steps)
-    chain.add_rule(rules_.rules()[step.id], step.match, step.graph.hash());
+  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+                 [&](const Step& step, const Graph& graph) {
+                   chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
+                   return true;
+                 });
 }
 
 /// What a reader should know of rules without proofs, and of proofs that were not found.
@@ -206,11 +209,18 @@ Result<std::string> Optimizer::find_offender() {
     }
     return fmt::format("one of the baseline's: {}", rules);
   }
-  for (const Step& step : chosen().steps) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool step_differs, differs(step.graph));
-    if (step_differs) return step.rule;
-  }
-  return std::string("no single rule: rounding adds up over all of them");
+  Result<std::string> offender = std::string("no single rule: rounding adds up over all of them");
+  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+                 [&](const Step& step, const Graph& graph) {
+                   const auto step_differs = differs(graph);
+                   if (!step_differs) {
+                     offender = step_differs.error();
+                   } else if (*step_differs) {
+                     offender = step.rule;
+                   }
+                   return step_differs.ok() && !*step_differs;
+                 });
+  return offender;
 }
 
 core::Status Optimizer::verify() {
@@ -235,7 +245,7 @@ core::Status Optimizer::verify() {
 Result<OptimizeReport> Optimizer::run() {
   search_graphs();
   SOAPSTONE_RETURN_IF_ERROR(choose());
-  record_chain();
+  if (options_.record_chain) record_chain();
   note_proofs();
   SOAPSTONE_RETURN_IF_ERROR(verify());
   if (report_.search.stop_reason == StopReason::kInterrupted &&

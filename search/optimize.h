@@ -23,6 +23,7 @@ struct OptimizeOptions {
   /// Time the original and the best graphs end to end, in turn, and keep the original unless the
   /// gain is real. Off for costs that are not of this device (roofline).
   bool measure = true;
+  bool record_chain = true;  ///< Takes time for each rewrite, whatever it touches.
   double measure_time_s = 20;
   int measure_rounds = 200;
 };
@@ -63,7 +64,7 @@ struct OptimizeReport {
   std::size_t proofs_tried = 0;
   double proof_cpu_s = 0;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
-  ProofChain chain;                ///< From the original to `graph`.
+  ProofChain chain;                ///< From the original to `graph`, if it was to be recorded.
   /// Rules without a proof on the way to `graph`, the baseline's included.
   std::vector<std::string> unproved_rules_applied;
   std::optional<EquivalenceReport> equivalence;

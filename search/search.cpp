@@ -1,8 +1,4 @@
-// Rounds of best-first search. A round takes the cheapest graphs from the queue, builds all their
-// successors in parallel, and merges them one after the other in a fixed order. Successors wait in
-// the queue as (parent, rule, match) and are built again when their turn comes: most never have
-// one. A rewrite that gains nothing by itself may enable another one, but only near by: its graph
-// is expanded around what changed since the last gain, not everywhere (docs/adr/0005).
+// The outer loop: cover, search what is new, apply what was found, again.
 #include "search/search.h"
 
 #include <fmt/format.h>
@@ -12,26 +8,26 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <memory>
+#include <map>
 #include <optional>
-#include <set>
-#include <tuple>
-#include <unordered_set>
 #include <utility>
+
+#include "search/improvement.h"
+#include "search/region.h"
+#include "search/region_search.h"
 
 namespace soapstone::search {
 namespace {
 
 using core::Graph;
 using core::NodeId;
-using core::RuleId;
 
-/// Graphs taken from the queue at once. Fixed: the result must not depend on the machine.
-constexpr std::size_t kRoundWidth = 4;
-/// Below this share of the cost of the original a graph counts as better: rounding is no gain.
+/// Regions searched at once, at most. Fixed: the result must not depend on the machine.
+constexpr std::size_t kBatch = 32;
+/// As many of them share the memory: more threads than that do not work on one batch for long.
+constexpr double kAlive = 16;
+/// Less of a cost is rounding and no gain.
 constexpr double kRealGain = 1 - 1e-6;
-/// Successors held in memory at once.
-constexpr std::size_t kChunk = 256;
 
 double cpu_seconds() {
   timespec now{};
@@ -42,44 +38,6 @@ double cpu_seconds() {
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-/// A graph that was found: how it comes from its parent, and itself once somebody needs it.
-struct Entry {
-  std::shared_ptr<const Entry> parent;
-  RuleId rule;
-  rules::Match match;
-  double cost_us = 0;
-  double settled_us = 0;     ///< Cost of the nearest ancestor, or itself, that was a gain.
-  int pending = 0;           ///< Rewrites since then.
-  std::uint64_t serial = 0;  ///< Breaks ties: earlier first.
-  mutable std::optional<Graph> graph;
-  mutable std::vector<NodeId> changed;  ///< Nodes that came or changed since the last gain.
-};
-using EntryPtr = std::shared_ptr<const Entry>;
-
-struct Cheaper {
-  bool operator()(const EntryPtr& a, const EntryPtr& b) const {
-    return std::tie(a->cost_us, a->serial) < std::tie(b->cost_us, b->serial);
-  }
-};
-
-/// Short detours before long ones, cheap before dear. By cost alone, the many rewrites that change
-/// nothing would hide the one that has to get worse before it gets better.
-struct MorePromising {
-  bool operator()(const EntryPtr& a, const EntryPtr& b) const {
-    return std::tie(a->pending, a->cost_us, a->serial) <
-           std::tie(b->pending, b->cost_us, b->serial);
-  }
-};
-
-struct Successor {
-  EntryPtr parent;
-  RuleId rule;
-  rules::Match match;
-  std::optional<Graph> graph;  ///< Empty: the target does not fit here.
-  double cost_us = 0;
-  bool is_new = false;
-};
 
 class Searcher {
  public:
@@ -92,19 +50,23 @@ class Searcher {
   SearchResult run(const Graph& original);
 
  private:
-  bool out_of_time() const;
-  bool may_go_on();
-  std::vector<EntryPtr> take_round();
-  std::vector<Successor> matches_of(const std::vector<EntryPtr>& round);
-  Graph graph_of(const Entry& entry) const;
-  void materialize(const Entry& entry) const;
-  void build(std::span<Successor> chunk);
-  void price(std::span<Successor> chunk);
-  void merge(std::span<Successor> chunk);
-  void enqueue(EntryPtr entry);
-  void backtrack();
+  using Signature = std::vector<std::uint64_t>;
+  /// What came of the regions that have one signature.
+  using Memory = std::map<Signature, RegionResult>;
+
+  bool out_of_time() const {
+    return options_.time_s > 0 && wall_seconds() - started_ > options_.time_s;
+  }
+  bool stopped() const { return stop_.stop_requested() || out_of_time(); }
+  bool improve(std::size_t region_size);
+  std::vector<Region> regions_of(std::size_t region_size);
+  void search_regions(const std::vector<const Region*>& fresh);
+  RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
+  bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
+  bool improve_until_settled(std::size_t region_size);
+  void remember(const Candidate& candidate);
   void report_progress();
-  Candidate candidate(const EntryPtr& entry) const;
+  StopReason stop_reason() const;
 
   verifier::Admission& admission_;
   const rules::RuleSet& rules_;
@@ -114,229 +76,143 @@ class Searcher {
   const core::StopToken& stop_;
   tbb::task_arena arena_;
   SearchResult result_;
-  std::set<EntryPtr, MorePromising> queue_;  ///< Ways on from the best graph so far.
-  std::set<EntryPtr, Cheaper> later_;        ///< Everything else, for when there are none left.
-  std::unordered_set<std::uint64_t> seen_;
-  std::set<EntryPtr, Cheaper> best_;
-  double best_cost_us_ = 0;
-  double front_cost_us_ = 0;  ///< Of the graph that the queue leads on from.
-  double original_cost_us_ = 0;
-  std::uint64_t next_serial_ = 0;
+  Memory memory_;
+  Candidate now_;  ///< The best graph, from which the search goes on.
   double started_ = 0;
 };
 
-bool Searcher::out_of_time() const {
-  return options_.time_s > 0 && wall_seconds() - started_ > options_.time_s;
+std::vector<Region> Searcher::regions_of(std::size_t region_size) {
+  const auto parts = cover(now_.graph, region_size);
+  std::vector<Region> regions(parts.size());
+  arena_.execute([&] {
+    tbb::parallel_for(std::size_t{0}, parts.size(), [&](std::size_t k) {
+      if (!stopped()) regions[k] = extract_region(now_.graph, parts[k]);
+    });
+  });
+  return regions;
 }
 
-bool Searcher::may_go_on() {
-  if (stop_.stop_requested()) {
-    result_.stop_reason = StopReason::kInterrupted;
-  } else if (result_.graphs_expanded >= options_.budget) {
-    result_.stop_reason = StopReason::kBudget;
-  } else if (out_of_time()) {
-    result_.stop_reason = StopReason::kTime;
-  } else {
-    return true;
-  }
-  return false;
+RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Region& region) const {
+  RegionLimits limits;
+  limits.alpha = options_.alpha;
+  limits.max_detour = options_.max_detour;
+  limits.patience = options_.patience;
+  limits.budget = (options_.budget - result_.graphs_expanded) / batch.size();
+  // A graph of a region: ids, order and readers, and the nodes that it does not share.
+  const double bytes =
+      4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
+  const double graphs = options_.memory_mib * 1024 * 1024 / kAlive / bytes;
+  limits.max_graphs = std::max<std::size_t>(16, static_cast<std::size_t>(graphs));
+  return limits;
 }
 
-std::vector<EntryPtr> Searcher::take_round() {
-  std::vector<EntryPtr> round;
-  const std::uint64_t left = options_.budget - result_.graphs_expanded;
-  while (!queue_.empty() && round.size() < std::min<std::uint64_t>(kRoundWidth, left)) {
-    EntryPtr entry = *queue_.begin();
-    queue_.erase(queue_.begin());
-    // The bound may have fallen since the entry was queued.
-    if (entry->cost_us > options_.alpha * best_cost_us_) continue;
-    round.push_back(std::move(entry));
-  }
-  return round;
-}
-
-/// The entry's graph, made anew from the nearest ancestor that still has one.
-Graph Searcher::graph_of(const Entry& entry) const {
-  if (entry.graph) return *entry.graph;
-  auto graph = rules::apply(graph_of(*entry.parent), rules_[entry.rule], entry.match);
-  CHECK(graph.ok(), "a rewrite that fitted once does not fit again");
-  return *std::move(graph);
-}
-
-/// Makes the entry's graph, and lists what changed in it since the last gain.
-void Searcher::materialize(const Entry& entry) const {
-  entry.graph = graph_of(entry);
-  if (entry.pending == 0) return;
-  const Graph& now = *entry.graph;
-  const Graph before = graph_of(*entry.parent);
-  entry.changed.clear();
-  for (const NodeId id : now.order()) {
-    const bool is_new = !before.contains(id) || &before.node(id) != &now.node(id);
-    const std::vector<NodeId>& earlier = entry.parent->changed;
-    if (is_new || std::find(earlier.begin(), earlier.end(), id) != earlier.end()) {
-      entry.changed.push_back(id);
+void Searcher::search_regions(const std::vector<const Region*>& fresh) {
+  for (std::size_t at = 0; at < fresh.size() && !stopped();) {
+    const std::uint64_t left = options_.budget - result_.graphs_expanded;
+    if (left == 0) return;
+    const std::size_t remaining = fresh.size() - at;
+    const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
+    const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
+    const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
+    std::vector<RegionResult> found(batch.size());
+    const auto search_one = [&](std::size_t k) {
+      found[k] = search_region(batch[k]->graph, admission_, cost_, limits(batch, *batch[k]),
+                               [this] { return stopped(); });
+    };
+    if (cost_.needs_quiet_machine()) {
+      for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
+    } else {
+      arena_.execute([&] {
+        tbb::parallel_for(std::size_t{0}, batch.size(), search_one, tbb::simple_partitioner());
+      });
     }
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      result_.graphs_expanded += found[k].expanded;
+      result_.graphs_built += found[k].built;
+      result_.duplicates += found[k].duplicates;
+      memory_.insert_or_assign(batch[k]->signature, std::move(found[k]));
+    }
+    result_.regions_searched += batch.size();
+    at += batch.size();
+    report_progress();
   }
 }
 
-std::vector<Successor> Searcher::matches_of(const std::vector<EntryPtr>& round) {
-  std::vector<std::vector<Successor>> found(round.size());
-  arena_.execute([&] {
-    tbb::parallel_for(std::size_t{0}, round.size(), [&](std::size_t k) {
-      const Entry& entry = *round[k];
-      materialize(entry);
-      const auto take = [&](RuleId rule, const rules::Match& match) {
-        found[k].push_back({round[k], rule, match, std::nullopt, 0, false});
-        return true;
-      };
-      if (entry.pending == 0) {
-        rules_.for_each_match(*entry.graph, take);
-      } else {
-        rules_.for_each_match_at(*entry.graph, entry.changed, take);
-      }
-    });
-  });
-  std::vector<Successor> all;
-  for (auto& list : found) std::move(list.begin(), list.end(), std::back_inserter(all));
-  return all;
-}
-
-void Searcher::build(std::span<Successor> chunk) {
-  arena_.execute([&] {
-    tbb::parallel_for(std::size_t{0}, chunk.size(), [&](std::size_t k) {
-      Successor& s = chunk[k];
-      auto graph = rules::apply(*s.parent->graph, rules_[s.rule], s.match);
-      // Last, for what it asks may have to be proved; and before the graph counts as seen, which
-      // another rule may reach as well.
-      if (graph && admission_.admits(s.rule, s.match)) s.graph = *std::move(graph);
-    });
-  });
-  for (Successor& s : chunk) {
-    if (!s.graph) continue;
-    ++result_.graphs_built;
-    s.is_new = seen_.insert(s.graph->hash()).second;
-    if (!s.is_new) ++result_.duplicates;
+/// One pass. True: the graph became better.
+bool Searcher::improve(std::size_t region_size) {
+  const std::vector<Region> regions = regions_of(region_size);
+  if (stopped()) return false;
+  result_.regions += regions.size();
+  std::map<Signature, bool> met;
+  std::vector<const Region*> fresh;
+  for (const Region& region : regions)
+    if (!memory_.contains(region.signature) && met.emplace(region.signature, true).second)
+      fresh.push_back(&region);
+  search_regions(fresh);
+  std::vector<Site> sites;
+  for (const Region& region : regions) {
+    const auto known = memory_.find(region.signature);
+    if (known != memory_.end() && !known->second.steps.empty())
+      sites.push_back({&region, &known->second});
   }
+  sites = select_disjoint(now_.graph, std::move(sites));
+  std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
+  const double before_us = now_.cost_us;
+  apply_where_it_gains(sites, rules_, cost_, now_);
+  report_progress();
+  return now_.cost_us < kRealGain * before_us;
 }
 
-void Searcher::price(std::span<Successor> chunk) {
-  const auto price_one = [&](Successor& s) {
-    if (s.is_new && !stop_.stop_requested()) s.cost_us = cost_.graph_cost(*s.graph).total_us;
+bool Searcher::improve_until_settled(std::size_t region_size) {
+  bool improved = false;
+  while (may_go_on() && improve(region_size)) improved = true;
+  if (improved) remember(now_);
+  return improved;
+}
+
+/// Among the best, cheapest first, each graph once.
+void Searcher::remember(const Candidate& candidate) {
+  auto& best = result_.best;
+  const auto same = [&](const Candidate& other) {
+    return same_structure(other.graph, candidate.graph);
   };
-  if (cost_.needs_quiet_machine()) {
-    for (Successor& s : chunk) {
-      // A kernel that nobody timed yet takes a while, so time is looked at here as well.
-      if (out_of_time()) s.is_new = false;
-      price_one(s);
-    }
-    return;
-  }
-  arena_.execute([&] {
-    tbb::parallel_for(std::size_t{0}, chunk.size(), [&](std::size_t k) { price_one(chunk[k]); });
-  });
-}
-
-void Searcher::merge(std::span<Successor> chunk) {
-  if (stop_.stop_requested()) return;  // price() may have skipped some
-  for (Successor& s : chunk) {
-    if (!s.is_new || s.cost_us > options_.alpha * best_cost_us_) continue;
-    auto entry = std::make_shared<Entry>();
-    entry->parent = s.parent;
-    entry->rule = s.rule;
-    entry->match = std::move(s.match);
-    entry->cost_us = s.cost_us;
-    entry->serial = next_serial_++;
-    const bool gain = s.cost_us < kRealGain * s.parent->settled_us;
-    entry->settled_us = gain ? s.cost_us : s.parent->settled_us;
-    entry->pending = gain ? 0 : s.parent->pending + 1;
-    if (entry->pending > options_.max_detour) continue;
-    if (s.cost_us < kRealGain * original_cost_us_) {
-      entry->graph = std::move(s.graph);
-      best_.insert(entry);
-      if (best_.size() > options_.keep) best_.erase(std::prev(best_.end()));
-      best_cost_us_ = std::min(best_cost_us_, s.cost_us);
-      if (!best_.contains(entry)) entry->graph.reset();  // too many are better already
-    }
-    enqueue(std::move(entry));
-  }
-  while (queue_.size() > options_.queue_limit) queue_.erase(std::prev(queue_.end()));
-  while (later_.size() > options_.queue_limit) later_.erase(std::prev(later_.end()));
-}
-
-/// A new best graph is where the search goes on; what was queued before starts from worse.
-void Searcher::enqueue(EntryPtr entry) {
-  if (entry->cost_us < kRealGain * front_cost_us_) {
-    front_cost_us_ = entry->cost_us;
-    later_.insert(queue_.begin(), queue_.end());
-    queue_.clear();
-  }
-  if (entry->settled_us <= front_cost_us_) {
-    queue_.insert(std::move(entry));
-  } else {
-    later_.insert(std::move(entry));
-  }
-}
-
-/// When nothing leads on from the best graph, the cheapest of the others is gone back to.
-void Searcher::backtrack() {
-  if (!queue_.empty() || later_.empty()) return;
-  queue_.insert(*later_.begin());
-  later_.erase(later_.begin());
-  front_cost_us_ = (*queue_.begin())->settled_us;
+  if (std::ranges::any_of(best, same)) return;
+  const auto at = std::ranges::upper_bound(best, candidate.cost_us, {}, &Candidate::cost_us);
+  best.insert(at, candidate);
+  if (best.size() > options_.keep) best.pop_back();
 }
 
 void Searcher::report_progress() {
+  const double best_us =
+      result_.best.empty() ? now_.cost_us : std::min(now_.cost_us, result_.best.front().cost_us);
   progress_.update(result_.graphs_expanded, options_.budget,
-                   fmt::format("best {:.3f}x", original_cost_us_ / best_cost_us_));
+                   fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
 }
 
-Candidate Searcher::candidate(const EntryPtr& entry) const {
-  Candidate result{graph_of(*entry), entry->cost_us, {}};
-  for (EntryPtr at = entry; at->parent; at = at->parent) {
-    const rules::Rule& rule = rules_[at->rule];
-    result.steps.push_back({rule.name, rule.base_name, at->rule, at->match,
-                            at->parent->cost_us - at->cost_us, graph_of(*at)});
-  }
-  std::reverse(result.steps.begin(), result.steps.end());
-  return result;
+StopReason Searcher::stop_reason() const {
+  if (stop_.stop_requested()) return StopReason::kInterrupted;
+  if (out_of_time()) return StopReason::kTime;
+  if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
+  const bool all = std::ranges::all_of(memory_, [](const auto& m) { return m.second.exhausted; });
+  return all ? StopReason::kExhausted : StopReason::kSettled;
 }
 
 SearchResult Searcher::run(const Graph& original) {
   started_ = wall_seconds();
   const double cpu_before = cpu_seconds();
   result_.cost_before = cost_.graph_cost(original);
-  original_cost_us_ = best_cost_us_ = front_cost_us_ = result_.cost_before.total_us;
-  seen_.insert(original.hash());
-  const auto root = std::make_shared<Entry>();
-  root->cost_us = root->settled_us = original_cost_us_;
-  root->serial = next_serial_++;
-  root->graph = original;
-  queue_.insert(root);
-  while (!queue_.empty() && may_go_on()) {
-    const std::vector<EntryPtr> round = take_round();
-    if (round.empty()) {  // all that was left had become too expensive
-      backtrack();
-      continue;
-    }
-    std::vector<Successor> successors = matches_of(round);
-    for (std::size_t at = 0; at < successors.size() && !stop_.stop_requested() && !out_of_time();
-         at += kChunk) {
-      std::span chunk(successors.data() + at, std::min(kChunk, successors.size() - at));
-      build(chunk);
-      price(chunk);
-      merge(chunk);
-      for (Successor& s : chunk) s.graph.reset();
-      report_progress();
-    }
-    // Most of what is expanded leads nowhere; what does can be made again.
-    for (const EntryPtr& entry : round) {
-      if (entry->pending > 0) entry->graph.reset();
-    }
-    backtrack();
-    result_.graphs_expanded += round.size();
-    report_progress();
+  for (const std::size_t size : options_.region_sizes) {
+    now_ = {original, result_.cost_before.total_us, {}};
+    improve_until_settled(size);
   }
-  for (const EntryPtr& entry : best_) result_.best.push_back(candidate(entry));
+  if (!result_.best.empty()) now_ = result_.best.front();
+  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+    improved = false;
+    for (const std::size_t size : options_.region_sizes)
+      improved = improve_until_settled(size) || improved;
+  }
+  result_.stop_reason = stop_reason();
   result_.cpu_s = cpu_seconds() - cpu_before;
   return std::move(result_);
 }
@@ -347,6 +223,8 @@ std::string_view to_string(StopReason reason) {
   switch (reason) {
   case StopReason::kExhausted:
     return "search space exhausted";
+  case StopReason::kSettled:
+    return "no more gains found";
   case StopReason::kBudget:
     return "budget of graphs used up";
   case StopReason::kTime:
@@ -361,6 +239,18 @@ SearchResult search(const Graph& original, verifier::Admission& rules, cost::Cos
                     const SearchOptions& options, core::ProgressSink& progress,
                     const core::StopToken& stop) {
   return Searcher(rules, cost, options, progress, stop).run(original);
+}
+
+void for_each_graph(const Graph& original, const rules::RuleSet& rules,
+                    const std::vector<Step>& steps,
+                    const std::function<bool(const Step&, const Graph&)>& use) {
+  Graph graph = original;
+  for (const Step& step : steps) {
+    auto next = rules::apply(graph, rules[step.id], step.match);
+    CHECK(next.ok(), "a rewrite that fitted once does not fit again");
+    graph = *std::move(next);
+    if (!use(step, graph)) return;
+  }
 }
 
 }  // namespace soapstone::search

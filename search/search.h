@@ -1,8 +1,9 @@
-// Cost-based backtracking over rewritten graphs (TASO, section 5; Jia et al., SOSP 2019):
-// best first, keeping graphs that cost less than alpha times the best.
+// The search: a graph is covered with small regions, each kind of region is searched once, and what
+// is found is applied wherever it holds, until nothing more is gained (docs/adr/0012).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,17 @@
 namespace soapstone::search {
 
 struct SearchOptions {
-  double alpha = 1.05;            ///< ≥ 1; at 1 only graphs that are better at once are followed.
+  double alpha = 1.25;            ///< ≥ 1, of a region's cost; at 1 only gains are followed.
   std::uint64_t budget = 20'000;  ///< Graphs to expand.
   int max_detour = 3;             ///< Rewrites in a row without a gain before a branch is given up.
   double time_s = 60;    ///< Wall clock; 0: no limit (a limit makes results depend on speed).
   int jobs = 0;          ///< Threads; 0: all cores. The result does not depend on it.
   std::size_t keep = 4;  ///< How many of the best graphs to return.
-  std::size_t queue_limit = 20'000;
+  /// Most nodes in a region. Each size starts from the original; from the best of what they come to
+  /// all go on in turn.
+  std::vector<std::size_t> region_sizes = {48, 24};
+  std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
+  double memory_mib = 400;      ///< For the graphs of regions under search.
 };
 
 /// One rewrite on the way from the original to a result.
@@ -30,7 +35,6 @@ struct Step {
   core::RuleId id;
   rules::Match match;  ///< In the graph before.
   double gain_us = 0;  ///< Cost before minus cost after; negative steps enable later ones.
-  core::Graph graph;   ///< After the rewrite.
 };
 
 struct Candidate {
@@ -39,23 +43,37 @@ struct Candidate {
   std::vector<Step> steps;
 };
 
-enum class StopReason : std::uint8_t { kExhausted, kBudget, kTime, kInterrupted };
+enum class StopReason : std::uint8_t {
+  kExhausted,  ///< All that rewrites within alpha lead to was seen.
+  kSettled,    ///< The patience with some region came to an end.
+  kBudget,
+  kTime,
+  kInterrupted
+};
 std::string_view to_string(StopReason reason);
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< Cheapest first; the last resort, the original, is not in it.
   cost::GraphCost cost_before;
-  std::uint64_t graphs_expanded = 0;  ///< All successors by one rewrite considered.
-  std::uint64_t graphs_built = 0;     ///< Successors made, costed and hashed.
+  std::uint64_t graphs_expanded = 0;  ///< Of a region: all successors by one rewrite considered.
+  std::uint64_t graphs_built = 0;     ///< Successors made, hashed and compared.
   std::uint64_t duplicates = 0;
+  std::uint64_t regions = 0;           ///< Looked at, over all passes.
+  std::uint64_t regions_searched = 0;  ///< The others were like one of these.
   double cpu_s = 0;
   StopReason stop_reason = StopReason::kExhausted;
 };
 
-/// Rounds of a fixed number of graphs are expanded in parallel and merged in order, so the result
-/// is the same for any number of threads. Only matches that are admitted are replaced.
+/// Regions are searched in parallel, in batches of a fixed width, so the result is the same for any
+/// number of threads. Only matches that are admitted are replaced.
 SearchResult search(const core::Graph& original, verifier::Admission& rules, cost::CostModel& cost,
                     const SearchOptions& options, core::ProgressSink& progress,
                     const core::StopToken& stop);
+
+/// Calls `use` with the graph after each step, until it returns false.
+/// Precondition: search() found the steps with these rules, from that original.
+void for_each_graph(const core::Graph& original, const rules::RuleSet& rules,
+                    const std::vector<Step>& steps,
+                    const std::function<bool(const Step&, const core::Graph&)>& use);
 
 }  // namespace soapstone::search

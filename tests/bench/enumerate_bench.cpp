@@ -1,27 +1,51 @@
-// What it takes to enumerate the terms over TASO's operators, on one thread: ADR 10.
+// What it takes to enumerate the terms of the presets: ADR 10.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "generator/enumerate.h"
+#include "generator/presets.h"
 
 namespace soapstone::generator {
 namespace {
 
-void enumerate_taso(benchmark::State& state) {
-  const auto vocabulary = preset("taso");
-  EnumerateOptions options;
-  options.ops = static_cast<int>(state.range(0));
-  options.jobs = 1;
+/// All themes of a preset, with so many operators on so many threads.
+void enumerate_preset(benchmark::State& state, const char* name) {
+  const auto found = preset(name);
+  double terms = 0, pairs = 0, tables_mb = 0;
   for (auto _ : state) {
-    const auto found = enumerate(*vocabulary, options);
-    if (!found) return state.SkipWithError(found.error().to_string().c_str());
-    state.counters["terms"] = 0;
-    for (const LevelStatistics& level : found->levels)
-      state.counters["terms"] += static_cast<double>(level.candidates);
-    state.counters["pairs"] = static_cast<double>(found->pairs.size());
-    state.counters["tables_mb"] = static_cast<double>(found->peak_memory_bytes) / (1 << 20);
+    for (const Theme& theme : found->themes) {
+      EnumerateOptions options;
+      options.ops = theme.ops(static_cast<int>(state.range(0)));
+      options.jobs = static_cast<int>(state.range(1));
+      const auto result = enumerate(theme.vocabulary, options);
+      if (!result) return state.SkipWithError(result.error().to_string().c_str());
+      for (const LevelStatistics& level : result->levels)
+        terms += static_cast<double>(level.candidates);
+      pairs += static_cast<double>(result->pairs.size());
+      tables_mb = std::max(tables_mb, static_cast<double>(result->peak_memory_bytes) / (1 << 20));
+    }
   }
+  state.counters["terms"] = terms;
+  state.counters["pairs"] = pairs;
+  state.counters["tables_mb"] = tables_mb;
 }
-BENCHMARK(enumerate_taso)->Arg(3)->Arg(4)->Unit(benchmark::kMillisecond)->Iterations(1);
+void settings(benchmark::internal::Benchmark* bench,
+              const std::vector<std::vector<std::int64_t>>& all) {
+  for (const auto& arguments : all) bench->Args(arguments);
+  bench->ArgNames({"ops", "jobs"})->Unit(benchmark::kMillisecond)->Iterations(1);
+  bench->MeasureProcessCPUTime()->UseRealTime();
+}
+BENCHMARK_CAPTURE(enumerate_preset, taso, "taso")->Apply([](auto* bench) {
+  settings(bench, {{3, 1}, {4, 1}, {4, 2}});
+});
+BENCHMARK_CAPTURE(enumerate_preset, algebra, "algebra")->Apply([](auto* bench) {
+  settings(bench, {{4, 1}, {4, 2}, {5, 2}});
+});
+BENCHMARK_CAPTURE(enumerate_preset, all, "all")->Apply([](auto* bench) {
+  settings(bench, {{3, 1}, {4, 1}, {4, 2}});
+});
 
 }  // namespace
 }  // namespace soapstone::generator

@@ -193,6 +193,64 @@ class VerifyRules(unittest.TestCase):
         self.assertLess(len(rules), 3000)
         self.assertEqual({r["verdict"] for r in rules}, {"proved"})
 
+    def test_derivable_from(self):
+        associative, negation = PROVED.split("\nrule negation")
+        negation = "rule negation" + negation
+        chain = self.file("""
+rule chain
+  x: [m, k]   a: [k, n]   b: [n, p]   c: [p, q]
+  source
+    t = matmul(x, a)
+    u = matmul(t, b)
+    y = matmul(u, c)
+  target
+    bc = matmul(b, c)
+    abc = matmul(a, bc)
+    y = matmul(x, abc)
+""" + negation, "chain.rules")
+        done = run("verify-rules", chain, "--derivable-from", self.file(associative, "a.rules"),
+                   "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["derivable"], report["not_derivable"]), (1, 1))
+        self.assertEqual([r["verdict"] for r in report["rules"]], ["derivable", "not derivable"])
+        self.assertEqual(report["rules"][1]["instance"], "negation_of_transpose")
+        done = run("verify-rules", chain, "--derivable-from", self.file(associative, "a.rules"),
+                   "--derivable-from", self.file(negation, "n.rules"), "--require-derivable")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 rules: 2 derivable", done.stdout)
+        done = run("verify-rules", chain, "--derivable-from", self.file(negation, "n.rules"),
+                   "--require-derivable", "-q")
+        self.assertEqual(done.returncode, 5)
+        self.assertNotIn("negation_of_transpose", done.stdout)
+        self.assertIn("1 of 2 rules are not derivable", done.stderr)
+        self.assertEqual(run("verify-rules", chain, "--both-ways").returncode, 2)
+        self.assertEqual(run("verify-rules", chain, "--derivable-from", "absent").returncode, 3)
+
+    def test_a_rule_follows_right_to_left_where_that_is_allowed(self):
+        back = self.file("""
+rule back
+  x: [m, k]   a: [k, n]   b: [n, p]   c: [p, q]
+  source
+    bc = matmul(b, c)
+    abc = matmul(a, bc)
+    y = matmul(x, abc)
+    z = relu(abc)
+  target
+    ab = matmul(a, b)
+    xab = matmul(x, ab)
+    y = matmul(xab, c)
+    abc2 = matmul(ab, c)
+    z = relu(abc2)
+""", "back.rules")
+        associative = self.file(PROVED.split("\nrule negation")[0], "a.rules")
+        one_way = run("verify-rules", back, "--derivable-from", associative, "--json", "-")
+        both = run("verify-rules", back, "--derivable-from", associative, "--both-ways",
+                   "--json", "-")
+        self.assertEqual(json.loads(both.stdout)["derivable"], 1)
+        self.assertGreater(json.loads(both.stdout)["from_reversed"], 0)
+        self.assertEqual(json.loads(one_way.stdout)["from_reversed"], 0)
+
     def test_errors(self):
         self.assertEqual(run("verify-rules", self.space.path / "absent.rules").returncode, 3)
         self.assertEqual(run("verify-rules", self.file("rule\n")).returncode, 3)

@@ -18,10 +18,9 @@ TEST(Enumerate, DoesNotDependOnThreads) {
   EnumerateOptions one, four;
   one.jobs = 1;
   four.jobs = 4;
-  EXPECT_EQ(all_laws(enumerate_preset("transformer", 2, one)),
-            all_laws(enumerate_preset("transformer", 2, four)));
-  EXPECT_EQ(all_laws(enumerate_preset("taso", 3, one)),
-            all_laws(enumerate_preset("taso", 3, four)));
+  EXPECT_EQ(all_laws(enumerate_theme("softmax", 3, one)),
+            all_laws(enumerate_theme("softmax", 3, four)));
+  EXPECT_EQ(all_laws(enumerate_taso(3, one)), all_laws(enumerate_taso(3, four)));
 }
 
 /// But for the order of elements, which may coincide in small tensors.
@@ -55,8 +54,8 @@ TEST(Enumerate, GoesOnFromFinishedTiles) {
   const Folder folder;
   EnumerateOptions kept;
   kept.resume_dir = folder.path();
-  const auto whole = all_laws(enumerate_preset("taso", 2));
-  EXPECT_EQ(all_laws(enumerate_preset("taso", 2, kept)), whole);
+  const auto whole = all_laws(enumerate_taso(2));
+  EXPECT_EQ(all_laws(enumerate_taso(2, kept)), whole);
   // A killed run leaves some tiles, and perhaps a damaged one.
   std::size_t number = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
@@ -65,7 +64,7 @@ TEST(Enumerate, GoesOnFromFinishedTiles) {
     if (number % 3 == 1) std::ofstream(file.path(), std::ios::app) << "x";
   }
   EXPECT_GT(number, 1u);
-  EXPECT_EQ(all_laws(enumerate_preset("taso", 2, kept)), whole);
+  EXPECT_EQ(all_laws(enumerate_taso(2, kept)), whole);
 }
 
 using Board = std::vector<std::vector<std::byte>>;
@@ -117,14 +116,14 @@ std::vector<core::Result<Enumeration>> enumerate_on_ranks(std::vector<EnumerateO
       options[r].jobs = 1;
       options[r].ops = 2;
       options[r].exchange = &member;
-      found[r] = enumerate(*preset("taso"), options[r]);
+      found[r] = enumerate(theme_of("taso", "taso"), options[r]);
     });
   for (std::thread& thread : threads) thread.join();
   return found;
 }
 
 TEST(Enumerate, RanksFindWhatOneProcessFinds) {
-  const auto whole = enumerate_preset("taso", 2);
+  const auto whole = enumerate_taso(2);
   const auto found = enumerate_on_ranks(std::vector<EnumerateOptions>(3));
   ASSERT_TRUE(found[0] && found[1] && found[2]);
   EXPECT_EQ(all_laws(*found[0]), all_laws(whole));
@@ -169,10 +168,12 @@ TEST(Enumerate, StopsAndLimits) {
   EnumerateOptions options;
   options.ops = 2;
   options.stop = &stop;
-  EXPECT_EQ(enumerate(*preset("taso"), options).error().code, core::ErrorCode::kInterrupted);
+  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code,
+            core::ErrorCode::kInterrupted);
   options.stop = nullptr;
   options.memory_limit_bytes = 1000;
-  EXPECT_EQ(enumerate(*preset("taso"), options).error().code, core::ErrorCode::kRequirementNotMet);
+  EXPECT_EQ(enumerate(theme_of("taso", "taso"), options).error().code,
+            core::ErrorCode::kRequirementNotMet);
 }
 
 TEST(Tiles, ChecksumsGuardThem) {
@@ -222,9 +223,8 @@ void check_sample(const Enumeration& enumeration, std::size_t step) {
 TEST(Enumerate, PairsPassTheCheckOfRules) {
   check_sample(enumerate_operators({"add", "mul", "matmul", "transpose", "relu"}, 3), 97);
   check_sample(enumerate_operators({"concat", "split", "matmul", "slice"}, 3), 97);
-  check_sample(enumerate_preset("taso", 3), 1499);
-  check_sample(enumerate_preset("vision", 2), 997);
-  check_sample(enumerate_preset("transformer", 2), 197);
+  check_sample(enumerate_taso(3), 1499);
+  check_sample(enumerate_theme("convolution", 2), 11);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "generator/enumerate.h"
+#include "generator/presets.h"
 
 namespace soapstone::generator {
 
@@ -23,11 +24,29 @@ inline Enumeration enumerate_operators(const std::vector<std::string>& operators
   return *std::move(result);
 }
 
-inline Enumeration enumerate_preset(std::string_view name, int ops, EnumerateOptions options = {}) {
+inline Enumeration enumerate_vocabulary(const Vocabulary& vocabulary, int ops,
+                                        EnumerateOptions options = {}) {
   options.ops = ops;
-  auto result = enumerate(*preset(name), options);
+  auto result = enumerate(vocabulary, options);
   EXPECT_TRUE(result) << result.error().to_string();
   return *std::move(result);
+}
+
+/// Precondition: the preset has that theme.
+inline Vocabulary theme_of(std::string_view preset_name, std::string_view name) {
+  const auto found = preset(preset_name);
+  for (const Theme& theme : found->themes)
+    if (theme.name == name) return theme.vocabulary;
+  ADD_FAILURE() << preset_name << " has no theme " << name;
+  return {};
+}
+
+inline Enumeration enumerate_theme(std::string_view name, int ops, EnumerateOptions options = {}) {
+  return enumerate_vocabulary(theme_of("all", name), ops, options);
+}
+
+inline Enumeration enumerate_taso(int ops, EnumerateOptions options = {}) {
+  return enumerate_vocabulary(theme_of("taso", "taso"), ops, options);
 }
 
 /// Attributes left out, and variables numbered in the order in which they occur: equal laws have

@@ -63,7 +63,7 @@ TEST(Laws, ConcatAndSplit) {
 }
 
 TEST(Laws, Convolutions) {
-  const Enumeration found = enumerate_preset("taso", 3);
+  const Enumeration found = enumerate_taso(3);
   EXPECT_TRUE(has_law(found, "conv(x0, delta) = x0"));
   EXPECT_TRUE(has_law(found, "conv(x0, average_kernel) = average_pool(x0)"));
   EXPECT_TRUE(has_law(found, "conv(x0, enlarge(w11_0)) = conv(x0, w11_0)"));

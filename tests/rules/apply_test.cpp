@@ -1,4 +1,5 @@
 // Replacing matches: names, sharing, results that are inputs, cycles, and the function stays.
+#include "rules/rewrite.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {
@@ -45,6 +46,46 @@ TEST(Apply, ReplacesAllResultsAndKeepsTheirNames) {
   r = relu(t2)
   return y, r
 )"));
+}
+
+TEST(Apply, ReplacesSeveralMatchesLikeOneAfterTheOther) {
+  const Graph graph = graph_of(R"(graph g
+    x: f32[2, 3]
+    a: f32[3, 4]
+    b: f32[3, 5]
+    y = matmul(x, a)
+    z = matmul(x, b)
+    s = neg(z)
+    t = neg(s)
+    u = relu(t)
+    return y, u)");
+  const RuleSet merge(rules_of(kMergeMatmuls)), negation(rules_of(R"(
+rule double_negation_of_matrix
+  x: [n, m]
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    y = x
+)"));
+  std::vector<Rule> both(merge.rules().begin(), merge.rules().end());
+  both.insert(both.end(), negation.rules().begin(), negation.rules().end());
+  const RuleSet rules(both);
+  std::vector<Rewrite> rewrites;
+  Graph one_by_one = graph;
+  for (const core::RuleId rule : {core::RuleId(1), core::RuleId(0)}) {
+    rules.for_each_match(one_by_one, [&](core::RuleId found, const Match& match) {
+      if (found == rule) rewrites.push_back({rule, match});
+      return found != rule;
+    });
+    one_by_one = *apply(one_by_one, rules[rule], rewrites.back().match);
+  }
+  ASSERT_EQ(rewrites.size(), 2U);
+  const auto at_once = apply_all(graph, rules, rewrites);
+  ASSERT_TRUE(at_once.ok());
+  EXPECT_EQ(print(*at_once), print(one_by_one));
+  EXPECT_TRUE(std::ranges::equal(at_once->order(), one_by_one.order()));
+  EXPECT_EQ(at_once->tensor_bound(), one_by_one.tensor_bound());
 }
 
 TEST(Apply, KeepsInnerNodesThatAreReadElsewhere) {

@@ -1,0 +1,21 @@
+// Several rewrites in one go.
+#pragma once
+
+#include <span>
+
+#include "rules/rule.h"
+
+namespace soapstone::rules {
+
+struct Rewrite {
+  core::RuleId rule;
+  Match match;
+};
+
+/// What applying one after the other gives, with the same ids, but finished once. The matches must
+/// hold by then: a node that one of them replaces or redirects is in no later one.
+/// Errors: as apply(); a cycle may close by several rewrites together.
+Result<Graph> apply_all(const Graph& graph, const RuleSet& rules,
+                        std::span<const Rewrite> rewrites);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,43 @@
+// Cost-based backtracking over one small graph (TASO, section 5; Jia et al., SOSP 2019): best
+// first, keeping graphs that cost less than alpha times the best.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/graph.h"
+#include "cost/cost_model.h"
+#include "rules/rewrite.h"
+#include "verifier/admission.h"
+
+namespace soapstone::search {
+
+struct RegionLimits {
+  double alpha = 1.05;
+  int max_detour = 3;               ///< Rewrites in a row without a gain.
+  std::uint64_t budget = 20'000;    ///< Graphs to expand.
+  std::uint64_t patience = 200;     ///< Graphs to expand after the last gain.
+  std::size_t max_graphs = 20'000;  ///< To keep in memory.
+};
+
+struct RegionStep {
+  rules::Rewrite rewrite;
+  double gain_us = 0;
+  std::size_t node_bound_after = 0, tensor_bound_after = 0;
+};
+
+struct RegionResult {
+  std::vector<RegionStep> steps;  ///< To the best graph; empty: none is better.
+  double cost_before_us = 0, cost_after_us = 0;
+  std::uint64_t expanded = 0, built = 0, duplicates = 0;
+  bool exhausted = false;  ///< All within the limits but the budget was seen.
+  double gain_us() const { return cost_before_us - cost_after_us; }
+};
+
+/// One thread; the result depends on the arguments alone unless `stopped` says to stop.
+RegionResult search_region(const core::Graph& graph, verifier::Admission& rules,
+                           cost::CostModel& cost, const RegionLimits& limits,
+                           const std::function<bool()>& stopped);
+
+}  // namespace soapstone::search
