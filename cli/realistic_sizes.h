@@ -1,5 +1,4 @@
-// Puts numbers into a rule that a network would have: what a size is (channels, rows of a sequence,
-// a kernel) is read off the places at which it stands, not off its name.
+// Puts numbers into a rule that a network would have, and says which inputs would be weights there.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/size_roles.h"
 #include "rules/rule.h"
 
 namespace soapstone::cli {
-
-/// From what any tensor may have to what says most: a size that stands in several places is what
-/// the last of these says.
-enum class SizeRole : std::uint8_t {
-  kNone,
-  kRows,      ///< Of a matrix: positions of a sequence, or samples.
-  kFeatures,  ///< Width of a layer.
-  kBatch,
-  kHeads,
-  kSpatial,
-  kChannels,
-  kKernel,
-};
-
-/// By symbol. Precondition: the rule has no parameters.
-std::vector<SizeRole> size_roles(const rules::Rule& rule);
 
 struct SizedRule {
   rules::Rule rule;  ///< Both sides with numbers for all sizes.
