@@ -44,15 +44,21 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
 }
 
 core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
+  std::vector<std::string> files = options.files;
+  if (files.empty()) files = files_called("shipped");
+  // Of the shipped ones the baseline is apart, and what was generated is used if asked for.
+  const auto is_apart = [&](const fs::path& file) {
+    return options.files.empty() &&
+           (file.stem() == kBaseline || file.filename() == kGeneratedRules);
+  };
+  std::erase_if(files, is_apart);
+  if (options.generated) files.push_back((rules_folder() / kGeneratedRules).string());
   std::vector<Rule> all;
-  for (const std::string& file : options.files) {
+  for (const std::string& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
     std::move(read.rules.begin(), read.rules.end(), std::back_inserter(all));
   }
-  if (!options.files.empty()) return all;
-  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rule_folder(rules_folder()));
-  std::erase_if(read.rules, [](const Rule& rule) { return rule.file.stem() == kBaseline; });
-  return std::move(read.rules);
+  return all;
 }
 
 std::string evidence_text(const Rule& rule) {
@@ -85,6 +91,9 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
                  "Rule file to use instead of the shipped ones; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  app.add_flag(
+      "--generated", options.generated,
+      "Use generated.rules as well, which generate-rules made: more ways, a slower search");
   app.add_option("--only", options.only, "Use this rule and no other; may be repeated")
       ->type_name("RULE")
       ->allow_extra_args(false);

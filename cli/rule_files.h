@@ -19,11 +19,12 @@ struct RuleOptions {
   std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
   std::vector<std::string> only;   ///< Names or instances; empty: all.
   std::vector<std::string> skip;
+  bool generated = false;  ///< Those of generated.rules, too.
   bool allow_unproved = false;
   bool allow_range_changes = false;
 };
 
-/// --rules, --only, --skip, --allow-unproved, --allow-range-changes.
+/// --rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes.
 void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.

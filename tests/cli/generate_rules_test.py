@@ -1,11 +1,15 @@
 """generate-rules: a file of proved rules, the same for any number of threads."""
 
 import json
+import os
 import re
 import unittest
+from pathlib import Path
 
 import commands
 from commands import run
+
+SHIPPED = Path(__file__).parents[2] / "rules" / "generated.rules"
 
 
 class GenerateRules(unittest.TestCase):
@@ -35,12 +39,55 @@ class GenerateRules(unittest.TestCase):
         self.assertEqual([v["rule"] for v in verdicts], report["rules"])
         self.assertEqual({v["verdict"] for v in verdicts}, {"proved"})
 
+    def test_a_small_set_is_as_it_was(self):
+        """What the same command made before. UPDATE_GOLDEN=1 writes what it makes now."""
+        golden = Path(__file__).parents[1] / "golden" / "generated_taso_2.rules"
+        path, _ = self.generate("--ops", "2", "--preset", "taso")
+        if os.environ.get("UPDATE_GOLDEN"):
+            golden.write_text(path.read_text())
+        self.assertEqual(path.read_text(), golden.read_text())
+
+    def test_the_shipped_file_says_how_it_is_made(self):
+        text = SHIPPED.read_text()
+        self.assertTrue(text.startswith("# Made by `generate-rules --ops 3 --preset taso --seed 1`."))
+        names = re.findall(r"^rule (\S+)", text, re.MULTILINE)
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(len(re.findall(r"^  proof all-sizes", text, re.MULTILINE)), len(names))
+        self.assertEqual(len(re.findall(r"^# (pays|enables others|not costed)", text, re.MULTILINE)),
+                         len(names))
+
+    def test_the_right_rules_of_taso_follow_from_the_shipped_file(self):
+        sample = Path(__file__).parents[1] / "data" / "taso_rules_sample.pb"
+        done = run("verify-rules", sample, "--derivable-from", SHIPPED, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rules = json.loads(done.stdout)["rules"]
+        # taso_50 is wrong.
+        self.assertEqual([r["rule"] for r in rules if r["verdict"] != "derivable"], ["taso_50"])
+        self.assertEqual(len(rules), 66)
+
+    def test_what_is_known_is_left_out(self):
+        words = ["--ops", "2", "--operators", "relu,matmul"]
+        path, report = self.generate(*words)
+        again, nothing = self.generate(*words, "--known", path, name="again.rules")
+        self.assertGreater(report["kept"], 0)
+        self.assertEqual((nothing["kept"], nothing["rules"]), (0, []))
+        self.assertIn(f"--known {path}", again.read_text())
+
     def test_the_optimizer_takes_them(self):
         path, report = self.generate("--ops", "2", "--operators", "relu,matmul")
         listed = run("optimize-graph", "--list-rules", "--rules", path, "--json", "-")
         self.assertEqual(listed.returncode, 0, listed.stderr)
         evidence = {r["rule"]: r["evidence"] for r in json.loads(listed.stdout)}
         self.assertEqual({evidence[name] for name in report["rules"]}, {"proved"})
+
+    def test_the_shipped_ones_are_used_if_asked_for(self):
+        counts = {}
+        for words in [(), ("--generated",)]:
+            listed = run("optimize-graph", "--list-rules", *words, "--json", "-")
+            self.assertEqual(listed.returncode, 0, listed.stderr)
+            counts[words] = len(json.loads(listed.stdout))
+        generated = len(re.findall(r"^rule ", SHIPPED.read_text(), re.MULTILINE))
+        self.assertEqual(counts["--generated",] - counts[()], generated)
 
     def test_the_same_for_any_number_of_threads(self):
         words = ["--ops", "2", "--operators", "add,concat,split,relu"]
