@@ -116,8 +116,9 @@ core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& 
   }
   enumerate.seed = options.seed;
   enumerate.memory_limit_bytes = options.memory_limit_mb << 20;
-  if (!options.resume.empty())
-    enumerate.resume_dir = std::filesystem::path(options.resume) / theme.name;
+  // Tiles of different themes lie apart.
+  enumerate.resume_dir = options.resume;
+  if (!options.resume.empty() && options.operators.empty()) enumerate.resume_dir /= theme.name;
   enumerate.progress = &session.console;
   enumerate.stop = &session.stop;
   return generator::enumerate(theme.vocabulary, enumerate);

@@ -17,6 +17,7 @@ using verifier::RuleVerdict;
 using verifier::VerdictKind;
 
 std::string reason_of(const RuleVerdict& verdict) {
+  if (!verdict.disagreement.empty()) return verdict.disagreement;
   if (verdict.kind == VerdictKind::kUnknown) return verdict.reason;
   std::string sizes;
   for (const auto& [name, value] : verdict.refutation->sizes)

@@ -109,6 +109,9 @@ class Side {
   std::vector<ops::CompiledSemantics<double>> programs_;
 };
 
+/// Beyond the square root of the largest double.
+constexpr double kNearOverflow = 1e150;
+
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 bool both_finite(double a, double b) { return std::isfinite(a) && std::isfinite(b); }
 
@@ -122,8 +125,9 @@ void compare_rounded(const Tensor& source, const Tensor& target, double magnitud
   }
 }
 
-/// Of the runs in doubles. An overflow that only one side has is left to the rounded runs. What
-/// rounding the largest number on the way can do is no difference.
+/// Of the runs in doubles. An overflow that only one side has, as exp(1/x) has for small x, changes
+/// the range; large inputs are left to the rounded runs. What rounding the largest number on the
+/// way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
   const double tolerance =
@@ -132,7 +136,11 @@ void find_difference(const Tensor& source, const Tensor& target, std::size_t out
     const double a = source[i], b = target[i];
     const bool finite = both_finite(a, b);
     if (same(a, b) || (finite && std::fabs(a - b) <= tolerance)) continue;
-    if (finite || magnitude < kLarge) seen.difference = FloatDifference{output, i, a, b};
+    if (!finite && largest_seen > kNearOverflow) {
+      seen.behavior = FloatBehavior::kChangesRange;
+    } else if (finite || magnitude < kLarge) {
+      seen.difference = FloatDifference{output, i, a, b};
+    }
   }
 }
 
