@@ -149,8 +149,8 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_flag(
       "--random-weights", options.random_weights,
-      "Random numbers for weights that are one number everywhere, the same in both models. "
-      "Both must still have them: optimize-graph --keep-constants");
+      "Random numbers for weights that are one number everywhere, the same in both models; both "
+      "must have them (--keep-constants)");
   cli::add_shape_option(app, options.shapes);
   cli::add_seed_option(app, options.equivalence.seed);
   cli::add_device_options(app, options.device);
