@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "cli/gain_costs.h"
 #include "cli/generated_rules.h"
@@ -75,8 +76,19 @@ core::Result<std::vector<generator::Theme>> themes(const Options& options) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto preset, generator::preset(options.preset));
     return std::move(preset.themes);
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(auto vocabulary,
-                             generator::vocabulary_of(options.operators, options.ranks));
+  std::set<std::size_t> ranks(options.ranks.begin(), options.ranks.end());
+  constexpr std::size_t kMostRanks = 3;
+  if (ranks.size() > kMostRanks)
+    return core::Error{core::ErrorCode::kUsage,
+                       fmt::format("--ranks takes {} different ones at most", kMostRanks),
+                       {},
+                       "run it once for each few, with --known for what is there"};
+  std::vector<std::string> operators;
+  for (const std::string& name : options.operators)
+    if (std::ranges::find(operators, name) == operators.end()) operators.push_back(name);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      auto vocabulary,
+      generator::vocabulary_of(operators, std::vector<std::size_t>(ranks.begin(), ranks.end())));
   return std::vector<generator::Theme>{{"operators", std::move(vocabulary), 0}};
 }
 
@@ -90,15 +102,24 @@ std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidate
   return found.size();
 }
 
-/// The rules that are there already, less those that an earlier run made.
-core::Status add_known(const Options& options, std::vector<rules::Rule>& background) {
+/// The rules that are there already; of the shipped ones without those that an earlier run made.
+core::Result<std::vector<rules::Rule>> known_rules(const Options& options, cli::Session& session) {
+  std::vector<rules::Rule> known;
   for (const std::string& name : options.known)
     for (const std::string& file : cli::files_called(name)) {
-      if (std::filesystem::path(file).filename() == cli::kGeneratedRules) continue;
+      if (file != name && std::filesystem::path(file).filename() == cli::kGeneratedRules) continue;
       SOAPSTONE_ASSIGN_OR_RETURN(cli::RuleFileContents contents, cli::read_rule_file(file));
-      std::ranges::move(contents.rules, std::back_inserter(background));
+      std::ranges::move(contents.rules, std::back_inserter(known));
     }
-  return core::Done{};
+  const auto unproved = std::ranges::count_if(known, [](const rules::Rule& rule) {
+    return rule.evidence.kind != rules::Evidence::Kind::kProved;
+  });
+  if (unproved > 0)
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("{} of the known rules have no proof; what follows from them "
+                                    "is left out all the same",
+                                    unproved));
+  return known;
 }
 
 /// On ranks other than the first the result has no pairs. `ranks`: null if there are no others.
@@ -126,6 +147,7 @@ core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& 
 
 core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
                       cli::RuleProver& prover, Outcome& outcome) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto known, known_rules(options, session));
   generator::Reducer reducer({options.jobs, &session.console, &session.stop});
   SOAPSTONE_ASSIGN_OR_RETURN(const auto worlds, themes(options));
   for (const generator::Theme& theme : worlds) {
@@ -151,7 +173,7 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   minimise.jobs = options.jobs;
   minimise.admit = [&](auto chosen) { prover.admit(chosen); };
   minimise.background = reducer.constant_laws();
-  SOAPSTONE_RETURN_IF_ERROR(add_known(options, minimise.background));
+  minimise.background.insert(minimise.background.end(), known.begin(), known.end());
   const auto kept =
       generator::minimise(std::move(candidates), minimise, session.console, session.stop);
   outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.reduce_s;
@@ -173,8 +195,12 @@ std::string heading(const Options& options) {
       options.ranks.empty() ? "" : fmt::format(" --ranks {}", fmt::join(options.ranks, ","));
   const std::string known =
       options.known.empty() ? "" : fmt::format(" --known {}", fmt::join(options.known, ","));
-  return fmt::format("# Made by `generate-rules --ops {} {}{}{} --seed {}`.\n", options.ops, what,
-                     ranks, known, options.seed);
+  const std::string rank = options.rank == "roofline" ? "" : " --rank " + options.rank;
+  const std::string nodes = options.limits.nodes == generator::DerivationLimits{}.nodes
+                                ? ""
+                                : fmt::format(" --derivation-nodes {}", options.limits.nodes);
+  return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{} --seed {}`.\n", options.ops,
+                     what, ranks, known, rank, nodes, options.seed);
 }
 
 std::string report_text(const Options& options, const Outcome& outcome,
@@ -226,17 +252,40 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }
 
+/// A file beside the wanted one, which takes its place when it is whole.
+std::string unfinished(const std::string& path) { return path + ".part"; }
+
+core::Status write_whole(const std::string& path, const std::string& text) {
+  std::ofstream out(unfinished(path), std::ios::binary);
+  const bool written = (out << text << std::flush).good();
+  out.close();
+  std::error_code error;
+  if (written) std::filesystem::rename(unfinished(path), path, error);
+  if (written && !error) return core::Done{};
+  std::filesystem::remove(unfinished(path), error);
+  return core::invalid_input("the file cannot be written").at(path);
+}
+
+/// Before the work is done, not after.
+core::Status require_writable(const std::string& path) {
+  const bool writable = std::ofstream(unfinished(path), std::ios::binary).good();
+  std::error_code error;
+  std::filesystem::remove(unfinished(path), error);
+  if (writable && !std::filesystem::is_directory(path, error)) return core::Done{};
+  return core::invalid_input("the file cannot be written").at(path);
+}
+
 core::Status run(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
   verifier::BatchOptions batch;
   batch.jobs = options.jobs;
   batch.check_seed = options.seed;
   cli::RuleProver prover(batch, session.stop);
   Outcome outcome;
+  if (ranks == nullptr) SOAPSTONE_RETURN_IF_ERROR(require_writable(options.output));
   SOAPSTONE_RETURN_IF_ERROR(generate(options, session, ranks, prover, outcome));
   if (options.launch.rank > 0) return core::Done{};
-  std::ofstream out(options.output, std::ios::binary);
-  if (!(out << cli::rule_file_text(outcome.rules, heading(options)) << std::flush))
-    return core::invalid_input("the file cannot be written").at(options.output);
+  SOAPSTONE_RETURN_IF_ERROR(
+      write_whole(options.output, cli::rule_file_text(outcome.rules, heading(options))));
   return session.report(report_text(options, outcome, prover), report_json(outcome, prover));
 }
 
@@ -270,6 +319,7 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--ranks", options.ranks, "How many dimensions the inputs have, with commas")
       ->type_name("N")
       ->delimiter(',')
+      ->check(CLI::Range(1, 6).description(""))
       ->needs(operators);
   app.add_option("--known", options.known,
                  "Rule files, with commas, that are there already: what follows from them is left "

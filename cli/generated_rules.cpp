@@ -53,7 +53,7 @@ struct RuleProver::Attempt {
   RuleCandidate* candidate = nullptr;
   int wanted = 0;           ///< Directions of the most general form.
   RuleCandidate now, best;  ///< The form at hand; of those before, the one with the most.
-  std::vector<UnprovedRule> failures;  ///< Of the form at hand.
+  std::vector<std::pair<bool, UnprovedRule>> failures;  ///< Of the form at hand; true: forward.
 };
 
 void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
@@ -74,7 +74,9 @@ void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
         continue;
       }
       *attempt.candidate = std::move(attempt.best);
-      if (!done) std::ranges::move(attempt.failures, std::back_inserter(unproved_));
+      for (auto& [forward, failure] : attempt.failures)
+        if (!done && !(forward ? attempt.candidate->forward : attempt.candidate->backward))
+          unproved_.push_back(std::move(failure));
     }
     attempts = std::move(next);
   }
@@ -122,7 +124,8 @@ void RuleProver::settle(Attempt& attempt, bool forward, const RuleVerdict& verdi
     direction->evidence = evidence_of(verdict);
     return;
   }
-  attempt.failures.push_back({direction->text, verdict.kind, reason_of(verdict)});
+  attempt.failures.emplace_back(forward,
+                                UnprovedRule{direction->text, verdict.kind, reason_of(verdict)});
   direction.reset();
 }
 

@@ -26,7 +26,6 @@ struct RuleCandidate {
   /// Both sides with numbers for all sizes, as different as the guard allows. None if no such
   /// numbers were found: nothing can then be said of what derives it.
   std::optional<Sides> instance;
-  bool exact = true;       ///< As EqualPair::exact.
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.

@@ -8,6 +8,8 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace soapstone::generator {
 namespace {
@@ -68,14 +70,21 @@ class Minimiser {
       chosen.push_back(candidate);
       add_rules(*candidate, rules);
     }
-    const std::size_t wanted = rules.size();
+    using Shape = std::tuple<int, bool, bool>;
+    const auto shape = [](const RuleCandidate* c) {
+      return Shape{c->form, c->forward.has_value(), c->backward.has_value()};
+    };
+    std::vector<Shape> wanted;
+    std::ranges::transform(chosen, std::back_inserter(wanted), shape);
     if (options_.admit) options_.admit(chosen);
+    std::vector<Shape> admitted;
+    std::ranges::transform(chosen, std::back_inserter(admitted), shape);
     for (RuleCandidate* candidate : chosen) {
       if (!candidate->forward && !candidate->backward) continue;
       const std::uint32_t family = add_rules(*candidate, rules_);
       kept_.push_back({std::move(*candidate), family});
     }
-    return rules_.size() == wanted ? std::vector<RuleCandidate*>{} : others;
+    return admitted == wanted ? std::vector<RuleCandidate*>{} : others;
   }
 
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules,

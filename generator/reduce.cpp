@@ -130,7 +130,8 @@ class Reducer::Level {
 
   void run() {
     for (std::size_t k : pairs_) add_terms(enumeration_.pairs[k]);
-    for (const auto& rule : owner_.rules_) apply(*rule);
+    for (const auto& rule : owner_.rules_)
+      if (!owner_.stopped()) apply(*rule);
     std::size_t done = 0;
     for (std::size_t k : pairs_) {
       if (owner_.stopped()) return;
@@ -363,7 +364,6 @@ class Reducer::Level {
       ++owner_.statistics_.wrong;
       return;
     }
-    candidate->exact = pair.exact;
     const std::vector<Variable> variables = variables_of(terms_, pair);
     const PatternTree source =
         pattern_of(vocabulary_, {pair.newcomer, identity_renaming(terms_[pair.newcomer].variables)},

@@ -73,6 +73,28 @@ class GenerateRules(unittest.TestCase):
         self.assertEqual((nothing["kept"], nothing["rules"]), (0, []))
         self.assertIn(f"--known {path}", again.read_text())
 
+    def test_known_rules_without_a_proof_are_counted(self):
+        known = self.space.write("generated.rules", b"rule wrong\n  x: [n]\n  source\n"
+                                 b"    y = relu(x)\n  target\n    y = x\n")
+        done = run("generate-rules", "--ops", "1", "--operators", "relu", "--known", known, "-o",
+                   self.space.path / "out.rules")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of the known rules have no proof", done.stderr)
+        done = run("generate-rules", "--ops", "1", "--operators", "relu", "--known", "absent.rules",
+                   "-o", self.space.path / "out.rules")
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+    def test_a_folder_of_tiles_that_lost_one(self):
+        words = ["--ops", "2", "--operators", "add,relu"]
+        whole, _ = self.generate(*words)
+        kept = self.space.path / "some"
+        self.generate(*words, "--resume", kept, name="first.rules")
+        tiles = sorted(kept.glob("*.tile"))
+        tiles[0].unlink()
+        tiles[-1].write_bytes(tiles[-1].read_bytes()[:-3])
+        again, _ = self.generate(*words, "--resume", kept, name="again.rules")
+        self.assertEqual(whole.read_text(), again.read_text())
+
     def test_the_optimizer_takes_them(self):
         path, report = self.generate("--ops", "2", "--operators", "relu,matmul")
         listed = run("optimize-graph", "--list-rules", "--rules", path, "--json", "-")
@@ -105,7 +127,8 @@ class GenerateRules(unittest.TestCase):
 
     def test_wrong_usage(self):
         out = self.space.path / "wrong.rules"
-        for words in [["--preset", "tasso"], ["--operators", "mattmul"], ["--ops", "0"],
+        for words in [["--operators", "relu", "--ranks", "1,2,3,4"],
+                      ["--operators", "relu", "--ranks", "40"], ["--preset", "tasso"], ["--operators", "mattmul"], ["--ops", "0"],
                       ["--preset", "taso", "--operators", "add"], ["--frobnicate"]]:
             done = run("generate-rules", "-o", out, *words)
             self.assertEqual(done.returncode, 2, words)
@@ -116,6 +139,7 @@ class GenerateRules(unittest.TestCase):
         done = run("generate-rules", "--ops", "1", "--operators", "relu", "-o",
                    self.space.path / "absent" / "out.rules")
         self.assertEqual(done.returncode, 3)
+        self.assertEqual(list(self.space.path.glob("*.part")), [])
 
 
 if __name__ == "__main__":
