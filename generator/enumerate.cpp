@@ -66,7 +66,7 @@ class Enumerator {
   Enumerator(TermTable terms, std::shared_ptr<ApplicationTable> applications,
              const EnumerateOptions& options)
       : options_(options),
-        applications_(std::move(applications)), result_{std::move(terms), {}, {}, {}, 0},
+        applications_(std::move(applications)), result_{std::move(terms), {}, {}, 0},
         run_(identity_of(result_.terms, options)),
         space_(result_.terms.universe(), most_variables(options, *applications_)),
         values_(result_.terms, space_, options.seed), classes_(result_.terms),
@@ -335,7 +335,6 @@ class Enumerator {
   }
 
   void look_further() {
-    add_split_pairs(result_, values_, space_, classes_, representatives_, variants_);
     const std::size_t exact = result_.pairs.size();
     add_pairs_in_doubles(result_, space_, options_, representatives_);
     drop_coincidences(result_, exact, space_, options_.seed);
@@ -374,13 +373,6 @@ Result<Sides> sides_of(const Enumeration& enumeration, const EqualPair& pair) {
                          identity_renaming(enumeration.terms[pair.newcomer].variables)};
   const NamedTerm target{pair.representative, pair.names};
   return to_graphs(enumeration.terms, std::span(&source, 1), std::span(&target, 1));
-}
-
-Result<Sides> sides_of(const Enumeration& enumeration, const SplitPair& pair) {
-  std::vector<NamedTerm> results;
-  for (TermId id : pair.results)
-    results.push_back({id, identity_renaming(enumeration.terms[id].variables)});
-  return to_graphs(enumeration.terms, pair.parts, results);
 }
 
 }  // namespace soapstone::generator

@@ -42,13 +42,6 @@ struct EqualPair {
   bool exact = true;
 };
 
-/// The results of one split are terms that are known otherwise:
-/// (matmul(x, a), matmul(x, b)) = split(matmul(x, concat(a, b))).
-struct SplitPair {
-  std::vector<NamedTerm> parts;  ///< Representatives, in names of `results`.
-  std::vector<TermId> results;   ///< Result k of the split.
-};
-
 struct LevelStatistics {
   int ops = 0;
   std::uint64_t candidates = 0;  ///< Terms that were evaluated.
@@ -59,7 +52,6 @@ struct LevelStatistics {
 struct Enumeration {
   TermTable terms;               ///< Representatives of all levels and the newcomers of all pairs.
   std::vector<EqualPair> pairs;  ///< By size of the newcomer, in a fixed order.
-  std::vector<SplitPair> splits;
   std::vector<LevelStatistics> levels;
   std::uint64_t peak_memory_bytes = 0;  ///< Of the enumeration's own tables.
 };
@@ -70,7 +62,5 @@ core::Result<Enumeration> enumerate(const Vocabulary& vocabulary, const Enumerat
 
 /// The sides of a rule that says what the pair says: source = newcomer, target = representative.
 core::Result<Sides> sides_of(const Enumeration& enumeration, const EqualPair& pair);
-/// Source = the parts, target = the split.
-core::Result<Sides> sides_of(const Enumeration& enumeration, const SplitPair& pair);
 
 }  // namespace soapstone::generator

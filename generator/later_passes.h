@@ -1,12 +1,11 @@
-// What is done once all levels are there: pairs compared in full, symmetries as pairs, results of
-// splits, and laws that hold in doubles alone.
+// What is done once all levels are there: pairs compared in full, symmetries as pairs, and laws
+// that hold in doubles alone.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "generator/class_table.h"
 #include "generator/enumerate.h"
 #include "generator/values.h"
 
@@ -22,12 +21,6 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
 /// and associativity of what commutes.
 void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values,
                          const VariantSpace& space, std::span<const TermId> terms);
-
-/// Splits of which all results are known otherwise, and at least one in fewer operators.
-void add_split_pairs(Enumeration& enumeration, const FieldValues& values, const VariantSpace& space,
-                     const ClassTable& classes,
-                     std::span<const std::vector<TermId>> representatives,
-                     std::span<const std::uint16_t> variants);
 
 /// Removes pairs from number `first` on that agree only because some sum happened to have one sign,
 /// or where one side is no number: tries those with delicate operators at other values, in doubles.

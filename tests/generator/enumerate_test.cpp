@@ -215,8 +215,6 @@ void check_sample(const Enumeration& enumeration, std::size_t step) {
   };
   for (std::size_t k = 0; k < enumeration.pairs.size(); k += step)
     check(sides_of(enumeration, enumeration.pairs[k]), law_of(enumeration, enumeration.pairs[k]));
-  for (std::size_t k = 0; k < enumeration.splits.size(); k += step)
-    check(sides_of(enumeration, enumeration.splits[k]), "a split");
   EXPECT_GT(checked, 10);
 }
 

@@ -99,27 +99,9 @@ inline bool has_law(const Enumeration& enumeration, std::string_view law) {
   return false;
 }
 
-/// Whether a split has these parts: "matmul(a0, a1), matmul(a0, a2) = matmul(a0, concat(a1, a2))".
-inline bool has_split(const Enumeration& enumeration, std::string_view law) {
-  const std::string wanted = plain(law);
-  for (const SplitPair& pair : enumeration.splits) {
-    std::string text;
-    for (const NamedTerm& part : pair.parts)
-      text += (text.empty() ? "" : ", ") + enumeration.terms.to_string(part.term, part.names);
-    const Term& result = enumeration.terms[pair.results[0]];
-    text += " = " + enumeration.terms.to_string(result.children[0], result.renamings[0]);
-    if (plain(text) == wanted) return true;
-  }
-  return false;
-}
-
 inline std::vector<std::string> all_laws(const Enumeration& enumeration) {
   std::vector<std::string> laws;
   for (const EqualPair& pair : enumeration.pairs) laws.push_back(law_of(enumeration, pair));
-  for (const SplitPair& pair : enumeration.splits)
-    for (std::size_t k = 0; k < pair.parts.size(); ++k)
-      laws.push_back(enumeration.terms.to_string(pair.parts[k].term, pair.parts[k].names) + " <- " +
-                     enumeration.terms.to_string(pair.results[k]));
   return laws;
 }
 

@@ -57,9 +57,8 @@ TEST(Laws, ConcatAndSplit) {
   EXPECT_TRUE(has_law(found, "split_0(concat(a0, a1)) = a0"));
   EXPECT_TRUE(has_law(found, "split_1(concat(a0, a1)) = a1"));
   EXPECT_TRUE(has_law(found, "concat(relu(a0), relu(a1)) = relu(concat(a0, a1))"));
-  EXPECT_TRUE(has_split(found, "relu(a0), relu(a1) = relu(concat(a0, a1))"));
-  EXPECT_TRUE(has_split(found, "matmul(a0, a1), matmul(a0, a2) = matmul(a0, concat(a1, a2))") ||
-              has_split(found, "matmul(a0, a1), matmul(a0, a2) = matmul(a0, concat(a1, a2))"));
+  EXPECT_TRUE(
+      has_law(found, "concat(matmul(a0, a1), matmul(a0, a2)) = matmul(a0, concat(a1, a2))"));
 }
 
 TEST(Laws, Convolutions) {
@@ -69,8 +68,6 @@ TEST(Laws, Convolutions) {
   EXPECT_TRUE(has_law(found, "conv(x0, enlarge(w11_0)) = conv(x0, w11_0)"));
   EXPECT_TRUE(
       has_law(found, "concat(conv(x0, w33_0), conv(x0, w33_1)) = conv(x0, concat(w33_0, w33_1))"));
-  EXPECT_TRUE(
-      has_split(found, "conv(x0, w33_0), conv(x0, w33_1) = conv(x0, concat(w33_0, w33_1))"));
   EXPECT_TRUE(
       has_law(found, "add(conv(x0, w33_0), conv(x0, w33_1)) = conv(x0, add(w33_0, w33_1))") ||
       has_law(found, "add(conv(x0, w33_0), conv(x0, w33_1)) = conv(x0, add(w33_1, w33_0))"));
