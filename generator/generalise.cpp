@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "generator/rebuild.h"
 #include "rules/complete.h"
 #include "rules/substitute.h"
 #include "rules/typing.h"
@@ -17,7 +18,6 @@ namespace {
 
 using core::AttributeValue;
 using core::Graph;
-using core::GraphBuilder;
 using core::Polynomial;
 using core::Result;
 using core::Symbol;
@@ -39,41 +39,22 @@ bool is_offset(const std::string& attribute) {
   return attribute == "starts" || attribute == "pads";
 }
 
-/// The side with other sizes; types of results are left open. `in_shape` maps polynomials,
-/// `in_attribute` those of an attribute with this name.
+/// The side with other sizes. `in_shape` maps those of inputs, one after the other, `in_attribute`
+/// those of an attribute with this name.
 template <class InShape, class InAttribute>
-Result<Graph> rebuilt(const Graph& side, const core::SymbolTable& symbols, InShape in_shape,
-                      InAttribute in_attribute) {
-  GraphBuilder builder(side.name(), symbols);
-  std::vector<TensorId> ids(side.tensor_bound());
-  for (TensorId id : side.inputs()) {
-    core::TensorType type = side.tensor(id).type;
-    for (core::Size& size : type.shape) size = in_shape(size);
-    ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
-  }
-  for (core::NodeId id : side.order()) {
-    const core::Node& node = side.node(id);
-    core::Attributes attributes;
-    for (const auto& [name, value] : node.attributes.values()) {
-      const core::AttributeSchema* schema = node.op->find_attribute(name);
-      const bool fixed = schema && rules::needs_number(*schema);
-      attributes.set(name, fixed ? value : replaced(name, value, in_attribute));
-    }
-    std::vector<TensorId> inputs;
-    for (TensorId input : node.inputs) inputs.push_back(input.valid() ? ids[input.index()] : input);
-    const core::TensorType open{core::DataType::kFloat32, {}, false};
-    const auto outputs =
-        builder.add_node(*node.op, std::move(attributes), std::move(inputs),
-                         std::vector<core::TensorType>(node.outputs.size(), open), node.name);
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      ids[node.outputs[k].index()] = outputs[k];
-      builder.set_name(outputs[k], side.tensor(node.outputs[k]).name);
-    }
-  }
-  std::vector<TensorId> outputs;
-  for (TensorId id : side.outputs()) outputs.push_back(ids[id.index()]);
-  builder.set_outputs(std::move(outputs));
-  return std::move(builder).finish();
+Result<Graph> with_sizes(const Graph& side, const core::SymbolTable& symbols, InShape in_shape,
+                         InAttribute in_attribute) {
+  const auto shape_of = [&](core::Shape shape) {
+    for (core::Size& size : shape) size = in_shape(size);
+    return shape;
+  };
+  const auto value_of = [&](const core::OpSchema& op, const std::string& name,
+                            const AttributeValue& value) {
+    const core::AttributeSchema* schema = op.find_attribute(name);
+    const bool fixed = schema && rules::needs_number(*schema);
+    return fixed ? value : replaced(name, value, in_attribute);
+  };
+  return rebuilt(side, symbols, shape_of, value_of);
 }
 
 /// Sizes with a symbol each.
@@ -102,13 +83,13 @@ class Fresh {
         if (p.is_constant()) return p;
         return is_offset(name) ? offset(sides.source, shapes, p) : symbol("u");
       };
-      return rebuilt(graph, table_, in_shape, in_attribute);
+      return with_sizes(graph, table_, in_shape, in_attribute);
     };
     SOAPSTONE_ASSIGN_OR_RETURN(Graph source, side(sides.source));
     SOAPSTONE_ASSIGN_OR_RETURN(Graph target, side(sides.target));
     // Both with the same table.
-    SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table_, keep, keep_named));
-    SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table_, keep, keep_named));
+    SOAPSTONE_ASSIGN_OR_RETURN(source, with_sizes(source, table_, keep, keep_named));
+    SOAPSTONE_ASSIGN_OR_RETURN(target, with_sizes(target, table_, keep, keep_named));
     return Sides{std::move(source), std::move(target)};
   }
   std::uint32_t first_unknown() const { return first_unknown_; }
@@ -190,7 +171,7 @@ core::Status put(Sides& sides, const Solution& solution) {
   };
   const auto in_attribute = [&](const std::string&, const Polynomial& p) { return substitute(p); };
   for (Graph* side : {&sides.source, &sides.target}) {
-    SOAPSTONE_ASSIGN_OR_RETURN(*side, rebuilt(*side, side->symbols(), substitute, in_attribute));
+    SOAPSTONE_ASSIGN_OR_RETURN(*side, with_sizes(*side, side->symbols(), substitute, in_attribute));
   }
   return core::Done{};
 }
@@ -211,10 +192,10 @@ Result<Sides> renumbered(const Sides& sides) {
   const auto rename_named = [&](const std::string&, const Polynomial& p) { return rename(p); };
   const auto keep = [](const Polynomial& p) { return p; };
   const auto keep_named = [](const std::string&, const Polynomial& p) { return p; };
-  SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source, {}, rename, rename_named));
-  SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target, {}, rename, rename_named));
-  SOAPSTONE_ASSIGN_OR_RETURN(source, rebuilt(source, table, keep, keep_named));
-  SOAPSTONE_ASSIGN_OR_RETURN(target, rebuilt(target, table, keep, keep_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph source, with_sizes(sides.source, {}, rename, rename_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph target, with_sizes(sides.target, {}, rename, rename_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(source, with_sizes(source, table, keep, keep_named));
+  SOAPSTONE_ASSIGN_OR_RETURN(target, with_sizes(target, table, keep, keep_named));
   return Sides{std::move(source), std::move(target)};
 }
 

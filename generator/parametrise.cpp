@@ -8,7 +8,7 @@
 #include <map>
 #include <string_view>
 
-#include "ops/registry.h"
+#include "generator/rebuild.h"
 
 namespace soapstone::generator {
 namespace {
@@ -17,7 +17,6 @@ using core::AttributeValue;
 using core::Graph;
 using core::Polynomial;
 using core::Result;
-using core::TensorId;
 
 /// Lists of numbers, one for each dimension that a window slides along.
 bool may_vary(std::string_view attribute, const Parametrise& what) {
@@ -37,8 +36,8 @@ class Parametriser {
   Result<Sides> run(const Sides& sides) {
     // Twice: symbols of the first run are in the table of the second.
     for (int round = 0; round < 2; ++round) {
-      SOAPSTONE_ASSIGN_OR_RETURN(Graph source, rebuilt(sides.source));
-      SOAPSTONE_ASSIGN_OR_RETURN(Graph target, rebuilt(sides.target));
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph source, with_symbols(sides.source));
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph target, with_symbols(sides.target));
       if (symbols_.empty()) return core::invalid_input("no number can become a symbol");
       if (round == 1) return Sides{std::move(source), std::move(target)};
     }
@@ -81,35 +80,13 @@ class Parametriser {
     return symbols;
   }
 
-  Result<Graph> rebuilt(const Graph& side) {
-    core::GraphBuilder builder(side.name(), table_);
-    std::vector<TensorId> ids(side.tensor_bound());
-    for (TensorId id : side.inputs()) {
-      core::TensorType type = side.tensor(id).type;
-      if (what_.kernel_sizes) type.shape = shape(std::move(type.shape));
-      ids[id.index()] = builder.add_input(side.tensor(id).name, std::move(type));
-    }
-    for (core::NodeId id : side.order()) {
-      const core::Node& node = side.node(id);
-      core::Attributes attributes;
-      for (const auto& [name, value] : node.attributes.values())
-        attributes.set(name, replaced(*node.op, name, value));
-      std::vector<TensorId> inputs;
-      for (TensorId input : node.inputs)
-        inputs.push_back(input.valid() ? ids[input.index()] : input);
-      const core::TensorType open{core::DataType::kFloat32, {}, false};
-      const auto outputs =
-          builder.add_node(*node.op, std::move(attributes), std::move(inputs),
-                           std::vector<core::TensorType>(node.outputs.size(), open), node.name);
-      for (std::size_t k = 0; k < outputs.size(); ++k) {
-        ids[node.outputs[k].index()] = outputs[k];
-        builder.set_name(outputs[k], side.tensor(node.outputs[k]).name);
-      }
-    }
-    std::vector<TensorId> outputs;
-    for (TensorId id : side.outputs()) outputs.push_back(ids[id.index()]);
-    builder.set_outputs(std::move(outputs));
-    return std::move(builder).finish();
+  Result<Graph> with_symbols(const Graph& side) {
+    const auto shape_of = [&](core::Shape sizes) {
+      return what_.kernel_sizes ? shape(std::move(sizes)) : sizes;
+    };
+    const auto value_of = [&](const core::OpSchema& op, const std::string& name,
+                              const AttributeValue& value) { return replaced(op, name, value); };
+    return rebuilt(side, table_, shape_of, value_of);
   }
 
   Parametrise what_;
