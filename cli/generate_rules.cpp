@@ -16,6 +16,7 @@
 #include "cli/rank_run.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
+#include "core/clock.h"
 #include "generator/minimise.h"
 #include "generator/parts_as_results.h"
 #include "generator/presets.h"
@@ -41,13 +42,6 @@ struct Options : cli::CommonOptions {
   generator::DerivationLimits limits;
   parallel::Launch launch = parallel::launch_of_environment();
 };
-
-/// Of all threads, since the process began.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 struct Outcome {
   std::vector<generator::LevelStatistics> levels;
@@ -151,19 +145,19 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   generator::Reducer reducer({options.jobs, &session.console, &session.stop});
   SOAPSTONE_ASSIGN_OR_RETURN(const auto worlds, themes(options));
   for (const generator::Theme& theme : worlds) {
-    const double begin = cpu_seconds();
+    const double begin = core::process_cpu_s();
     session.console.stage(theme.name);
     SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration,
                                enumerate_on_ranks(theme, options, session, ranks));
     if (options.launch.rank > 0) continue;  // the first rank does the rest
     outcome.add(enumeration);
-    outcome.enumerate_s += cpu_seconds() - begin;
+    outcome.enumerate_s += core::process_cpu_s() - begin;
     session.console.stage("leaving out what follows from simpler equalities");
     reducer.add(enumeration);
   }
   if (options.launch.rank > 0) return core::Done{};
   outcome.reduced = reducer.statistics();
-  outcome.reduce_s = cpu_seconds() - outcome.enumerate_s;
+  outcome.reduce_s = core::process_cpu_s() - outcome.enumerate_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   auto candidates = reducer.take_kept();
   outcome.with_several_results = add_several_results(candidates);
@@ -176,7 +170,7 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   minimise.background.insert(minimise.background.end(), known.begin(), known.end());
   const auto kept =
       generator::minimise(std::move(candidates), minimise, session.console, session.stop);
-  outcome.minimise_s = cpu_seconds() - outcome.enumerate_s - outcome.reduce_s;
+  outcome.minimise_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();

@@ -14,6 +14,7 @@
 #include "cli/optimize_report.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
+#include "core/clock.h"
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
@@ -81,12 +82,6 @@ core::Result<std::optional<search::EquivalenceOptions>> verify_options(const Opt
     verify.inputs.push_back(std::move(inputs));
   }
   return std::optional(std::move(verify));
-}
-
-double process_cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 double peak_rss_mb() {
@@ -256,7 +251,7 @@ core::Status run(const Options& options, cli::Session& session) {
   summary.costs = job.cost->description();
   summary.left_out = job.left_out;
   summary.device = job.backend->device().key();
-  summary.total_cpu_s = process_cpu_s();
+  summary.total_cpu_s = core::process_cpu_s();
   summary.total_wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   summary.peak_rss_mb = peak_rss_mb();

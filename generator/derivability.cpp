@@ -1,12 +1,13 @@
 // See derivability.h.
 #include "generator/derivability.h"
 
+#include "core/clock.h"
+
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 
 #include "generator/rule_instances.h"
 #include "rules/complete.h"
@@ -15,12 +16,6 @@ namespace soapstone::generator {
 namespace {
 
 using rules::Rule;
-
-double thread_cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
 
 /// Of one instance.
 struct Finding {
@@ -33,7 +28,7 @@ struct Finding {
 Finding look_at(const Rule& rule, const rules::SaturationRules& from,
                 const DerivabilityOptions& options, const core::StopToken& stop) {
   Finding finding;
-  const double before = thread_cpu_ms();
+  const double before = core::thread_cpu_ms();
   for (const Sides& sides : rule_instances(rule, options.samples, options.seed)) {
     const DerivationReport report =
         derive(sides.source, sides.target, rule.constant_inputs, from, options.limits, stop);
@@ -41,7 +36,7 @@ Finding look_at(const Rule& rule, const rules::SaturationRules& from,
     finding.verdict = report.derivation;
     if (report.derivation != Derivation::kYes) break;
   }
-  finding.cpu_ms = thread_cpu_ms() - before;
+  finding.cpu_ms = core::thread_cpu_ms() - before;
   finding.finished = !stop.stop_requested();
   return finding;
 }

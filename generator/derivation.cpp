@@ -53,9 +53,4 @@ bool derivable(const core::Graph& a, const core::Graph& b, const rules::Saturati
   return derive(a, b, {}, rules, limits, core::StopToken()).derivation == Derivation::kYes;
 }
 
-bool derivable(const core::Graph& a, const core::Graph& b, const rules::RuleSet& rules,
-               const DerivationLimits& limits) {
-  return derivable(a, b, rules::SaturationRules(rules.rules()), limits);
-}
-
 }  // namespace soapstone::generator

@@ -37,10 +37,8 @@ DerivationReport derive(const core::Graph& a, const core::Graph& b,
                         const rules::SaturationRules& rules, const DerivationLimits& limits,
                         const core::StopToken& stop);
 
-/// Whether that is so within the limits. To ask often, prepare the rules once.
+/// Whether that is so within the limits.
 bool derivable(const core::Graph& a, const core::Graph& b, const rules::SaturationRules& rules,
-               const DerivationLimits& limits = {});
-bool derivable(const core::Graph& a, const core::Graph& b, const rules::RuleSet& rules,
                const DerivationLimits& limits = {});
 
 }  // namespace soapstone::generator

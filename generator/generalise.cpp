@@ -199,14 +199,6 @@ Result<Sides> renumbered(const Sides& sides) {
   return Sides{std::move(source), std::move(target)};
 }
 
-Result<rules::Rule> completed(const Sides& sides) {
-  rules::Rule rule;
-  rule.source = sides.source;
-  rule.target = sides.target;
-  rule.constant_inputs.assign(rule.source.inputs().size(), false);
-  return rules::complete(std::move(rule));
-}
-
 }  // namespace
 
 bool has_offsets(const Sides& sides) {
@@ -232,13 +224,6 @@ Result<Sides> generalised(const Sides& sides, const Offsets& offsets) {
     SOAPSTONE_RETURN_IF_ERROR(put(general, *solution));
   }
   return renumbered(general);
-}
-
-Result<rules::Rule> rule_of(const Sides& sides) {
-  if (auto general = generalised(sides)) {
-    if (auto rule = completed(*general)) return rule;
-  }
-  return completed(sides);
 }
 
 }  // namespace soapstone::generator

@@ -3,15 +3,10 @@
 // that the two sides need make some of them equal.
 #pragma once
 
+#include "core/result.h"
 #include "generator/term.h"
-#include "rules/rule.h"
 
 namespace soapstone::generator {
-
-/// A rule with name and base_name empty, as rules::complete makes it.
-/// Errors: kInvalidInput where no rule comes of it: the source does not determine the target's
-/// sizes or inputs, or is an input itself, or both sides are the same.
-core::Result<rules::Rule> rule_of(const Sides& sides);
 
 /// What becomes of offsets (where a slice starts, how far a pad reaches), which types do not tell.
 struct Offsets {

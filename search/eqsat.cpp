@@ -1,6 +1,8 @@
 // See eqsat.h.
 #include "search/eqsat.h"
 
+#include "core/clock.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,16 +24,6 @@ using rules::ENodeId;
 
 /// Below this share of the cost of the original a graph counts as better: rounding is no gain.
 constexpr double kRealGain = 1 - 1e-6;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Cheaper and cheaper selections of one e-graph.
 class Extraction {
@@ -199,7 +191,7 @@ EqsatProblem problem_of(EGraph& graph, const Graph& model) {
 EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostModel& cost,
                   const EqsatOptions& options, core::ProgressSink& progress,
                   const core::StopToken& stop) {
-  const double cpu_before = cpu_seconds(), wall_before = wall_seconds();
+  const double cpu_before = core::process_cpu_s(), wall_before = core::wall_s();
   EqsatResult result;
   const rules::SaturationRules prepared(rules.rules().rules());
   CHECK(prepared.size() == rules.rules().rules().size(),
@@ -209,7 +201,7 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
   const rules::SaturationGoal goal = [&](const EGraph& now) {
     progress.update(now.node_count(), options.saturation.nodes,
                     fmt::format("{} classes", now.class_count()));
-    return options.time_s > 0 && wall_seconds() - wall_before > options.time_s;
+    return options.time_s > 0 && core::wall_s() - wall_before > options.time_s;
   };
   const rules::SaturationFilter admits = [&](std::uint32_t rule,
                                              std::span<const std::int64_t> sizes) {
@@ -229,7 +221,7 @@ EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostM
     result.cost_after = cost.graph_cost(*result.graph);
     result.rules = makers_of(problem, extraction.best(), prepared);
   }
-  result.cpu_s = cpu_seconds() - cpu_before;
+  result.cpu_s = core::process_cpu_s() - cpu_before;
   return result;
 }
 

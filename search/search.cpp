@@ -1,6 +1,8 @@
 // The outer loop: cover, search what is new, apply what was found, again.
 #include "search/search.h"
 
+#include "core/clock.h"
+
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -29,16 +31,6 @@ constexpr double kAlive = 16;
 /// Less of a cost is rounding and no gain.
 constexpr double kRealGain = 1 - 1e-6;
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 class Searcher {
  public:
   Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
@@ -55,7 +47,7 @@ class Searcher {
   using Memory = std::map<Signature, RegionResult>;
 
   bool out_of_time() const {
-    return options_.time_s > 0 && wall_seconds() - started_ > options_.time_s;
+    return options_.time_s > 0 && core::wall_s() - started_ > options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
   bool improve(std::size_t region_size);
@@ -200,8 +192,8 @@ StopReason Searcher::stop_reason() const {
 }
 
 SearchResult Searcher::run(const Graph& original) {
-  started_ = wall_seconds();
-  const double cpu_before = cpu_seconds();
+  started_ = core::wall_s();
+  const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
   for (const std::size_t size : options_.region_sizes) {
     now_ = {original, result_.cost_before.total_us, {}};
@@ -214,7 +206,7 @@ SearchResult Searcher::run(const Graph& original) {
       improved = improve_until_settled(size) || improved;
   }
   result_.stop_reason = stop_reason();
-  result_.cpu_s = cpu_seconds() - cpu_before;
+  result_.cpu_s = core::process_cpu_s() - cpu_before;
   return std::move(result_);
 }
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "verifier/cpu_clock.h"
+#include "core/clock.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -47,7 +47,7 @@ Admission::Values Admission::values_of(const Rule& rule, const rules::Match& mat
 }
 
 void Admission::prove(const Rule& rule, const Values& values, Entry& entry) const {
-  const double before = thread_cpu_ms();
+  const double before = core::thread_cpu_ms();
   rules::Bindings bindings(rule.source.symbols().size());
   for (std::size_t k = 0; k < values.size(); ++k) bindings[rule.parameters[k].id] = values[k];
   try {
@@ -58,7 +58,7 @@ void Admission::prove(const Rule& rule, const Values& values, Entry& entry) cons
   } catch (const std::exception& failure) {  // of the solver, or no memory left
     entry.reason = failure.what();
   }
-  entry.cpu_ms = thread_cpu_ms() - before;
+  entry.cpu_ms = core::thread_cpu_ms() - before;
 }
 
 std::string Admission::refusal(core::RuleId id, const rules::Match& match) {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "core/clock.h"
 #include "rules/constraints.h"
-#include "verifier/cpu_clock.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -51,7 +51,7 @@ class Examination {
       : rule_(rule), options_(options), second_look_(second_look), solver_(solver) {}
 
   RuleVerdict run(int sizes) {
-    const double before = thread_cpu_ms();
+    const double before = core::thread_cpu_ms();
     verdict_.rule = rule_.base_name;
     verdict_.file = rule_.file;
     verdict_.line = rule_.line;
@@ -61,7 +61,7 @@ class Examination {
     } catch (const std::exception& failure) {  // of the solver, or no memory left
       unknown(failure.what());
     }
-    verdict_.cpu_ms = thread_cpu_ms() - before;
+    verdict_.cpu_ms = core::thread_cpu_ms() - before;
     return std::move(verdict_);
   }
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "verifier/cpu_clock.h"
+#include "core/clock.h"
 #include "verifier/witness_search.h"
 #include "verifier/z3_solver.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kNotesKept = 10;
 
-double cpu_s() { return 1e-3 * thread_cpu_ms(); }
+double cpu_s() { return 1e-3 * core::thread_cpu_ms(); }
 
 /// Makes the solver at the first question: most attempts ask none. A new one for each attempt, so
 /// that no answer depends on which attempts a thread has made before.

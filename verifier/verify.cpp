@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/clock.h"
 #include "verifier/attempt.h"
-#include "verifier/cpu_clock.h"
 #include "verifier/saving_guard.h"
 
 namespace soapstone::verifier {
@@ -61,7 +61,7 @@ std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Sol
 }
 
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
-  const double before = thread_cpu_ms();
+  const double before = core::thread_cpu_ms();
   Verdict verdict;
   std::optional<Attempt> attempt(std::in_place, rule, solver, options);
   verdict.reason = attempt->run(Attempt::Effort::kFirstWay);
@@ -84,7 +84,7 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     }
   }
   verdict.steps = attempt->steps();
-  verdict.cpu_ms = thread_cpu_ms() - before;
+  verdict.cpu_ms = core::thread_cpu_ms() - before;
   return verdict;
 }
 
