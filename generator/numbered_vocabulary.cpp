@@ -61,8 +61,7 @@ NumberedVocabulary::NumberedVocabulary(const TermTable& terms) : terms_(terms) {
   }
   for (ApplicationId id = 0; id < applications.size(); ++id) {
     const Application& a = applications[id];
-    kinds_.push_back(
-        core::hash_combine(core::hash_combine(a.op->hash(), a.operands.size()), a.output_index));
+    kinds_.push_back(kind_of(a));
     applications_.try_emplace(hash_of(*a.op, attributes(id), a.operands, a.output_index), id);
   }
 }

@@ -156,6 +156,7 @@ class Reducer::Level {
     Renaming names;
     TermId representative = kNoTerm;
     std::uint32_t node = 0, goal = 0;  ///< Of the term, and of what it is to follow from.
+    TermRule::Makers operands{};       ///< What makes each of its operands.
   };
 
   void sort_pairs() {
@@ -259,7 +260,10 @@ class Reducer::Level {
   void add_term(Named term) {
     term.goal = nodes_.add(representative_key(term.representative));
     term.node = nodes_.add(key_of(term.term, term.names, term.representative));
-    by_kind_[vocabulary_.kind(terms_[term.term].application)].push_back(term);
+    const ApplicationId application = terms_[term.term].application;
+    for (std::size_t k = 0; k < terms_.applications()[application].operands.size(); ++k)
+      term.operands[k] = classes_.makers(term.term, k);
+    by_kind_[vocabulary_.kind(application)].push_back(term);
     for_each_image(
         term, [&](Renaming names) { nodes_.add(key_of(term.term, names, term.representative)); });
   }
@@ -290,10 +294,12 @@ class Reducer::Level {
     if (found == by_kind_.end()) return;
     // What follows already is found from the other side, where a rule has two.
     std::vector<const Named*> open;
-    for (const Named& term : found->second)
+    for (const Named& term : found->second) {
+      if (!rule.may_match(terms_[term.term].application, term.operands)) continue;
       if (!rule.is_two_way() || !is_below(term.representative) ||
           nodes_.top(term.node) != nodes_.top(term.goal))
         open.push_back(&term);
+    }
     tbb::enumerable_thread_specific<Joins> joins;
     arena_.execute([&] {
       tbb::parallel_for(tbb::blocked_range<std::size_t>(0, open.size(), 64),

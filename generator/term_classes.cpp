@@ -83,6 +83,10 @@ class DenseNames {
 
 }  // namespace
 
+std::uint64_t kind_of(const Application& a) {
+  return core::hash_combine(core::hash_combine(a.op->hash(), a.operands.size()), a.output_index);
+}
+
 Renaming inverted(Renaming names, VariableCounts to, VariableCounts from) {
   Renaming result;
   std::size_t first_to = 0, first_from = 0;
@@ -103,7 +107,7 @@ Renaming inverted(Renaming names, VariableCounts to, VariableCounts from) {
 
 TermClasses::TermClasses(const Enumeration& enumeration)
     : terms_(enumeration.terms), operators_(terms_.size()), parents_(terms_.size()),
-      orbits_(terms_.size(), kNoOrbits), members_(terms_.size()) {
+      orbits_(terms_.size(), kNoOrbits), members_(terms_.size()), makers_(terms_.size()) {
   for (TermId id = terms_.leaf_count(); id < terms_.size(); ++id) {
     int count = 1;
     for (TermId child : terms_[id].children)
@@ -212,6 +216,12 @@ NamedTerm TermClasses::operand(TermId term, Renaming names, std::size_t k) const
                                        terms_[child].variables)});
 }
 
+std::uint64_t TermClasses::makers(TermId term, std::size_t k) const {
+  const TermId child = terms_[term].children[k];
+  const auto top = parents_[child].term == kNoTerm ? std::nullopt : root(child);
+  return makers_[top ? top->term : child];
+}
+
 std::uint64_t TermClasses::key(ApplicationId application,
                                std::span<const NamedTerm> operands) const {
   const auto hash_of = [](const NamedTerm& t) { return core::hash_combine(t.term, t.names.bits); };
@@ -252,6 +262,7 @@ void TermClasses::add_member(TermId id) {
   const VariableCounts own = terms_[id].variables, counts = terms_[top->term].variables;
   const Renaming names = inverted(top->names, counts, own);
   if (!within(names, own, counts)) return;  // it has more variables
+  makers_[top->term] |= kind_bit(kind_of(terms_.applications()[terms_[id].application]));
   std::vector<Member>& members = members_[top->term];
   std::vector<std::uint64_t> keys;
   const std::size_t arity = terms_.applications()[terms_[id].application].operands.size();

@@ -13,6 +13,11 @@
 
 namespace soapstone::generator {
 
+/// Operator, number of operands and number of the output, as a number.
+std::uint64_t kind_of(const Application& application);
+/// One of 64; kinds may share one.
+inline std::uint64_t kind_bit(std::uint64_t kind) { return std::uint64_t{1} << (kind >> 58); }
+
 /// Inputs as (group, index) in some frame of names; what lies beyond a term's own variables
 /// names inputs that have no influence.
 class TermClasses {
@@ -44,6 +49,10 @@ class TermClasses {
   };
   /// Of complete levels. Not the leaf itself if the representative is one.
   std::span<const Member> members(TermId representative) const;
+  /// Bits of the kinds of all members: what has none of a kind's is not worth a look.
+  std::uint64_t makers(TermId representative) const { return makers_[representative]; }
+  /// Those of operand k of a term.
+  std::uint64_t makers(TermId term, std::size_t k) const;
   /// The class of an operator on classes, among complete levels.
   std::optional<NamedTerm> find(ApplicationId application,
                                 std::span<const NamedTerm> operands) const;
@@ -66,6 +75,7 @@ class TermClasses {
   /// By term, 4 bits a variable: the smallest variable that each may be exchanged with.
   std::vector<std::uint32_t> orbits_;
   std::vector<std::vector<Member>> members_;  ///< By representative.
+  std::vector<std::uint64_t> makers_;         ///< By representative.
   std::unordered_map<std::uint64_t, TermId> by_key_;
 };
 

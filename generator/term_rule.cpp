@@ -55,6 +55,11 @@ class TreeMaker {
   std::span<const Variable> variables_;
 };
 
+/// The bit that the makers of a class must have.
+std::uint64_t wanted_makers(const Node& node) {
+  return node.kind == Node::Kind::kOperator ? kind_bit(node.value) : 0;
+}
+
 }  // namespace
 
 PatternTree pattern_of(const NumberedVocabulary& vocabulary, const NamedTerm& side,
@@ -71,6 +76,19 @@ TermRule::TermRule(std::vector<rules::Rule> instances, PatternTree source, Patte
   fixed_.resize(source_.nodes.size());
   for (const rules::Rule& rule : instances_of_rule_.rules())
     note_fixed(rule.source, 0, rule.source.outputs()[0]);
+  const Node& root = source_.nodes[0];
+  for (std::size_t k = 0; k < root.operands.size(); ++k)
+    wanted_[k] = wanted_makers(source_.nodes[root.operands[k]]);
+}
+
+bool TermRule::may_match(ApplicationId id, const Makers& operands) const {
+  if (!admits_root(id)) return false;
+  const auto has = [&](std::size_t wanted, std::size_t operand) {
+    return (wanted_[wanted] & ~operands[operand]) == 0;
+  };
+  for (std::size_t k = 2; k < kMostChildren; ++k)
+    if (!has(k, k)) return false;
+  return (has(0, 0) && has(1, 1)) || (source_.nodes[0].commutative && has(0, 1) && has(1, 0));
 }
 
 /// Takes out what two instances do not agree on, or what is a symbol.
@@ -167,12 +185,22 @@ class TermRule::Matcher {
   void choose(std::size_t at, TermId term, Renaming names) {
     const Node& node = nodes_[at];
     chosen_[at] = classes_.terms()[term].application;
+    std::array<NamedTerm, kMostChildren> operands;
     for (std::size_t k = 0; k < node.operands.size(); ++k)
-      class_of_[node.operands[k]] = classes_.operand(term, names, k);
-    bind(at + 1);
-    if (!node.commutative) return;
+      operands[k] = classes_.operand(term, names, k);
+    bind_operands(at, operands);
+    if (!node.commutative || node.operands.size() < 2) return;
+    std::swap(operands[0], operands[1]);
+    bind_operands(at, operands);
+  }
+
+  void bind_operands(std::size_t at, std::span<const NamedTerm> operands) {
+    const Node& node = nodes_[at];
     for (std::size_t k = 0; k < node.operands.size(); ++k)
-      class_of_[node.operands[k]] = classes_.operand(term, names, k < 2 ? 1 - k : k);
+      if ((wanted_makers(nodes_[node.operands[k]]) & ~classes_.makers(operands[k].term)) != 0)
+        return;
+    for (std::size_t k = 0; k < node.operands.size(); ++k)
+      class_of_[node.operands[k]] = operands[k];
     bind(at + 1);
   }
 

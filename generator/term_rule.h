@@ -73,6 +73,10 @@ class TermRule {
   /// From here on for this vocabulary. Not thread-safe.
   void use(const NumberedVocabulary& vocabulary);
   bool admits_root(ApplicationId id) const { return admitted_[0][id] != 0; }
+  /// Bits of the kinds (see kind_bit()) of each operand of a term.
+  using Makers = std::array<std::uint64_t, kMostChildren>;
+  /// Whether a term may match at its root at all: cheap, and mostly not so.
+  bool may_match(ApplicationId id, const Makers& operands) const;
 
   class Matcher;
   /// What the rule makes of a term: an application of classes, or (without one) a class.
@@ -112,6 +116,7 @@ class TermRule {
   rules::RuleSet instances_of_rule_;
   /// By node of the source: attribute values that all instances have in common.
   std::vector<std::map<std::string, std::optional<core::AttributeValue>>> fixed_;
+  Makers wanted_{};                          ///< By operand of the source's root.
   std::vector<std::vector<char>> admitted_;  ///< By node of the source and application.
   PatternTree source_, target_;
   const NumberedVocabulary* vocabulary_ = nullptr;
