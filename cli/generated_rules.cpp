@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/verify_report.h"
@@ -50,54 +52,114 @@ int directions_of(const RuleCandidate& candidate) {
 }  // namespace
 
 struct RuleProver::Attempt {
+  enum class Stage : std::uint8_t { kGeneral, kLeast, kBetween };
   RuleCandidate* candidate = nullptr;
-  int wanted = 0;           ///< Directions of the most general form.
+  int wanted = 0;           ///< Directions that there may be.
   RuleCandidate now, best;  ///< The form at hand; of those before, the one with the most.
-  std::vector<std::pair<bool, UnprovedRule>> failures;  ///< Of the form at hand; true: forward.
+  Stage stage = Stage::kGeneral;
+  int last_form = 0, least_form = 0;
+  /// Of the form at hand, and of the least general one; true: forward.
+  std::vector<std::pair<bool, UnprovedRule>> failures, unproved;
+
+  /// Makes this form the one at hand. False: there is none.
+  bool take(std::optional<RuleCandidate> form, Stage next) {
+    if (!form) return false;
+    now = *std::move(form);
+    stage = next;
+    return true;
+  }
 };
 
 void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
   std::vector<Attempt> attempts;
-  for (RuleCandidate* candidate : candidates)
-    attempts.push_back({candidate, directions_of(*candidate), *candidate, {}, {}});
+  for (RuleCandidate* candidate : candidates) {
+    Attempt& attempt = attempts.emplace_back();
+    attempt.candidate = candidate;
+    attempt.wanted = directions_of(*candidate);
+    attempt.now = *candidate;
+  }
   while (!attempts.empty()) {
     prove(attempts);
     std::vector<Attempt> next;
     for (Attempt& attempt : attempts) {
-      if (directions_of(attempt.now) > directions_of(attempt.best)) attempt.best = attempt.now;
-      const bool done = directions_of(attempt.best) == attempt.wanted || stop_.stop_requested();
-      auto less =
-          done ? std::nullopt : generator::candidate_of(attempt.now.found, attempt.now.form + 1);
-      if (less) {
-        attempt.now = *std::move(less);
+      if (!stop_.stop_requested() && goes_on(attempt)) {
         next.push_back(std::move(attempt));
         continue;
       }
       *attempt.candidate = std::move(attempt.best);
-      for (auto& [forward, failure] : attempt.failures)
-        if (!done && !(forward ? attempt.candidate->forward : attempt.candidate->backward))
+      for (auto& [forward, failure] : attempt.unproved)
+        if (!(forward ? attempt.candidate->forward : attempt.candidate->backward))
           unproved_.push_back(std::move(failure));
     }
     attempts = std::move(next);
   }
 }
 
+/// Notes what was proved of the form at hand. After the most general form comes the least general
+/// one: what is not proved of that is not proved of those between them either.
+bool RuleProver::goes_on(Attempt& attempt) {
+  const int proved = directions_of(attempt.now);
+  const int form = std::exchange(attempt.last_form, attempt.now.form);
+  const bool is_best = attempt.stage == Attempt::Stage::kBetween
+                           ? proved >= attempt.wanted
+                           : proved > directions_of(attempt.best);
+  if (is_best) attempt.best = attempt.now;
+  switch (attempt.stage) {
+  case Attempt::Stage::kGeneral: {
+    if (proved == attempt.wanted) return false;
+    attempt.unproved = attempt.failures;
+    auto least = generator::narrowest_candidate_of(attempt.now.found);
+    if (least) attempt.least_form = least->form;
+    return attempt.last_form != attempt.least_form &&
+           attempt.take(std::move(least), Attempt::Stage::kLeast);
+  }
+  case Attempt::Stage::kLeast:
+    attempt.unproved = attempt.failures;
+    attempt.wanted = proved;
+    attempt.last_form = form;
+    if (!is_best) return false;
+    break;
+  case Attempt::Stage::kBetween:
+    if (is_best) return false;
+    break;
+  }
+  auto between = generator::candidate_of(attempt.now.found, attempt.last_form + 1);
+  return between && between->form != attempt.least_form &&
+         attempt.take(std::move(between), Attempt::Stage::kBetween);
+}
+
+/// The sides are compared in the same way from right to left: where that leads nowhere, the other
+/// direction is not tried.
 void RuleProver::prove(std::span<Attempt> attempts) {
-  std::vector<std::pair<Attempt*, bool>> directions;
-  std::vector<Rule> rules;
+  std::vector<std::pair<Attempt*, bool>> first, second;
   for (Attempt& attempt : attempts) {
     attempt.failures.clear();
-    for (bool forward : {true, false}) {
-      const auto& direction = forward ? attempt.now.forward : attempt.now.backward;
-      if (!direction) continue;
-      // What has one place in a file gets one verdict.
-      ++named_;
-      for (Rule rule : direction->instances) {
-        rule.base_name = fmt::format("found_{}", named_);
-        rule.line = named_;
-        rules.push_back(std::move(rule));
-      }
-      directions.emplace_back(&attempt, forward);
+    first.emplace_back(&attempt, attempt.now.forward.has_value());
+    if (attempt.now.forward && attempt.now.backward) second.emplace_back(&attempt, false);
+  }
+  prove(first);
+  std::erase_if(second, [&](const auto& entry) {
+    Attempt& attempt = *entry.first;
+    if (attempt.failures.empty() || attempt.failures[0].second.kind != VerdictKind::kUnknown)
+      return false;
+    UnprovedRule failure = attempt.failures[0].second;
+    failure.text = attempt.now.backward->text;
+    attempt.now.backward.reset();
+    attempt.failures.emplace_back(false, std::move(failure));
+    return true;
+  });
+  prove(second);
+}
+
+void RuleProver::prove(std::span<const std::pair<Attempt*, bool>> directions) {
+  std::vector<Rule> rules;
+  for (const auto& [attempt, forward] : directions) {
+    // What has one place in a file gets one verdict.
+    ++named_;
+    for (Rule rule : (forward ? attempt->now.forward : attempt->now.backward)->instances) {
+      rule.base_name = fmt::format("found_{}", named_);
+      rule.line = named_;
+      rules.push_back(std::move(rule));
     }
   }
   const auto verdicts = verifier::verify_all(rules, options_, core::silent(), stop_);

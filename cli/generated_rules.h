@@ -26,7 +26,9 @@ struct UnprovedRule {
 class RuleProver {
  public:
   RuleProver(verifier::BatchOptions options, const core::StopToken& stop)
-      : options_(std::move(options)), stop_(stop) {}
+      : options_(std::move(options)), stop_(stop) {
+    options_.verify.look_for_guard = false;
+  }
 
   void admit(std::span<generator::RuleCandidate* const> candidates);
   const std::vector<UnprovedRule>& unproved() const { return unproved_; }
@@ -37,6 +39,9 @@ class RuleProver {
  private:
   struct Attempt;
   void prove(std::span<Attempt> attempts);
+  /// True: forward.
+  void prove(std::span<const std::pair<Attempt*, bool>> directions);
+  bool goes_on(Attempt& attempt);
   void settle(Attempt& attempt, bool forward, const verifier::RuleVerdict& verdict);
 
   verifier::BatchOptions options_;

@@ -152,6 +152,11 @@ std::vector<Form> all_forms() {
   return forms;
 }
 
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms = all_forms();
+  return kForms;
+}
+
 int directions_of(const Sides& sides) {
   return static_cast<int>(rule_between(sides.source, sides.target).has_value()) +
          static_cast<int>(rule_between(sides.target, sides.source).has_value());
@@ -167,9 +172,11 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   for (const auto& [rule, into] :
        {std::pair(&there, &candidate.forward), std::pair(&back, &candidate.backward)}) {
     if (!*rule) continue;
-    if (into == &candidate.forward ? contains(sized.target, sized.source)
-                                   : contains(sized.source, sized.target))
-      continue;
+    // What only adds to its source is no use, but for constants, of which there are few: it lets
+    // laws of relu(x) say something of what is its own relu.
+    const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
+                                                 : contains(sized.source, sized.target);
+    if (adds && !(*rule)->source.inputs().empty()) continue;
     const auto texts =
         form.lifted ? lifted_texts(**rule) : std::vector<std::string>{rules::print(**rule)};
     for (const std::string& text : texts)
@@ -191,7 +198,7 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
 }  // namespace
 
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
-  static const std::vector<Form> kForms = all_forms();
+  const std::vector<Form>& kForms = forms();
   const int directions = directions_of(sides);
   if (directions == 0) return std::nullopt;
   const bool any_offsets = has_offsets(sides);
@@ -212,6 +219,10 @@ std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
     return candidate;
   }
   return std::nullopt;
+}
+
+std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides) {
+  return candidate_of(sides, static_cast<int>(forms().size()) - 1);
 }
 
 bool is_rule(const Sides& sides) { return directions_of(sides) > 0; }

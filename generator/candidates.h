@@ -36,6 +36,8 @@ struct RuleCandidate {
 /// Of one equality: the most general form, from number `first_form` on, that can be written as a
 /// rule and agrees on a few random sizes and values. None if there is none left.
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form = 0);
+/// The same in its least general form: as it was found.
+std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides);
 
 /// Whether either direction can be written as a rule.
 bool is_rule(const Sides& sides);
