@@ -94,6 +94,16 @@ bool hold(std::span<const Rule> instances) {
   });
 }
 
+/// Most general first.
+std::vector<std::string> texts_of(const Rule& rule, bool lifted) {
+  std::vector<std::string> texts;
+  for (std::string& text : lifted ? lifted_texts(rule) : std::vector{rules::print(rule)}) {
+    if (auto either = for_either_flag(text)) texts.push_back(*std::move(either));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
 /// As it is read back from its text. None if that or a check fails.
 std::optional<DirectedRule> directed(std::string text) {
   auto file = rules::parse_rules(text);
@@ -137,13 +147,23 @@ std::vector<Form> all_forms() {
   constexpr std::size_t kMostRank = 4;
   for (std::size_t axis = 0; axis < kMostRank; ++axis)
     offsets.push_back({Offsets::Kind::kInputs, axis});
+  forms.push_back(
+      {{.kernel_sizes = true, .ones = true, .windows = true, .pads = true}, true, true, {}});
+  forms.push_back({{.ones = true, .windows = true, .pads = true}, true, true, {}});
   for (const Offsets& offset : offsets) {
+    forms.push_back({{.kernel_sizes = true, .ones = true}, true, true, offset});
     forms.push_back({{.kernel_sizes = true}, true, true, offset});
     forms.push_back({{}, true, true, offset});
-    for (bool pads : {true, false})
-      for (bool kernel_sizes : {true, false})
-        forms.push_back(
-            {{.kernel_sizes = kernel_sizes, .windows = true, .pads = pads}, true, false, offset});
+    for (bool ones : {true, false})
+      forms.push_back(
+          {{.kernel_sizes = true, .ones = ones, .windows = true, .pads = true, .perms = true},
+           true,
+           false,
+           offset});
+    forms.push_back({{.windows = true, .pads = true}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true, .ones = true, .windows = true}, true, false, offset});
+    for (bool kernel_sizes : {true, false})
+      forms.push_back({{.kernel_sizes = kernel_sizes, .windows = true}, true, false, offset});
     forms.push_back({{.kernel_sizes = true, .pads = true}, true, false, offset});
     forms.push_back({{.kernel_sizes = true}, true, false, offset});
     forms.push_back({{}, true, false, offset});
@@ -162,6 +182,20 @@ int directions_of(const Sides& sides) {
          static_cast<int>(rule_between(sides.target, sides.source).has_value());
 }
 
+/// Of the rank that it was found at, and of other instances of the family: what follows among
+/// scalars need not follow elsewhere.
+std::vector<Sides> examples_of(const Rule& rule, const std::vector<Rule>& instances) {
+  std::vector<Sides> examples;
+  const auto add = [&](const Rule& wanted) {
+    if (auto example = instance_of(wanted)) examples.push_back(*std::move(example));
+  };
+  add(rule);
+  if (examples.empty() || instances.size() < 2) return examples;
+  add(instances[instances.size() / 2]);
+  if (instances.size() > 2) add(instances.back());
+  return examples;
+}
+
 /// Both directions in one form, those that can be.
 std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, const Form& form,
                                      int directions) {
@@ -177,17 +211,14 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
                                                  : contains(sized.source, sized.target);
     if (adds && !(*rule)->source.inputs().empty()) continue;
-    const auto texts =
-        form.lifted ? lifted_texts(**rule) : std::vector<std::string>{rules::print(**rule)};
-    for (const std::string& text : texts)
+    for (const std::string& text : texts_of(**rule, form.lifted))
       if (!*into) *into = directed(text);
     if (!*into) return std::nullopt;
   }
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
-  candidate.instance = instance_of(rule);
-  if (candidate.instance && !there)
-    std::swap(candidate.instance->source, candidate.instance->target);
+  const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
+  candidate.examples = examples_of(rule, direction->instances);
   candidate.weight = weight(rule.source) + weight(rule.target);
   candidate.inputs = rule.source.inputs().size();
   candidate.symbols = rules::size_symbols(rule.source).size();
@@ -202,16 +233,17 @@ std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
   const int directions = directions_of(sides);
   if (directions == 0) return std::nullopt;
   const bool any_offsets = has_offsets(sides);
+  const bool with_open_windows = lifts_windows(sides.source) && lifts_windows(sides.target);
   std::optional<Result<Sides>> general;  // with the offsets of the form before
   for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
     const Form& form = kForms[number];
     if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
+    if (form.lifted && form.numbers.windows && !with_open_windows) continue;
     const bool is_same = number > 0 && kForms[number - 1].offsets == form.offsets;
     if (form.general_sizes && (!general || !is_same)) general = generalised(sides, form.offsets);
     Result<Sides> sized = form.general_sizes ? *general : sides;
     if (!sized) continue;
-    if (form.numbers.kernel_sizes || form.numbers.windows || form.numbers.pads)
-      sized = parametrised(*sized, form.numbers);
+    if (form.numbers != Parametrise{}) sized = parametrised(*sized, form.numbers);
     if (!sized) continue;
     auto candidate = in_form(sides, *sized, form, directions);
     if (!candidate) continue;

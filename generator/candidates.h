@@ -23,9 +23,10 @@ struct DirectedRule {
 /// An equality that was found. At least one direction is there.
 struct RuleCandidate {
   std::optional<DirectedRule> forward, backward;
-  /// Both sides with numbers for all sizes, as different as the guard allows. None if no such
-  /// numbers were found: nothing can then be said of what derives it.
-  std::optional<Sides> instance;
+  /// Both sides with numbers for all sizes, as different as the guard allows: of the rank that it
+  /// was found at, and of a family's largest. It follows where all do. None if no such numbers were
+  /// found: nothing can then be said of what derives it.
+  std::vector<Sides> examples;
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.

@@ -1,6 +1,7 @@
 // See lift.h. An operator that names no dimension works along none (elementwise) or along its last
-// ones (matmul); `axis` and `axes` name some, `full` has the shape of what it meets. All else fixes
-// the rank.
+// ones (matmul); `axis` and `axes` name some, `full` and `eye` have the shape of what they meet.
+// Windows fix the rank, but not which of the two dimensions before theirs is the one. All else
+// fixes the rank.
 #include "generator/lift.h"
 
 #include <fmt/format.h>
@@ -22,15 +23,24 @@ using core::Shape;
 /// The most dimensions that tensors get.
 constexpr std::size_t kMostRank = 4;
 
-bool is_full_node(const core::Node& node) { return node.op->name == "full"; }
+/// The two dimensions of a window, and of an image.
+constexpr std::size_t kWindow = 2, kImage = 4;
+
+/// Constants of any shape.
+bool is_filled(const core::Node& node) { return node.op->name == "full" || node.op->name == "eye"; }
+bool is_windowed(const core::Node& node) {
+  static constexpr std::array<std::string_view, 3> kWindowed{"max_pool", "average_pool", "enlarge"};
+  return std::ranges::find(kWindowed, node.op->name) != kWindowed.end();
+}
 
 /// Attributes that say which dimensions, or how large, besides `axis`.
 bool fixes_rank(const core::Node& node) {
   static constexpr std::array<std::string_view, 7> kFixing{"perm",    "shape", "pads",     "kernel",
                                                            "strides", "group", "num_heads"};
-  return !is_full_node(node) && std::ranges::any_of(kFixing, [&](std::string_view name) {
-    return node.op->find_attribute(name) != nullptr;
-  });
+  return !is_filled(node) && !is_windowed(node) &&
+         std::ranges::any_of(kFixing, [&](std::string_view name) {
+           return node.op->find_attribute(name) != nullptr;
+         });
 }
 
 /// How many dimensions of the largest tensors are left open.
@@ -44,18 +54,24 @@ class Lifter {
   explicit Lifter(const rules::Rule& rule) : rule_(rule) {
     for (core::TensorId id : rule.source.inputs())
       shapes_.push_back(rule.source.tensor(id).type.shape);
-    is_fixed_ = !rule.parameters.empty() || !rule.guard.empty();
     note(rule.source);
     note(rule.target);
+    is_fixed_ |= !rule.guard.empty() || (!rule.parameters.empty() && !has_windows_);
     for (const Shape& shape : shapes_) rank_ = std::max(rank_, shape.size());
     is_fixed_ |= rank_ > kMostRank;
+    is_fixed_ |= has_windows_ && (rank_ != kImage || axes_.empty());
+    has_eye_ = has_op("eye");
+    // A diagonal is one of the first two dimensions.
+    is_fixed_ |= has_eye_ && (!axes_.empty() || has_op("matmul"));
     is_fixed_ |= std::ranges::any_of(axes_, [&](std::size_t axis) { return axis >= rank_; });
   }
 
   std::vector<std::string> run() const {
     if (is_fixed_) return {};
     std::vector<Open> ways;
-    if (axes_.empty()) {
+    if (has_windows_) {
+      if (axes_are_before_windows()) ways.push_back({axes_[0], 1 - axes_[0]});
+    } else if (axes_.empty()) {
       ways.push_back({common(rank_, true), std::nullopt});
     } else {
       const std::size_t leading = common(*std::ranges::min_element(axes_), true);
@@ -64,7 +80,7 @@ class Lifter {
     }
     std::vector<std::string> texts;
     for (const Open& open : ways)
-      if (middle(open) < kMostRank) texts.push_back(text(open));
+      if (has_windows_ || middle(open) < kMostRank) texts.push_back(text(open));
     return texts;
   }
 
@@ -73,7 +89,8 @@ class Lifter {
     for (core::NodeId id : side.order()) {
       const core::Node& node = side.node(id);
       is_fixed_ |= fixes_rank(node);
-      if (is_full_node(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
+      has_windows_ |= is_windowed(node);
+      if (is_filled(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
       if (const core::AttributeValue* axis = node.attributes.find("axis"))
         note_axis(std::get<Polynomial>(*axis));
       if (const core::AttributeValue* axes = node.attributes.find("axes"))
@@ -94,18 +111,19 @@ class Lifter {
 
   /// How many dimensions, up to `most`, all largest tensors have in common and no other has.
   std::size_t common(std::size_t most, bool leading) const {
+    std::size_t count = 0;
+    while (count < most && is_common(leading ? count : rank_ - 1 - count)) ++count;
+    return count;
+  }
+
+  bool is_common(std::size_t d) const {
     const Shape& first =
         *std::ranges::find_if(shapes_, [&](const Shape& s) { return is_largest(s); });
-    std::size_t count = 0;
-    for (; count < most; ++count) {
-      const std::size_t d = leading ? count : rank_ - 1 - count;
-      const std::vector<core::Symbol> symbols = first[d].symbols();
-      if (symbols.size() != 1 || first[d] != Polynomial(symbols[0])) break;
-      const bool everywhere = std::ranges::all_of(
-          shapes_, [&](const Shape& s) { return !is_largest(s) || s[d] == first[d]; });
-      if (!everywhere || occurs_elsewhere(symbols[0], d)) break;
-    }
-    return count;
+    const std::vector<core::Symbol> symbols = first[d].symbols();
+    if (symbols.size() != 1 || first[d] != Polynomial(symbols[0])) return false;
+    const bool everywhere = std::ranges::all_of(
+        shapes_, [&](const Shape& s) { return !is_largest(s) || s[d] == first[d]; });
+    return everywhere && !occurs_elsewhere(symbols[0], d);
   }
 
   bool occurs_elsewhere(core::Symbol symbol, std::size_t dimension) const {
@@ -115,13 +133,39 @@ class Lifter {
     return false;
   }
 
+  /// All along one of the dimensions before the windows, and the other is the same everywhere.
+  bool axes_are_before_windows() const {
+    const std::size_t axis = axes_[0];
+    if (axis >= kImage - kWindow) return false;
+    if (std::ranges::any_of(axes_, [&](std::size_t a) { return a != axis; })) return false;
+    return std::ranges::all_of(shapes_,
+                               [&](const Shape& s) { return is_largest(s) || s.empty(); }) &&
+           is_common(1 - axis);
+  }
+
+  bool has_op(std::string_view name) const {
+    return std::ranges::any_of(std::array{&rule_.source, &rule_.target}, [&](const Graph* side) {
+      return std::ranges::any_of(side->order(),
+                                 [&](core::NodeId id) { return side->node(id).op->name == name; });
+    });
+  }
+
   std::string text(const Shape& shape, const Open& open) const {
     std::vector<std::string> sizes;
-    const std::size_t end = is_largest(shape) ? rank_ - open.trailing.value_or(0) : shape.size();
-    if (is_largest(shape)) sizes.emplace_back("A..");
-    for (std::size_t d = is_largest(shape) ? open.leading : 0; d < end; ++d)
-      sizes.push_back(core::to_string(core::AttributeValue(shape[d]), rule_.source.symbols()));
-    if (is_largest(shape) && open.trailing) sizes.emplace_back("B..");
+    const auto add = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t d = begin; d < end; ++d)
+        sizes.push_back(core::to_string(core::AttributeValue(shape[d]), rule_.source.symbols()));
+    };
+    if (!is_largest(shape)) {
+      add(0, shape.size());
+    } else {
+      const std::size_t behind = has_windows_ ? kWindow : 0;
+      const std::size_t end = rank_ - behind - open.trailing.value_or(0);
+      sizes.emplace_back("A..");
+      add(open.leading, end);
+      if (open.trailing) sizes.emplace_back("B..");
+      add(rank_ - behind, rank_);
+    }
     return fmt::format("[{}]", fmt::join(sizes, ", "));
   }
 
@@ -131,7 +175,9 @@ class Lifter {
     std::size_t shape = 0;
     while (std::getline(lines, line)) {
       if (line.starts_with("  symbols ")) continue;
-      if (line == "  source" && open.trailing)
+      if (line == "  source" && has_windows_)
+        result += fmt::format("  where |A| + |B| = {}\n", kImage - kWindow - 1);
+      else if (line == "  source" && open.trailing)
         result += fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
       // Inputs, and the shapes of `full`, follow each other as in `shapes_`.
       const std::size_t input = line.find(": [");
@@ -149,19 +195,15 @@ class Lifter {
   }
 
   std::string ranges(const Open& open) const {
-    const std::size_t most = kMostRank - middle(open);
+    const std::size_t most = has_windows_ ? kImage - kWindow - 1 : kMostRank - middle(open);
     std::string text = fmt::format("  for A in ranks({}..{})\n", least_leading(open), most);
     if (open.trailing) text += fmt::format("  for B in ranks(0..{})\n", most);
     return text;
   }
-  /// A matmul's left side keeps its rows.
+  /// A matmul's left side keeps its rows, and no constant with a diagonal is a vector.
   std::size_t least_leading(const Open& open) const {
-    const auto has_matmul = [](const Graph& side) {
-      return std::ranges::any_of(
-          side.order(), [&](core::NodeId id) { return side.node(id).op->name == "matmul"; });
-    };
-    const bool contracts = has_matmul(rule_.source) || has_matmul(rule_.target);
-    return contracts && middle(open) < 2 ? 2 - middle(open) : 0;
+    const bool is_matrix = has_op("matmul") || has_eye_;
+    return is_matrix && middle(open) < 2 ? 2 - middle(open) : 0;
   }
 
   static std::string with_lifted_axis(const std::string& line, const Open& open) {
@@ -189,11 +231,43 @@ class Lifter {
   std::vector<Shape> shapes_;  ///< Of the inputs, then of each `full`.
   std::vector<std::size_t> axes_;
   std::size_t rank_ = 0;
-  bool is_fixed_ = false;
+  bool is_fixed_ = false, has_windows_ = false, has_eye_ = false;
 };
 
 }  // namespace
 
 std::vector<std::string> lifted_texts(const rules::Rule& rule) { return Lifter(rule).run(); }
+
+bool lifts_windows(const Graph& side) {
+  const auto is_one = [&](core::NodeId id) { return is_windowed(side.node(id)); };
+  const auto fixes = [&](core::NodeId id) { return fixes_rank(side.node(id)); };
+  return std::ranges::any_of(side.order(), is_one) && std::ranges::none_of(side.order(), fixes);
+}
+
+std::optional<std::string> for_either_flag(const std::string& text) {
+  static constexpr std::string_view kPool = "average_pool(", kFlag = "count_include_pad=1, ";
+  std::istringstream lines(text);
+  std::string result, line, loop;
+  std::size_t pools = 0, flags = 0;
+  while (std::getline(lines, line)) {
+    if (line.find(kPool) != std::string::npos) {
+      ++pools;
+      const std::size_t flag = line.find(kFlag);
+      if (flag != std::string::npos) {
+        ++flags;
+        line.erase(flag, kFlag.size());
+      }
+      const std::size_t values = line.find("; ");
+      if (values == std::string::npos) return std::nullopt;
+      line.insert(values + 2, "count_include_pad=flag, ");
+    }
+    // Innermost: behind the loops that there are.
+    if (loop.empty() && !line.starts_with("rule ") && !line.starts_with("  for "))
+      loop = "  for flag in {0, 1}\n", result += loop;
+    result += line + "\n";
+  }
+  if (pools == 0 || (flags != 0 && flags != pools)) return std::nullopt;
+  return result;
+}
 
 }  // namespace soapstone::generator

@@ -89,8 +89,10 @@ class Minimiser {
 
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules,
                const DerivationLimits& limits) const {
-    return candidate.instance &&
-           derivable(candidate.instance->source, candidate.instance->target, rules, limits);
+    return !candidate.examples.empty() &&
+           std::ranges::all_of(candidate.examples, [&](const Sides& example) {
+             return derivable(example.source, example.target, rules, limits);
+           });
   }
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
     return follows(candidate, rules, options_.limits);

@@ -21,6 +21,7 @@ using core::Result;
 /// Lists of numbers, one for each dimension that a window slides along.
 bool may_vary(std::string_view attribute, const Parametrise& what) {
   static constexpr std::array<std::string_view, 3> kOfWindows{"strides", "dilations", "kernel"};
+  if (attribute == "perm") return what.perms;
   return attribute == "pads"
              ? what.pads
              : what.windows && std::ranges::find(kOfWindows, attribute) != kOfWindows.end();
@@ -58,8 +59,10 @@ class Parametriser {
   }
 
   std::vector<Polynomial> shape(std::vector<Polynomial> sizes) {
+    constexpr std::size_t kOfImages = 4, kFirstOfWindow = 2;
     for (std::size_t d = 0; d < sizes.size(); ++d)
-      if (is_number(sizes[d]) && sizes[d].constant() != 1)
+      if (is_number(sizes[d]) && (sizes[d].constant() != 1 ||
+                                  (what_.ones && sizes.size() == kOfImages && d >= kFirstOfWindow)))
         sizes[d] = symbol(fmt::format("dimension {}", d), sizes[d].constant());
     return sizes;
   }
@@ -70,6 +73,8 @@ class Parametriser {
     // The shape of a constant is that of a tensor.
     if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
     if (list == nullptr || !may_vary(name, what_)) return value;
+    constexpr std::size_t kOneOrder = 2;  // besides the one that changes nothing
+    if (name == "perm" && list->size() <= kOneOrder) return value;
     // Equal lists are one, in whatever operators they are; a size in a list stays.
     std::vector<Polynomial> symbols = *list;
     std::string place = name;
