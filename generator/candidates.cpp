@@ -123,6 +123,20 @@ std::size_t weight(const core::Graph& side) {
   return result;
 }
 
+/// Operators one behind the other.
+std::size_t depth(const core::Graph& side) {
+  std::vector<std::size_t> depths(side.tensor_bound());
+  std::size_t most = 0;
+  for (core::NodeId id : side.order()) {
+    std::size_t before = 0;
+    for (core::TensorId input : side.node(id).inputs)
+      if (input.valid()) before = std::max(before, depths[input.index()]);
+    for (core::TensorId output : side.node(id).outputs) depths[output.index()] = before + 1;
+    most = std::max(most, before + 1);
+  }
+  return most;
+}
+
 /// Whether `whole` has a term that is `part`: such a target only adds to the source.
 bool contains(const core::Graph& whole, const core::Graph& part) {
   if (part.outputs().size() != 1 || !part.tensor(part.outputs()[0]).producer.valid()) return false;
@@ -221,6 +235,7 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   candidate.examples = examples_of(rule, direction->instances);
   candidate.weight = weight(rule.source) + weight(rule.target);
   candidate.inputs = rule.source.inputs().size();
+  candidate.depth = std::max(depth(rule.source), depth(rule.target));
   candidate.symbols = rules::size_symbols(rule.source).size();
   candidate.found = sides;
   return candidate;
@@ -260,7 +275,8 @@ std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides) {
 bool is_rule(const Sides& sides) { return directions_of(sides) > 0; }
 
 bool more_general(const RuleCandidate& a, const RuleCandidate& b) {
-  return std::tuple(a.weight, b.inputs, b.symbols) < std::tuple(b.weight, a.inputs, a.symbols);
+  return std::tuple(a.weight, b.inputs, a.depth, b.symbols) <
+         std::tuple(b.weight, a.inputs, b.depth, a.symbols);
 }
 
 }  // namespace soapstone::generator

@@ -30,6 +30,7 @@ struct RuleCandidate {
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
+  std::size_t depth = 0;    ///< Of the deeper side.
   Sides found;              ///< As the terms have it.
   int form = 0;             ///< Which of its forms this is; 0: the most general.
 };
@@ -43,7 +44,7 @@ std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides);
 /// Whether either direction can be written as a rule.
 bool is_rule(const Sides& sides);
 
-/// Most general first: light, many inputs, many different sizes.
+/// Most general first: light, many inputs, shallow, many different sizes.
 bool more_general(const RuleCandidate& a, const RuleCandidate& b);
 
 }  // namespace soapstone::generator

@@ -309,9 +309,10 @@ class Enumerator {
       const std::size_t end = all.size() * (rank() + 1) / ranks();
       return std::span(all).subspan(begin, end - begin);
     };
+    if (rank() == 0) paired_ = result_.pairs;
     const std::span<EqualPair> mine = part(result_.pairs);
     result_.pairs = {mine.begin(), mine.end()};
-    drop_wrong_pairs(result_, values_, space_, variants_);
+    drop_wrong_pairs(result_, 0, values_, space_, variants_);
     add_symmetric_pairs(result_, values_, space_, part(symmetric_));
     drop_coincidences(result_, 0, space_, options_.seed);
   }
@@ -335,6 +336,8 @@ class Enumerator {
   }
 
   void look_further() {
+    pair_dropped_terms(result_, paired_, values_, space_, variants_, options_.seed);
+    paired_ = {};
     const std::size_t exact = result_.pairs.size();
     add_pairs_in_doubles(result_, space_, options_, representatives_);
     drop_coincidences(result_, exact, space_, options_.seed);
@@ -352,6 +355,7 @@ class Enumerator {
   std::vector<std::uint16_t> variants_;                // by term: the variant of its fingerprint
   std::vector<std::vector<TermId>> representatives_ = std::vector<std::vector<TermId>>(1);
   std::vector<TermId> symmetric_;
+  std::vector<EqualPair> paired_;  // by their fingerprints
   std::uint64_t batch_bytes_ = 0;
   tbb::task_arena arena_;
   tbb::enumerable_thread_specific<Extender> extenders_;

@@ -6,6 +6,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <map>
 
 #include "generator/commutation.h"
 #include "generator/extension.h"
@@ -50,14 +51,14 @@ std::vector<EqualPair> exchanges_of(const Enumeration& enumeration, const FieldV
 
 }  // namespace
 
-void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
+void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldValues& values,
                       const VariantSpace& space, std::span<const std::uint16_t> variants) {
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
   std::vector<char> wrong(pairs.size());
   const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
   Rooms rooms;
-  tbb::parallel_for(std::size_t{0}, pairs.size(), [&](std::size_t k) {
+  tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     // The newcomer keeps its names where it can: its largest operand is that of its neighbours.
     const bool named = are_slots(terms.universe(), terms[a].variables, names);
@@ -66,10 +67,45 @@ void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
         !equal_values(values, 1, a, named ? names : slots(a), b,
                       named ? identity_renaming(terms[b].variables) : slots(b), rooms.local());
   });
-  std::size_t kept = 0;
-  for (std::size_t k = 0; k < pairs.size(); ++k)
+  std::size_t kept = first;
+  for (std::size_t k = first; k < pairs.size(); ++k)
     if (!wrong[k]) pairs[kept++] = pairs[k];
   pairs.resize(kept);
+}
+
+void pair_dropped_terms(Enumeration& enumeration, std::span<const EqualPair> paired,
+                        const FieldValues& values, const VariantSpace& space,
+                        std::span<const std::uint16_t> variants, std::uint64_t seed) {
+  const TermTable& terms = enumeration.terms;
+  std::vector<EqualPair>& pairs = enumeration.pairs;
+  const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
+  std::vector<char> is_paired(terms.size());
+  const auto note_paired = [&](std::size_t first) {
+    for (std::size_t k = first; k < pairs.size(); ++k) is_paired[pairs[k].newcomer] = 1;
+  };
+  note_paired(0);
+  std::map<TermId, std::vector<TermId>> groups;  // by representative
+  for (const EqualPair& pair : paired)
+    if (!is_paired[pair.newcomer]) groups[pair.representative].push_back(pair.newcomer);
+  // The first of each group is its representative; what is not equal to that makes a new group.
+  constexpr int kRounds = 8;
+  for (int round = 0; round < kRounds && !groups.empty(); ++round) {
+    const std::size_t first = pairs.size();
+    for (const auto& [before, group] : groups)
+      for (TermId id : std::span(group).subspan(1))
+        pairs.push_back(
+            {group[0], id,
+             between(slots(group[0]), terms[group[0]].variables, slots(id), terms[id].variables),
+             true});
+    drop_wrong_pairs(enumeration, first, values, space, variants);
+    drop_coincidences(enumeration, first, space, seed);
+    note_paired(first);
+    for (auto group = groups.begin(); group != groups.end();) {
+      group->second.erase(group->second.begin());
+      std::erase_if(group->second, [&](TermId id) { return is_paired[id] != 0; });
+      group = group->second.size() < 2 ? groups.erase(group) : std::next(group);
+    }
+  }
 }
 
 void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values, const VariantSpace&,

@@ -13,9 +13,15 @@ namespace soapstone::generator {
 
 using FieldValues = ValueStore<std::uint64_t>;
 
-/// Removes pairs whose fingerprints are equal but whose values are not.
-void drop_wrong_pairs(Enumeration& enumeration, const FieldValues& values,
+/// Removes pairs from number `first` on whose fingerprints are equal but whose values are not.
+void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldValues& values,
                       const VariantSpace& space, std::span<const std::uint16_t> variants);
+
+/// What was paired with a representative by its fingerprint and was dropped may still be equal to
+/// what else was: adds pairs among those. `paired`: the pairs before any was dropped.
+void pair_dropped_terms(Enumeration& enumeration, std::span<const EqualPair> paired,
+                        const FieldValues& values, const VariantSpace& space,
+                        std::span<const std::uint16_t> variants, std::uint64_t seed);
 
 /// A pair for each exchange of two variables that leaves one of the terms as it is: commutativity,
 /// and associativity of what commutes.

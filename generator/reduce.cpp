@@ -166,15 +166,18 @@ class Reducer::Level {
     std::ranges::transform(order, pairs_.begin(), [](const auto& entry) { return entry.second; });
   }
 
-  /// Least first: weight, constants, inputs that there could be more of, sizes.
-  using Generality = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
+  /// Least first: weight, constants, inputs that there could be more of, depth, sizes. Of two laws
+  /// that say the same the shallow one says it of any operand: (ab)ᵀ = bᵀaᵀ, not (aᵀb)ᵀ = bᵀa.
+  using Generality = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
   Generality generality(std::size_t k) const {
     const EqualPair& pair = enumeration_.pairs[k];
     const TermWeight weight(terms_, pair);
     std::size_t sizes = 0;
     for (TermId id : {pair.newcomer, pair.representative})
       sizes += complexity(terms_.applications().type(terms_.type(id)).type.shape);
-    return {weight.total(), weight.constants(), kMostVariables - weight.variables(), sizes};
+    const std::size_t depth =
+        std::max(terms_.depth(pair.newcomer), terms_.depth(pair.representative));
+    return {weight.total(), weight.constants(), kMostVariables - weight.variables(), depth, sizes};
   }
 
   /// The class of the pair's sides and the newcomer in its names. None if the representative has

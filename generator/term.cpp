@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace soapstone::generator {
@@ -103,6 +105,14 @@ int TermTable::operator_count(TermId id) const {
   for (TermId child : (*this)[id].children)
     if (child != kNoTerm) count += operator_count(child);
   return count;
+}
+
+std::size_t TermTable::depth(TermId id) const {
+  if (id < leaf_count()) return 0;
+  std::size_t most = 0;
+  for (TermId child : (*this)[id].children)
+    if (child != kNoTerm) most = std::max(most, depth(child));
+  return most + 1;
 }
 
 std::size_t TermTable::memory_bytes() const { return chunks_.size() * kChunk * sizeof(Term); }

@@ -80,6 +80,8 @@ class TermTable {
   TypeId type(TermId id) const;
   /// Operators in the term as a tree.
   int operator_count(TermId id) const;
+  /// Operators one inside the other.
+  std::size_t depth(TermId id) const;
   std::size_t memory_bytes() const;
 
   /// Text as a person writes it: `add(x0, matmul(x1, x2))`.
