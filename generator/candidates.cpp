@@ -196,6 +196,23 @@ int directions_of(const Sides& sides) {
          static_cast<int>(rule_between(sides.target, sides.source).has_value());
 }
 
+/// Whether a split or a slice may be anywhere: a symbol is in an attribute and in no shape.
+bool has_free_offsets(const Rule& rule) {
+  const auto is_known = [&](core::Symbol symbol) {
+    return std::ranges::find(rule.parameters, symbol) != rule.parameters.end() ||
+           std::ranges::any_of(rule.source.inputs(), [&](core::TensorId id) {
+             return std::ranges::any_of(rule.source.tensor(id).type.shape,
+                                        [&](const auto& size) { return size.mentions(symbol); });
+           });
+  };
+  for (core::NodeId id : rule.source.order())
+    for (const auto& [name, value] : rule.source.node(id).attributes.values())
+      if (const auto* list = std::get_if<std::vector<core::Polynomial>>(&value))
+        for (const core::Polynomial& p : *list)
+          if (!std::ranges::all_of(p.symbols(), is_known)) return true;
+  return false;
+}
+
 /// Of the rank that it was found at, and of other instances of the family: what follows among
 /// scalars need not follow elsewhere.
 std::vector<Sides> examples_of(const Rule& rule, const std::vector<Rule>& instances) {
@@ -232,7 +249,11 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
-  candidate.examples = examples_of(rule, direction->instances);
+  // Where a constant may be cut anywhere it is cut where the other tensors are: that it may be is
+  // no law of its own.
+  const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
+  candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
+                                                       : examples_of(rule, direction->instances);
   candidate.weight = weight(rule.source) + weight(rule.target);
   candidate.inputs = rule.source.inputs().size();
   candidate.depth = std::max(depth(rule.source), depth(rule.target));
