@@ -18,9 +18,9 @@
 #include "cli/run_main.h"
 #include "core/clock.h"
 #include "generator/minimise.h"
-#include "generator/parts_as_results.h"
 #include "generator/presets.h"
 #include "generator/reduce.h"
+#include "generator/several_results.h"
 #include "parallel/tile_exchange.h"
 
 namespace {
@@ -84,16 +84,6 @@ core::Result<std::vector<generator::Theme>> themes(const Options& options) {
       auto vocabulary,
       generator::vocabulary_of(operators, std::vector<std::size_t>(ranks.begin(), ranks.end())));
   return std::vector<generator::Theme>{{"operators", std::move(vocabulary), 0}};
-}
-
-/// Adds rules with several results; how many.
-std::size_t add_several_results(std::vector<generator::RuleCandidate>& candidates) {
-  std::vector<generator::RuleCandidate> found;
-  for (const generator::RuleCandidate& candidate : candidates)
-    for (const generator::Sides& sides : generator::parts_as_results(candidate.found))
-      if (auto made = generator::candidate_of(sides)) found.push_back(*std::move(made));
-  std::ranges::move(found, std::back_inserter(candidates));
-  return found.size();
 }
 
 /// The rules that are there already; of the shipped ones without those that an earlier run made.
@@ -160,7 +150,9 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   outcome.reduce_s = core::process_cpu_s() - outcome.enumerate_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   auto candidates = reducer.take_kept();
-  outcome.with_several_results = add_several_results(candidates);
+  auto parts = generator::with_several_results(candidates, options.jobs, session.stop);
+  outcome.with_several_results = parts.size();
+  std::ranges::move(parts, std::back_inserter(candidates));
   session.console.stage("minimising and proving");
   generator::MinimiseOptions minimise;
   minimise.limits = options.limits;

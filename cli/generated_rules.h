@@ -41,7 +41,7 @@ class RuleProver {
   void prove(std::span<Attempt> attempts);
   /// True: forward.
   void prove(std::span<const std::pair<Attempt*, bool>> directions);
-  bool goes_on(Attempt& attempt);
+  static bool goes_on(Attempt& attempt);
   void settle(Attempt& attempt, bool forward, const verifier::RuleVerdict& verdict);
 
   verifier::BatchOptions options_;

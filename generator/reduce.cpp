@@ -129,18 +129,24 @@ class Reducer::Level {
   }
 
   void run() {
-    for (std::size_t k : pairs_) add_terms(enumeration_.pairs[k]);
+    for (std::size_t k : pairs_) {
+      if (owner_.stopped()) return;
+      add_terms(enumeration_.pairs[k]);
+    }
     for (const auto& rule : owner_.rules_)
       if (!owner_.stopped()) apply(*rule);
     std::size_t done = 0;
-    for (std::size_t k : pairs_) {
+    for (std::size_t at = 0; at < pairs_.size(); ++at) {
       if (owner_.stopped()) return;
+      const EqualPair& pair = enumeration_.pairs[pairs_[at]];
       ++owner_.statistics_.pairs;
-      if (follows(enumeration_.pairs[k])) {
+      if (follows(pair)) {
         ++owner_.statistics_.derived;
       } else {
-        settle(enumeration_.pairs[k]);
+        if (!made_.contains(at)) make_candidates(at);
+        settle(pair, std::move(made_.at(at)));
       }
+      made_.erase(at);
       if (++done % 256 == 0 && owner_.options_.progress != nullptr)
         owner_.options_.progress->update(
             done, pairs_.size(),
@@ -297,6 +303,7 @@ class Reducer::Level {
     if (found == by_kind_.end()) return;
     // What follows already is found from the other side, where a rule has two.
     std::vector<const Named*> open;
+    if (owner_.stopped()) return;
     for (const Named& term : found->second) {
       if (!rule.may_match(terms_[term.term].application, term.operands)) continue;
       if (!rule.is_two_way() || !is_below(term.representative) ||
@@ -361,14 +368,42 @@ class Reducer::Level {
                 *nodes_.find(representative_key(place->representative)));
   }
 
-  /// Makes a rule of a pair that follows from nothing.
-  void settle(const EqualPair& pair) {
+  /// What a pair leads to.
+  struct Made {
+    bool is_rule = false;
+    std::optional<RuleCandidate> candidate;
+  };
+  Made made_of(const EqualPair& pair) const {
     const auto sides = sides_of(enumeration_, pair);
-    if (!sides || !is_rule(*sides)) {
+    if (!sides || !is_rule(*sides)) return {};
+    return {true, candidate_of(*sides)};
+  }
+
+  /// Of the pair at this place and, one a thread, of the next that do not follow yet: most of them
+  /// will not follow then either.
+  void make_candidates(std::size_t at) {
+    constexpr std::size_t kFarthest = 1000;
+    std::vector<std::size_t> wanted{at};
+    const auto threads = static_cast<std::size_t>(arena_.max_concurrency());
+    const std::size_t end = std::min(pairs_.size(), at + kFarthest);
+    for (std::size_t k = at + 1; k < end && wanted.size() < threads; ++k)
+      if (!made_.contains(k) && !follows(enumeration_.pairs[pairs_[k]])) wanted.push_back(k);
+    std::vector<Made> made(wanted.size());
+    arena_.execute([&] {
+      tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t k) {
+        made[k] = made_of(enumeration_.pairs[pairs_[wanted[k]]]);
+      });
+    });
+    for (std::size_t k = 0; k < wanted.size(); ++k) made_.emplace(wanted[k], std::move(made[k]));
+  }
+
+  /// Makes a rule of a pair that follows from nothing.
+  void settle(const EqualPair& pair, Made made) {
+    if (!made.is_rule) {
       ++owner_.statistics_.without_rule;
       return;
     }
-    auto candidate = candidate_of(*sides);
+    std::optional<RuleCandidate>& candidate = made.candidate;
     if (!candidate) {
       ++owner_.statistics_.wrong;
       return;
@@ -418,6 +453,7 @@ class Reducer::Level {
   JoinedNodes nodes_;
   std::unordered_map<TermId, std::vector<Renaming>> symmetries_;
   std::unordered_map<std::uint64_t, std::vector<Named>> by_kind_;
+  std::unordered_map<std::size_t, Made> made_;  ///< By place in `pairs_`: ahead of their turn.
 };
 
 Reducer::Reducer(const ReduceOptions& options) : options_(options) {}
@@ -433,7 +469,7 @@ void Reducer::add(const Enumeration& enumeration) {
     most = std::max(most, classes.operators(pair.newcomer));
   for (int operators = 1; operators <= most && !stopped(); ++operators) {
     Level(*this, enumeration, classes, vocabulary, operators).run();
-    if (operators < most) classes.complete_level(operators);
+    if (operators < most && !stopped()) classes.complete_level(operators);
   }
 }
 

@@ -40,8 +40,8 @@ std::size_t lost(const Enumeration& enumeration, const Reduced& reduced) {
     const auto sides = sides_of(enumeration, enumeration.pairs[k]);
     if (!sides || !is_rule(*sides)) continue;
     const auto candidate = candidate_of(*sides);
-    if (!candidate || !candidate->instance) continue;  // holds for some values only
-    const auto& [source, target] = *candidate->instance;
+    if (!candidate || candidate->examples.empty()) continue;  // holds for some values only
+    const auto& [source, target] = candidate->examples[0];
     if (!derivable(source, target, rules, limits)) ++count;
   }
   return count;
