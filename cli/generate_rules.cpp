@@ -17,6 +17,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "core/clock.h"
+#include "generator/completeness.h"
 #include "generator/minimise.h"
 #include "generator/presets.h"
 #include "generator/reduce.h"
@@ -39,6 +40,7 @@ struct Options : cli::CommonOptions {
   std::uint64_t memory_limit_mb = 0;
   std::string resume;
   std::string rank = "roofline";
+  bool check = false;
   generator::DerivationLimits limits;
   parallel::Launch launch = parallel::launch_of_environment();
 };
@@ -50,6 +52,7 @@ struct Outcome {
   std::size_t with_several_results = 0, kept = 0;
   std::vector<cli::NamedRule> rules;
   nlohmann::ordered_json gains;
+  std::optional<generator::Completeness> check;
   double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
 
   void add(const generator::Enumeration& enumeration) {
@@ -129,21 +132,48 @@ core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& 
   return generator::enumerate(theme.vocabulary, enumerate);
 }
 
+/// Derives all that was found again, from what is written (in both directions) and what folding
+/// knows.
+generator::Completeness check(const std::vector<generator::Enumeration>& found,
+                              const std::vector<rules::Rule>& background,
+                              const std::vector<generator::RuleCandidate>& kept,
+                              const Options& options, cli::Session& session) {
+  session.console.stage("deriving what was found from what is written");
+  rules::SaturationRules rules(background);
+  for (const generator::RuleCandidate& candidate : kept)
+    generator::add_directions(candidate, rules);
+  generator::CompletenessOptions completeness;
+  completeness.limits = options.limits;
+  completeness.jobs = options.jobs;
+  generator::Completeness sum;
+  for (const generator::Enumeration& enumeration : found) {
+    auto part =
+        generator::completeness(enumeration, rules, completeness, session.console, session.stop);
+    sum.derived += part.derived;
+    sum.no_rules += part.no_rules;
+    sum.wrong += part.wrong;
+    std::ranges::move(part.lost, std::back_inserter(sum.lost));
+  }
+  return sum;
+}
+
 core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
                       cli::RuleProver& prover, Outcome& outcome) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto known, known_rules(options, session));
   generator::Reducer reducer({options.jobs, &session.console, &session.stop});
   SOAPSTONE_ASSIGN_OR_RETURN(const auto worlds, themes(options));
+  std::vector<generator::Enumeration> found;
   for (const generator::Theme& theme : worlds) {
     const double begin = core::process_cpu_s();
     session.console.stage(theme.name);
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto enumeration,
+    SOAPSTONE_ASSIGN_OR_RETURN(auto enumeration,
                                enumerate_on_ranks(theme, options, session, ranks));
     if (options.launch.rank > 0) continue;  // the first rank does the rest
     outcome.add(enumeration);
     outcome.enumerate_s += core::process_cpu_s() - begin;
     session.console.stage("leaving out what follows from simpler equalities");
     reducer.add(enumeration);
+    if (options.check) found.push_back(std::move(enumeration));
   }
   if (options.launch.rank > 0) return core::Done{};
   outcome.reduced = reducer.statistics();
@@ -167,6 +197,10 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
   outcome.rules = cli::named_rules(kept);
+  if (options.check) {
+    outcome.check = check(found, minimise.background, kept, options, session);
+    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(outcome.gains,
                              cli::note_gains(outcome.rules, options.rank, options.seed, session));
   return core::Done{};
@@ -203,6 +237,13 @@ std::string report_text(const Options& options, const Outcome& outcome,
       fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} leaving out, {:.2f} minimising and "
                   "proving ({:.2f} of these proving)\n",
                   outcome.enumerate_s, outcome.reduce_s, outcome.minimise_s, prover.cpu_ms() / 1e3);
+  if (const auto& c = outcome.check) {
+    text += fmt::format("Of the equalities {} are derived by saturation from what is written, {} "
+                        "are no rules, {} are wrong at other sizes or values, {} are not derived\n",
+                        c->derived, c->no_rules, c->wrong, c->lost.size());
+    if (!options.quiet)
+      for (const std::string& lost : c->lost) text += "not derived: " + lost + "\n";
+  }
   if (options.quiet || prover.unproved().empty()) return text;
   text += fmt::format("\nNot proved, and left out: {}\n", prover.unproved().size());
   for (const cli::UnprovedRule& u : prover.unproved())
@@ -219,6 +260,12 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
                       {"pairs", level.pairs}});
   auto names = nlohmann::ordered_json::array();
   for (const cli::NamedRule& rule : outcome.rules) names.push_back(rule.name);
+  nlohmann::ordered_json check;
+  if (const auto& c = outcome.check)
+    check = {{"derived", c->derived},
+             {"no_rules", c->no_rules},
+             {"wrong", c->wrong},
+             {"not_derived", c->lost}};
   return {{"levels", std::move(levels)},
           {"peak_memory_bytes", outcome.peak_memory_bytes},
           {"equalities", outcome.reduced.pairs},
@@ -231,6 +278,7 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"kept", outcome.kept},
           {"rules", std::move(names)},
           {"gains", outcome.gains},
+          {"check", std::move(check)},
           {"unproved", cli::unproved_json(prover.unproved())},
           {"enumerate_cpu_s", outcome.enumerate_s},
           {"reduce_cpu_s", outcome.reduce_s},
@@ -326,6 +374,9 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
+  app.add_flag("--check", options.check,
+               "Derive all equalities that were found from the rules that are written, and say how "
+               "many that does not reach");
   cli::add_rank_option(app, options.rank);
   cli::add_seed_option(app, options.seed);
   cli::add_jobs_option(app, options.jobs);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "generator/generalise.h"
 #include "generator/lift.h"
@@ -241,10 +242,11 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     // laws of relu(x) say something of what is its own relu.
     const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
                                                  : contains(sized.source, sized.target);
-    if (adds && !(*rule)->source.inputs().empty()) continue;
+    const bool only_derives = adds && !(*rule)->source.inputs().empty();
     for (const std::string& text : texts_of(**rule, form.lifted))
       if (!*into) *into = directed(text);
-    if (!*into) return std::nullopt;
+    if (!*into && !only_derives) return std::nullopt;
+    if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
   }
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
@@ -291,6 +293,12 @@ std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
 
 std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides) {
   return candidate_of(sides, static_cast<int>(forms().size()) - 1);
+}
+
+std::optional<Sides> example_of(const Sides& sides) {
+  if (const auto there = rule_between(sides.source, sides.target)) return instance_of(*there);
+  const auto back = rule_between(sides.target, sides.source);
+  return back ? instance_of(*back) : std::nullopt;
 }
 
 bool is_rule(const Sides& sides) { return directions_of(sides) > 0; }

@@ -23,6 +23,9 @@ struct DirectedRule {
 /// An equality that was found. At least one direction is there.
 struct RuleCandidate {
   std::optional<DirectedRule> forward, backward;
+  /// The direction that only adds to its source, x·x = relu(x·x). No rule to rewrite with; what
+  /// is derived may need it.
+  std::optional<DirectedRule> expansion;
   /// Both sides with numbers for all sizes, as different as the guard allows: of the rank that it
   /// was found at, and of a family's largest. It follows where all do. None if no such numbers were
   /// found: nothing can then be said of what derives it.
@@ -40,6 +43,10 @@ struct RuleCandidate {
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form = 0);
 /// The same in its least general form: as it was found.
 std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides);
+
+/// Both sides as they were found, with numbers for all sizes. None if neither direction can be
+/// written as a rule.
+std::optional<Sides> example_of(const Sides& sides);
 
 /// Whether either direction can be written as a rule.
 bool is_rule(const Sides& sides);

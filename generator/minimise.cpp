@@ -68,7 +68,7 @@ class Minimiser {
         continue;
       }
       chosen.push_back(candidate);
-      add_rules(*candidate, rules);
+      add_directions(*candidate, rules);
     }
     using Shape = std::tuple<int, bool, bool>;
     const auto shape = [](const RuleCandidate* c) {
@@ -81,7 +81,7 @@ class Minimiser {
     std::ranges::transform(chosen, std::back_inserter(admitted), shape);
     for (RuleCandidate* candidate : chosen) {
       if (!candidate->forward && !candidate->backward) continue;
-      const std::uint32_t family = add_rules(*candidate, rules_);
+      const std::uint32_t family = add_directions(*candidate, rules_);
       kept_.push_back({std::move(*candidate), family});
     }
     return admitted == wanted ? std::vector<RuleCandidate*>{} : others;
@@ -96,19 +96,6 @@ class Minimiser {
   }
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
     return follows(candidate, rules, options_.limits);
-  }
-
-  /// Both directions are one family.
-  static std::uint32_t add_rules(const RuleCandidate& candidate, SaturationRules& rules) {
-    const std::string name = fmt::format("kept_{}", rules.size());
-    for (const auto* direction : {&candidate.forward, &candidate.backward}) {
-      if (!*direction) continue;
-      for (Rule rule : (*direction)->instances) {
-        rule.base_name = name;
-        CHECK(rules.add(rule).ok(), "a rule that can be matched cannot be matched in an e-graph");
-      }
-    }
-    return rules[rules.size() - 1].family;
   }
 
   /// Least general first, each is dropped if all others derive it.
@@ -135,6 +122,18 @@ class Minimiser {
 };
 
 }  // namespace
+
+std::uint32_t add_directions(const RuleCandidate& candidate, SaturationRules& rules) {
+  const std::string name = fmt::format("kept_{}", rules.size());
+  for (const auto* direction : {&candidate.forward, &candidate.backward, &candidate.expansion}) {
+    if (!*direction) continue;
+    for (Rule rule : (*direction)->instances) {
+      rule.base_name = name;
+      CHECK(rules.add(rule).ok(), "a rule that can be matched cannot be matched in an e-graph");
+    }
+  }
+  return rules[rules.size() - 1].family;
+}
 
 std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
                                     const MinimiseOptions& options, core::ProgressSink& progress,

@@ -24,6 +24,9 @@ struct MinimiseOptions {
   std::vector<rules::Rule> background;  ///< Laws that may be used and need not be kept.
 };
 
+/// All directions of an equality as one family; its number. Precondition: there is one.
+std::uint32_t add_directions(const RuleCandidate& candidate, rules::SaturationRules& rules);
+
 /// The kept ones, most general first.
 std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
                                     const MinimiseOptions& options, core::ProgressSink& progress,
