@@ -45,6 +45,13 @@ struct Options : cli::CommonOptions {
   parallel::Launch launch = parallel::launch_of_environment();
 };
 
+/// What --check says.
+struct Checked {
+  std::size_t derived = 0, no_rules = 0, wrong = 0;
+  std::vector<std::string> lost;
+  std::vector<generator::RuleCandidate> candidates;  ///< Of what is lost.
+};
+
 struct Outcome {
   std::vector<generator::LevelStatistics> levels;
   std::uint64_t peak_memory_bytes = 0;
@@ -52,7 +59,7 @@ struct Outcome {
   std::size_t with_several_results = 0, kept = 0;
   std::vector<cli::NamedRule> rules;
   nlohmann::ordered_json gains;
-  std::optional<generator::Completeness> check;
+  std::optional<Checked> check;
   double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
 
   void add(const generator::Enumeration& enumeration) {
@@ -132,29 +139,59 @@ core::Result<generator::Enumeration> enumerate_on_ranks(const generator::Theme& 
   return generator::enumerate(theme.vocabulary, enumerate);
 }
 
-/// Derives all that was found again, from what is written (in both directions) and what folding
-/// knows.
-generator::Completeness check(const std::vector<generator::Enumeration>& found,
-                              const std::vector<rules::Rule>& background,
-                              const std::vector<generator::RuleCandidate>& kept,
-                              const Options& options, cli::Session& session) {
-  session.console.stage("deriving what was found from what is written");
+/// Derives all that was found again, from what is kept (in both directions) and what folding knows.
+Checked check(const std::vector<generator::Enumeration>& found,
+              const std::vector<rules::Rule>& background,
+              const std::vector<generator::RuleCandidate>& kept, const Options& options,
+              cli::Session& session) {
+  session.console.stage("deriving what was found from what is kept");
   rules::SaturationRules rules(background);
   for (const generator::RuleCandidate& candidate : kept)
     generator::add_directions(candidate, rules);
   generator::CompletenessOptions completeness;
   completeness.limits = options.limits;
   completeness.jobs = options.jobs;
-  generator::Completeness sum;
+  Checked sum;
   for (const generator::Enumeration& enumeration : found) {
-    auto part =
+    const auto part =
         generator::completeness(enumeration, rules, completeness, session.console, session.stop);
     sum.derived += part.derived;
     sum.no_rules += part.no_rules;
     sum.wrong += part.wrong;
-    std::ranges::move(part.lost, std::back_inserter(sum.lost));
+    for (const generator::EqualPair& pair : part.lost) {
+      sum.lost.push_back(fmt::format("{} = {}", enumeration.terms.to_string(pair.newcomer),
+                                     enumeration.terms.to_string(pair.representative, pair.names)));
+      const auto sides = generator::sides_of(enumeration, pair);
+      auto candidate =
+          sides && !session.stop.stop_requested() ? generator::candidate_of(*sides) : std::nullopt;
+      if (candidate) sum.candidates.push_back(*std::move(candidate));
+    }
   }
   return sum;
+}
+
+/// What is lost where a law was proved in a narrower form than it was used in, or not at all, is
+/// taken in again as far as it is proved.
+core::Result<Checked> complete(const std::vector<generator::Enumeration>& found,
+                               const generator::MinimiseOptions& minimise,
+                               std::vector<generator::RuleCandidate>& kept, const Options& options,
+                               cli::Session& session) {
+  Checked checked = check(found, minimise.background, kept, options, session);
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  if (checked.candidates.empty()) return checked;
+  generator::MinimiseOptions again = minimise;
+  for (const generator::RuleCandidate& candidate : kept)
+    for (const auto* direction : {&candidate.forward, &candidate.backward, &candidate.expansion})
+      if (*direction)
+        again.background.insert(again.background.end(), (*direction)->instances.begin(),
+                                (*direction)->instances.end());
+  auto more =
+      generator::minimise(std::move(checked.candidates), again, session.console, session.stop);
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  std::ranges::move(more, std::back_inserter(kept));
+  checked = check(found, minimise.background, kept, options, session);
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  return checked;
 }
 
 core::Status generate(const Options& options, cli::Session& session, parallel::Ranks* ranks,
@@ -190,17 +227,15 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   minimise.admit = [&](auto chosen) { prover.admit(chosen); };
   minimise.background = reducer.constant_laws();
   minimise.background.insert(minimise.background.end(), known.begin(), known.end());
-  const auto kept =
-      generator::minimise(std::move(candidates), minimise, session.console, session.stop);
+  auto kept = generator::minimise(std::move(candidates), minimise, session.console, session.stop);
+  if (options.check && !session.stop.stop_requested()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(outcome.check, complete(found, minimise, kept, options, session));
+  }
   outcome.minimise_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
   outcome.rules = cli::named_rules(kept);
-  if (options.check) {
-    outcome.check = check(found, minimise.background, kept, options, session);
-    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
-  }
   SOAPSTONE_ASSIGN_OR_RETURN(outcome.gains,
                              cli::note_gains(outcome.rules, options.rank, options.seed, session));
   return core::Done{};
@@ -219,8 +254,9 @@ std::string heading(const Options& options) {
   const std::string nodes = options.limits.nodes == generator::DerivationLimits{}.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", options.limits.nodes);
-  return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{} --seed {}`.\n", options.ops,
-                     what, ranks, known, rank, nodes, options.seed);
+  return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{}{} --seed {}`.\n", options.ops,
+                     what, ranks, known, rank, nodes, options.check ? " --check" : "",
+                     options.seed);
 }
 
 std::string report_text(const Options& options, const Outcome& outcome,
@@ -375,8 +411,8 @@ void declare(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
   app.add_flag("--check", options.check,
-               "Derive all equalities that were found from the rules that are written, and say how "
-               "many that does not reach");
+               "Derive all equalities that were found from the rules that are kept, take in again "
+               "what that does not reach, and say what is left");
   cli::add_rank_option(app, options.rank);
   cli::add_seed_option(app, options.seed);
   cli::add_jobs_option(app, options.jobs);

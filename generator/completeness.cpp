@@ -1,7 +1,6 @@
 // See completeness.h.
 #include "generator/completeness.h"
 
-#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -46,13 +45,8 @@ Completeness completeness(const Enumeration& enumeration, const rules::Saturatio
   };
   Completeness result{
       number_of(Finding::kDerived), number_of(Finding::kNoRule), number_of(Finding::kWrong), {}};
-  const TermTable& terms = enumeration.terms;
-  for (std::size_t k = 0; k < count; ++k) {
-    const EqualPair& pair = pairs[k * options.step];
-    if (findings[k] == Finding::kLost)
-      result.lost.push_back(fmt::format("{} = {}", terms.to_string(pair.newcomer),
-                                        terms.to_string(pair.representative, pair.names)));
-  }
+  for (std::size_t k = 0; k < count; ++k)
+    if (findings[k] == Finding::kLost) result.lost.push_back(pairs[k * options.step]);
   return result;
 }
 

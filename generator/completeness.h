@@ -19,9 +19,9 @@ struct CompletenessOptions {
 
 struct Completeness {
   std::size_t derived = 0;
-  std::size_t no_rules = 0;       ///< Neither direction can be written as a rule.
-  std::size_t wrong = 0;          ///< Hold for some sizes or values only.
-  std::vector<std::string> lost;  ///< As text: right, and not derived within the limits.
+  std::size_t no_rules = 0;     ///< Neither direction can be written as a rule.
+  std::size_t wrong = 0;        ///< Hold for some sizes or values only.
+  std::vector<EqualPair> lost;  ///< Right, and not derived within the limits.
 };
 
 /// `rules`: those that are kept, and what folding knows of constants. Stopped: of some.

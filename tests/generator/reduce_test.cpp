@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/derivation.h"
+#include "generator/completeness.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {
@@ -20,7 +20,7 @@ Reduced reduced(const Enumeration& enumeration, int jobs = 2) {
   reducer.add(enumeration);
   Reduced result{reducer.take_kept(), reducer.statistics(), reducer.constant_laws()};
   for (const RuleCandidate& candidate : result.kept)
-    for (const auto* direction : {&candidate.forward, &candidate.backward})
+    for (const auto* direction : {&candidate.forward, &candidate.backward, &candidate.expansion})
       if (*direction)
         result.rules.insert(result.rules.end(), (*direction)->instances.begin(),
                             (*direction)->instances.end());
@@ -30,21 +30,13 @@ Reduced reduced(const Enumeration& enumeration, int jobs = 2) {
 /// How many of the equalities do not follow from the rules by saturation, which shares no code with
 /// what left them out.
 std::size_t lost(const Enumeration& enumeration, const Reduced& reduced) {
-  const rules::SaturationRules rules(reduced.rules);
-  DerivationLimits limits;
-  limits.nodes = 300;
-  std::size_t count = 0;
-  // Every so many of them: there are thousands.
-  const std::size_t step = enumeration.pairs.size() / 60 + 1;
-  for (std::size_t k = 0; k < enumeration.pairs.size(); k += step) {
-    const auto sides = sides_of(enumeration, enumeration.pairs[k]);
-    if (!sides || !is_rule(*sides)) continue;
-    const auto candidate = candidate_of(*sides);
-    if (!candidate || candidate->examples.empty()) continue;  // holds for some values only
-    const auto& [source, target] = candidate->examples[0];
-    if (!derivable(source, target, rules, limits)) ++count;
-  }
-  return count;
+  CompletenessOptions options;
+  options.limits.nodes = 300;
+  const core::StopToken stop;
+  const Completeness result = completeness(enumeration, rules::SaturationRules(reduced.rules),
+                                           options, core::silent(), stop);
+  EXPECT_GT(result.derived, 0u);
+  return result.lost.size();
 }
 
 TEST(Reduce, WhatIsLeftOutFollows) {
@@ -55,6 +47,18 @@ TEST(Reduce, WhatIsLeftOutFollows) {
     EXPECT_LT(result.kept.size(), result.statistics.pairs);
     EXPECT_EQ(lost(found, result), 0u) << operators[0];
   }
+}
+
+TEST(Completeness, WithoutALawItIsLost) {
+  const Enumeration found = enumerate_operators({"add", "relu"}, 2);
+  const Reduced all = reduced(found);
+  ASSERT_EQ(lost(found, all), 0u);
+  Reduced none = all;
+  none.rules.clear();
+  const core::StopToken stop;
+  EXPECT_GT(
+      completeness(found, rules::SaturationRules(none.rules), {}, core::silent(), stop).lost.size(),
+      0u);
 }
 
 TEST(Reduce, AFewLawsSayAll) {
