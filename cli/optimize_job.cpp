@@ -93,7 +93,8 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
     job.cost = cost::make_taso_cost();
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(job.database, open_costs(options.device));
-    job.cost = cost::make_measured_cost(*job.backend, fusion, job.database.get());
+    job.cost =
+        cost::make_measured_cost(*job.backend, fusion, job.database.get(), {.stop = &session.stop});
   }
   job.optimize.search = options.search;
   job.optimize.fusion = fusion;

@@ -42,7 +42,8 @@ core::Status write_result(const OptimizeArguments& options, const OptimizeJob& j
     return core::Done{};
   }
   run.output = options.output;
-  if (report.graph.hash() == report.baseline.hash()) {
+  if (report.result == search::ResultKind::kBaseline) run.output_note = "the baseline";
+  if (report.result == search::ResultKind::kOriginal) {
     run.output_note = "a copy of the original";
     SOAPSTONE_RETURN_IF_ERROR(copy_original(options.model, options.output));
     search::ProofChain nothing;

@@ -29,6 +29,31 @@ std::string_view name_of(Outcome outcome) {
   return "";
 }
 
+std::string_view name_of(search::ResultKind result) {
+  switch (result) {
+  case search::ResultKind::kOriginal:
+    return "original";
+  case search::ResultKind::kBaseline:
+    return "baseline";
+  case search::ResultKind::kRewritten:
+    return "rewritten";
+  }
+  return "";
+}
+
+/// What stays if nothing better is found.
+std::string kept_text(const search::OptimizeReport& report) {
+  if (report.result != search::ResultKind::kBaseline) return "the original is kept";
+  if (report.baseline_speedup) {
+    const auto& [median, low, high] = *report.baseline_speedup;
+    return fmt::format(
+        "the baseline is kept, {:.3f}x faster than the original (95 % interval {:.3f} to {:.3f})",
+        median, low, high);
+  }
+  return fmt::format("the baseline is kept, {:.3f}x faster than the original by the cost model",
+                     report.baseline_gain.value_or(1));
+}
+
 std::string headline(const search::OptimizeReport& report) {
   const double predicted = report.cost_before.total_us / report.cost_after.total_us;
   switch (report.outcome) {
@@ -39,12 +64,12 @@ std::string headline(const search::OptimizeReport& report) {
     }
     return fmt::format("{:.3f}x faster by the cost model (not measured)", predicted);
   case Outcome::kNoGainFound:
-    return "no faster graph found: the original is kept";
+    return fmt::format("no faster graph found: {}", kept_text(report));
   case Outcome::kGainNotReal:
     return fmt::format(
         "no real gain: the cheapest graph found is {:.3f}x when timed (95 % interval {:.3f} to "
-        "{:.3f}); the original is kept",
-        report.speedup->median, report.speedup->low, report.speedup->high);
+        "{:.3f}); {}",
+        report.speedup->median, report.speedup->low, report.speedup->high, kept_text(report));
   case Outcome::kNotEquivalent:
     return fmt::format("the rewritten graph computes something else; first after rule: {}",
                        report.offending_rule);
@@ -109,8 +134,8 @@ void add_unproved(Lines& lines, const search::OptimizeReport& report) {
 
 void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   if (!report.equivalence) {
-    const bool rewritten = report.graph.hash() != report.baseline.hash();
-    if (rewritten) lines.line("\nequivalence: NOT CHECKED (--verify off)");
+    if (report.result != search::ResultKind::kOriginal)
+      lines.line("\nequivalence: NOT CHECKED (--verify off)");
     return;
   }
   lines.line(fmt::format("\nequivalence: {} on {} inputs, largest relative error {:.1e}",
@@ -142,6 +167,10 @@ void add_measurements(ordered_json& json, const search::OptimizeReport& report) 
   json["speedup_interval"] = json_or_null(report.speedup, [](const auto& s) {
     return ordered_json::array({s.low, s.high});
   });
+  json["baseline_predicted_speedup"] =
+      json_or_null(report.baseline_gain, [](double gain) { return gain; });
+  json["baseline_speedup"] =
+      json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
   json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
   json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
 }
@@ -202,6 +231,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["model"] = run.model;
   json["output"] = run.output.empty() ? ordered_json(nullptr) : ordered_json(run.output);
   json["outcome"] = name_of(report.outcome);
+  json["result"] = name_of(report.result);
   add_measurements(json, report);
   json["cost_before_us"] = report.cost_before.total_us;
   json["cost_after_us"] = report.cost_after.total_us;
