@@ -1,5 +1,6 @@
 // Rule files: from text, from a file, from a folder.
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <fstream>
@@ -25,26 +26,26 @@ core::Error located(const core::Error& error, const fs::path& file, const RuleTe
   return out;
 }
 
-core::Status append_instances(const RuleText& text, const fs::path& file,
-                              std::vector<Rule>& rules) {
+Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::path& file) {
+  std::vector<Rule> rules;
   auto instances = expand(text);
   if (!instances) return located(instances.error(), file, text, "");
-  bool any = false;
   for (const RuleInstance& instance : *instances) {
     auto rule = parse_instance(instance.text);
     if (!rule) return located(rule.error(), file, text, instance.suffix);
     if (!*rule) continue;
-    any = true;
     (*rule)->name = text.name + instance.suffix;
     (*rule)->base_name = text.name.substr(0, text.name.find('['));
     (*rule)->description = text.description;
     (*rule)->file = file;
     (*rule)->line = text.line;
-    (*rule)->evidence = confirmed(std::move((*rule)->evidence), text.text);
+    (*rule)->evidence = rules.empty() ? confirmed(std::move((*rule)->evidence), text.text)
+                                      : rules.front().evidence;  // one line for all of them
     rules.push_back(**std::move(rule));
   }
-  if (any) return core::Done{};
-  return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+  if (rules.empty())
+    return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+  return rules;
 }
 
 core::Status check_names(const std::vector<Rule>& rules) {
@@ -64,8 +65,13 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
   auto texts = split_rules(text);
   if (!texts) return file.empty() ? texts.error() : texts.error().at(file.string());
   RuleFile result;
-  for (const RuleText& rule : *texts)
-    SOAPSTONE_RETURN_IF_ERROR(append_instances(rule, file, result.rules));
+  std::vector<Result<std::vector<Rule>>> parsed(texts->size(), std::vector<Rule>());
+  tbb::parallel_for(std::size_t{0}, texts->size(),
+                    [&](std::size_t i) { parsed[i] = parse_all_instances((*texts)[i], file); });
+  for (auto& rules : parsed) {
+    if (!rules) return rules.error();
+    std::ranges::move(*rules, std::back_inserter(result.rules));
+  }
   SOAPSTONE_RETURN_IF_ERROR(check_names(result.rules));
   return result;
 }

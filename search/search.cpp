@@ -8,9 +8,9 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
+#include <atomic>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -53,6 +53,8 @@ class Searcher {
   bool improve(std::size_t region_size);
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh);
+  void largest_first(const std::vector<const Region*>& batch,
+                     const std::function<void(std::size_t)>& use);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
   bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
   bool improve_until_settled(std::size_t region_size);
@@ -98,6 +100,21 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   return limits;
 }
 
+/// In parallel; what may take longest comes first, lest one thread be left with it in the end.
+void Searcher::largest_first(const std::vector<const Region*>& batch,
+                             const std::function<void(std::size_t)>& use) {
+  std::vector<std::size_t> order(batch.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::size_t k) { return batch[k]->nodes.size(); });
+  std::atomic<std::size_t> next = 0;
+  arena_.execute([&] {
+    tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+      for (std::size_t k; (k = next++) < order.size();) use(order[k]);
+    });
+  });
+}
+
 void Searcher::search_regions(const std::vector<const Region*>& fresh) {
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
     const std::uint64_t left = options_.budget - result_.graphs_expanded;
@@ -115,9 +132,7 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
     if (cost_.needs_quiet_machine()) {
       for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
     } else {
-      arena_.execute([&] {
-        tbb::parallel_for(std::size_t{0}, batch.size(), search_one, tbb::simple_partitioner());
-      });
+      largest_first(batch, search_one);
     }
     for (std::size_t k = 0; k < batch.size(); ++k) {
       result_.graphs_expanded += found[k].expanded;
