@@ -66,6 +66,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
   const verifier::AdmissionOptions admission{.allow_unproved = options.rules.allow_unproved};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
+  if (job.trace) job.trace->run_begins(options, job);
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
                              search::optimize(job.model.graph, baseline, rules, *job.cost,
                                               *job.backend, job.optimize, session.console,
@@ -81,6 +82,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   summary.total_wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   summary.peak_rss_mb = peak_rss_mb();
+  if (job.trace) SOAPSTONE_RETURN_IF_ERROR(job.trace->run_ends(report, summary));
   session.console.finish();
   SOAPSTONE_RETURN_IF_ERROR(
       session.report(cli::report_text(report, summary), cli::report_json(report, summary)));

@@ -97,6 +97,14 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
         cost::make_measured_cost(*job.backend, fusion, job.database.get(), {.stop = &session.stop});
   }
   job.optimize.search = options.search;
+  if (!options.trace.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(options.trace));
+    job.optimize.search.trace = job.trace.get();
+  }
+  if (!options.resume.empty()) {
+    job.checkpoint = std::make_unique<search::Checkpoint>(options.resume);
+    job.optimize.search.checkpoint = job.checkpoint.get();
+  }
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
   job.optimize.measure = options.costs == "measured";

@@ -7,8 +7,10 @@
 
 #include "cli/optimize_options.h"
 #include "cli/run_main.h"
+#include "cli/trace_writer.h"
 #include "cost/cost_database.h"
 #include "models/onnx_model.h"
+#include "search/checkpoint.h"
 #include "search/optimize.h"
 
 namespace soapstone::cli {
@@ -21,6 +23,8 @@ struct OptimizeJob {
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
   std::unique_ptr<cost::CostModel> cost;
+  std::unique_ptr<TraceWriter> trace;              ///< Null: not wanted.
+  std::unique_ptr<search::Checkpoint> checkpoint;  ///< Likewise.
   search::OptimizeOptions optimize;
 };
 

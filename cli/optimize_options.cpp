@@ -73,6 +73,18 @@ void declare_checks(CLI::App& app, OptimizeArguments& options) {
       ->type_name("X");
 }
 
+void declare_records(CLI::App& app, OptimizeArguments& options) {
+  app.add_flag("--explain{-}", options.explain,
+               "Tell, place by place, what was there, which rules were applied, what is there now; "
+               "--explain=FILE: to a file")
+      ->type_name("[=FILE]");
+  app.add_option("--trace", options.trace, "Write what happens as JSON Lines (docs/trace.md)")
+      ->type_name("FILE");
+  app.add_option("--resume", options.resume,
+                 "Keep in FILE what was searched; if there is such a file, go on from it")
+      ->type_name("FILE");
+}
+
 }  // namespace
 
 void add_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
@@ -86,6 +98,7 @@ void add_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   add_rule_options(app, arguments.rules);
   app.add_flag("--list-rules", arguments.list_rules, "Show the rules and what they do");
   declare_checks(app, arguments);
+  declare_records(app, arguments);
   add_common_options(app, arguments);
   set_examples(app,
                "  $ optimize-graph model.onnx -o faster.onnx\n"

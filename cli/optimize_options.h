@@ -23,6 +23,9 @@ struct OptimizeArguments : CommonOptions {
   std::string verify = "8";
   std::string inputs;
   std::string proof;
+  std::string explain;  ///< `-`: after the report; else a file; empty: not at all.
+  std::string trace;
+  std::string resume;
   double rtol = search::EquivalenceOptions{}.rtol;
   double atol = search::EquivalenceOptions{}.atol;
   std::uint64_t seed = 0;

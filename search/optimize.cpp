@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "search/checkpoint.h"
 #include "search/cut.h"
+#include "search/trace.h"
 
 namespace soapstone::search {
 namespace {
@@ -71,7 +73,7 @@ class Optimizer {
   Result<OptimizeReport> run();
 
  private:
-  void search_graphs();
+  core::Status search_graphs();
   core::Status choose();
   core::Status choose_by_time();
   core::Status compare_baseline();
@@ -95,15 +97,23 @@ class Optimizer {
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 };
 
-void Optimizer::search_graphs() {
+core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_);
+  const SearchOptions& options = options_.search;
+  if (options.trace != nullptr) options.trace->simplified(report_.simplify, report_.baseline);
+  if (options.checkpoint != nullptr) {
+    SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
+        identity_of(report_.baseline, rules_.rules(), cost_, options), rules_.rules()));
+  }
   progress_.stage("searching");
-  report_.search = search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
+  report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
+  if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   // Where the same weights are used several times, rewrites alike compute the same from them.
   for (Candidate& candidate : report_.search.best)
     candidate.graph = merge_duplicates(candidate.graph);
   report_.cost_before = report_.search.cost_before;
+  return core::Done{};
 }
 
 void Optimizer::note_reference_kernels(const Executable& executable) {
@@ -189,7 +199,8 @@ core::Status Optimizer::choose() {
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return compare_baseline();
   report_.result = ResultKind::kRewritten;
-  report_.rules_applied = summarize(chosen().steps, rules_);
+  report_.steps = chosen().steps;
+  report_.rules_applied = summarize(report_.steps, rules_);
   return core::Done{};
 }
 
@@ -204,7 +215,7 @@ void Optimizer::record_chain() {
     }
   }
   if (!chosen_) return;
-  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
                  [&](const Step& step, const Graph& graph) {
                    chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
                    return true;
@@ -251,7 +262,7 @@ Result<std::string> Optimizer::find_offender() {
   }
   Result<std::string> offender = std::string("no single rule: rounding adds up over all of them");
   if (!chosen_) return offender;
-  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
                  [&](const Step& step, const Graph& graph) {
                    const auto step_differs = differs(graph);
                    if (!step_differs) {
@@ -285,7 +296,7 @@ core::Status Optimizer::verify() {
 }
 
 Result<OptimizeReport> Optimizer::run() {
-  search_graphs();
+  SOAPSTONE_RETURN_IF_ERROR(search_graphs());
   SOAPSTONE_RETURN_IF_ERROR(choose());
   if (options_.record_chain) record_chain();
   note_proofs();

@@ -70,6 +70,7 @@ struct OptimizeReport {
   /// measured.
   std::optional<double> baseline_gain;
   std::optional<cost::RatioInterval> baseline_speedup;
+  std::vector<Step> steps;  ///< From the baseline to `graph`; then duplicates were merged.
   std::vector<RuleUse> rules_applied;
   /// Proofs for the parameters that matches had, and what they took of the search.
   std::size_t proofs_tried = 0;
