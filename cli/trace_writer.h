@@ -36,7 +36,8 @@ class TraceWriter final : public search::TraceSink {
 
  private:
   /// Adds the time.
-  void write(nlohmann::ordered_json event, nlohmann::ordered_json times = {});
+  void write(nlohmann::ordered_json event,
+             nlohmann::ordered_json times = nlohmann::ordered_json::object());
 
   std::string path_;
   std::ofstream file_;

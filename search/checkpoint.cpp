@@ -56,10 +56,12 @@ core::Status differs(const CheckpointIdentity& file, const CheckpointIdentity& m
 }  // namespace
 
 CheckpointIdentity identity_of(const Graph& graph, const rules::RuleSet& rules,
-                               const cost::CostModel& cost, const SearchOptions& options) {
+                               const cost::CostModel& cost, runtime::Fusion fusion,
+                               const SearchOptions& options) {
   // Time and threads change no result of a region that was searched to its end.
   return {
-      graph.hash(), hash_of(rules), cost.description(),
+      graph.hash(), hash_of(rules),
+      fmt::format("{}; fusion {}", cost.description(), runtime::to_string(fusion)),
       fmt::format("--alpha {} --budget {} --patience {} --region {} --memory-limit {} detour {}",
                   options.alpha, options.budget, options.patience,
                   fmt::join(options.region_sizes, " "), options.memory_mib, options.max_detour)};
@@ -90,7 +92,7 @@ core::Status Checkpoint::open(const CheckpointIdentity& identity, const rules::R
     for (const CheckpointEntry::Rewrite& rewrite : entry.rewrites)
       if (rewrite.rule.index() >= rules.rules().size())
         return core::invalid_input(fmt::format("there is no rule number {}", rewrite.rule.value),
-                                   "delete the file to start from the beginning")
+                                   "give a file that --resume wrote, or the name of a new one")
             .at(file_.string());
   contents_ = *std::move(contents);
   read_ = contents_.entries.size();

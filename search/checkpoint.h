@@ -23,12 +23,13 @@ namespace soapstone::search {
 struct CheckpointIdentity {
   std::uint64_t model = 0;  ///< Hash of the graph that is searched.
   std::uint64_t rules = 0;
-  std::string costs;    ///< CostModel::description()
+  std::string costs;    ///< CostModel::description(), and what is fused.
   std::string options;  ///< "alpha=1.25 budget=20000 …", without those that only end a search.
   bool operator==(const CheckpointIdentity&) const = default;
 };
 CheckpointIdentity identity_of(const core::Graph& graph, const rules::RuleSet& rules,
-                               const cost::CostModel& cost, const SearchOptions& options);
+                               const cost::CostModel& cost, runtime::Fusion fusion,
+                               const SearchOptions& options);
 
 /// What a file says of a kind of region.
 struct CheckpointEntry {

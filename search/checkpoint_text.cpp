@@ -94,7 +94,8 @@ class Reader {
     return core::Done{};
   }
   core::Error error(std::string message) const {
-    return core::invalid_input(std::move(message), "delete the file to start from the beginning")
+    return core::invalid_input(std::move(message),
+                               "give a file that --resume wrote, or the name of a new one")
         .at(fmt::format("line {}", number_));
   }
 

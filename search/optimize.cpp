@@ -104,7 +104,8 @@ core::Status Optimizer::search_graphs() {
   if (options.trace != nullptr) options.trace->simplified(report_.simplify, report_.baseline);
   if (options.checkpoint != nullptr) {
     SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
-        identity_of(report_.baseline, rules_.rules(), cost_, options), rules_.rules()));
+        identity_of(report_.baseline, rules_.rules(), cost_, options_.fusion, options),
+        rules_.rules()));
   }
   progress_.stage("searching");
   report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
