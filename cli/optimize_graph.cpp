@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/explanation_report.h"
+#include "cli/graph_drawing.h"
 #include "cli/optimize_job.h"
 #include "cli/optimize_options.h"
 #include "cli/optimize_output.h"
@@ -84,8 +86,19 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   summary.peak_rss_mb = peak_rss_mb();
   if (job.trace) SOAPSTONE_RETURN_IF_ERROR(job.trace->run_ends(report, summary));
   session.console.finish();
-  SOAPSTONE_RETURN_IF_ERROR(
-      session.report(cli::report_text(report, summary), cli::report_json(report, summary)));
+  std::string text = cli::report_text(report, summary);
+  nlohmann::ordered_json json = cli::report_json(report, summary);
+  if (!options.explain.empty()) {
+    const auto explained = cli::explain(report, baseline_rules, search_rules);
+    const std::string explanation = cli::explanation_text(explained);
+    json["explanation"] = cli::explanation_json(explained);
+    if (options.explain == "-") {
+      text += explanation;
+    } else {
+      SOAPSTONE_RETURN_IF_ERROR(cli::write_text(options.explain, explanation));
+    }
+  }
+  SOAPSTONE_RETURN_IF_ERROR(session.report(text, json));
   return conclude(options, report);
 }
 
