@@ -52,18 +52,16 @@ std::string letter(std::string_view letters, std::size_t number) {
 /// The short names of a change, which hold before and after.
 struct Names {
   std::map<TensorId, std::string> by_id;
-  /// A result that is computed in another way keeps its name in the model, not its id.
-  std::map<std::string, std::string> by_name;
   std::size_t results = 0, data = 0, weights = 0;
 };
 
 /// The graph before or after, as far as a change goes.
 class Side {
  public:
-  Side(const Graph& graph, const std::vector<NodeId>& nodes, Names& names,
-       std::vector<ExplainedInput>& inputs)
-      : graph_(graph), nodes_(nodes), inside_(nodes.begin(), nodes.end()), names_(names),
-        inputs_(inputs) {}
+  Side(const Graph& graph, const std::vector<NodeId>& nodes, const ChangedPlaces& found,
+       Names& names, std::vector<ExplainedInput>& inputs)
+      : graph_(graph), nodes_(nodes), inside_(nodes.begin(), nodes.end()), found_(found),
+        names_(names), inputs_(inputs) {}
 
   std::vector<ExplainedOperator> describe() {
     std::vector<ExplainedOperator> operators;
@@ -89,12 +87,11 @@ class Side {
     const Tensor& tensor = graph_.tensor(id);
     if (tensor.value && tensor.value->count() == 1)
       return fmt::format("{:g}", tensor.value->to_doubles()[0]);
-    std::string& name = names_.by_id[id];
-    if (!name.empty()) return name;
-    if (tensor.name.empty()) return name = new_name(id);
-    std::string& lasting = names_.by_name[tensor.name];
-    if (lasting.empty()) lasting = new_name(id);
-    return name = lasting;
+    // What is computed in another way now is the same to those that read it.
+    const auto old = found_.stands_for.find(id);
+    std::string& name = names_.by_id[old == found_.stands_for.end() ? id : old->second];
+    if (name.empty()) name = new_name(id);
+    return name;
   }
 
   std::string new_name(TensorId id) {
@@ -111,6 +108,7 @@ class Side {
   const Graph& graph_;
   const std::vector<NodeId>& nodes_;
   std::set<NodeId> inside_;
+  const ChangedPlaces& found_;
   Names& names_;
   std::vector<ExplainedInput>& inputs_;
 };
@@ -162,8 +160,8 @@ std::vector<ExplainedChange> explain_changes(const search::OptimizeReport& repor
   for (const ChangedPlace& place : found.places) {
     ExplainedChange change;
     Names names;
-    change.before = Side(report.baseline, place.before, names, change.inputs).describe();
-    change.after = Side(found.after, place.after, names, change.inputs).describe();
+    change.before = Side(report.baseline, place.before, found, names, change.inputs).describe();
+    change.after = Side(found.after, place.after, found, names, change.inputs).describe();
     describe_rules(place, report.steps, rules, change);
     const auto [at, is_new] = known.emplace(key_of(change), changes.size());
     if (is_new) {

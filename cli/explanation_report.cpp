@@ -21,7 +21,7 @@ constexpr std::size_t kMostOperators = 40;
 constexpr std::size_t kMostPlaces = 4;
 constexpr std::size_t kMostInputs = 12;
 /// Columns of an expression; names of nodes stand to the right of it.
-constexpr std::size_t kWidest = 72;
+constexpr std::size_t kWidest = 84;
 constexpr std::size_t kWidestEquation = 88;
 
 std::string gain_text(double us) { return fmt::format("{:+.1f} us", us); }
@@ -107,7 +107,7 @@ std::string change_text(const ExplainedChange& change, std::size_t number, std::
   const std::size_t places = change.places.size();
   std::string text = fmt::format("\nchange {} of {}: {}", number, all, gain_text(change.gain_us));
   if (places > 1) {
-    text += fmt::format(" in {} places, {} in each; the first is", places,
+    text += fmt::format(" in {} places, {} in each; the first:", places,
                         gain_text(change.gain_us / static_cast<double>(places)));
   }
   text += '\n' + inputs_text(change);

@@ -11,6 +11,7 @@ namespace {
 
 using core::Graph;
 using core::NodeId;
+using core::TensorId;
 
 /// Which steps belong together.
 class Places {
@@ -47,6 +48,20 @@ class Places {
   std::map<NodeId, std::size_t> step_of_;  ///< The first one that touched it.
 };
 
+/// What the readers of a result of a rewrite read instead; none: nobody is left.
+TensorId successor(const Graph& before, const Graph& after, TensorId result) {
+  const auto outputs = before.outputs();
+  if (const auto at = std::ranges::find(outputs, result); at != outputs.end())
+    return after.outputs()[static_cast<std::size_t>(at - outputs.begin())];
+  for (const NodeId reader : before.consumers(result)) {
+    if (!after.contains(reader)) continue;
+    const auto& inputs = before.node(reader).inputs;
+    const auto at = std::ranges::find(inputs, result) - inputs.begin();
+    return after.node(reader).inputs[static_cast<std::size_t>(at)];
+  }
+  return TensorId::none();
+}
+
 /// Those that the graph has, in its order.
 std::vector<NodeId> in_order(const Graph& graph, const std::set<NodeId>& nodes,
                              const std::vector<std::size_t>& position) {
@@ -68,11 +83,17 @@ std::vector<std::size_t> positions(const Graph& graph) {
 
 ChangedPlaces find_changed_places(const Graph& before, const rules::RuleSet& rules,
                                   const std::vector<Step>& steps) {
-  ChangedPlaces result{before, {}};
+  ChangedPlaces result{before, {}, {}};
   Places places(steps.size(), before.node_bound());
   std::size_t number = 0;
   for_each_graph(before, rules, steps, [&](const Step& step, const Graph& graph) {
     places.add(number++, result.after, graph, step.match);
+    for (const TensorId old : step.match.outputs) {
+      const TensorId now = successor(result.after, graph, old);
+      if (!now.valid() || now.index() < before.tensor_bound()) continue;
+      const auto known = result.stands_for.find(old);
+      result.stands_for[now] = known == result.stands_for.end() ? old : known->second;
+    }
     result.after = graph;
     return true;
   });

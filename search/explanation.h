@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ChangedPlace {
 struct ChangedPlaces {
   core::Graph after;                 ///< The graph after the last step.
   std::vector<ChangedPlace> places;  ///< In the order of their first steps.
+  /// A new tensor of `after`: the tensor of the graph before that it stands for.
+  std::map<core::TensorId, core::TensorId> stands_for;
 };
 
 /// Two steps belong together if the later one matches an operator that the earlier one made or
