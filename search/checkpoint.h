@@ -62,7 +62,7 @@ core::Result<CheckpointContents> parse_checkpoint(std::string_view text);
 class Checkpoint {
  public:
   /// The file is written every `interval_s` at most.
-  explicit Checkpoint(std::filesystem::path file, double interval_s = 1)
+  explicit Checkpoint(std::filesystem::path file, double interval_s = 0.3)
       : file_(std::move(file)), interval_s_(interval_s) {}
 
   /// Reads the file if there is one. `rules` must outlive this.
