@@ -115,6 +115,9 @@ ChangedPlaces find_changed_places(const Graph& before, const rules::RuleSet& rul
     place.after = in_order(result.after, nodes[first], position_after);
     result.places.push_back(std::move(place));
   }
+  std::ranges::stable_sort(result.places, {}, [&](const ChangedPlace& place) {
+    return position_before[place.before.front().index()];
+  });
   return result;
 }
 

@@ -21,7 +21,7 @@ struct ChangedPlace {
 
 struct ChangedPlaces {
   core::Graph after;                 ///< The graph after the last step.
-  std::vector<ChangedPlace> places;  ///< In the order of their first steps.
+  std::vector<ChangedPlace> places;  ///< In the order of the graph before.
   /// A new tensor of `after`: the tensor of the graph before that it stands for.
   std::map<core::TensorId, core::TensorId> stands_for;
 };
