@@ -1,0 +1,16 @@
+// The explanation of a result, for people and for machines.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/explained_changes.h"
+
+namespace soapstone::cli {
+
+/// A rule's description and equation stand where it is met first.
+std::string explanation_text(const ExplainedResult& result);
+nlohmann::ordered_json explanation_json(const ExplainedResult& result);
+
+}  // namespace soapstone::cli
