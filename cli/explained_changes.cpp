@@ -75,11 +75,13 @@ class Side {
     std::vector<std::string> arguments, results;
     for (const TensorId input : node.inputs) arguments.push_back(name_of(input));
     for (const TensorId output : node.outputs) results.push_back(name_of(output));
-    const std::string attributes = attributes_text(graph_, node);
-    return {fmt::format("{}", fmt::join(results, ", ")),
-            fmt::format("{}({}{}{})", node.op->name, fmt::join(arguments, ", "),
-                        arguments.empty() || attributes.empty() ? "" : "; ", attributes),
-            shape_text(graph_, node.outputs.front()), node.name, graph_.is_constant_expression(id)};
+    return {std::move(results),
+            node.op->name,
+            std::move(arguments),
+            attributes_text(graph_, node),
+            shape_text(graph_, node.outputs.front()),
+            node.name,
+            graph_.is_constant_expression(id)};
   }
 
   std::string name_of(TensorId id) {
@@ -133,8 +135,7 @@ void describe_rules(const ChangedPlace& place, const std::vector<Step>& steps,
 std::string key_of(const ExplainedChange& change) {
   std::string key;
   const auto add = [&](const std::vector<ExplainedOperator>& operators) {
-    for (const ExplainedOperator& op : operators)
-      key += fmt::format("{}={}:{};", op.results, op.expression, op.shape);
+    for (const ExplainedOperator& op : operators) key += fmt::format("{}:{};", op.text(), op.shape);
     key += '\n';
   };
   add(change.before);
@@ -182,6 +183,11 @@ std::vector<ExplainedChange> explain_changes(const search::OptimizeReport& repor
 }
 
 }  // namespace
+
+std::string ExplainedOperator::text() const {
+  return fmt::format("{} = {}({}{}{})", fmt::join(results, ", "), op, fmt::join(arguments, ", "),
+                     arguments.empty() || attributes.empty() ? "" : "; ", attributes);
+}
 
 ExplainedResult explain(const search::OptimizeReport& report, const rules::RuleSet& baseline,
                         const rules::RuleSet& rules) {

@@ -12,11 +12,14 @@ namespace soapstone::cli {
 
 /// `t2 = matmul(x, A; axis=1)`, with the names of this change.
 struct ExplainedOperator {
-  std::string results;       ///< "t2"
-  std::string expression;    ///< "matmul(x, A)"
-  std::string shape;         ///< Of the first result.
-  std::string node;          ///< Name in the model; empty: a rewrite made it.
-  bool is_constant = false;  ///< Computed from weights alone: once, not in each run.
+  std::vector<std::string> results;    ///< {"t2"}
+  std::string op;                      ///< "concat"
+  std::vector<std::string> arguments;  ///< {"x", "A"}; numbers as they are.
+  std::string attributes;              ///< "axis=1"
+  std::string shape;                   ///< Of the first result.
+  std::string node;                    ///< Name in the model; empty: a rewrite made it.
+  bool is_constant = false;            ///< Computed from weights alone: once, not in each run.
+  std::string text() const;            ///< "t2 = concat(x, A; axis=1)"
 };
 
 /// What a change reads from outside.

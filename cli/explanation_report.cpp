@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/explanation_drawing.h"
+#include "cli/graph_drawing.h"
 #include "cli/table.h"
 #include "cli/units.h"
 
@@ -41,8 +43,7 @@ std::string operators_text(const std::vector<ExplainedOperator>& operators) {
   std::vector<std::string> lines;
   std::size_t width = 0;
   for (std::size_t k = 0; k < shown; ++k) {
-    lines.push_back(fmt::format("{} = {}  {}", operators[k].results, operators[k].expression,
-                                operators[k].shape));
+    lines.push_back(fmt::format("{}  {}", operators[k].text(), operators[k].shape));
     width = std::max(width, std::min(display_width(lines.back()), kWidest));
   }
   std::string text;
@@ -132,7 +133,9 @@ ordered_json operators_json(const std::vector<ExplainedOperator>& operators) {
   ordered_json json = ordered_json::array();
   for (const ExplainedOperator& op : operators) {
     json.push_back({{"results", op.results},
-                    {"expression", op.expression},
+                    {"operator", op.op},
+                    {"arguments", op.arguments},
+                    {"attributes", op.attributes},
                     {"shape", op.shape},
                     {"node", op.node.empty() ? ordered_json(nullptr) : ordered_json(op.node)},
                     {"constant", op.is_constant}});
@@ -184,6 +187,12 @@ ordered_json explanation_json(const ExplainedResult& result) {
   for (const ExplainedChange& change : result.changes)
     json["changes"].push_back(change_json(change));
   return json;
+}
+
+core::Status write_explanation(const std::filesystem::path& path, const ExplainedResult& result) {
+  if (path.extension() == ".dot") return write_text(path, explanation_dot(result));
+  if (path.extension() == ".svg") return write_svg(path, explanation_dot(result));
+  return write_text(path, explanation_text(result));
 }
 
 }  // namespace soapstone::cli

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/explanation_report.h"
-#include "cli/graph_drawing.h"
 #include "cli/optimize_job.h"
 #include "cli/optimize_options.h"
 #include "cli/optimize_output.h"
@@ -90,12 +89,11 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   nlohmann::ordered_json json = cli::report_json(report, summary);
   if (!options.explain.empty()) {
     const auto explained = cli::explain(report, baseline_rules, search_rules);
-    const std::string explanation = cli::explanation_text(explained);
     json["explanation"] = cli::explanation_json(explained);
     if (options.explain == "-") {
-      text += explanation;
+      text += cli::explanation_text(explained);
     } else {
-      SOAPSTONE_RETURN_IF_ERROR(cli::write_text(options.explain, explanation));
+      SOAPSTONE_RETURN_IF_ERROR(cli::write_explanation(options.explain, explained));
     }
   }
   SOAPSTONE_RETURN_IF_ERROR(session.report(text, json));

@@ -108,6 +108,9 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
   job.optimize.measure = options.costs == "measured";
+  // Who has little time to search has little time for timing.
+  if (options.search.time_s > 0)
+    job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
   return job;
 }

@@ -76,7 +76,7 @@ void declare_checks(CLI::App& app, OptimizeArguments& options) {
 void declare_records(CLI::App& app, OptimizeArguments& options) {
   app.add_flag("--explain{-}", options.explain,
                "Tell, place by place, what was there, which rules were applied, what is there now; "
-               "--explain=FILE: to a file")
+               "=FILE: to a file, as a picture if it is named .svg or .dot")
       ->type_name("[=FILE]");
   app.add_option("--trace", options.trace, "Write what happens as JSON Lines (docs/trace.md)")
       ->type_name("FILE");
