@@ -8,6 +8,8 @@
 namespace soapstone::cli {
 namespace {
 
+constexpr std::size_t kInARow = 3;  // changes
+
 /// Inside double quotes of DOT.
 std::string escaped(std::string_view text) {
   std::string result;
@@ -20,6 +22,8 @@ std::string escaped(std::string_view text) {
 
 std::string operator_label(const ExplainedOperator& op) {
   std::string label = escaped(op.op);
+  for (const std::string& argument : op.arguments)
+    if (argument.find_first_of("0123456789") == 0 || argument[0] == '-') label += " " + argument;
   if (!op.attributes.empty()) label += "\\n" + escaped(op.attributes);
   label += "\\n" + escaped(op.shape);
   if (!op.node.empty()) label += "\\n" + escaped(op.node);
@@ -82,9 +86,14 @@ std::string explanation_dot(const ExplainedResult& result) {
                     change.places.size(), change.places.size() == 1 ? "" : "s");
     text += fmt::format("  subgraph cluster_c{} {{\n    label=\"{}{}\";\n", k, title,
                         rules_label(change));
-    text += side_text(change, change.before, fmt::format("b{}", k), "before");
     text += side_text(change, change.after, fmt::format("a{}", k), "now");
+    text += side_text(change, change.before, fmt::format("b{}", k), "before");
     text += "  }\n";
+    if (k < kInARow) continue;
+    // Below the change that is a row above.
+    const std::size_t above = k - kInARow;
+    const std::size_t last = result.changes[above].before.size() - 1;
+    text += fmt::format("  b{}_{} -> b{}_0 [style=invis, minlen=3];\n", above, last, k);
   }
   return text + "}\n";
 }
