@@ -10,10 +10,10 @@ trap 'rm -rf "$work"' EXIT
 
 echo "| preset | operators | equalities | kept | rules | unproved | enumerating | leaving out | proving and minimising, CPU s | wall s |"
 echo "|---|---|---|---|---|---|---|---|---|---|"
-for run in "taso 3" "taso 4" "algebra 3" "all 2"; do
-  read -r preset ops <<<"$run"
+for run in "taso 3 --check" "taso 4" "algebra 3" "all 2"; do
+  read -r preset ops check <<<"$run"
   start=$(date +%s.%N)
-  "$bin/generate-rules" --preset "$preset" --ops "$ops" --rank none -q -o "$work/$preset$ops.rules" \
+  "$bin/generate-rules" --preset "$preset" --ops "$ops" --rank none ${check:+"$check"} -q -o "$work/$preset$ops.rules" \
     --json "$work/report.json" >/dev/null
   wall=$(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $start }")
   python3 - "$preset" "$ops" "$work/report.json" "$wall" <<'PYTHON'
