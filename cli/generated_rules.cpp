@@ -2,8 +2,6 @@
 #include "cli/generated_rules.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <utility>
@@ -82,17 +80,9 @@ void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
   }
   while (!attempts.empty()) {
     prove(attempts);
-    std::vector<char> go_on(attempts.size());
-    tbb::task_arena arena(options_.jobs > 0 ? options_.jobs : tbb::task_arena::automatic);
-    arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, attempts.size(), [&](std::size_t k) {
-        go_on[k] = !stop_.stop_requested() && goes_on(attempts[k]) ? 1 : 0;
-      });
-    });
     std::vector<Attempt> next;
-    for (std::size_t k = 0; k < attempts.size(); ++k) {
-      Attempt& attempt = attempts[k];
-      if (go_on[k] != 0) {
+    for (Attempt& attempt : attempts) {
+      if (!stop_.stop_requested() && goes_on(attempt)) {
         next.push_back(std::move(attempt));
         continue;
       }
