@@ -57,7 +57,7 @@ std::size_t lowest_gap(const Slot& slot, const std::vector<const Slot*>& others)
   return offset;
 }
 
-std::size_t count_steps(const std::vector<Slot>& slots) {
+std::size_t count_steps(std::span<const Slot> slots) {
   std::size_t last = 0;
   for (const Slot& slot : slots) last = std::max(last, slot.last_use);
   return last + 1;
@@ -86,20 +86,27 @@ std::size_t slot_bytes(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::size_t peak_bytes(std::span<const Slot> slots) {
-  std::size_t last = 0;
-  for (const Slot& slot : slots) last = std::max(last, slot.last_use);
-  std::vector<std::size_t> begin(last + 2), end(last + 2);
+namespace {
+
+std::vector<std::size_t> live_bytes(std::span<const Slot> slots) {
+  std::vector<std::size_t> live(count_steps(slots) + 1);
   for (const Slot& slot : slots) {
-    begin[slot.first_use] += slot_bytes(slot.bytes);
-    end[slot.last_use + 1] += slot_bytes(slot.bytes);
+    live[slot.first_use] += slot_bytes(slot.bytes);
+    live[slot.last_use + 1] -= slot_bytes(slot.bytes);  // wraps around, and back in the sum
   }
-  std::size_t live = 0, largest = 0;
-  for (std::size_t step = 0; step <= last; ++step) {
-    live = live + begin[step] - end[step];
-    largest = std::max(largest, live);
-  }
-  return largest;
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  return live;
+}
+
+}  // namespace
+
+std::size_t peak_bytes(std::span<const Slot> slots) {
+  return std::ranges::max(live_bytes(slots));
+}
+
+std::size_t count_peak_steps(std::span<const Slot> slots) {
+  const auto live = live_bytes(slots);
+  return static_cast<std::size_t>(std::ranges::count(live, std::ranges::max(live)));
 }
 
 MemoryPlan plan_memory(std::vector<Slot> lifetimes) {

@@ -33,5 +33,7 @@ std::size_t slot_bytes(std::size_t bytes);
 
 /// MemoryPlan::peak_bytes without a plan. Complexity: linear in slots and steps.
 std::size_t peak_bytes(std::span<const MemoryPlan::Slot> lifetimes);
+/// Steps at which so much is live.
+std::size_t count_peak_steps(std::span<const MemoryPlan::Slot> lifetimes);
 
 }  // namespace soapstone::runtime

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "runtime/schedule.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -74,13 +73,13 @@ std::vector<std::vector<NodeId>> nodes_of_units(const Graph& graph, const Execut
 
 /// None: the schedule promises nothing.
 std::vector<NodeId> better_order(const Graph& graph, const Backend& backend, Fusion fusion,
-                                 std::size_t peak_bytes) {
+                                 std::size_t peak_bytes, std::size_t max_states) {
   const ExecutionPlan plan = plan_execution(graph, backend, fusion);
   std::vector<std::optional<std::size_t>> in_place;
   in_place.reserve(plan.launches.size());
   for (const Launch& launch : plan.launches)
     in_place.push_back(backend.in_place_input(graph, launch));
-  const Schedule schedule = schedule_units(make_schedule_model(graph, plan, in_place));
+  const Schedule schedule = schedule_units(make_schedule_model(graph, plan, in_place), max_states);
   if (schedule.peak_bytes >= peak_bytes) return {};
   const auto nodes = nodes_of_units(graph, plan);
   CHECK(nodes.size() == schedule.order.size(), "a schedule of other units");
@@ -127,11 +126,12 @@ Graph with_order(const Graph& graph, std::span<const NodeId> order) {
   return *std::move(result);
 }
 
-OrderedGraph order_for_memory(const Graph& graph, const Backend& backend, Fusion fusion) {
+OrderedGraph order_for_memory(const Graph& graph, const Backend& backend, Fusion fusion,
+                              std::size_t max_states) {
   OrderedGraph best{graph, memory_use(graph, backend, fusion)};
   Graph now = graph;
   for (int round = 0; round < kMostRounds; ++round) {
-    const auto order = better_order(now, backend, fusion, best.use.peak_bytes);
+    const auto order = better_order(now, backend, fusion, best.use.peak_bytes, max_states);
     if (order.empty()) break;
     now = with_order(now, order);
     const MemoryUse use = memory_use(now, backend, fusion);

@@ -7,6 +7,7 @@
 #include "core/graph.h"
 #include "runtime/backend.h"
 #include "runtime/memory_use.h"
+#include "runtime/schedule.h"
 
 namespace soapstone::runtime {
 
@@ -22,6 +23,7 @@ struct OrderedGraph {
 /// Searches an order of execution with a low peak of activation memory, by the real plan: which
 /// operators fuse may depend on the order. Deterministic.
 /// Complexity: near linear in the graph.
-OrderedGraph order_for_memory(const core::Graph& graph, const Backend& backend, Fusion fusion);
+OrderedGraph order_for_memory(const core::Graph& graph, const Backend& backend, Fusion fusion,
+                              std::size_t max_states = kMostStates);
 
 }  // namespace soapstone::runtime

@@ -57,6 +57,7 @@ MemoryUse memory_use(const Graph& graph, const Backend& backend, Fusion fusion) 
   MemoryUse use = Counter(graph).run();
   use.peak_bytes = placement.memory().arena_bytes;
   use.live_bytes = placement.memory().peak_bytes;
+  use.peak_steps = count_peak_steps(placement.memory().slots);
   return use;
 }
 

@@ -16,6 +16,7 @@ namespace soapstone::runtime {
 struct MemoryUse {
   std::size_t peak_bytes = 0;    ///< Of activations: ExecutableReport::arena_bytes.
   std::size_t live_bytes = 0;    ///< Most that is live at any step; at most peak_bytes.
+  std::size_t peak_steps = 0;    ///< Steps of the plan at which so much is live.
   std::size_t weight_bytes = 0;  ///< Constants that are left when constant expressions are folded.
   std::size_t input_bytes = 0;   ///< The graph's inputs.
   bool complete = true;          ///< False: some sizes are not known and count nothing.

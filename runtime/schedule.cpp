@@ -13,9 +13,8 @@ namespace {
 using Unit = ScheduleModel::Unit;
 using Order = std::vector<std::uint32_t>;
 
-/// What an exhaustive search may hold.
+/// What an exhaustive search may order.
 constexpr std::size_t kMostUnits = 64;
-constexpr std::size_t kMostStates = 20'000;
 /// Around the peak of what is too large for it.
 constexpr std::size_t kWindow = 40;
 constexpr int kMostWindows = 64;
@@ -143,8 +142,10 @@ PeakAt peak_from(LiveBytes live, std::span<const std::uint32_t> part) {
 /// One part between cuts.
 class Part {
  public:
-  Part(const ScheduleModel& model, const LiveBytes& before, std::span<std::uint32_t> order)
-      : model_(model), before_(before), order_(order), peak_(peak_from(before, order)) {}
+  Part(const ScheduleModel& model, const LiveBytes& before, std::span<std::uint32_t> order,
+       std::size_t max_states)
+      : model_(model), before_(before), order_(order), max_states_(max_states),
+        peak_(peak_from(before, order)) {}
 
   /// Orders it so that its peak is lower, if that is above `enough`. True: there is no lower one.
   bool improve(std::size_t enough) {
@@ -171,7 +172,7 @@ class Part {
     for (const std::uint32_t unit : order_.first(begin)) live.run(unit);
     const auto window = order_.subspan(begin, end - begin);
     const ExactSearch found =
-        search_order(model_, live, window, peak_.bytes, enough, kMostStates);
+        search_order(model_, live, window, peak_.bytes, enough, max_states_);
     if (!found.order.empty()) {
       adopt(found.order, begin, {});
       peak_ = peak_from(before_, order_);
@@ -194,6 +195,7 @@ class Part {
   const ScheduleModel& model_;
   const LiveBytes& before_;
   std::span<std::uint32_t> order_;
+  std::size_t max_states_;
   PeakAt peak_;
 };
 
@@ -203,7 +205,7 @@ std::size_t peak_of(const ScheduleModel& model, std::span<const std::uint32_t> o
   return peak_from(LiveBytes(model), order).bytes;
 }
 
-Schedule schedule_units(const ScheduleModel& model) {
+Schedule schedule_units(const ScheduleModel& model, std::size_t max_states) {
   Schedule schedule;
   schedule.order = sources_late(model);
   struct Span {
@@ -221,7 +223,8 @@ Schedule schedule_units(const ScheduleModel& model) {
   }
   const auto improve = [&](const Span& part, const LiveBytes& before) {
     if (part.peak_bytes <= schedule.peak_bytes) return;
-    Part work(model, before, std::span(schedule.order).subspan(part.begin, part.end - part.begin));
+    Part work(model, before, std::span(schedule.order).subspan(part.begin, part.end - part.begin),
+              max_states);
     const bool best = work.improve(schedule.peak_bytes);
     if (work.peak_bytes() <= schedule.peak_bytes) return;
     schedule.peak_bytes = work.peak_bytes();

@@ -13,6 +13,9 @@
 
 namespace soapstone::runtime {
 
+/// Sets of units that have run, of which one exhaustive search looks at so many.
+inline constexpr std::size_t kMostStates = 20'000;
+
 struct Schedule {
   std::vector<std::uint32_t> order;  ///< All units of the model.
   std::size_t peak_bytes = 0;        ///< Most that is live at once.
@@ -22,8 +25,8 @@ struct Schedule {
 /// The plan is cut where every unit either precedes or follows one and the same; between cuts, small
 /// parts are searched exhaustively, large ones greedily and then exhaustively around the peak. What
 /// does not matter for the peak stays as it is. Deterministic.
-/// Complexity: near linear in the units.
-Schedule schedule_units(const ScheduleModel& model);
+/// Complexity: near linear in the units; a part costs `max_states` at most.
+Schedule schedule_units(const ScheduleModel& model, std::size_t max_states = kMostStates);
 
 /// The peak of running the units in this order. Precondition: all of them, producers first.
 std::size_t peak_of(const ScheduleModel& model, std::span<const std::uint32_t> order);

@@ -28,15 +28,13 @@ using core::NodeId;
 constexpr std::size_t kBatch = 32;
 /// As many of them share the memory: more threads than that do not work on one batch for long.
 constexpr double kAlive = 16;
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
-
 class Searcher {
  public:
   Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
            core::ProgressSink& progress, const core::StopToken& stop)
       : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
-        progress_(progress), stop_(stop),
+        progress_(progress), stop_(stop), latency_(cost),
+        objective_(options.objective != nullptr ? *options.objective : latency_),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   SearchResult run(const Graph& original);
@@ -47,15 +45,27 @@ class Searcher {
   using Memory = std::map<Signature, RegionResult>;
 
   bool out_of_time() const {
-    return options_.time_s > 0 && core::wall_s() - started_ > options_.time_s;
+    return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
   bool improve(std::size_t region_size);
+  bool improve(std::size_t region_size, Guide guide);
   std::vector<Region> regions_of(std::size_t region_size);
-  void search_regions(const std::vector<const Region*>& fresh);
+  void search_regions(const std::vector<const Region*>& fresh, Guide guide);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
-  bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
+  std::uint64_t budget() const {
+    return static_cast<std::uint64_t>(share_ * static_cast<double>(options_.budget));
+  }
+  /// A stage for a lower peak ends as soon as it is low enough.
+  bool is_enough() const {
+    return stage_.lower_peak && now_.score.peak_bytes <= stage_.enough_bytes;
+  }
+  bool may_go_on() const {
+    return !stopped() && !is_enough() && result_.graphs_expanded < budget();
+  }
   bool improve_until_settled(std::size_t region_size);
+  void run_stage(const Candidate& original);
+  void settle_best();
   void remember(const Candidate& candidate);
   void report_progress();
   StopReason stop_reason() const;
@@ -66,9 +76,13 @@ class Searcher {
   const SearchOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  Objective latency_;  ///< For when the options name no objective.
+  const Objective& objective_;
+  Stage stage_;
+  double share_ = 1;  ///< Of budget and time, what the stages so far may use.
   tbb::task_arena arena_;
   SearchResult result_;
-  Memory memory_;
+  std::map<Guide, Memory> memory_;
   Candidate now_;  ///< The best graph, from which the search goes on.
   double started_ = 0;
 };
@@ -89,7 +103,7 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   limits.alpha = options_.alpha;
   limits.max_detour = options_.max_detour;
   limits.patience = options_.patience;
-  limits.budget = (options_.budget - result_.graphs_expanded) / batch.size();
+  limits.budget = (budget() - result_.graphs_expanded) / batch.size();
   // A graph of a region: ids, order and readers, and the nodes that it does not share.
   const double bytes =
       4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
@@ -98,9 +112,9 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   return limits;
 }
 
-void Searcher::search_regions(const std::vector<const Region*>& fresh) {
+void Searcher::search_regions(const std::vector<const Region*>& fresh, Guide guide) {
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
-    const std::uint64_t left = options_.budget - result_.graphs_expanded;
+    const std::uint64_t left = budget() - result_.graphs_expanded;
     if (left == 0) return;
     const std::size_t remaining = fresh.size() - at;
     const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
@@ -109,8 +123,11 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
     std::vector<RegionResult> found(batch.size());
     const auto search_one = [&](std::size_t k) {
-      found[k] = search_region(batch[k]->graph, admission_, cost_, limits(batch, *batch[k]),
-                               [this] { return stopped(); });
+      const Graph& graph = batch[k]->graph;
+      const auto guided = objective_.guide(guide, graph);
+      found[k] = search_region(graph, admission_, guided ? *guided : cost_,
+                               limits(batch, *batch[k]), [this] { return stopped(); });
+      if (guided) price_by_latency(graph, rules_, cost_, found[k]);
     };
     if (cost_.needs_quiet_machine()) {
       for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
@@ -123,7 +140,7 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
       result_.graphs_expanded += found[k].expanded;
       result_.graphs_built += found[k].built;
       result_.duplicates += found[k].duplicates;
-      memory_.insert_or_assign(batch[k]->signature, std::move(found[k]));
+      memory_[guide].insert_or_assign(batch[k]->signature, std::move(found[k]));
     }
     result_.regions_searched += batch.size();
     at += batch.size();
@@ -131,30 +148,40 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
   }
 }
 
-/// One pass. True: the graph became better.
+/// True: the graph became better.
 bool Searcher::improve(std::size_t region_size) {
+  for (const Guide guide : stage_.guides) {
+    if (!may_go_on()) return false;
+    if (improve(region_size, guide)) return true;
+  }
+  return false;
+}
+
+/// One pass with what one guide proposes.
+bool Searcher::improve(std::size_t region_size, Guide guide) {
+  const Memory& memory = memory_[guide];
   const std::vector<Region> regions = regions_of(region_size);
   if (stopped()) return false;
   result_.regions += regions.size();
   std::map<Signature, bool> met;
   std::vector<const Region*> fresh;
   for (const Region& region : regions)
-    if (!memory_.contains(region.signature) && met.emplace(region.signature, true).second)
+    if (!memory.contains(region.signature) && met.emplace(region.signature, true).second)
       fresh.push_back(&region);
-  search_regions(fresh);
+  search_regions(fresh, guide);
   std::vector<Site> sites;
   for (const Region& region : regions) {
-    const auto known = memory_.find(region.signature);
-    if (known != memory_.end() && !known->second.steps.empty())
+    const auto known = memory.find(region.signature);
+    if (known != memory.end() && !known->second.steps.empty())
       sites.push_back({&region, &known->second});
   }
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
-  const double before_us = now_.cost_us;
+  const Score before = now_.score;
   apply_where_it_gains(
-      sites, rules_, cost_, [this] { return stopped(); }, now_);
+      sites, rules_, objective_, stage_, [this] { return stopped() || is_enough(); }, now_);
   report_progress();
-  return now_.cost_us < kRealGain * before_us;
+  return objective_.is_gain(before, now_.score, stage_);
 }
 
 bool Searcher::improve_until_settled(std::size_t region_size) {
@@ -164,14 +191,17 @@ bool Searcher::improve_until_settled(std::size_t region_size) {
   return improved;
 }
 
-/// Among the best, cheapest first, each graph once.
+/// Among the best, the best first, each graph once.
 void Searcher::remember(const Candidate& candidate) {
   auto& best = result_.best;
   const auto same = [&](const Candidate& other) {
     return same_structure(other.graph, candidate.graph);
   };
   if (std::ranges::any_of(best, same)) return;
-  const auto at = std::ranges::upper_bound(best, candidate.cost_us, {}, &Candidate::cost_us);
+  const auto at = std::ranges::upper_bound(
+      best, candidate.score,
+      [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
   best.insert(at, candidate);
   if (best.size() > options_.keep) best.pop_back();
 }
@@ -179,32 +209,73 @@ void Searcher::remember(const Candidate& candidate) {
 void Searcher::report_progress() {
   const double best_us =
       result_.best.empty() ? now_.cost_us : std::min(now_.cost_us, result_.best.front().cost_us);
+  const double gain = result_.cost_before.total_us / best_us;
   progress_.update(result_.graphs_expanded, options_.budget,
-                   fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
+                   objective_.needs_memory()
+                       ? fmt::format("{:.3f}x, peak {:.3g} MB", result_.cost_before.total_us / now_.cost_us,
+                                     1e-6 * static_cast<double>(now_.score.peak_bytes))
+                       : fmt::format("best {:.3f}x", gain));
 }
 
 StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
-  const bool all = std::ranges::all_of(memory_, [](const auto& m) { return m.second.exhausted; });
+  const bool all = std::ranges::all_of(memory_, [](const auto& guided) {
+    return std::ranges::all_of(guided.second, [](const auto& m) { return m.second.exhausted; });
+  });
   return all ? StopReason::kExhausted : StopReason::kSettled;
+}
+
+/// Each size from the original, then all of them in turn from the best.
+void Searcher::run_stage(const Candidate& original) {
+  for (const std::size_t size : options_.region_sizes) {
+    now_ = original;
+    improve_until_settled(size);
+  }
+  if (!result_.best.empty()) {
+    now_ = result_.best.front();
+    now_.score = objective_.score(now_.graph, stage_);
+  }
+  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+    improved = false;
+    for (const std::size_t size : options_.region_sizes)
+      improved = improve_until_settled(size) || improved;
+  }
+}
+
+/// The best graphs in the order in which they are to be run.
+void Searcher::settle_best() {
+  for (Candidate& candidate : result_.best) {
+    auto settled = objective_.settle(candidate.graph, stage_);
+    candidate.graph = std::move(settled.graph);
+    candidate.score = settled.score;
+    candidate.cost_us = settled.score.latency_us;
+  }
+  std::ranges::stable_sort(
+      result_.best,
+      [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
 }
 
 SearchResult Searcher::run(const Graph& original) {
   started_ = core::wall_s();
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
-  for (const std::size_t size : options_.region_sizes) {
-    now_ = {original, result_.cost_before.total_us, {}};
-    improve_until_settled(size);
+  stage_ = objective_.first_stage(original);
+  Candidate start{original, result_.cost_before.total_us, {}, {}};
+  for (std::optional<Stage> next = stage_; next;) {
+    stage_ = *next;
+    share_ = stage_.lower_peak ? 0.5 : 1;
+    start.score = objective_.score(start.graph, stage_);
+    start.cost_us = start.score.latency_us;
+    // Its order alone may be a gain.
+    if (objective_.needs_memory() && result_.best.empty()) remember(start);
+    run_stage(start);
+    if (!result_.best.empty()) start = result_.best.front();
+    next = objective_.next_stage(stage_, objective_.score(start.graph, stage_));
   }
-  if (!result_.best.empty()) now_ = result_.best.front();
-  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
-    improved = false;
-    for (const std::size_t size : options_.region_sizes)
-      improved = improve_until_settled(size) || improved;
-  }
+  if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
   return std::move(result_);

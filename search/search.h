@@ -10,6 +10,7 @@
 #include "core/graph.h"
 #include "core/progress.h"
 #include "cost/cost_model.h"
+#include "search/objective.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -26,6 +27,8 @@ struct SearchOptions {
   std::vector<std::size_t> region_sizes = {48, 24};
   std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
   double memory_mib = 400;      ///< For the graphs of regions under search.
+  /// None: latency. Must outlive the search.
+  const Objective* objective = nullptr;
 };
 
 /// One rewrite on the way from the original to a result.
@@ -38,9 +41,10 @@ struct Step {
 };
 
 struct Candidate {
-  core::Graph graph;
+  core::Graph graph;  ///< With a limit or memory as objective, in the order that serves it.
   double cost_us = 0;
   std::vector<Step> steps;
+  Score score;  ///< What the objective compares; its latency is `cost_us`.
 };
 
 enum class StopReason : std::uint8_t {
