@@ -11,6 +11,7 @@
 
 #include "cli/device_options.h"
 #include "cli/model_files.h"
+#include "cli/objective_options.h"
 #include "cli/optimize_report.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
@@ -30,6 +31,7 @@ struct Options : cli::CommonOptions {
   std::vector<std::string> shapes;
   cli::DeviceOptions device;
   cli::RuleOptions rules;
+  cli::ObjectiveOptions objective;
   search::SearchOptions search;
   std::string costs = "measured";
   std::string verify = "8";
@@ -138,6 +140,8 @@ core::Result<Job> prepare(const Options& options, cli::Session& session) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.database, cli::open_costs(options.device));
     job.cost = cost::make_measured_cost(*job.backend, fusion, job.database.get());
   }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.objective, cli::objective_of(options.objective));
+  job.optimize.peak_limit_bytes = cli::peak_limit_bytes(options.objective);
   job.optimize.search = options.search;
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
@@ -175,7 +179,7 @@ core::Status write_result(const Options& options, const Job& job,
     return core::Done{};
   }
   run.output = options.output;
-  if (report.graph.hash() == report.baseline.hash()) {
+  if (report.graph.hash() == report.baseline.hash() && !report.reordered) {
     run.output_note = "a copy of the original";
     SOAPSTONE_RETURN_IF_ERROR(copy_original(options.model, options.output));
     search::ProofChain nothing;
@@ -208,6 +212,15 @@ core::Status conclude(const Options& options, const search::OptimizeReport& repo
                        "interrupted: best result so far was kept",
                        options.model,
                        {}};
+  }
+  if (!report.is_within_limit()) {
+    const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024 / 1024; };
+    return core::Error{core::ErrorCode::kRequirementNotMet,
+                       fmt::format("the peak of activation memory is {:.4g} MiB, "
+                                   "--peak-memory-limit asks for {:.4g} MiB",
+                                   mib(report.memory_after.peak_bytes), mib(report.peak_limit_bytes)),
+                       options.model,
+                       "the result is the smallest that was found"};
   }
   const double speedup =
       report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median
@@ -333,6 +346,7 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--keep-constants", options.keep_constants,
                "Write what is computed from weights as nodes, not as its value");
   cli::add_shape_option(app, options.shapes);
+  cli::add_objective_options(app, options.objective);
   declare_search(app, options);
   cli::add_rule_options(app, options.rules);
   app.add_flag("--list-rules", options.list_rules, "Show the rules and what they do");

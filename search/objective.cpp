@@ -29,7 +29,9 @@ class GuideCost final : public cost::CostModel {
   GuideCost(Guide guide, const Graph& region, cost::CostModel& cost,
             const runtime::Backend& backend, runtime::Fusion fusion)
       : guide_(guide), cost_(cost), backend_(backend), fusion_(fusion),
-        latency_us_(cost.graph_cost(region).total_us), peak_bytes_(peak(region)) {}
+        latency_us_(cost.graph_cost(region).total_us) {
+    peak_bytes_ = peak(region);
+  }
 
   cost::GraphCost graph_cost(const Graph& graph) override {
     cost::GraphCost cost = cost_.graph_cost(graph);
@@ -45,6 +47,11 @@ class GuideCost final : public cost::CostModel {
 
  private:
   double peak(const Graph& graph) const {
+    if (guide_ == Guide::kLatencyNoLarger && peak_bytes_ > 0) {
+      const auto use = runtime::memory_use(graph, backend_, fusion_);
+      const auto bytes = static_cast<double>(use.peak_bytes);
+      if (bytes <= peak_bytes_) return bytes;  // no matter how far below
+    }
     const auto ordered = runtime::order_for_memory(graph, backend_, fusion_, kRegionStates);
     return std::max(1.0, static_cast<double>(ordered.use.peak_bytes));
   }
@@ -53,7 +60,7 @@ class GuideCost final : public cost::CostModel {
   cost::CostModel& cost_;
   const runtime::Backend& backend_;
   runtime::Fusion fusion_;
-  double latency_us_, peak_bytes_;
+  double latency_us_, peak_bytes_ = 0;
 };
 
 }  // namespace
@@ -78,7 +85,9 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text) {
 
 Stage Objective::first_stage(const Graph& original) const {
   if (kind_ == ObjectiveKind::kLatency) return {};
-  const Stage smaller{{Guide::kMemory}, true, ~std::size_t{0}, limit_bytes_};
+  const runtime::MemoryUse use = runtime::memory_use(original, *backend_, fusion_);
+  const Stage smaller{{Guide::kMemory}, true, ~std::size_t{0}, limit_bytes_, use.weight_bytes,
+                      use.weight_bytes + use.peak_bytes};
   if (kind_ == ObjectiveKind::kMemory) return smaller;
   const Score reached = score(original, smaller);
   return fits(reached) ? *next_stage(smaller, reached) : smaller;
@@ -86,7 +95,10 @@ Stage Objective::first_stage(const Graph& original) const {
 
 std::optional<Stage> Objective::next_stage(const Stage& stage, const Score& reached) const {
   if (!stage.lower_peak) return std::nullopt;
-  Stage faster{{Guide::kLatency, Guide::kLatencyNoLarger}, false, reached.peak_bytes, 0};
+  Stage faster = stage;
+  faster.guides = {Guide::kLatency, Guide::kLatencyNoLarger};
+  faster.lower_peak = false;
+  faster.cap_bytes = reached.peak_bytes;
   if (kind_ == ObjectiveKind::kLatencyUnderMemory)
     faster.cap_bytes = std::max(limit_bytes_, reached.peak_bytes);
   return faster;
@@ -102,7 +114,7 @@ Objective::Settled Objective::settle(const Graph& graph, const Stage& stage) con
       settled.graph = std::move(ordered.graph);
       use = ordered.use;
     }
-    settled.score = {0, use.peak_bytes, use.live_bytes, use.peak_steps};
+    settled.score = {0, use.peak_bytes, use.live_bytes, use.peak_steps, use.weight_bytes};
   }
   settled.score.latency_us = cost_.graph_cost(settled.graph).total_us;
   return settled;
@@ -112,7 +124,13 @@ Score Objective::score(const Graph& graph, const Stage& stage) const {
   return settle(graph, stage).score;
 }
 
+bool Objective::is_allowed(const Score& score, const Stage& stage) const {
+  return score.weight_bytes <= stage.weight_bytes ||
+         score.weight_bytes + score.peak_bytes <= stage.total_bytes;
+}
+
 bool Objective::is_gain(const Score& before, const Score& after, const Stage& stage) const {
+  if (!is_allowed(after, stage)) return false;
   if (!stage.lower_peak)
     return after.peak_bytes <= stage.cap_bytes && after.latency_us < kRealGain * before.latency_us;
   // Equal blocks have equal peaks: the first that is mended leaves one peak less.

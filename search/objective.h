@@ -29,7 +29,7 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text);
 /// weights and inputs; zeros where the objective does not ask for memory.
 struct Score {
   double latency_us = 0;
-  std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0;
+  std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0, weight_bytes = 0;
 };
 
 /// Where proposals of a region come from: the cost that its search follows.
@@ -47,6 +47,9 @@ struct Stage {
   std::size_t cap_bytes = ~std::size_t{0};
   /// A peak that is low enough for the next stage to begin.
   std::size_t enough_bytes = 0;
+  /// Weights may grow beyond the original's only by what the peak gives back: nobody saves memory
+  /// by turning activations into more weights. Of the original: weights, and weights with peak.
+  std::size_t weight_bytes = ~std::size_t{0}, total_bytes = ~std::size_t{0};
 };
 
 class Objective {
@@ -84,6 +87,7 @@ class Objective {
   std::unique_ptr<cost::CostModel> guide(Guide guide, const core::Graph& region) const;
 
  private:
+  bool is_allowed(const Score& score, const Stage& stage) const;
   bool fits(const Score& score) const { return score.peak_bytes <= limit_bytes_; }
 
   ObjectiveKind kind_ = ObjectiveKind::kLatency;

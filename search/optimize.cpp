@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "search/cut.h"
@@ -63,7 +64,8 @@ class Optimizer {
             cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
-        options_(options), progress_(progress), stop_(stop) {}
+        options_(options), progress_(progress), stop_(stop),
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
 
   Result<OptimizeReport> run();
 
@@ -71,6 +73,7 @@ class Optimizer {
   void search_graphs();
   core::Status choose();
   core::Status choose_by_time();
+  std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   void record_chain();
   void note_proofs();
   core::Status verify();
@@ -86,6 +89,7 @@ class Optimizer {
   const OptimizeOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  Objective objective_;
   OptimizeReport report_;
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 };
@@ -94,8 +98,13 @@ void Optimizer::search_graphs() {
   progress_.stage("simplifying");
   report_.baseline = simplify(original_, baseline_, &report_.simplify);
   progress_.stage("searching");
-  report_.search = search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
+  SearchOptions search_options = options_.search;
+  search_options.objective = &objective_;
+  report_.search = search(report_.baseline, rules_, cost_, search_options, progress_, stop_);
   report_.cost_before = report_.search.cost_before;
+  report_.objective = options_.objective;
+  report_.peak_limit_bytes = options_.peak_limit_bytes;
+  report_.memory_before = runtime::memory_use(report_.baseline, backend_, options_.fusion);
 }
 
 void Optimizer::note_reference_kernels(const Executable& executable) {
@@ -103,6 +112,24 @@ void Optimizer::note_reference_kernels(const Executable& executable) {
   if (slow.empty()) return;
   report_.notes.push_back(fmt::format("{} launches run the slow reference kernel, first {}: {}",
                                       slow.size(), slow.front().first, slow.front().second));
+}
+
+/// With memory in the objective: the best by what is foretold, but of those within a limit the
+/// fastest; `timings`, if any, are of the baseline and of each candidate. None: the baseline is as
+/// good.
+std::optional<std::size_t>
+Optimizer::choose_by_objective(std::span<const cost::Timing> timings) const {
+  const auto& best = report_.search.best;
+  const Score before{report_.cost_before.total_us, report_.memory_before.peak_bytes, 0, 0, 0};
+  if (best.empty() || !objective_.is_better(best.front().score, before)) return std::nullopt;
+  const auto fits = [&](const Candidate& candidate) {
+    return options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+           candidate.score.peak_bytes <= options_.peak_limit_bytes;
+  };
+  std::size_t winner = 0;
+  for (std::size_t k = 1; k < best.size() && !timings.empty(); ++k)
+    if (fits(best[k]) && timings[k + 1].median_us < timings[winner + 1].median_us) winner = k;
+  return winner;
 }
 
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
@@ -122,32 +149,46 @@ core::Status Optimizer::choose_by_time() {
   for (Executable& executable : candidates) in_turn.push_back(&executable);
   const double budget_us = options_.measure_time_s * 1e6;
   const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us);
-  report_.latency_before = Latency{timings[0], before.report().peak_activation_bytes};
+  report_.latency_before = Latency{timings[0], before.report().arena_bytes};
   report_.latency_after = report_.latency_before;
   if (best.empty()) return core::Done{};
   const auto fastest = std::min_element(
       timings.begin() + 1, timings.end(),
       [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
-  const auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  if (objective_.needs_memory()) {
+    const auto allowed = choose_by_objective(timings);
+    if (!allowed) return core::Done{};
+    winner = *allowed;
+  }
   report_.speedup =
       cost::compare_in_turn(before, candidates[winner], options_.measure_rounds, 0.5 * budget_us);
-  if (report_.speedup->low <= 1.0) {
+  const bool for_speed =
+      options_.objective == ObjectiveKind::kLatency ||
+      (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+       report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
+  if (for_speed && report_.speedup->low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }
   chosen_ = winner;
-  report_.latency_after = Latency{*fastest, candidates[winner].report().peak_activation_bytes};
+  report_.latency_after =
+      Latency{timings[winner + 1], candidates[winner].report().arena_bytes};
   return core::Done{};
 }
 
 core::Status Optimizer::choose() {
   if (options_.measure) {
     SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
+  } else if (objective_.needs_memory()) {
+    chosen_ = choose_by_objective({});
   } else if (!report_.search.best.empty()) {
     chosen_ = 0;
   }
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
   report_.cost_after = cost_.graph_cost(report_.graph);
+  report_.memory_after = runtime::memory_use(report_.graph, backend_, options_.fusion);
+  report_.reordered = chosen_ && chosen().steps.empty();
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return core::Done{};
