@@ -17,8 +17,8 @@ struct ObjectiveOptions {
 };
 
 void add_objective_options(CLI::App& app, ObjectiveOptions& options);
-/// A limit alone asks for the lowest latency under it. Errors: kUsage for a limit without use, or an
-/// objective without its limit.
+/// A limit alone asks for the lowest latency under it. Errors: kUsage for a limit without use, or
+/// an objective without its limit.
 core::Result<search::ObjectiveKind> objective_of(const ObjectiveOptions& options);
 std::size_t peak_limit_bytes(const ObjectiveOptions& options);
 

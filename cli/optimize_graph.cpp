@@ -218,9 +218,9 @@ core::Status conclude(const Options& options, const search::OptimizeReport& repo
     return core::Error{core::ErrorCode::kRequirementNotMet,
                        fmt::format("the peak of activation memory is {:.4g} MiB, "
                                    "--peak-memory-limit asks for {:.4g} MiB",
-                                   mib(report.memory_after.peak_bytes), mib(report.peak_limit_bytes)),
-                       options.model,
-                       "the result is the smallest that was found"};
+                                   mib(report.memory_after.peak_bytes),
+                                   mib(report.peak_limit_bytes)),
+                       options.model, "the result is the smallest that was found"};
   }
   const double speedup =
       report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median

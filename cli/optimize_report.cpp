@@ -33,15 +33,16 @@ std::string peak_text(std::size_t bytes) { return bytes_text(static_cast<double>
 
 /// For objectives other than latency: what became of the peak.
 std::string memory_headline(const search::OptimizeReport& report) {
-  const std::size_t before = report.memory_before.peak_bytes, after = report.memory_after.peak_bytes;
-  std::string text = fmt::format("peak activation memory {} instead of {} ({:+.1f} %), ",
-                                 peak_text(after), peak_text(before),
-                                 100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
+  const std::size_t before = report.memory_before.peak_bytes,
+                    after = report.memory_after.peak_bytes;
+  std::string text = fmt::format(
+      "peak activation memory {} instead of {} ({:+.1f} %), ", peak_text(after), peak_text(before),
+      100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
   if (before == 0) text.clear();
   if (report.objective == search::ObjectiveKind::kLatencyUnderMemory)
-    text += fmt::format("{} the limit of {:.4g} MiB, ",
-                        report.is_within_limit() ? "within" : "ABOVE",
-                        static_cast<double>(report.peak_limit_bytes) / 1024 / 1024);
+    text +=
+        fmt::format("{} the limit of {:.4g} MiB, ", report.is_within_limit() ? "within" : "ABOVE",
+                    static_cast<double>(report.peak_limit_bytes) / 1024 / 1024);
   return text;
 }
 
@@ -56,8 +57,8 @@ std::string speed_text(const search::OptimizeReport& report) {
 
 std::string headline(const search::OptimizeReport& report) {
   const double predicted = report.cost_before.total_us / report.cost_after.total_us;
-  const bool improved_memory = report.objective != search::ObjectiveKind::kLatency &&
-                               report.outcome == Outcome::kImproved;
+  const bool improved_memory =
+      report.objective != search::ObjectiveKind::kLatency && report.outcome == Outcome::kImproved;
   if (improved_memory) return memory_headline(report) + speed_text(report);
   if (!report.is_within_limit() && report.outcome == Outcome::kNoGainFound)
     return memory_headline(report) + "no smaller graph found: the original is kept";
@@ -89,8 +90,8 @@ std::string latency_text(const std::optional<search::Latency>& latency) {
                      50 * (t.high_us - t.low_us) / t.median_us);
 }
 
-/// What was allocated where it was run, else what was foretold; the two differ only if a kernel does
-/// not do what its backend foretold.
+/// What was allocated where it was run, else what was foretold; the two differ only if a kernel
+/// does not do what its backend foretold.
 std::string memory_text(const runtime::MemoryUse& use,
                         const std::optional<search::Latency>& latency) {
   return peak_text(latency ? latency->peak_activation_bytes : use.peak_bytes) +

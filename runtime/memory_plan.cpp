@@ -18,8 +18,8 @@ using Slot = MemoryPlan::Slot;
 /// segment tree over the steps that its lifetime is made of, and at the step at which it begins.
 class PlacedSlots {
  public:
-  explicit PlacedSlots(std::size_t steps) : leaves_(std::bit_ceil(steps)), lasting_(2 * leaves_),
-                                            beginning_(steps) {}
+  explicit PlacedSlots(std::size_t steps)
+      : leaves_(std::bit_ceil(steps)), lasting_(2 * leaves_), beginning_(steps) {}
 
   void add(const Slot& slot) {
     beginning_[slot.first_use].push_back(&slot);
@@ -100,9 +100,7 @@ std::vector<std::size_t> live_bytes(std::span<const Slot> slots) {
 
 }  // namespace
 
-std::size_t peak_bytes(std::span<const Slot> slots) {
-  return std::ranges::max(live_bytes(slots));
-}
+std::size_t peak_bytes(std::span<const Slot> slots) { return std::ranges::max(live_bytes(slots)); }
 
 std::size_t count_peak_steps(std::span<const Slot> slots) {
   const auto live = live_bytes(slots);

@@ -64,7 +64,8 @@ std::vector<std::vector<NodeId>> nodes_of_units(const Graph& graph, const Execut
       nodes.push_back(plan.launches[step.number].nodes());
     } else if (step.kind == PlanStep::Kind::kConversion) {
       nodes.emplace_back();
-    } else if (const NodeId id = plan.views[step.number].node; graph.node(id).op->name == "concat") {
+    } else if (const NodeId id = plan.views[step.number].node;
+               graph.node(id).op->name == "concat") {
       nodes.push_back({id});
     }
   }
@@ -110,8 +111,8 @@ Graph with_order(const Graph& graph, std::span<const NodeId> order) {
     std::vector<core::TensorType> types;
     types.reserve(node.outputs.size());
     for (const TensorId output : node.outputs) types.push_back(graph.tensor(output).type);
-    const auto outputs = builder.add_node(*node.op, node.attributes, std::move(inputs),
-                                          std::move(types), node.name);
+    const auto outputs =
+        builder.add_node(*node.op, node.attributes, std::move(inputs), std::move(types), node.name);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       now[node.outputs[k].index()] = outputs[k];
       const std::string& name = graph.tensor(node.outputs[k]).name;

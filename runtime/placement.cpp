@@ -42,8 +42,7 @@ std::uint32_t& Placement::number(TensorId tensor, Layout layout) {
 std::uint32_t Placement::make(TensorId tensor, Layout layout, Home home, std::size_t step) {
   const auto value = static_cast<std::uint32_t>(values_.size());
   number(tensor, layout) = value;
-  values_.push_back(
-      {tensor, home, known_bytes(graph_.tensor(tensor).type), kNone, 0, step, step});
+  values_.push_back({tensor, home, known_bytes(graph_.tensor(tensor).type), kNone, 0, step, step});
   return value;
 }
 

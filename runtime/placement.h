@@ -20,8 +20,7 @@ class Placement {
   enum class Detail : std::uint8_t { kOffsets, kLifetimes };
   /// `in_place[k]`: the input that launch k may overwrite with its output 0, if any.
   Placement(const core::Graph& graph, const ExecutionPlan& plan,
-            std::span<const std::optional<std::size_t>> in_place,
-            Detail detail = Detail::kOffsets);
+            std::span<const std::optional<std::size_t>> in_place, Detail detail = Detail::kOffsets);
 
   enum class Home : std::uint8_t { kArena, kGraphInput, kConstant };
   struct Place {

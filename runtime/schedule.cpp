@@ -57,7 +57,8 @@ Cuts cut(const ScheduleModel& model, const Order& order) {
     const auto& before = model.units[order[p]].before;
     std::optional<std::size_t> newest;
     for (const std::uint32_t other : before)
-      if (!model.units[other].before.empty()) newest = std::max(newest, std::optional(position[other]));
+      if (!model.units[other].before.empty())
+        newest = std::max(newest, std::optional(position[other]));
     if (newest) {
       last = std::min(last, *newest);
     } else if (!before.empty()) {
@@ -88,7 +89,8 @@ Cuts cut(const ScheduleModel& model, const Order& order) {
 }
 
 /// Runs what grows least, of what is ready. Of equals, the first.
-Order run_greedily(const ScheduleModel& model, LiveBytes live, std::span<const std::uint32_t> part) {
+Order run_greedily(const ScheduleModel& model, LiveBytes live,
+                   std::span<const std::uint32_t> part) {
   constexpr std::ptrdiff_t kNotReady = std::numeric_limits<std::ptrdiff_t>::max();
   std::vector<std::ptrdiff_t> key(model.units.size(), kNotReady);
   std::vector<std::size_t> waits(model.units.size());
@@ -171,8 +173,7 @@ class Part {
     LiveBytes live = before_;
     for (const std::uint32_t unit : order_.first(begin)) live.run(unit);
     const auto window = order_.subspan(begin, end - begin);
-    const ExactSearch found =
-        search_order(model_, live, window, peak_.bytes, enough, max_states_);
+    const ExactSearch found = search_order(model_, live, window, peak_.bytes, enough, max_states_);
     if (!found.order.empty()) {
       adopt(found.order, begin, {});
       peak_ = peak_from(before_, order_);
@@ -184,8 +185,8 @@ class Part {
     const PeakAt before = peak_;
     const std::size_t width = std::min(kWindow, order_.size());
     for (const std::size_t back : {width / 2, width - 1, std::size_t{1}}) {
-      const std::size_t begin = std::min(before.position - std::min(before.position, back),
-                                         order_.size() - width);
+      const std::size_t begin =
+          std::min(before.position - std::min(before.position, back), order_.size() - width);
       search(begin, begin + width, enough);
       if (peak_.bytes < before.bytes || peak_.position > before.position) return true;
     }

@@ -22,10 +22,10 @@ struct Schedule {
   bool optimal = false;              ///< No order of these units has a lower peak.
 };
 
-/// The plan is cut where every unit either precedes or follows one and the same; between cuts, small
-/// parts are searched exhaustively, large ones greedily and then exhaustively around the peak. What
-/// does not matter for the peak stays as it is. Deterministic.
-/// Complexity: near linear in the units; a part costs `max_states` at most.
+/// The plan is cut where every unit either precedes or follows one and the same; between cuts,
+/// small parts are searched exhaustively, large ones greedily and then exhaustively around the
+/// peak. What does not matter for the peak stays as it is. Deterministic. Complexity: near linear
+/// in the units; a part costs `max_states` at most.
 Schedule schedule_units(const ScheduleModel& model, std::size_t max_states = kMostStates);
 
 /// The peak of running the units in this order. Precondition: all of them, producers first.

@@ -86,8 +86,9 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text) {
 Stage Objective::first_stage(const Graph& original) const {
   if (kind_ == ObjectiveKind::kLatency) return {};
   const runtime::MemoryUse use = runtime::memory_use(original, *backend_, fusion_);
-  const Stage smaller{{Guide::kMemory}, true, ~std::size_t{0}, limit_bytes_, use.weight_bytes,
-                      use.weight_bytes + use.peak_bytes};
+  const Stage smaller{{Guide::kMemory}, true,
+                      ~std::size_t{0},  limit_bytes_,
+                      use.weight_bytes, use.weight_bytes + use.peak_bytes};
   if (kind_ == ObjectiveKind::kMemory) return smaller;
   const Score reached = score(original, smaller);
   return fits(reached) ? *next_stage(smaller, reached) : smaller;

@@ -34,9 +34,9 @@ struct Score {
 
 /// Where proposals of a region come from: the cost that its search follows.
 enum class Guide : std::uint8_t {
-  kLatency,         ///< Latency alone.
-  kLatencyNoLarger, ///< Latency; a peak above the region's own costs more than it can gain.
-  kMemory,          ///< The region's peak, then its latency.
+  kLatency,          ///< Latency alone.
+  kLatencyNoLarger,  ///< Latency; a peak above the region's own costs more than it can gain.
+  kMemory,           ///< The region's peak, then its latency.
 };
 
 /// One stretch of a search: what counts as better, and which guides propose.

@@ -163,17 +163,15 @@ core::Status Optimizer::choose_by_time() {
   }
   report_.speedup =
       cost::compare_in_turn(before, candidates[winner], options_.measure_rounds, 0.5 * budget_us);
-  const bool for_speed =
-      options_.objective == ObjectiveKind::kLatency ||
-      (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
-       report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
+  const bool for_speed = options_.objective == ObjectiveKind::kLatency ||
+                         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+                          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
   if (for_speed && report_.speedup->low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }
   chosen_ = winner;
-  report_.latency_after =
-      Latency{timings[winner + 1], candidates[winner].report().arena_bytes};
+  report_.latency_after = Latency{timings[winner + 1], candidates[winner].report().arena_bytes};
   return core::Done{};
 }
 

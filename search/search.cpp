@@ -212,7 +212,8 @@ void Searcher::report_progress() {
   const double gain = result_.cost_before.total_us / best_us;
   progress_.update(result_.graphs_expanded, options_.budget,
                    objective_.needs_memory()
-                       ? fmt::format("{:.3f}x, peak {:.3g} MB", result_.cost_before.total_us / now_.cost_us,
+                       ? fmt::format("{:.3f}x, peak {:.3g} MB",
+                                     result_.cost_before.total_us / now_.cost_us,
                                      1e-6 * static_cast<double>(now_.score.peak_bytes))
                        : fmt::format("best {:.3f}x", gain));
 }
@@ -253,8 +254,7 @@ void Searcher::settle_best() {
     candidate.cost_us = settled.score.latency_us;
   }
   std::ranges::stable_sort(
-      result_.best,
-      [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      result_.best, [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
       &Candidate::score);
 }
 
