@@ -14,6 +14,10 @@ constexpr std::size_t kGroup = 128;
 /// Several improvements are believed together if they give that share of what regions promised.
 constexpr double kKeptPromise = 0.9;
 
+/// Nodes of whole graphs to build for sites of one kind that come to nothing, one after the other;
+/// on a graph of a thousand nodes that is a thousand sites, on a huge one the first few dozen.
+constexpr std::size_t kMostInVain = std::size_t{1} << 20;
+
 class Acceptance {
  public:
   Acceptance(const rules::RuleSet& rules, const Objective& objective, const Stage& stage,
@@ -22,17 +26,27 @@ class Acceptance {
 
   /// Regions of one kind, which are neighbours in the list, promise what the first of them gave.
   void accept(std::span<const Site> sites) {
-    if (sites.empty() || attempt(sites) || sites.size() == 1 || stopped_()) return;
+    if (sites.empty()) return;
     const auto other = std::ranges::find_if(
         sites, [&](const Site& site) { return site.found != sites.front().found; });
     const auto same = static_cast<std::size_t>(other - sites.begin());
-    if (same < sites.size()) {
+    const bool one_kind = same == sites.size();
+    if ((one_kind && is_hopeless(sites.front())) || attempt(sites)) return;
+    if (sites.size() == 1) in_vain_[sites.front().found] += now_.graph.order().size();
+    if (sites.size() == 1 || stopped_()) return;
+    if (!one_kind) {
       accept(sites.first(same));
       accept(sites.subspan(same));
       return;
     }
     const double before_us = now_.cost_us;
-    if (attempt(sites.first(1))) given_us_[sites.front().found] = before_us - now_.cost_us;
+    const RegionResult* kind = sites.front().found;
+    if (attempt(sites.first(1))) {
+      given_us_[kind] = before_us - now_.cost_us;
+      in_vain_[kind] = 0;
+    } else {
+      in_vain_[kind] += now_.graph.order().size();
+    }
     const auto rest = sites.subspan(1);
     if (attempt(rest) || stopped_()) return;
     accept(rest.first(rest.size() / 2));
@@ -40,6 +54,11 @@ class Acceptance {
   }
 
  private:
+  bool is_hopeless(const Site& site) const {
+    const auto wasted = in_vain_.find(site.found);
+    return wasted != in_vain_.end() && wasted->second > kMostInVain;
+  }
+
   double promise_us(const Site& site) const {
     const auto given = given_us_.find(site.found);
     return given == given_us_.end() ? site.found->gain_us() : given->second;
@@ -80,6 +99,7 @@ class Acceptance {
   const std::function<bool()>& stopped_;
   Candidate& now_;
   std::map<const RegionResult*, double> given_us_;  ///< Where it is not what the region promised.
+  std::map<const RegionResult*, std::size_t> in_vain_;
 };
 
 }  // namespace
