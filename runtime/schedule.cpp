@@ -18,6 +18,8 @@ constexpr std::size_t kMostUnits = 64;
 /// Around the peak of what is too large for it.
 constexpr std::size_t kWindow = 40;
 constexpr int kMostWindows = 64;
+/// Who asks for less wants an answer at once.
+constexpr std::size_t kFewStates = 1000;
 
 /// Units that wait for nothing run right before the first that waits for them: what they leave then
 /// lives no longer than it must, and never more is live than before.
@@ -156,6 +158,7 @@ class Part {
     const Order greedy = run_greedily(model_, before_, order_);
     const PeakAt peak = peak_from(before_, greedy);
     if (peak.bytes < peak_.bytes) adopt(greedy, 0, peak);
+    if (max_states_ < kFewStates) return false;
     for (int k = 0; k < kMostWindows && peak_.bytes > enough && search_around_peak(enough); ++k) {
     }
     return false;

@@ -14,7 +14,7 @@ using core::Graph;
 /// Less of a cost is rounding and no gain.
 constexpr double kRealGain = 1 - 1e-6;
 /// Sets of launches to look at for the order of a region: one for each of thousands of graphs.
-constexpr std::size_t kRegionStates = 200;
+constexpr std::size_t kRegionStates = 30;
 /// Of a region's whole cost, the part that its latency is when its peak counts first.
 constexpr double kLatencyShare = 1e-3;
 /// How much dearer a region becomes for each time that its peak is added.
