@@ -1,7 +1,7 @@
 // Swin Transformer, operator by operator as a PyTorch model of it is exported: windows by reshape
 // and transpose, shifts by slices and concat, the relative position bias gathered from its table,
-// layer norm and gelu in primitive operators (as below opset 17 and 20). Liu et al., 2021, section 3
-// and table 7.
+// layer norm and gelu in primitive operators (as below opset 17 and 20). Liu et al., 2021, section
+// 3 and table 7.
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -153,8 +153,8 @@ class Swin {
     return at < size_ - window_ ? 0 : at < size_ - window_ / 2 ? 1 : 2;
   }
 
-  /// [1, windows, 1, tokens, tokens]: places that are no neighbours in the image see nothing of each
-  /// other.
+  /// [1, windows, 1, tokens, tokens]: places that are no neighbours in the image see nothing of
+  /// each other.
   Tensor mask(const std::string& name) {
     const std::int64_t n = size_ / window_, tokens = window_ * window_;
     std::vector<float> values;
@@ -176,7 +176,8 @@ class Swin {
     qkv = net_.reshape(name + "/split", qkv, {count, tokens, 3, heads_, head});
     qkv = net_.transpose(name + "/thirds_first", qkv, {2, 0, 3, 1, 4});
     const auto third = [&](const std::string& which, std::int64_t k) {
-      const Tensor index = net_.constant(core::Literal::ints({}, std::span(&k, 1)), name + which + ".index");
+      const Tensor index =
+          net_.constant(core::Literal::ints({}, std::span(&k, 1)), name + which + ".index");
       return net_.append("gather", {qkv, index}, {{"axis", Polynomial(0)}}, name + which);
     };
     Tensor q = third("/query", 0);

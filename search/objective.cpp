@@ -17,8 +17,8 @@ constexpr double kRealGain = 1 - 1e-6;
 constexpr std::size_t kRegionStates = 30;
 /// Of a region's whole cost, the part that its latency is when its peak counts first.
 constexpr double kLatencyShare = 1e-3;
-/// How much dearer a region becomes for each time that its peak is added.
-constexpr double kPeakPenalty = 10;
+/// Above its bound a region costs at least so many times its original: no gain, but perhaps a way.
+constexpr double kAboveBound = 1.1;
 
 constexpr ObjectiveKind kKinds[] = {ObjectiveKind::kLatency, ObjectiveKind::kMemory,
                                     ObjectiveKind::kLatencyUnderMemory};
@@ -26,19 +26,24 @@ constexpr ObjectiveKind kKinds[] = {ObjectiveKind::kLatency, ObjectiveKind::kMem
 /// A region's cost in microseconds of its original, whatever it is made of.
 class GuideCost final : public cost::CostModel {
  public:
-  GuideCost(Guide guide, const Graph& region, cost::CostModel& cost,
+  GuideCost(Guide guide, const Graph& region, const Stage& stage, cost::CostModel& cost,
             const runtime::Backend& backend, runtime::Fusion fusion)
       : guide_(guide), cost_(cost), backend_(backend), fusion_(fusion),
         latency_us_(cost.graph_cost(region).total_us) {
-    peak_bytes_ = peak(region);
+    bound_bytes_ = peak(region);
+    if (guide == Guide::kLatencyWithin)
+      bound_bytes_ = std::max(bound_bytes_, static_cast<double>(stage.cap_bytes));
+    if (guide == Guide::kLatencyAtSlack) bound_bytes_ += static_cast<double>(stage.slack_bytes);
   }
 
   cost::GraphCost graph_cost(const Graph& graph) override {
     cost::GraphCost cost = cost_.graph_cost(graph);
-    const double peak_ratio = peak(graph) / peak_bytes_;
-    cost.total_us = guide_ == Guide::kMemory
-                        ? latency_us_ * peak_ratio + kLatencyShare * cost.total_us
-                        : cost.total_us * (1 + kPeakPenalty * std::max(0.0, peak_ratio - 1));
+    const double ratio = peak(graph) / bound_bytes_;
+    if (guide_ == Guide::kMemory) {
+      cost.total_us = latency_us_ * ratio + kLatencyShare * cost.total_us;
+    } else if (ratio > 1) {
+      cost.total_us = std::max(cost.total_us, latency_us_) * kAboveBound * ratio;
+    }
     return cost;
   }
   bool needs_quiet_machine() const override { return cost_.needs_quiet_machine(); }
@@ -47,10 +52,10 @@ class GuideCost final : public cost::CostModel {
 
  private:
   double peak(const Graph& graph) const {
-    if (guide_ == Guide::kLatencyNoLarger && peak_bytes_ > 0) {
+    if (guide_ != Guide::kMemory && bound_bytes_ > 0) {
       const auto use = runtime::memory_use(graph, backend_, fusion_);
       const auto bytes = static_cast<double>(use.peak_bytes);
-      if (bytes <= peak_bytes_) return bytes;  // no matter how far below
+      if (bytes <= bound_bytes_) return bytes;  // no matter how far below
     }
     const auto ordered = runtime::order_for_memory(graph, backend_, fusion_, kRegionStates);
     return std::max(1.0, static_cast<double>(ordered.use.peak_bytes));
@@ -60,7 +65,7 @@ class GuideCost final : public cost::CostModel {
   cost::CostModel& cost_;
   const runtime::Backend& backend_;
   runtime::Fusion fusion_;
-  double latency_us_, peak_bytes_ = 0;
+  double latency_us_, bound_bytes_ = 0;
 };
 
 }  // namespace
@@ -86,9 +91,12 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text) {
 Stage Objective::first_stage(const Graph& original) const {
   if (kind_ == ObjectiveKind::kLatency) return {};
   const runtime::MemoryUse use = runtime::memory_use(original, *backend_, fusion_);
-  const Stage smaller{{Guide::kMemory}, true,
-                      ~std::size_t{0},  limit_bytes_,
-                      use.weight_bytes, use.weight_bytes + use.peak_bytes};
+  Stage smaller;
+  smaller.guides = {Guide::kMemory};
+  smaller.lower_peak = true;
+  smaller.enough_bytes = limit_bytes_;
+  smaller.weight_bytes = use.weight_bytes;
+  smaller.total_bytes = use.weight_bytes + use.peak_bytes;
   if (kind_ == ObjectiveKind::kMemory) return smaller;
   const Score reached = score(original, smaller);
   return fits(reached) ? *next_stage(smaller, reached) : smaller;
@@ -97,11 +105,11 @@ Stage Objective::first_stage(const Graph& original) const {
 std::optional<Stage> Objective::next_stage(const Stage& stage, const Score& reached) const {
   if (!stage.lower_peak) return std::nullopt;
   Stage faster = stage;
-  faster.guides = {Guide::kLatency, Guide::kLatencyNoLarger};
+  faster.guides = {Guide::kLatency, Guide::kLatencyWithin, Guide::kLatencyNoLarger};
   faster.lower_peak = false;
-  faster.cap_bytes = reached.peak_bytes;
-  if (kind_ == ObjectiveKind::kLatencyUnderMemory)
-    faster.cap_bytes = std::max(limit_bytes_, reached.peak_bytes);
+  faster.cap_bytes = std::max(limit_bytes_, reached.peak_bytes);
+  faster.slack_bytes = faster.cap_bytes - reached.peak_bytes;
+  if (faster.slack_bytes > 0) faster.guides.insert(faster.guides.end() - 1, Guide::kLatencyAtSlack);
   return faster;
 }
 
@@ -149,9 +157,10 @@ bool Objective::is_better(const Score& a, const Score& b) const {
   return a.latency_us < b.latency_us;
 }
 
-std::unique_ptr<cost::CostModel> Objective::guide(Guide guide, const Graph& region) const {
+std::unique_ptr<cost::CostModel> Objective::guide(Guide guide, const Graph& region,
+                                                  const Stage& stage) const {
   if (guide == Guide::kLatency) return nullptr;
-  return std::make_unique<GuideCost>(guide, region, cost_, *backend_, fusion_);
+  return std::make_unique<GuideCost>(guide, region, stage, cost_, *backend_, fusion_);
 }
 
 }  // namespace soapstone::search

@@ -22,7 +22,8 @@ enum class ObjectiveKind : std::uint8_t {
   kMemory,              ///< The lowest peak of activation memory; of equal ones, the fastest.
   kLatencyUnderMemory,  ///< The lowest latency with a peak of at most the limit.
 };
-std::string_view to_string(ObjectiveKind kind);  ///< "latency", "memory", "latency-under-memory"
+/// "latency", "memory", "latency-under-memory"
+std::string_view to_string(ObjectiveKind kind);
 std::optional<ObjectiveKind> parse_objective(std::string_view text);
 
 /// What a graph comes to. `peak_bytes` is runtime::MemoryUse::peak_bytes: activations, without
@@ -32,10 +33,13 @@ struct Score {
   std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0, weight_bytes = 0;
 };
 
-/// Where proposals of a region come from: the cost that its search follows.
+/// Where proposals of a region come from: the cost that its search follows. How much of the whole
+/// graph's peak lies in a region is not known there, so several bounds on its own peak are tried.
 enum class Guide : std::uint8_t {
   kLatency,          ///< Latency alone.
-  kLatencyNoLarger,  ///< Latency; a peak above the region's own costs more than it can gain.
+  kLatencyWithin,    ///< Latency; the region's own peak is at most what the whole graph may need.
+  kLatencyAtSlack,   ///< Latency; its peak grows by no more than the whole graph's may.
+  kLatencyNoLarger,  ///< Latency; its peak does not grow.
   kMemory,           ///< The region's peak, then its latency.
 };
 
@@ -45,6 +49,7 @@ struct Stage {
   /// True: a lower peak is better, whatever the latency. False: a lower latency, within `cap`.
   bool lower_peak = false;
   std::size_t cap_bytes = ~std::size_t{0};
+  std::size_t slack_bytes = 0;  ///< From the peak at its beginning to the cap.
   /// A peak that is low enough for the next stage to begin.
   std::size_t enough_bytes = 0;
   /// Weights may grow beyond the original's only by what the peak gives back: nobody saves memory
@@ -84,7 +89,8 @@ class Objective {
   bool is_better(const Score& a, const Score& b) const;
 
   /// The cost that the search of `region` follows. Null: the cost model itself.
-  std::unique_ptr<cost::CostModel> guide(Guide guide, const core::Graph& region) const;
+  std::unique_ptr<cost::CostModel> guide(Guide guide, const core::Graph& region,
+                                         const Stage& stage) const;
 
  private:
   bool is_allowed(const Score& score, const Stage& stage) const;

@@ -124,7 +124,7 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh, Guide gui
     std::vector<RegionResult> found(batch.size());
     const auto search_one = [&](std::size_t k) {
       const Graph& graph = batch[k]->graph;
-      const auto guided = objective_.guide(guide, graph);
+      const auto guided = objective_.guide(guide, graph, stage_);
       found[k] = search_region(graph, admission_, guided ? *guided : cost_,
                                limits(batch, *batch[k]), [this] { return stopped(); });
       if (guided) price_by_latency(graph, rules_, cost_, found[k]);
