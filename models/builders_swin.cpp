@@ -28,10 +28,10 @@ const std::vector<ModelParameter>& parameters() {
       {"window", 7, "height and width of a window"},
       {"width", 96, "channels of the first stage; a multiple of its heads"},
       {"heads", 3, "attention heads of the first stage"},
-      {"depth1", 2, "blocks of the stages", 1, 1000},
-      {"depth2", 2, "", 1, 1000},
-      {"depth3", 6, "", 1, 1000},
-      {"depth4", 2, "", 1, 1000},
+      {"depth1", 2, "blocks of the first stage", 1, 1000},
+      {"depth2", 2, "blocks of the second stage", 1, 1000},
+      {"depth3", 6, "blocks of the third stage", 1, 1000},
+      {"depth4", 2, "blocks of the fourth stage", 1, 1000},
       {"classes", 1000, "size of the result"}};
   return kParameters;
 }

@@ -61,20 +61,23 @@ TEST_P(MemoryUseTest, OrdersAreKeptInFiles) {
   const core::Graph graph = *models::build_model(GetParam().name, GetParam().parameters);
   const auto ordered = runtime::order_for_memory(graph, *backend_, Fusion::kFull);
   ASSERT_TRUE(same_structure(ordered.graph, graph));
-  const auto bytes = models::serialize_onnx(ordered.graph, *models::new_header(17));
+  // Earlier opsets have no Gelu: what it is made of there needs more.
+  const auto bytes = models::serialize_onnx(ordered.graph, *models::new_header(20));
   ASSERT_TRUE(bytes.ok()) << bytes.error().to_string();
   const auto read = models::parse_onnx(*bytes);
   ASSERT_TRUE(read.ok()) << read.error().to_string();
   const auto use = runtime::memory_use(read->graph, *backend_, Fusion::kFull);
   EXPECT_EQ(use.peak_bytes, ordered.use.peak_bytes);
-  const auto report = check_equivalence(graph, read->graph, *backend_, {.samples = 1},
-                                        core::silent(), core::StopToken{});
+  EquivalenceOptions options;
+  options.samples = 1;
+  const auto report =
+      check_equivalence(graph, read->graph, *backend_, options, core::silent(), core::StopToken{});
   ASSERT_TRUE(report.ok()) << report.error().to_string();
   EXPECT_TRUE(report->equal);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, MemoryUseTest, ::testing::ValuesIn(kModels),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(MemoryUse, SomeModelsNeedLessInAnotherOrder) {
   const auto backend = *cpu::make_cpu_backend();
