@@ -27,12 +27,13 @@ class Acceptance {
   /// Regions of one kind, which are neighbours in the list, promise what the first of them gave.
   void accept(std::span<const Site> sites) {
     if (sites.empty()) return;
-    const auto other = std::ranges::find_if(
-        sites, [&](const Site& site) { return site.found != sites.front().found; });
+    const RegionResult* kind = sites.front().found;
+    const auto other =
+        std::ranges::find_if(sites, [&](const Site& site) { return site.found != kind; });
     const auto same = static_cast<std::size_t>(other - sites.begin());
     const bool one_kind = same == sites.size();
-    if ((one_kind && is_hopeless(sites.front())) || attempt(sites)) return;
-    if (sites.size() == 1) in_vain_[sites.front().found] += now_.graph.order().size();
+    if ((one_kind && in_vain_[kind] > kMostInVain) || attempt(sites)) return;
+    if (sites.size() == 1) in_vain_[kind] += now_.graph.order().size();
     if (sites.size() == 1 || stopped_()) return;
     if (!one_kind) {
       accept(sites.first(same));
@@ -40,7 +41,6 @@ class Acceptance {
       return;
     }
     const double before_us = now_.cost_us;
-    const RegionResult* kind = sites.front().found;
     if (attempt(sites.first(1))) {
       given_us_[kind] = before_us - now_.cost_us;
       in_vain_[kind] = 0;
@@ -54,11 +54,6 @@ class Acceptance {
   }
 
  private:
-  bool is_hopeless(const Site& site) const {
-    const auto wasted = in_vain_.find(site.found);
-    return wasted != in_vain_.end() && wasted->second > kMostInVain;
-  }
-
   double promise_us(const Site& site) const {
     const auto given = given_us_.find(site.found);
     return given == given_us_.end() ? site.found->gain_us() : given->second;
@@ -85,12 +80,21 @@ class Acceptance {
     // A peak is no sum, so nobody promised one.
     if (!stage_.lower_peak && sites.size() > 1 && gain_us < kKeptPromise * promised_us)
       return false;
-    steps.back().gain_us += gain_us - steps_us;
+    settle(sites, gain_us - steps_us, steps);
     now_.graph = *std::move(graph);
     now_.cost_us = score.latency_us;
     now_.score = score;
     std::ranges::move(steps, std::back_inserter(now_.steps));
     return true;
+  }
+
+  /// What the whole gives beyond the promises is divided among the sites' last steps.
+  static void settle(std::span<const Site> sites, double surplus_us, std::vector<Step>& steps) {
+    std::size_t end = 0;
+    for (const Site& site : sites) {
+      end += site.found->steps.size();
+      steps[end - 1].gain_us += surplus_us / static_cast<double>(sites.size());
+    }
   }
 
   const rules::RuleSet& rules_;

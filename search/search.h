@@ -15,6 +15,9 @@
 
 namespace soapstone::search {
 
+class Checkpoint;
+class TraceSink;
+
 struct SearchOptions {
   double alpha = 1.25;            ///< ≥ 1, of a region's cost; at 1 only gains are followed.
   std::uint64_t budget = 20'000;  ///< Graphs to expand.
@@ -25,10 +28,11 @@ struct SearchOptions {
   /// Most nodes in a region. Each size starts from the original; from the best of what they come to
   /// all go on in turn.
   std::vector<std::size_t> region_sizes = {48, 24};
-  std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
-  double memory_mib = 400;      ///< For the graphs of regions under search.
-  /// None: latency. Must outlive the search.
-  const Objective* objective = nullptr;
+  std::uint64_t patience = 80;           ///< Graphs to expand in a region after its last gain.
+  double memory_mib = 400;               ///< For the graphs of regions under search.
+  const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
+  TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
+  Checkpoint* checkpoint = nullptr;      ///< Open: what it knows is not searched again.
 };
 
 /// One rewrite on the way from the original to a result.
@@ -41,7 +45,7 @@ struct Step {
 };
 
 struct Candidate {
-  core::Graph graph;  ///< With a limit or memory as objective, in the order that serves it.
+  core::Graph graph;  ///< With memory in the objective, in the order that serves it.
   double cost_us = 0;
   std::vector<Step> steps;
   Score score;  ///< What the objective compares; its latency is `cost_us`.
@@ -64,6 +68,8 @@ struct SearchResult {
   std::uint64_t duplicates = 0;
   std::uint64_t regions = 0;           ///< Looked at, over all passes.
   std::uint64_t regions_searched = 0;  ///< The others were like one of these.
+  /// What of all that came from a checkpoint.
+  std::uint64_t regions_resumed = 0, graphs_resumed = 0;
   double cpu_s = 0;
   StopReason stop_reason = StopReason::kExhausted;
 };
