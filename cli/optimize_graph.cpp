@@ -42,6 +42,15 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
                        options.model,
                        {}};
   }
+  if (!report.is_within_limit()) {
+    const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024 / 1024; };
+    return core::Error{core::ErrorCode::kRequirementNotMet,
+                       fmt::format("the peak of activation memory is {:.4g} MiB, "
+                                   "--peak-memory-limit asks for {:.4g} MiB",
+                                   mib(report.memory_after.peak_bytes),
+                                   mib(report.peak_limit_bytes)),
+                       options.model, "the result is the smallest that was found"};
+  }
   const double speedup =
       report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median
       : report.speedup                                               ? 1.0

@@ -96,6 +96,8 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
     job.cost =
         cost::make_measured_cost(*job.backend, fusion, job.database.get(), {.stop = &session.stop});
   }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.objective, objective_of(options.objective));
+  job.optimize.peak_limit_bytes = peak_limit_bytes(options.objective);
   job.optimize.search = options.search;
   if (!options.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(options.trace));

@@ -94,6 +94,7 @@ void add_optimize_options(CLI::App& app, OptimizeArguments& arguments) {
   app.add_flag("--keep-constants", arguments.keep_constants,
                "Write what is computed from weights as nodes, not as its value");
   add_shape_option(app, arguments.shapes);
+  add_objective_options(app, arguments.objective);
   declare_search(app, arguments);
   add_rule_options(app, arguments.rules);
   app.add_flag("--list-rules", arguments.list_rules, "Show the rules and what they do");

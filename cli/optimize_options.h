@@ -7,6 +7,7 @@
 
 #include "cli/common_options.h"
 #include "cli/device_options.h"
+#include "cli/objective_options.h"
 #include "cli/rule_files.h"
 #include "search/equivalence.h"
 #include "search/search.h"
@@ -18,6 +19,7 @@ struct OptimizeArguments : CommonOptions {
   std::vector<std::string> shapes;
   DeviceOptions device;
   RuleOptions rules;
+  ObjectiveOptions objective;
   search::SearchOptions search;
   std::string costs = "measured";
   std::string verify = "8";

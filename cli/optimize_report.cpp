@@ -26,16 +26,44 @@ std::string kept_text(const search::OptimizeReport& report) {
                      report.baseline_gain.value_or(1));
 }
 
+std::string peak_text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+/// For objectives other than latency: what became of the peak.
+std::string memory_headline(const search::OptimizeReport& report) {
+  const std::size_t before = report.memory_before.peak_bytes;
+  const std::size_t after = report.memory_after.peak_bytes;
+  std::string text;
+  if (before > 0)
+    text = fmt::format("peak activation memory {} instead of {} ({:+.1f} %), ", peak_text(after),
+                       peak_text(before),
+                       100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
+  if (report.objective == search::ObjectiveKind::kLatencyUnderMemory)
+    text +=
+        fmt::format("{} the limit of {:.4g} MiB, ", report.is_within_limit() ? "within" : "ABOVE",
+                    static_cast<double>(report.peak_limit_bytes) / 1024 / 1024);
+  return text;
+}
+
+std::string speed_text(const search::OptimizeReport& report) {
+  if (report.speedup) {
+    return fmt::format("{:.3f}x faster, measured (95 % interval {:.3f} to {:.3f})",
+                       report.speedup->median, report.speedup->low, report.speedup->high);
+  }
+  return fmt::format("{:.3f}x faster by the cost model (not measured)",
+                     report.cost_before.total_us / report.cost_after.total_us);
+}
+
 std::string headline(const search::OptimizeReport& report) {
   const double predicted = report.cost_before.total_us / report.cost_after.total_us;
+  const bool for_memory = report.objective != search::ObjectiveKind::kLatency;
   switch (report.outcome) {
   case Outcome::kImproved:
-    if (report.speedup) {
-      return fmt::format("{:.3f}x faster, measured (95 % interval {:.3f} to {:.3f})",
-                         report.speedup->median, report.speedup->low, report.speedup->high);
-    }
-    return fmt::format("{:.3f}x faster by the cost model (not measured)", predicted);
+    return (for_memory ? memory_headline(report) : std::string()) + speed_text(report);
   case Outcome::kNoGainFound:
+    if (for_memory &&
+        (report.objective == search::ObjectiveKind::kMemory || !report.is_within_limit()))
+      return fmt::format("{}no smaller graph found: {}", memory_headline(report),
+                         kept_text(report));
     return fmt::format("no faster graph found: {}", kept_text(report));
   case Outcome::kGainNotReal:
     return fmt::format(
@@ -58,9 +86,12 @@ std::string latency_text(const std::optional<search::Latency>& latency) {
                      50 * (t.high_us - t.low_us) / t.median_us);
 }
 
-std::string memory_text(const std::optional<search::Latency>& latency) {
-  if (!latency) return "not measured";
-  return bytes_text(static_cast<double>(latency->peak_activation_bytes));
+/// What was allocated where it was run, else what was foretold; the two differ only if a kernel
+/// does not do what its backend foretold.
+std::string memory_text(const runtime::MemoryUse& use,
+                        const std::optional<search::Latency>& latency) {
+  return peak_text(latency ? latency->peak_activation_bytes : use.peak_bytes) +
+         (use.complete ? "" : " at least");
 }
 
 std::string estimate_text(const cost::GraphCost& cost) {
@@ -134,12 +165,26 @@ ordered_json json_or_null(const std::optional<T>& value, F&& f) {
   return value ? ordered_json(f(*value)) : ordered_json(nullptr);
 }
 
+void add_memory(ordered_json& json, const search::OptimizeReport& report) {
+  const auto peak = [](const search::Latency& l) { return l.peak_activation_bytes; };
+  json["objective"] = to_string(report.objective);
+  const bool limited = report.objective == search::ObjectiveKind::kLatencyUnderMemory;
+  json["peak_memory_limit_bytes"] =
+      limited ? ordered_json(report.peak_limit_bytes) : ordered_json(nullptr);
+  json["within_limit"] = limited ? ordered_json(report.is_within_limit()) : ordered_json(nullptr);
+  json["predicted_peak_activation_bytes_before"] = report.memory_before.peak_bytes;
+  json["predicted_peak_activation_bytes_after"] = report.memory_after.peak_bytes;
+  json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
+  json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
+  json["weight_bytes_before"] = report.memory_before.weight_bytes;
+  json["weight_bytes_after"] = report.memory_after.weight_bytes;
+}
+
 void add_measurements(ordered_json& json, const search::OptimizeReport& report) {
   const auto median = [](const search::Latency& l) { return l.timing.median_us; };
   const auto interval = [](const search::Latency& l) {
     return ordered_json::array({l.timing.low_us, l.timing.high_us});
   };
-  const auto peak = [](const search::Latency& l) { return l.peak_activation_bytes; };
   json["latency_before_us"] = json_or_null(report.latency_before, median);
   json["latency_after_us"] = json_or_null(report.latency_after, median);
   json["latency_before_interval_us"] = json_or_null(report.latency_before, interval);
@@ -152,8 +197,6 @@ void add_measurements(ordered_json& json, const search::OptimizeReport& report) 
       json_or_null(report.baseline_gain, [](double gain) { return gain; });
   json["baseline_speedup"] =
       json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
-  json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
-  json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
 }
 
 void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
@@ -215,8 +258,10 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   lines.row("nodes", fmt::to_string(report.nodes_before), fmt::to_string(report.nodes_after));
   lines.row("launches", fmt::to_string(report.cost_before.launches),
             fmt::to_string(report.cost_after.launches));
-  lines.row("peak activation memory", memory_text(report.latency_before),
-            memory_text(report.latency_after));
+  lines.row("peak activation memory", memory_text(report.memory_before, report.latency_before),
+            memory_text(report.memory_after, report.latency_after));
+  lines.row("weights", peak_text(report.memory_before.weight_bytes),
+            peak_text(report.memory_after.weight_bytes));
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);
@@ -240,6 +285,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["outcome"] = outcome_name(report.outcome);
   json["result"] = result_name(report.result);
   add_measurements(json, report);
+  add_memory(json, report);
   json["cost_before_us"] = report.cost_before.total_us;
   json["cost_after_us"] = report.cost_after.total_us;
   json["estimated_share"] = report.cost_after.estimated_share();

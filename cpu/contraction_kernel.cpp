@@ -13,6 +13,20 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
+std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
+                                                      const runtime::Launch& launch) {
+  const core::Node& head = graph.node(launch.head);
+  std::optional<core::TensorId> residual;
+  for (const runtime::EpilogueStep& step : launch.epilogue)
+    if (step.kind == runtime::EpilogueKind::kResidual) residual = step.operand;
+  // The primitive must not read, as source or weights, what it overwrites.
+  if (!residual || *residual == head.inputs[0] || *residual == head.inputs[1] ||
+      graph.is_constant_expression(*residual))
+    return std::nullopt;
+  return static_cast<std::size_t>(std::ranges::find(launch.inputs, *residual) -
+                                  launch.inputs.begin());
+}
+
 ContractionKernel::ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                                      const Epilogue& epilogue)
     : stream_(request.stream), threads_(request.threads), inputs_(request),
@@ -29,10 +43,8 @@ ContractionKernel::ContractionKernel(const KernelRequest& request, const Contrac
   }
   for (const Epilogue::Operand& operand : epilogue.operands())
     arguments_.push_back({primitive_.add(operand.argument, operand.descriptor), operand.input});
-  // The primitive must not read, as source or weights, what it overwrites.
-  const bool reads_residual = residual_ && (*residual_ == request.number(contraction.source) ||
-                                            *residual_ == request.number(contraction.weights));
-  if (residual_ && !reads_residual && !inputs_.is_constant(*residual_)) in_place_ = residual_;
+  in_place_ = contraction_in_place_input(request.graph, request.launch);
+  if (in_place_ && inputs_.is_constant(*in_place_)) in_place_.reset();
 }
 
 void ContractionKernel::add_weights(const KernelRequest& request, const Contraction& contraction) {

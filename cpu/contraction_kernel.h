@@ -19,6 +19,11 @@ struct Contraction {
   Primitive primitive;
 };
 
+/// The residual that a convolution's or matmul's kernel overwrites with its result, if there is one
+/// and the kernel can; known from the launch alone.
+std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
+                                                      const runtime::Launch& launch);
+
 class ContractionKernel final : public runtime::Kernel {
  public:
   ContractionKernel(const KernelRequest& request, const Contraction& contraction,

@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #endif
 
+#include "cpu/contraction_kernel.h"
 #include "cpu/epilogue.h"
 #include "cpu/kernel_request.h"
 #include "cpu/layouts.h"
@@ -126,6 +127,11 @@ class CpuBackend final : public runtime::Backend {
                       std::span<const Layout> stored,
                       runtime::LaunchLayouts& wanted) const override {
     cpu::choose_layouts(graph, launch, stored, wanted);
+  }
+
+  std::optional<std::size_t> in_place_input(const core::Graph& graph,
+                                            const runtime::Launch& launch) const override {
+    return contraction_in_place_input(graph, launch);
   }
 
   core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph,

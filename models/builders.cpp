@@ -8,9 +8,9 @@
 namespace soapstone::models {
 
 std::span<const ModelBuilder> builders() {
-  static const std::vector<ModelBuilder> kBuilders = {squeezenet_builder(), inception_v3_builder(),
-                                                      resnet50_builder(),   resnext50_builder(),
-                                                      bert_base_builder(),  nasrnn_builder()};
+  static const std::vector<ModelBuilder> kBuilders = {
+      squeezenet_builder(), inception_v3_builder(), resnet50_builder(), resnext50_builder(),
+      bert_base_builder(),  nasrnn_builder(),       swin_builder()};
   return kBuilders;
 }
 

@@ -32,7 +32,7 @@ struct ModelBuilder {
                                      std::uint64_t seed);
 };
 
-/// squeezenet, inception_v3, resnet50, resnext50, bert_base, nasrnn.
+/// squeezenet, inception_v3, resnet50, resnext50, bert_base, nasrnn, swin.
 std::span<const ModelBuilder> builders();
 
 /// Errors: kInvalidInput for an unknown model (the message lists all) or parameter.

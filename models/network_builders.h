@@ -11,5 +11,6 @@ ModelBuilder resnet50_builder();
 ModelBuilder resnext50_builder();
 ModelBuilder bert_base_builder();
 ModelBuilder nasrnn_builder();
+ModelBuilder swin_builder();
 
 }  // namespace soapstone::models

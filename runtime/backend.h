@@ -65,6 +65,10 @@ class Backend {
   /// when it is compiled. Called for every candidate graph of a search: must be fast.
   virtual void choose_layouts(const core::Graph& graph, const Launch& launch,
                               std::span<const Layout> stored, LaunchLayouts& wanted) const;
+  /// The input of the launch over which its kernel will write output 0, foretold without compiling
+  /// it: Kernel::in_place_input() of the kernel that compile() makes.
+  virtual std::optional<std::size_t> in_place_input(const core::Graph& graph,
+                                                    const Launch& launch) const;
   /// Tries the backend's kernels in order, last the reference kernel. `why_not`, if given,
   /// collects why each earlier one refused. Errors: kUnsupported for an opaque node.
   virtual core::Result<std::unique_ptr<Kernel>>

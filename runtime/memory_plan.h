@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/ids.h"
@@ -21,9 +22,18 @@ struct MemoryPlan {
   std::size_t peak_bytes = 0;
 };
 
-/// First fit by decreasing size; `offset` of what is given is ignored, the order is kept. Offsets
-/// are multiples of 64, so that vector loads do not cross cache lines.
-/// Complexity: quadratic in the number of slots.
+/// First fit by decreasing size, and where that leaves gaps in a few other orders, of which the
+/// best counts; `offset` of what is given is ignored, the order is kept. Offsets are multiples of
+/// 64, so that vector loads do not cross cache lines.
+/// Complexity: near linear in the number of slots times how many are live at once.
 MemoryPlan plan_memory(std::vector<MemoryPlan::Slot> lifetimes);
+
+/// What a tensor of so many bytes takes in an arena: offsets are multiples of 64.
+std::size_t slot_bytes(std::size_t bytes);
+
+/// MemoryPlan::peak_bytes without a plan. Complexity: linear in slots and steps.
+std::size_t peak_bytes(std::span<const MemoryPlan::Slot> lifetimes);
+/// Steps at which so much is live.
+std::size_t count_peak_steps(std::span<const MemoryPlan::Slot> lifetimes);
 
 }  // namespace soapstone::runtime

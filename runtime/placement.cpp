@@ -11,8 +11,17 @@ namespace soapstone::runtime {
 
 using core::TensorId;
 
+namespace {
+
+/// What an opaque operator leaves may be of a size that nobody knows: it counts nothing.
+std::size_t known_bytes(const core::TensorType& type) {
+  return type.shape_known && core::concrete(type.shape) ? storage_bytes(type) : 0;
+}
+
+}  // namespace
+
 Placement::Placement(const core::Graph& graph, const ExecutionPlan& plan,
-                     std::span<const std::optional<std::size_t>> in_place)
+                     std::span<const std::optional<std::size_t>> in_place, Detail detail)
     : graph_(graph), plan_(plan), numbers_(graph.tensor_bound() * 2, kNone) {
   for (TensorId input : graph.inputs()) make(input, Layout::kRowMajor, Home::kGraphInput, 0);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) add_step(plan.steps[i], i);
@@ -23,7 +32,7 @@ Placement::Placement(const core::Graph& graph, const ExecutionPlan& plan,
     share_in_place(plan.launches[step.number], plan.layouts[step.number], *in_place[step.number],
                    i);
   }
-  assign_slots();
+  assign_slots(detail);
 }
 
 std::uint32_t& Placement::number(TensorId tensor, Layout layout) {
@@ -33,8 +42,7 @@ std::uint32_t& Placement::number(TensorId tensor, Layout layout) {
 std::uint32_t Placement::make(TensorId tensor, Layout layout, Home home, std::size_t step) {
   const auto value = static_cast<std::uint32_t>(values_.size());
   number(tensor, layout) = value;
-  values_.push_back(
-      {tensor, home, storage_bytes(graph_.tensor(tensor).type), kNone, 0, step, step});
+  values_.push_back({tensor, home, known_bytes(graph_.tensor(tensor).type), kNone, 0, step, step});
   return value;
 }
 
@@ -114,14 +122,26 @@ Placement::Found Placement::find(std::uint32_t value) const {
   return {value, offset};
 }
 
-void Placement::assign_slots() {
+void Placement::assign_slots(Detail detail) {
   std::vector<MemoryPlan::Slot> slots;
   for (Value& value : values_) {
     if (value.home != Home::kArena || value.inside != kNone) continue;
     value.slot = slots.size();
     slots.push_back({value.tensor, 0, value.bytes, value.first_use, value.last_use});
   }
-  memory_ = plan_memory(std::move(slots));
+  if (detail == Detail::kOffsets) {
+    memory_ = plan_memory(std::move(slots));
+  } else {
+    memory_.peak_bytes = peak_bytes(slots);
+    memory_.slots = std::move(slots);
+  }
+}
+
+std::optional<std::size_t> Placement::slot_of(TensorId tensor, Layout layout) const {
+  const std::uint32_t value = numbers_[tensor.index() * 2 + static_cast<std::size_t>(layout)];
+  if (value == kNone) return std::nullopt;  // a constant
+  const Value& root = values_[find(value).root];
+  return root.home == Home::kArena ? std::optional(root.slot) : std::nullopt;
 }
 
 Placement::Place Placement::of(TensorId tensor, Layout layout) const {

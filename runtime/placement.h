@@ -16,9 +16,11 @@ namespace soapstone::runtime {
 /// Places all activations of a plan. A tensor in two layouts has two places.
 class Placement {
  public:
+  /// Whether slots get offsets, or only the times at which they are in use.
+  enum class Detail : std::uint8_t { kOffsets, kLifetimes };
   /// `in_place[k]`: the input that launch k may overwrite with its output 0, if any.
   Placement(const core::Graph& graph, const ExecutionPlan& plan,
-            std::span<const std::optional<std::size_t>> in_place);
+            std::span<const std::optional<std::size_t>> in_place, Detail detail = Detail::kOffsets);
 
   enum class Home : std::uint8_t { kArena, kGraphInput, kConstant };
   struct Place {
@@ -28,6 +30,8 @@ class Placement {
   };
   Place of(core::TensorId tensor, Layout layout) const;
   const MemoryPlan& memory() const { return memory_; }
+  /// Number in memory().slots of the bytes that hold the tensor; none: it lies outside the arena.
+  std::optional<std::size_t> slot_of(core::TensorId tensor, Layout layout) const;
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -54,7 +58,7 @@ class Placement {
   void share_in_place(const Launch& launch, const LaunchLayouts& layouts, std::size_t input,
                       std::size_t step);
   Found find(std::uint32_t value) const;
-  void assign_slots();
+  void assign_slots(Detail detail);
 
   const core::Graph& graph_;
   const ExecutionPlan& plan_;

@@ -163,6 +163,10 @@ core::Status check_tensor(const Graph& graph, TensorId id) {
 void Backend::choose_layouts(const Graph&, const Launch&, std::span<const Layout>,
                              LaunchLayouts&) const {}
 
+std::optional<std::size_t> Backend::in_place_input(const Graph&, const Launch&) const {
+  return std::nullopt;
+}
+
 core::Result<std::unique_ptr<Kernel>> compile_reference(const Graph& graph, const Launch& launch,
                                                         const LaunchLayouts& layouts,
                                                         const ConstantValue& constants) {

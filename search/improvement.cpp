@@ -71,6 +71,20 @@ bool holds(const Site& site, verifier::Admission& admission) {
   return true;
 }
 
+void price_by_latency(const Graph& region, const rules::RuleSet& rules, cost::CostModel& latency,
+                      RegionResult& result) {
+  Graph graph = region;
+  result.cost_after_us = result.cost_before_us = latency.graph_cost(region).total_us;
+  for (RegionStep& step : result.steps) {
+    auto next = rules::apply(graph, rules[step.rewrite.rule], step.rewrite.match);
+    CHECK(next.ok(), "a rewrite that fitted once does not fit again");
+    graph = *std::move(next);
+    const double cost_us = latency.graph_cost(graph).total_us;
+    step.gain_us = result.cost_after_us - cost_us;
+    result.cost_after_us = cost_us;
+  }
+}
+
 std::vector<Site> select_disjoint(const Graph& whole, std::vector<Site> sites) {
   std::ranges::stable_sort(sites, std::ranges::greater{},
                            [](const Site& site) { return site.found->gain_us(); });

@@ -32,7 +32,11 @@ std::vector<Step> steps_on(const core::Graph& whole, std::span<const Site> sites
 /// The gains of its new steps add up to what the whole gains. Deterministic, unless `stopped` says
 /// to leave the rest.
 void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
-                          cost::CostModel& cost, const std::function<bool()>& stopped,
-                          Candidate& now);
+                          const Objective& objective, const Stage& stage,
+                          const std::function<bool()>& stopped, Candidate& now);
+
+/// Gains and costs in latency, where the search of the region followed another cost.
+void price_by_latency(const core::Graph& region, const rules::RuleSet& rules,
+                      cost::CostModel& latency, RegionResult& result);
 
 }  // namespace soapstone::search

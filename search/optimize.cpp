@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "search/checkpoint.h"
@@ -68,7 +69,8 @@ class Optimizer {
             cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
-        options_(options), progress_(progress), stop_(stop) {}
+        options_(options), progress_(progress), stop_(stop),
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
 
   Result<OptimizeReport> run();
 
@@ -76,6 +78,8 @@ class Optimizer {
   core::Status search_graphs();
   core::Status choose();
   core::Status choose_by_time();
+  std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  void merge_in_results();
   core::Status compare_baseline();
   void record_chain();
   void note_proofs();
@@ -93,6 +97,7 @@ class Optimizer {
   const OptimizeOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  Objective objective_;
   OptimizeReport report_;
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 };
@@ -100,7 +105,8 @@ class Optimizer {
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_);
-  const SearchOptions& options = options_.search;
+  SearchOptions options = options_.search;
+  options.objective = &objective_;
   if (options.trace != nullptr) options.trace->simplified(report_.simplify, report_.baseline);
   if (options.checkpoint != nullptr) {
     SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
@@ -110,11 +116,27 @@ core::Status Optimizer::search_graphs() {
   progress_.stage("searching");
   report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
-  // Where the same weights are used several times, rewrites alike compute the same from them.
-  for (Candidate& candidate : report_.search.best)
-    candidate.graph = merge_duplicates(candidate.graph);
+  merge_in_results();
   report_.cost_before = report_.search.cost_before;
+  report_.objective = options_.objective;
+  report_.peak_limit_bytes = options_.peak_limit_bytes;
+  report_.memory_before = runtime::memory_use(report_.baseline, backend_, options_.fusion);
   return core::Done{};
+}
+
+/// Where the same weights are used several times, rewrites alike compute the same from them.
+void Optimizer::merge_in_results() {
+  for (Candidate& candidate : report_.search.best) {
+    Graph merged = merge_duplicates(candidate.graph);
+    if (objective_.needs_memory()) {
+      // What is computed once is kept until it is read last.
+      const Score score = objective_.score(merged, Stage{});
+      if (objective_.is_better(candidate.score, score)) continue;
+      candidate.score = score;
+      candidate.cost_us = score.latency_us;
+    }
+    candidate.graph = std::move(merged);
+  }
 }
 
 void Optimizer::note_reference_kernels(const Executable& executable) {
@@ -122,6 +144,24 @@ void Optimizer::note_reference_kernels(const Executable& executable) {
   if (slow.empty()) return;
   report_.notes.push_back(fmt::format("{} launches run the slow reference kernel, first {}: {}",
                                       slow.size(), slow.front().first, slow.front().second));
+}
+
+/// With memory in the objective: the best by what is foretold, but of those within a limit the
+/// fastest; `timings`, if any, are of the baseline and of each candidate. None: the baseline is as
+/// good.
+std::optional<std::size_t>
+Optimizer::choose_by_objective(std::span<const cost::Timing> timings) const {
+  const auto& best = report_.search.best;
+  const Score before{report_.cost_before.total_us, report_.memory_before.peak_bytes, 0, 0, 0};
+  if (best.empty() || !objective_.is_better(best.front().score, before)) return std::nullopt;
+  const auto fits = [&](const Candidate& candidate) {
+    return options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+           candidate.score.peak_bytes <= options_.peak_limit_bytes;
+  };
+  std::size_t winner = 0;
+  for (std::size_t k = 1; k < best.size() && !timings.empty(); ++k)
+    if (fits(best[k]) && timings[k + 1].median_us < timings[winner + 1].median_us) winner = k;
+  return winner;
 }
 
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
@@ -145,24 +185,32 @@ core::Status Optimizer::choose_by_time() {
   const double budget_us = (best.empty() ? 0.2 : 1.0) * options_.measure_time_s * 1e6;
   const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_);
   if (interrupted()) return core::Done{};
-  report_.latency_before = Latency{timings[0], before.report().peak_activation_bytes};
+  report_.latency_before = Latency{timings[0], before.report().arena_bytes};
   report_.latency_after = report_.latency_before;
   if (best.empty()) return core::Done{};
   const auto fastest = std::min_element(
       timings.begin() + 1, timings.end(),
       [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
-  const auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  if (objective_.needs_memory()) {
+    const auto allowed = choose_by_objective(timings);
+    if (!allowed) return core::Done{};
+    winner = *allowed;
+  }
   const auto speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
                                              0.5 * budget_us, stop_);
   if (interrupted()) return core::Done{};
   report_.speedup = speedup;
-  if (speedup.low <= 1.0) {
+  const bool for_speed = options_.objective == ObjectiveKind::kLatency ||
+                         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+                          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
+  if (for_speed && speedup.low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }
   chosen_ = winner;
   report_.outcome = Outcome::kImproved;
-  report_.latency_after = Latency{*fastest, candidates[winner].report().peak_activation_bytes};
+  report_.latency_after = Latency{timings[winner + 1], candidates[winner].report().arena_bytes};
   return core::Done{};
 }
 
@@ -192,11 +240,12 @@ core::Status Optimizer::choose() {
   if (options_.measure && !interrupted()) SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
   const bool timed = report_.speedup.has_value();
   if (!timed && !report_.search.best.empty()) {
-    chosen_ = 0;
-    report_.outcome = Outcome::kImproved;
+    chosen_ = objective_.needs_memory() ? choose_by_objective({}) : 0;
+    if (chosen_) report_.outcome = Outcome::kImproved;
   }
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
   report_.cost_after = cost_.graph_cost(report_.graph);
+  report_.memory_after = runtime::memory_use(report_.graph, backend_, options_.fusion);
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return compare_baseline();

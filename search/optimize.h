@@ -20,6 +20,8 @@ struct OptimizeOptions {
   /// None: the check is switched off, and the report says so.
   std::optional<EquivalenceOptions> verify = EquivalenceOptions{};
   runtime::Fusion fusion = runtime::Fusion::kFull;
+  ObjectiveKind objective = ObjectiveKind::kLatency;
+  std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
   /// Time the original and the best graphs end to end, in turn, and keep the original unless the
   /// gain is real. Off for costs that are not of this device (roofline).
   bool measure = true;
@@ -30,7 +32,7 @@ struct OptimizeOptions {
 
 struct Latency {
   cost::Timing timing;
-  std::size_t peak_activation_bytes = 0;
+  std::size_t peak_activation_bytes = 0;  ///< ExecutableReport::arena_bytes.
 };
 
 struct RuleUse {
@@ -64,6 +66,14 @@ struct OptimizeReport {
   cost::GraphCost cost_before, cost_after;  ///< Of the baseline and of `graph`.
   std::size_t nodes_before = 0, nodes_after = 0;
   std::optional<Latency> latency_before, latency_after;
+  ObjectiveKind objective = ObjectiveKind::kLatency;
+  std::size_t peak_limit_bytes = 0;
+  runtime::MemoryUse memory_before, memory_after;  ///< Foretold; Latency has what was allocated.
+  /// False: kLatencyUnderMemory, and the result needs more than the limit.
+  bool is_within_limit() const {
+    return objective != ObjectiveKind::kLatencyUnderMemory ||
+           memory_after.peak_bytes <= peak_limit_bytes;
+  }
   /// Time before / time after, paired.
   std::optional<cost::RatioInterval> speedup;
   /// Time of the original / time of the baseline, where that decided: by the cost model, and as

@@ -46,7 +46,8 @@ class Searcher {
   Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
            core::ProgressSink& progress, const core::StopToken& stop)
       : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
-        progress_(progress), stop_(stop),
+        progress_(progress), stop_(stop), latency_(cost),
+        objective_(options.objective != nullptr ? *options.objective : latency_),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
 
   SearchResult run(const Graph& original);
@@ -57,20 +58,32 @@ class Searcher {
   using Memory = std::map<Signature, RegionResult>;
 
   bool out_of_time() const {
-    return options_.time_s > 0 && core::wall_s() - started_ > options_.time_s;
+    return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
   bool improve(std::size_t region_size);
+  bool improve(std::size_t region_size, Guide guide);
   std::vector<Region> regions_of(std::size_t region_size);
-  void search_regions(const std::vector<const Region*>& fresh);
+  void search_regions(const std::vector<const Region*>& fresh, Guide guide);
   void largest_first(const std::vector<const Region*>& batch,
                      const std::function<void(std::size_t)>& use);
-  Searched search_one(const Region& region, const RegionLimits& limits);
-  void keep(const Region& region, Searched found);
+  Searched search_one(const Region& region, Guide guide, const RegionLimits& limits);
+  void keep(const Region& region, Guide guide, Searched found);
   void trace_pass(std::size_t region_size, const std::vector<Region>& regions, std::size_t fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
-  bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
+  std::uint64_t budget() const {
+    return static_cast<std::uint64_t>(share_ * static_cast<double>(options_.budget));
+  }
+  /// A stage for a lower peak ends as soon as it is low enough.
+  bool is_enough() const {
+    return stage_.lower_peak && now_.score.peak_bytes <= stage_.enough_bytes;
+  }
+  bool may_go_on() const {
+    return !stopped() && !is_enough() && result_.graphs_expanded < budget();
+  }
   bool improve_until_settled(std::size_t region_size);
+  void run_stage(const Candidate& original);
+  void settle_best();
   void remember(const Candidate& candidate);
   void report_progress();
   StopReason stop_reason() const;
@@ -81,9 +94,13 @@ class Searcher {
   const SearchOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  Objective latency_;  ///< For when the options name no objective.
+  const Objective& objective_;
+  Stage stage_;
+  double share_ = 1;  ///< Of budget and time, what the stages so far may use.
   tbb::task_arena arena_;
   SearchResult result_;
-  Memory memory_;
+  std::map<Guide, Memory> memory_;
   Candidate now_;  ///< The best graph, from which the search goes on.
   std::uint64_t pass_ = 0;
   std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
@@ -107,7 +124,7 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   limits.alpha = options_.alpha;
   limits.max_detour = options_.max_detour;
   limits.patience = options_.patience;
-  limits.budget = (options_.budget - result_.graphs_expanded) / batch.size();
+  limits.budget = (budget() - result_.graphs_expanded) / batch.size();
   // A graph of a region: ids, order and readers, and the nodes that it does not share.
   const double bytes =
       4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
@@ -131,25 +148,29 @@ void Searcher::largest_first(const std::vector<const Region*>& batch,
   });
 }
 
-Searched Searcher::search_one(const Region& region, const RegionLimits& limits) {
+Searched Searcher::search_one(const Region& region, Guide guide, const RegionLimits& limits) {
   const double begin_s = core::wall_s();
   Searched searched;
-  if (options_.checkpoint != nullptr) {
-    if (auto known = options_.checkpoint->find(region, admission_, cost_)) {
+  const auto guided = objective_.guide(guide, region.graph, stage_);
+  // A checkpoint knows what latency led to.
+  Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
+  if (checkpoint != nullptr) {
+    if (auto known = checkpoint->find(region, admission_, cost_)) {
       searched.result = *std::move(known);
       searched.resumed = true;
     }
   }
   if (!searched.resumed) {
-    searched.result =
-        search_region(region.graph, admission_, cost_, limits, [this] { return stopped(); });
-    if (options_.checkpoint != nullptr) options_.checkpoint->add(region, searched.result);
+    searched.result = search_region(region.graph, admission_, guided ? *guided : cost_, limits,
+                                    [this] { return stopped(); });
+    if (guided) price_by_latency(region.graph, rules_, cost_, searched.result);
+    if (checkpoint != nullptr) checkpoint->add(region, searched.result);
   }
   searched.duration_us = 1e6 * (core::wall_s() - begin_s);
   return searched;
 }
 
-void Searcher::keep(const Region& region, Searched found) {
+void Searcher::keep(const Region& region, Guide guide, Searched found) {
   const RegionResult& result = found.result;
   if (options_.trace != nullptr) {
     const auto signature = core::hash_bytes(std::as_bytes(std::span(region.signature)));
@@ -164,7 +185,7 @@ void Searcher::keep(const Region& region, Searched found) {
     ++result_.regions_resumed;
     result_.graphs_resumed += result.expanded;
   }
-  memory_.insert_or_assign(region.signature, std::move(found.result));
+  memory_[guide].insert_or_assign(region.signature, std::move(found.result));
 }
 
 void Searcher::trace_pass(std::size_t region_size, const std::vector<Region>& regions,
@@ -176,9 +197,9 @@ void Searcher::trace_pass(std::size_t region_size, const std::vector<Region>& re
   options_.trace->pass({pass_, region_size, regions.size(), places_.size(), fresh, now_.cost_us});
 }
 
-void Searcher::search_regions(const std::vector<const Region*>& fresh) {
+void Searcher::search_regions(const std::vector<const Region*>& fresh, Guide guide) {
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
-    const std::uint64_t left = options_.budget - result_.graphs_expanded;
+    const std::uint64_t left = budget() - result_.graphs_expanded;
     if (left == 0) return;
     const std::size_t remaining = fresh.size() - at;
     const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
@@ -187,48 +208,58 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
     std::vector<Searched> found(batch.size());
     const auto search = [&](std::size_t k) {
-      found[k] = search_one(*batch[k], limits(batch, *batch[k]));
+      found[k] = search_one(*batch[k], guide, limits(batch, *batch[k]));
     };
     if (cost_.needs_quiet_machine()) {
       for (std::size_t k = 0; k < batch.size(); ++k) search(k);
     } else {
       largest_first(batch, search);
     }
-    for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], std::move(found[k]));
+    for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], guide, std::move(found[k]));
     at += batch.size();
     report_progress();
   }
 }
 
-/// One pass. True: the graph became better.
+/// True: the graph became better.
 bool Searcher::improve(std::size_t region_size) {
+  for (const Guide guide : stage_.guides) {
+    if (!may_go_on()) return false;
+    if (improve(region_size, guide)) return true;
+  }
+  return false;
+}
+
+/// One pass with what one guide proposes.
+bool Searcher::improve(std::size_t region_size, Guide guide) {
+  const Memory& memory = memory_[guide];
   const std::vector<Region> regions = regions_of(region_size);
   if (stopped()) return false;
   result_.regions += regions.size();
   std::map<Signature, bool> met;
   std::vector<const Region*> fresh;
   for (const Region& region : regions)
-    if (!memory_.contains(region.signature) && met.emplace(region.signature, true).second)
+    if (!memory.contains(region.signature) && met.emplace(region.signature, true).second)
       fresh.push_back(&region);
   trace_pass(region_size, regions, fresh.size());
-  search_regions(fresh);
+  search_regions(fresh, guide);
   std::vector<Site> sites;
   for (const Region& region : regions) {
-    const auto known = memory_.find(region.signature);
-    if (known != memory_.end() && !known->second.steps.empty())
+    const auto known = memory.find(region.signature);
+    if (known != memory.end() && !known->second.steps.empty())
       sites.push_back({&region, &known->second});
   }
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
-  const double before_us = now_.cost_us;
+  const Score score_before = now_.score;
   const Graph before = options_.trace != nullptr ? now_.graph : Graph();
   const std::size_t steps_before = now_.steps.size();
   apply_where_it_gains(
-      sites, rules_, cost_, [this] { return stopped(); }, now_);
+      sites, rules_, objective_, stage_, [this] { return stopped() || is_enough(); }, now_);
   if (options_.trace != nullptr && now_.steps.size() > steps_before)
     options_.trace->applied({pass_, &before, std::span(now_.steps).subspan(steps_before)});
   report_progress();
-  return now_.cost_us < kRealGain * before_us;
+  return objective_.is_gain(score_before, now_.score, stage_);
 }
 
 bool Searcher::improve_until_settled(std::size_t region_size) {
@@ -238,14 +269,17 @@ bool Searcher::improve_until_settled(std::size_t region_size) {
   return improved;
 }
 
-/// Among the best, cheapest first, each graph once.
+/// Among the best, the best first, each graph once.
 void Searcher::remember(const Candidate& candidate) {
   auto& best = result_.best;
   const auto same = [&](const Candidate& other) {
     return same_structure(other.graph, candidate.graph);
   };
   if (std::ranges::any_of(best, same)) return;
-  const auto at = std::ranges::upper_bound(best, candidate.cost_us, {}, &Candidate::cost_us);
+  const auto at = std::ranges::upper_bound(
+      best, candidate.score,
+      [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
   best.insert(at, candidate);
   if (best.size() > options_.keep) best.pop_back();
 }
@@ -257,17 +291,51 @@ void Searcher::report_progress() {
     best_traced_us_ = best_us;
     options_.trace->best({result_.graphs_expanded, best_us});
   }
-  progress_.update(result_.graphs_expanded, options_.budget,
-                   fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
+  std::string note = fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us);
+  if (objective_.needs_memory())
+    note += fmt::format(", peak {:.3g} MB", 1e-6 * static_cast<double>(now_.score.peak_bytes));
+  progress_.update(result_.graphs_expanded, options_.budget, note);
 }
 
 StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
-  const bool all = std::ranges::all_of(
-      memory_, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
+  const bool all = std::ranges::all_of(memory_, [](const auto& guided) {
+    return std::ranges::all_of(
+        guided.second, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
+  });
   return all ? StopReason::kExhausted : StopReason::kSettled;
+}
+
+/// Each size from the original, then all of them in turn from the best.
+void Searcher::run_stage(const Candidate& original) {
+  for (const std::size_t size : options_.region_sizes) {
+    now_ = original;
+    improve_until_settled(size);
+  }
+  if (!result_.best.empty()) {
+    now_ = result_.best.front();
+    now_.score = objective_.score(now_.graph, stage_);
+  }
+  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+    improved = false;
+    for (const std::size_t size : options_.region_sizes)
+      improved = improve_until_settled(size) || improved;
+  }
+}
+
+/// The best graphs in the order in which they are to be run.
+void Searcher::settle_best() {
+  for (Candidate& candidate : result_.best) {
+    auto settled = objective_.settle(candidate.graph, stage_);
+    candidate.graph = std::move(settled.graph);
+    candidate.score = settled.score;
+    candidate.cost_us = settled.score.latency_us;
+  }
+  std::ranges::stable_sort(
+      result_.best, [this](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
 }
 
 SearchResult Searcher::run(const Graph& original) {
@@ -275,16 +343,20 @@ SearchResult Searcher::run(const Graph& original) {
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
   best_traced_us_ = result_.cost_before.total_us;
-  for (const std::size_t size : options_.region_sizes) {
-    now_ = {original, result_.cost_before.total_us, {}};
-    improve_until_settled(size);
+  stage_ = objective_.first_stage(original);
+  Candidate start{original, result_.cost_before.total_us, {}, {}};
+  for (std::optional<Stage> next = stage_; next;) {
+    stage_ = *next;
+    share_ = stage_.lower_peak ? 0.5 : 1;
+    start.score = objective_.score(start.graph, stage_);
+    start.cost_us = start.score.latency_us;
+    // Its order alone may be a gain.
+    if (objective_.needs_memory() && result_.best.empty()) remember(start);
+    run_stage(start);
+    if (!result_.best.empty()) start = result_.best.front();
+    next = objective_.next_stage(stage_, objective_.score(start.graph, stage_));
   }
-  if (!result_.best.empty()) now_ = result_.best.front();
-  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
-    improved = false;
-    for (const std::size_t size : options_.region_sizes)
-      improved = improve_until_settled(size) || improved;
-  }
+  if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
   return std::move(result_);

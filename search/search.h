@@ -10,6 +10,7 @@
 #include "core/graph.h"
 #include "core/progress.h"
 #include "cost/cost_model.h"
+#include "search/objective.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -27,10 +28,11 @@ struct SearchOptions {
   /// Most nodes in a region. Each size starts from the original; from the best of what they come to
   /// all go on in turn.
   std::vector<std::size_t> region_sizes = {48, 24};
-  std::uint64_t patience = 80;       ///< Graphs to expand in a region after its last gain.
-  double memory_mib = 400;           ///< For the graphs of regions under search.
-  TraceSink* trace = nullptr;        ///< Hears what happens, if there is one.
-  Checkpoint* checkpoint = nullptr;  ///< Open: what it knows is not searched again.
+  std::uint64_t patience = 80;           ///< Graphs to expand in a region after its last gain.
+  double memory_mib = 400;               ///< For the graphs of regions under search.
+  const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
+  TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
+  Checkpoint* checkpoint = nullptr;      ///< Open: what it knows is not searched again.
 };
 
 /// One rewrite on the way from the original to a result.
@@ -43,9 +45,10 @@ struct Step {
 };
 
 struct Candidate {
-  core::Graph graph;
+  core::Graph graph;  ///< With memory in the objective, in the order that serves it.
   double cost_us = 0;
   std::vector<Step> steps;
+  Score score;  ///< What the objective compares; its latency is `cost_us`.
 };
 
 enum class StopReason : std::uint8_t {

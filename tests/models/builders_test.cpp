@@ -20,7 +20,7 @@ core::Graph build(const std::string& name, const Parameters& parameters = {},
   return *std::move(graph);
 }
 
-/// What is trained: all weights but batch norm's statistics.
+/// What is trained: all weights but batch norm's statistics, masks and indices.
 std::int64_t trained_parameters(const core::Graph& graph) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
@@ -29,7 +29,9 @@ std::int64_t trained_parameters(const core::Graph& graph) {
     const core::Tensor& tensor = graph.tensor(id);
     const bool is_statistic =
         tensor.name.ends_with(".norm.mean") || tensor.name.ends_with(".norm.variance");
-    if (!is_statistic && !tensor.value->dims().empty()) count += tensor.value->count();
+    const bool is_computed = tensor.name.ends_with(".mask") || tensor.name.ends_with(".index");
+    if (!is_statistic && !is_computed && !tensor.value->dims().empty())
+      count += tensor.value->count();
   }
   return count;
 }
@@ -50,6 +52,7 @@ TEST(Builders, PublishedParameterCounts) {
                 trained_parameters(build("bert_base", one)),
             (30522 + 512 + 2 + 2) * 768);
   EXPECT_EQ(trained_parameters(build("nasrnn")), 16 * 512 * 512);
+  EXPECT_EQ(trained_parameters(build("swin")), 28'288'354);
 }
 
 struct Small {
@@ -68,6 +71,7 @@ const Small kSmall[] = {
     {"bert_base", {{"layers", 2}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
     {"bert_base", {{"layers", 2}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"embeddings", 0}}},
     {"nasrnn", {{"hidden", 6}, {"steps", 3}, {"batch", 2}}},
+    {"swin", {{"image", 64}, {"window", 2}, {"width", 6}, {"classes", 7}, {"batch", 2}}},
 };
 
 class SmallNetworkTest : public ::testing::TestWithParam<Small> {};
@@ -145,7 +149,7 @@ TEST(Builders, EveryOneIsDescribed) {
     }
   }
   EXPECT_THAT(names, ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
-                                            "bert_base", "nasrnn"));
+                                            "bert_base", "nasrnn", "swin"));
 }
 
 TEST(Builders, Errors) {
@@ -155,13 +159,16 @@ TEST(Builders, Errors) {
   };
   EXPECT_EQ(error("alexnet", {}),
             "there is no model 'alexnet' (the models are squeezenet, inception_v3, resnet50, "
-            "resnext50, bert_base, nasrnn)");
+            "resnext50, bert_base, nasrnn, swin)");
   EXPECT_EQ(error("nasrnn", {{"depth", 1}}),
             "nasrnn: there is no parameter 'depth' (the parameters are batch, steps, hidden)");
   EXPECT_EQ(error("nasrnn", {{"steps", 0}}),
             "nasrnn: the parameter steps = 0 is not between 1 and 10000");
   EXPECT_EQ(error("bert_base", {{"heads", 7}}),
             "bert_base: the parameter hidden is not a multiple of heads");
+  EXPECT_EQ(error("swin", {{"image", 225}}),
+            "swin: the parameter image is not a multiple of 32 windows");
+  EXPECT_EQ(error("swin", {{"heads", 5}}), "swin: the parameter width is not a multiple of heads");
   EXPECT_THAT(error("inception_v3", {{"image", 40}}), ::testing::StartsWith("inception_v3: "));
   EXPECT_THAT(error("squeezenet", {{"batch", 1 << 20}, {"image", 1 << 20}}),
               ::testing::HasSubstr("too large"));
