@@ -79,7 +79,7 @@ void prepare_target(PreparedRule& prepared) {
 
 }  // namespace
 
-SaturationRules::SaturationRules(std::span<const Rule> rules) {
+SaturationRules::SaturationRules(std::span<const Rule> rules, bool once) : once_(once) {
   // What cannot be matched is of no use; the caller that wants to know adds rules one by one.
   for (const Rule& rule : rules) static_cast<void>(add(rule));
 }
@@ -89,6 +89,7 @@ core::Status SaturationRules::add(const Rule& rule) {
   prepared->rule = rule;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule));
   prepared->neighbours = neighbours_of(prepared->pattern);
+  if (once_) prepared->symmetries = find_symmetries(prepared->rule, prepared->pattern);
   prepare_target(*prepared);
   const std::string family = rule.file.string() + "\n" + rule.base_name;
   const auto next = static_cast<std::uint32_t>(families_.size());
@@ -273,7 +274,7 @@ class Search {
   // A whole pattern is there: what remains are equations and guards.
 
   void complete() {
-    if (!is_first_start() || !symbols_.solve_equations()) return;
+    if (!is_first_start() || !is_first_of_symmetric() || !symbols_.solve_equations()) return;
     const Rule& rule = prepared_->rule;
     if (!guard_holds(rule, symbols_.numbers())) return;
     outputs_.clear();
@@ -293,6 +294,18 @@ class Search {
     for (std::size_t k = 0; k < pattern_->nodes.size(); ++k) {
       if (nodes_[k] < start_ && is_start_[nodes_[k].index()]) return false;
       if (k < start && nodes_[k] == start_) return false;
+    }
+    return true;
+  }
+
+  bool is_first_of_symmetric() const {
+    for (const Symmetry& symmetry : prepared_->symmetries) {
+      auto order = std::strong_ordering::equal;
+      for (std::size_t k = 0; k < symmetry.nodes.size() && order == 0; ++k)
+        order = nodes_[k] <=> nodes_[symmetry.nodes[k]];
+      for (std::size_t k = 0; k < symmetry.inputs.size() && order == 0; ++k)
+        order = slots_[k] <=> slots_[symmetry.inputs[k]];
+      if (order > 0) return false;
     }
     return true;
   }
