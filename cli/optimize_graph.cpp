@@ -32,6 +32,7 @@ struct Options : cli::CommonOptions {
   cli::RuleOptions rules;
   search::SearchOptions search;
   std::string costs = "measured";
+  std::string strategy = "backtracking";
   std::string verify = "8";
   std::string inputs;
   std::string proof;
@@ -139,6 +140,7 @@ core::Result<Job> prepare(const Options& options, cli::Session& session) {
     job.cost = cost::make_measured_cost(*job.backend, fusion, job.database.get());
   }
   job.optimize.search = options.search;
+  job.optimize.search.strategy = *search::parse_strategy(options.strategy);
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
   job.optimize.measure = options.costs == "measured";
@@ -261,7 +263,27 @@ core::Status run(const Options& options, cli::Session& session) {
   return conclude(options, report);
 }
 
+void declare_strategy(CLI::App& app, Options& options) {
+  search::SearchOptions& search = options.search;
+  app.add_option("--strategy", options.strategy,
+                 "backtracking: from graph to graph; eqsat: all graphs at once (equality "
+                 "saturation), with a bound for what is left to gain; best: both")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"backtracking", "eqsat", "best"}).description(""))
+      ->capture_default_str();
+  app.add_option("--eqsat-region", search.eqsat_region_size,
+                 "Most operators in a region that is saturated")
+      ->type_name("N")
+      ->check(CLI::Range(2, 100'000).description(""))
+      ->capture_default_str();
+  app.add_option("--e-nodes", search.eqsat_nodes, "Most e-nodes for one region")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""))
+      ->capture_default_str();
+}
+
 void declare_search(CLI::App& app, Options& options) {
+  declare_strategy(app, options);
   app.add_option("--budget", options.search.budget, "Graphs to expand")
       ->type_name("N")
       ->capture_default_str();

@@ -123,6 +123,35 @@ void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   }
 }
 
+void add_search(Lines& lines, const search::OptimizeReport& report) {
+  const search::SearchResult& found = report.search;
+  lines.line(fmt::format("\nsearch: {}; {} graphs expanded, {} built, {} e-nodes, {:.2f} CPU s; {}",
+                         search::to_string(found.strategy), found.graphs_expanded,
+                         found.graphs_built, found.e_nodes, found.cpu_s,
+                         search::to_string(found.stop_reason)));
+  if (!found.certificate) return;
+  const search::Certificate& certificate = *found.certificate;
+  lines.line(fmt::format("optimum: certain in {} of {} regions (all that these rules make of them "
+                         "was seen), in {} more among the graphs kept",
+                         certificate.optimal, certificate.regions,
+                         certificate.cheapest_kept - certificate.optimal));
+  lines.line(fmt::format("gap:    at most {:.1f} % of a region's cost to the cheapest graph kept",
+                         100 * certificate.largest_gap));
+}
+
+void add_certificate(ordered_json& json, const search::SearchResult& found) {
+  json["strategy"] = search::to_string(found.strategy);
+  json["e_nodes"] = found.e_nodes;
+  json["underivable"] = found.underivable;
+  json["certificate"] = nullptr;
+  if (!found.certificate) return;
+  const search::Certificate& certificate = *found.certificate;
+  json["certificate"] = {{"regions", certificate.regions},
+                         {"regions_optimal", certificate.optimal},
+                         {"regions_cheapest_kept", certificate.cheapest_kept},
+                         {"largest_gap", certificate.largest_gap}};
+}
+
 template <class T, class F>
 ordered_json json_or_null(const std::optional<T>& value, F&& f) {
   return value ? ordered_json(f(*value)) : ordered_json(nullptr);
@@ -182,9 +211,7 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);
-  lines.line(fmt::format("\nsearch: {} graphs expanded, {} built, {:.2f} CPU s; {}",
-                         report.search.graphs_expanded, report.search.graphs_built,
-                         report.search.cpu_s, search::to_string(report.search.stop_reason)));
+  add_search(lines, report);
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
@@ -216,6 +243,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["regions"] = report.search.regions;
   json["regions_searched"] = report.search.regions_searched;
   json["stop_reason"] = search::to_string(report.search.stop_reason);
+  add_certificate(json, report.search);
   json["search_cpu_s"] = report.search.cpu_s;
   json["total_cpu_s"] = run.total_cpu_s;
   json["total_wall_s"] = run.total_wall_s;

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "search/improvement.h"
+#include "search/real_gain.h"
 
 namespace soapstone::search {
 namespace {
 
 /// Sites that are applied before the graph is finished once.
 constexpr std::size_t kGroup = 128;
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
 /// Several improvements are believed together if they give that share of what regions promised.
 constexpr double kKeptPromise = 0.9;
 
@@ -53,14 +52,14 @@ class Acceptance {
     double promised_us = 0;
     for (const Site& site : sites) promised_us += promise_us(site);
     std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
-    std::vector<rules::Rewrite> rewrites;
+    std::vector<rules::RewriteBy> rewrites;
     rewrites.reserve(steps.size());
     double steps_us = 0;
     for (const Step& step : steps) {
-      rewrites.push_back({step.id, step.match});
+      rewrites.push_back({step.rewriting(rules_), step.match});
       steps_us += step.gain_us;
     }
-    auto graph = rules::apply_all(now_.graph, rules_, rewrites);
+    auto graph = rules::apply_all(now_.graph, rewrites);
     if (!graph) return false;
     const double cost_us = cost_.graph_cost(*graph).total_us;
     const double gain_us = now_.cost_us - cost_us;

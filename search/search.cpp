@@ -12,9 +12,12 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "search/eqsat.h"
 #include "search/improvement.h"
+#include "search/real_gain.h"
 #include "search/region.h"
 #include "search/region_search.h"
 
@@ -28,8 +31,6 @@ using core::NodeId;
 constexpr std::size_t kBatch = 32;
 /// As many of them share the memory: more threads than that do not work on one batch for long.
 constexpr double kAlive = 16;
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
 
 class Searcher {
  public:
@@ -50,14 +51,26 @@ class Searcher {
     return options_.time_s > 0 && core::wall_s() - started_ > options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
-  bool improve(std::size_t region_size);
+  /// How regions of a size are searched.
+  struct Pass {
+    std::size_t region_size;
+    bool saturates;
+  };
+  std::vector<Pass> passes() const;
+  bool improve(const Pass& pass);
   std::vector<Region> regions_of(std::size_t region_size);
-  void search_regions(const std::vector<const Region*>& fresh);
+  void search_regions(const std::vector<const Region*>& fresh, bool saturates);
+  void count(const RegionResult& found);
+  void search_new(const std::vector<Region>& regions, bool saturates);
+  void certify();
   void largest_first(const std::vector<const Region*>& batch,
                      const std::function<void(std::size_t)>& use);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
-  bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
-  bool improve_until_settled(std::size_t region_size);
+  bool may_go_on(const Pass& pass) const {
+    return !stopped() && (pass.saturates || result_.graphs_expanded < options_.budget);
+  }
+  Memory& memory_of(bool saturates) { return saturates ? saturated_ : memory_; }
+  bool improve_until_settled(const Pass& pass);
   void remember(const Candidate& candidate);
   void report_progress();
   StopReason stop_reason() const;
@@ -70,7 +83,8 @@ class Searcher {
   const core::StopToken& stop_;
   tbb::task_arena arena_;
   SearchResult result_;
-  Memory memory_;
+  Memory memory_, saturated_;
+  std::optional<rules::SaturationRules> prepared_;
   Candidate now_;  ///< The best graph, from which the search goes on.
   double started_ = 0;
 };
@@ -115,9 +129,13 @@ void Searcher::largest_first(const std::vector<const Region*>& batch,
   });
 }
 
-void Searcher::search_regions(const std::vector<const Region*>& fresh) {
+void Searcher::search_regions(const std::vector<const Region*>& fresh, bool saturates) {
+  EqsatLimits eqsat;
+  eqsat.saturation.nodes = options_.eqsat_nodes;
+  eqsat.exact_operators = options_.eqsat_region_size;
+  if (saturates && !prepared_) prepared_.emplace(rules_.rules(), true);
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
-    const std::uint64_t left = options_.budget - result_.graphs_expanded;
+    const std::uint64_t left = saturates ? fresh.size() : options_.budget - result_.graphs_expanded;
     if (left == 0) return;
     const std::size_t remaining = fresh.size() - at;
     const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
@@ -125,9 +143,12 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
     const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
     std::vector<RegionResult> found(batch.size());
+    const std::function<bool()> stop = [this] { return stopped(); };
     const auto search_one = [&](std::size_t k) {
-      found[k] = search_region(batch[k]->graph, admission_, cost_, limits(batch, *batch[k]),
-                               [this] { return stopped(); });
+      const Graph& graph = batch[k]->graph;
+      found[k] = saturates
+                     ? saturate_region(graph, admission_, *prepared_, cost_, eqsat, stop)
+                     : search_region(graph, admission_, cost_, limits(batch, *batch[k]), stop);
     };
     if (cost_.needs_quiet_machine()) {
       for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
@@ -135,10 +156,8 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
       largest_first(batch, search_one);
     }
     for (std::size_t k = 0; k < batch.size(); ++k) {
-      result_.graphs_expanded += found[k].expanded;
-      result_.graphs_built += found[k].built;
-      result_.duplicates += found[k].duplicates;
-      memory_.insert_or_assign(batch[k]->signature, std::move(found[k]));
+      count(found[k]);
+      memory_of(saturates).insert_or_assign(batch[k]->signature, std::move(found[k]));
     }
     result_.regions_searched += batch.size();
     at += batch.size();
@@ -146,21 +165,35 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
   }
 }
 
-/// One pass. True: the graph became better.
-bool Searcher::improve(std::size_t region_size) {
-  const std::vector<Region> regions = regions_of(region_size);
-  if (stopped()) return false;
-  result_.regions += regions.size();
-  std::map<Signature, bool> met;
+void Searcher::count(const RegionResult& found) {
+  result_.graphs_expanded += found.expanded;
+  result_.graphs_built += found.built;
+  result_.duplicates += found.duplicates;
+  result_.e_nodes += found.e_nodes;
+  result_.underivable += found.lost ? 1 : 0;
+}
+
+/// Searches those of which none that is alike has been searched.
+void Searcher::search_new(const std::vector<Region>& regions, bool saturates) {
+  std::set<Signature> met;
   std::vector<const Region*> fresh;
   for (const Region& region : regions)
-    if (!memory_.contains(region.signature) && met.emplace(region.signature, true).second)
+    if (!memory_of(saturates).contains(region.signature) && met.insert(region.signature).second)
       fresh.push_back(&region);
-  search_regions(fresh);
+  search_regions(fresh, saturates);
+}
+
+/// One pass. True: the graph became better.
+bool Searcher::improve(const Pass& pass) {
+  const std::vector<Region> regions = regions_of(pass.region_size);
+  if (stopped()) return false;
+  result_.regions += regions.size();
+  search_new(regions, pass.saturates);
   std::vector<Site> sites;
+  const Memory& memory = memory_of(pass.saturates);
   for (const Region& region : regions) {
-    const auto known = memory_.find(region.signature);
-    if (known != memory_.end() && !known->second.steps.empty())
+    const auto known = memory.find(region.signature);
+    if (known != memory.end() && !known->second.steps.empty())
       sites.push_back({&region, &known->second});
   }
   sites = select_disjoint(now_.graph, std::move(sites));
@@ -172,9 +205,9 @@ bool Searcher::improve(std::size_t region_size) {
   return now_.cost_us < kRealGain * before_us;
 }
 
-bool Searcher::improve_until_settled(std::size_t region_size) {
+bool Searcher::improve_until_settled(const Pass& pass) {
   bool improved = false;
-  while (may_go_on() && improve(region_size)) improved = true;
+  while (may_go_on(pass) && improve(pass)) improved = true;
   if (improved) remember(now_);
   return improved;
 }
@@ -202,30 +235,84 @@ StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
-  const bool all = std::ranges::all_of(memory_, [](const auto& m) { return m.second.exhausted; });
+  const auto exhausted = [](const Memory& memory) {
+    return std::ranges::all_of(memory, [](const auto& m) { return m.second.exhausted; });
+  };
+  const bool all = exhausted(memory_) && exhausted(saturated_);
   return all ? StopReason::kExhausted : StopReason::kSettled;
+}
+
+std::vector<Searcher::Pass> Searcher::passes() const {
+  std::vector<Pass> passes;
+  if (options_.strategy != Strategy::kEqsat)
+    for (const std::size_t size : options_.region_sizes) passes.push_back({size, false});
+  if (options_.strategy != Strategy::kBacktracking)
+    passes.push_back({options_.eqsat_region_size, true});
+  return passes;
+}
+
+/// Of the best graph, which is looked at once more: it may not be the one of the last pass.
+void Searcher::certify() {
+  if (options_.strategy == Strategy::kBacktracking || !cost_.is_monotone()) return;
+  if (!result_.best.empty()) now_ = result_.best.front();
+  const std::vector<Region> regions = regions_of(options_.eqsat_region_size);
+  search_new(regions, true);
+  if (stopped()) return;
+  Certificate certificate;
+  certificate.regions = regions.size();
+  for (const Region& region : regions) {
+    const RegionResult& found = saturated_.at(region.signature);
+    // What is cheaper in the region alone, and is not in the whole graph, counts as a gap.
+    const bool is_best = found.steps.empty();
+    if (is_best && found.optimal) ++certificate.optimal;
+    if (is_best && found.cheapest_kept) ++certificate.cheapest_kept;
+    if (found.cost_before_us > 0)
+      certificate.largest_gap =
+          std::max(certificate.largest_gap, 1 - found.bound_us / found.cost_before_us);
+  }
+  result_.certificate = certificate;
 }
 
 SearchResult Searcher::run(const Graph& original) {
   started_ = core::wall_s();
+  result_.strategy = options_.strategy;
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
-  for (const std::size_t size : options_.region_sizes) {
+  const std::vector<Pass> all = passes();
+  for (const Pass& pass : all) {
     now_ = {original, result_.cost_before.total_us, {}};
-    improve_until_settled(size);
+    improve_until_settled(pass);
   }
   if (!result_.best.empty()) now_ = result_.best.front();
-  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+  for (bool improved = all.size() > 1; improved && !stopped();) {
     improved = false;
-    for (const std::size_t size : options_.region_sizes)
-      improved = improve_until_settled(size) || improved;
+    for (const Pass& pass : all) improved = improve_until_settled(pass) || improved;
   }
   result_.stop_reason = stop_reason();
+  certify();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
   return std::move(result_);
 }
 
 }  // namespace
+
+std::string_view to_string(Strategy strategy) {
+  switch (strategy) {
+  case Strategy::kBacktracking:
+    return "backtracking";
+  case Strategy::kEqsat:
+    return "eqsat";
+  case Strategy::kBest:
+    return "best";
+  }
+  return "";
+}
+
+std::optional<Strategy> parse_strategy(std::string_view text) {
+  for (const Strategy strategy : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+    if (to_string(strategy) == text) return strategy;
+  return std::nullopt;
+}
 
 std::string_view to_string(StopReason reason) {
   switch (reason) {
@@ -254,7 +341,7 @@ void for_each_graph(const Graph& original, const rules::RuleSet& rules,
                     const std::function<bool(const Step&, const Graph&)>& use) {
   Graph graph = original;
   for (const Step& step : steps) {
-    auto next = rules::apply(graph, rules[step.id], step.match);
+    auto next = rules::apply(graph, step.rewriting(rules), step.match);
     CHECK(next.ok(), "a rewrite that fitted once does not fit again");
     graph = *std::move(next);
     if (!use(step, graph)) return;
