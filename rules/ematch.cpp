@@ -60,6 +60,13 @@ void prepare_target(PreparedRule& prepared) {
   for (TensorId id : target.inputs()) slot_of[id.index()] = slots++;
   const auto note_constant = [&](TensorId id) {
     if (!id.valid() || slot_of[id.index()] >= 0 || !target.tensor(id).value) return;
+    const auto known = std::ranges::find_if(
+        prepared.constants, [&](const auto& value) { return *value == *target.tensor(id).value; });
+    if (known != prepared.constants.end()) {
+      slot_of[id.index()] = static_cast<std::int32_t>(
+          target.inputs().size() + static_cast<std::size_t>(known - prepared.constants.begin()));
+      return;
+    }
     slot_of[id.index()] = slots++;
     prepared.constants.push_back(target.tensor(id).value);
   };

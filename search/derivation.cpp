@@ -109,8 +109,11 @@ Result<std::vector<TensorId>> made_by(const Graph& target, const Graph& left, co
 std::vector<TensorId> numbered_tensors(const Graph& graph) {
   std::vector<TensorId> tensors(graph.inputs().begin(), graph.inputs().end());
   const auto note = [&](TensorId id) {
-    if (id.valid() && graph.tensor(id).value && std::ranges::find(tensors, id) == tensors.end())
-      tensors.push_back(id);
+    if (!id.valid() || !graph.tensor(id).value) return;
+    const bool known = std::ranges::any_of(tensors, [&](TensorId other) {
+      return graph.tensor(other).value && *graph.tensor(other).value == *graph.tensor(id).value;
+    });
+    if (!known) tensors.push_back(id);
   };
   for (const NodeId id : graph.order()) std::ranges::for_each(graph.node(id).inputs, note);
   std::ranges::for_each(graph.outputs(), note);

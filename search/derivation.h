@@ -15,7 +15,7 @@
 namespace soapstone::search {
 
 /// The tensors of a graph in the order in which steps number them: inputs, constants as they are
-/// met, results of nodes.
+/// met, equal ones once, results of nodes.
 std::vector<core::TensorId> numbered_tensors(const core::Graph& graph);
 
 /// Both sides of a rule at certain sizes, over inputs of their own.

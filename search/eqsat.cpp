@@ -23,13 +23,14 @@ using rules::ENodeId;
 class Extraction {
  public:
   Extraction(const EqsatProblem& problem, const WeightsAsInputs& parts, const Graph& region,
-             cost::CostModel& model, const std::function<bool()>& stopped)
+             cost::CostModel& model, cost::CostModel& guide, const std::function<bool()>& stopped)
       : problem_(problem), parts_(parts), region_(region), model_(model),
-        costs_(problem.graph, model), stopped_(stopped) {}
+        costs_(problem.graph, guide, stopped), stopped_(stopped) {}
 
   void run(const EqsatLimits& limits) {
     const Selection given = given_selection(problem_);
     consider(given);
+    if (stopped_()) return;  // perhaps without all prices
     guide(given);
     improve(best_);
     // What pays only if several classes share it is seen from the other end.
@@ -37,6 +38,7 @@ class Extraction {
     consider(shared);
     improve(shared);
     guide(shared);
+    if (!model_.is_monotone()) return;
     bound_us_ = lower_bound(problem_, costs_);
     if (count_operators(region_) <= limits.exact_operators) prove(limits.exact_steps);
     bound_us_ = std::min(bound_us_, best_us_);
@@ -163,8 +165,9 @@ class RegionSaturation {
  public:
   RegionSaturation(const Graph& region, verifier::Admission& rules,
                    const rules::SaturationRules& prepared, cost::CostModel& cost,
-                   const std::function<bool()>& stopped)
-      : region_(region), rules_(rules), prepared_(prepared), cost_(cost), stopped_(stopped),
+                   cost::CostModel& guide, const std::function<bool()>& stopped)
+      : region_(region), rules_(rules), prepared_(prepared), cost_(cost), guide_(guide),
+        stopped_(stopped),
         parts_(weights_as_inputs(region)), problem_{graph_, parts_.graph, {}, {}} {}
 
   RegionResult run(const EqsatLimits& limits) {
@@ -173,7 +176,7 @@ class RegionSaturation {
     result.cost_before_us = result.cost_after_us = cost_.graph_cost(region_).total_us;
     const bool saturated = saturate(limits.saturation);
     result.e_nodes = graph_.node_count();
-    Extraction extraction(problem_, parts_, region_, cost_, stopped_);
+    Extraction extraction(problem_, parts_, region_, cost_, guide_, stopped_);
     extraction.run(limits);
     result.bound_us = extraction.bound_us();
     result.cheapest_kept = extraction.is_optimal() && cost_.is_monotone();
@@ -217,6 +220,7 @@ class RegionSaturation {
     const auto needed = needed_classes(problem_, best);
     for (ClassId id : *needed) chosen.push_back(best[id.index()]);
     auto steps = derive(parts_.graph, target, {graph_, given_, log_}, chosen, rules_, stopped_);
+    if (!steps && stopped_()) return;
     if (!steps) return lose(result);
     auto rule = lemma_rule("equality_saturation", parts_.graph, target, parts_.is_weight);
     if (!rule) return lose(result);
@@ -225,6 +229,7 @@ class RegionSaturation {
     const auto rewritten = rules::apply(region_, *rule, *match);
     if (!rewritten) return lose(result);
     const auto lemma = std::make_shared<const Lemma>(*std::move(rule), *std::move(steps));
+    if (!is_derived(*lemma, rules_)) return lose(result);
     result.steps.push_back({{core::RuleId::none(), *match},
                             lemma,
                             result.cost_before_us - cost_us,
@@ -242,6 +247,7 @@ class RegionSaturation {
   verifier::Admission& rules_;
   const rules::SaturationRules& prepared_;
   cost::CostModel& cost_;
+  cost::CostModel& guide_;
   const std::function<bool()>& stopped_;
   WeightsAsInputs parts_;
   EGraph graph_;
@@ -254,10 +260,11 @@ class RegionSaturation {
 
 RegionResult saturate_region(const Graph& graph, verifier::Admission& rules,
                              const rules::SaturationRules& prepared, cost::CostModel& cost,
-                             const EqsatLimits& limits, const std::function<bool()>& stopped) {
+                             cost::CostModel& guide, const EqsatLimits& limits,
+                             const std::function<bool()>& stopped) {
   CHECK(prepared.size() == rules.rules().rules().size(),
         "a rule that graphs match but e-graphs not");
-  return RegionSaturation(graph, rules, prepared, cost, stopped).run(limits);
+  return RegionSaturation(graph, rules, prepared, cost, guide, stopped).run(limits);
 }
 
 }  // namespace soapstone::search

@@ -18,14 +18,16 @@ struct EqsatLimits {
   rules::SaturationLimits saturation = {1'000, 12, 24, 20'000, {32, 128}};
   /// Regions of so many operators that do work, at most, are searched for the optimum.
   std::size_t exact_operators = 25;
-  std::uint64_t exact_steps = 50'000;
+  std::uint64_t exact_steps = 10'000;
 };
 
-/// `rules` and `prepared` are the same rules in the same order. What is found is one step, by a
+/// `rules` and `prepared` are the same rules in the same order. `guide` prices single e-nodes:
+/// `cost` itself, or an estimate where so many cannot be timed. What is found is one step, by a
 /// lemma with its derivation. One thread; the result depends on the arguments alone unless
 /// `stopped` says to stop: then it is the best of what is there.
 RegionResult saturate_region(const core::Graph& graph, verifier::Admission& rules,
                              const rules::SaturationRules& prepared, cost::CostModel& cost,
-                             const EqsatLimits& limits, const std::function<bool()>& stopped);
+                             cost::CostModel& guide, const EqsatLimits& limits,
+                             const std::function<bool()>& stopped);
 
 }  // namespace soapstone::search

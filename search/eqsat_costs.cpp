@@ -104,9 +104,10 @@ std::uint64_t key_of(const EGraph& graph, ENodeId id) {
 
 }  // namespace
 
-ENodeCosts::ENodeCosts(const EGraph& graph, cost::CostModel& model)
+ENodeCosts::ENodeCosts(const EGraph& graph, cost::CostModel& model,
+                       const std::function<bool()>& stopped)
     : graph_(graph), model_(model), estimates_(graph.node_bound()), at_least_(graph.node_bound()) {
-  for (std::size_t k = 0; k < graph.node_bound(); ++k)
+  for (std::size_t k = 0; k < graph.node_bound() && !stopped(); ++k)
     if (graph.is_live(ENodeId(k)) && graph.op(ENodeId(k))) price(ENodeId(k));
 }
 

@@ -167,6 +167,21 @@ core::Result<rules::Rule> lemma_rule(std::string name, const Graph& source, cons
   return std::move(file.rules[0]);
 }
 
+bool is_derived(const Lemma& lemma, verifier::Admission& rules) {
+  Derivation derivation(lemma.rule.source);
+  for (const LemmaStep& step : lemma.steps) {
+    std::vector<core::TensorType> types;
+    for (const std::size_t tensor : step.inputs) {
+      if (tensor >= derivation.size()) return false;
+      types.push_back(derivation.type(tensor));
+    }
+    const auto equation = equation_at(rules, step.rule, types, step.sizes);
+    if (!equation) return false;
+    derivation.assume(*equation, step.inputs);
+  }
+  return derivation.gives(lemma.rule.target);
+}
+
 std::optional<rules::Match> match_at(const Graph& graph, const rules::Rule& rule,
                                      std::span<const NodeId> nodes,
                                      std::span<const TensorId> inputs) {

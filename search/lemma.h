@@ -42,6 +42,9 @@ std::optional<rules::Match> match_at(const core::Graph& graph, const rules::Rule
                                      std::span<const core::NodeId> nodes,
                                      std::span<const core::TensorId> inputs);
 
+/// Replays the steps as a reader of the lemma's text does.
+bool is_derived(const Lemma& lemma, verifier::Admission& rules);
+
 /// An e-graph in which the source was saturated.
 struct SaturationLog {
   const rules::EGraph& graph;

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "cost/calibration.h"
 #include "search/eqsat.h"
 #include "search/improvement.h"
 #include "search/real_gain.h"
@@ -60,6 +62,7 @@ class Searcher {
   bool improve(const Pass& pass);
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh, bool saturates);
+  void prepare_to_saturate();
   void count(const RegionResult& found);
   void search_new(const std::vector<Region>& regions, bool saturates);
   void certify();
@@ -85,7 +88,8 @@ class Searcher {
   SearchResult result_;
   Memory memory_, saturated_;
   std::optional<rules::SaturationRules> prepared_;
-  Candidate now_;  ///< The best graph, from which the search goes on.
+  std::unique_ptr<cost::CostModel> guide_;  ///< Of e-nodes, if it is not the cost model.
+  Candidate now_;                           ///< The best graph, from which the search goes on.
   double started_ = 0;
 };
 
@@ -133,7 +137,7 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh, bool satu
   EqsatLimits eqsat;
   eqsat.saturation.nodes = options_.eqsat_nodes;
   eqsat.exact_operators = options_.eqsat_region_size;
-  if (saturates && !prepared_) prepared_.emplace(rules_.rules(), true);
+  if (saturates && !prepared_) prepare_to_saturate();
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
     const std::uint64_t left = saturates ? fresh.size() : options_.budget - result_.graphs_expanded;
     if (left == 0) return;
@@ -147,7 +151,8 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh, bool satu
     const auto search_one = [&](std::size_t k) {
       const Graph& graph = batch[k]->graph;
       found[k] = saturates
-                     ? saturate_region(graph, admission_, *prepared_, cost_, eqsat, stop)
+                     ? saturate_region(graph, admission_, *prepared_, cost_,
+                                       guide_ ? *guide_ : cost_, eqsat, stop)
                      : search_region(graph, admission_, cost_, limits(batch, *batch[k]), stop);
     };
     if (cost_.needs_quiet_machine()) {
@@ -163,6 +168,17 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh, bool satu
     at += batch.size();
     report_progress();
   }
+}
+
+void Searcher::prepare_to_saturate() {
+  prepared_.emplace(rules_.rules(), true);
+  if (!cost_.needs_quiet_machine()) return;
+  const auto time = [&](const Graph& graph) -> std::optional<double> {
+    const cost::GraphCost cost = cost_.graph_cost(graph);
+    if (cost.estimated_us > 0) return std::nullopt;
+    return cost.total_us;
+  };
+  guide_ = cost::make_roofline_cost(runtime::Fusion::kFull, cost::calibrate(time));
 }
 
 void Searcher::count(const RegionResult& found) {

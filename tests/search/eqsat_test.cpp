@@ -68,7 +68,7 @@ RegionResult run(const Graph& region, const rules::RuleSet& rules, const EqsatLi
   verifier::Admission admission(rules, {.allow_unproved = allow_unproved});
   const rules::SaturationRules prepared(rules.rules(), true);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
-  return saturate_region(region, admission, prepared, *cost, limits, [] { return false; });
+  return saturate_region(region, admission, prepared, *cost, *cost, limits, [] { return false; });
 }
 
 /// The region with its lemma applied.
@@ -185,7 +185,7 @@ TEST(Eqsat, CostsThatAreMeasuredCertifyNothing) {
   verifier::Admission admission(rules, {.allow_unproved = true});
   const RegionResult found = saturate_region(region_of(parallel_matmuls(2, 64)), admission,
                                              rules::SaturationRules(rules.rules(), true), costs,
-                                             limits_with(2000), [] { return false; });
+                                             costs, limits_with(2000), [] { return false; });
   EXPECT_EQ(found.steps.size(), 1u);
   EXPECT_FALSE(found.optimal);
   EXPECT_FALSE(found.cheapest_kept);
@@ -217,8 +217,8 @@ TEST(Eqsat, StoppedItReturnsWhatItHas) {
   const rules::SaturationRules prepared(shipped_rules().rules(), true);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
   const Graph region = region_of(with_constants(rules::kExampleGraphs[1]));
-  const RegionResult found =
-      saturate_region(region, admission, prepared, *cost, limits_with(600), [] { return true; });
+  const RegionResult found = saturate_region(region, admission, prepared, *cost, *cost,
+                                             limits_with(600), [] { return true; });
   EXPECT_EQ(found.cost_after_us, found.cost_before_us);
   EXPECT_FALSE(found.optimal);
 }

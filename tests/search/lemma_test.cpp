@@ -111,11 +111,37 @@ TEST_F(Derived, FromTheLogOfASaturation) {
   EXPECT_EQ((*steps)[0].rule, RuleId(1));
   EXPECT_EQ((*steps)[1].rule, RuleId(0));
   EXPECT_EQ((*steps)[1].inputs, std::vector<std::size_t>{5});
+  Lemma lemma{*lemma_rule("lemma", source(), target(), {false, false}), *steps};
+  EXPECT_TRUE(is_derived(lemma, admission_));
+  lemma.steps[1].inputs = {9};
+  EXPECT_FALSE(is_derived(lemma, admission_));
+  lemma.steps.pop_back();
+  EXPECT_FALSE(is_derived(lemma, admission_));
   // Of something else there is none.
   EXPECT_FALSE(derive(source(),
                       graph_of("graph g\n  x: f32[2, 3]\n  a: f32[3, 4]\n"
                                "  y = matmul(x, a)\n  z = neg(y)\n  return z"),
                       {graph, given, log}, graph[result].nodes, admission_, [] { return false; }));
+}
+
+TEST(NumberedTensors, AreThoseOfTheTextForEqualConstants) {
+  core::GraphBuilder builder("g");
+  const auto x = builder.add_input("x", {core::DataType::kFloat32, {4}, true});
+  const auto two = [&] {
+    const std::vector<float> values = {2};
+    return builder.add_constant(
+        std::make_shared<const core::Literal>(core::Literal::floats({}, values)));
+  };
+  const auto y = (*ops::append(builder, "mul", {x, two()}))[0];
+  builder.set_outputs({(*ops::append(builder, "mul", {y, two()}))[0]});
+  const Graph graph = *std::move(builder).finish();
+  const auto rule = lemma_rule("lemma", graph,
+                               graph_of("graph g\n  x: f32[4]\n  c: f32[] = {4}\n"
+                                        "  y = mul(x, c)\n  return y"),
+                               {false});
+  ASSERT_TRUE(rule.ok()) << rule.error().to_string();
+  EXPECT_EQ(numbered_tensors(graph).size(), 4u);
+  EXPECT_EQ(numbered_tensors(rule->source).size(), 4u);
 }
 
 TEST(LemmaRule, IsWhatItsTextSays) {
