@@ -1,11 +1,12 @@
 // Rule files: from text, from a file, from a folder.
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "rules/evidence.h"
 #include "rules/expand.h"
@@ -15,6 +16,9 @@ namespace soapstone::rules {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Fewer are read before a thread has started.
+constexpr std::size_t kRulesPerThread = 8;
 
 /// `file:line:column`, or the rule where only its text as a whole is to blame.
 core::Error located(const core::Error& error, const fs::path& file, const RuleText& rule,
@@ -66,8 +70,18 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
   if (!texts) return file.empty() ? texts.error() : texts.error().at(file.string());
   RuleFile result;
   std::vector<Result<std::vector<Rule>>> parsed(texts->size(), std::vector<Rule>());
-  tbb::parallel_for(std::size_t{0}, texts->size(),
-                    [&](std::size_t i) { parsed[i] = parse_all_instances((*texts)[i], file); });
+  std::atomic<std::size_t> next = 0;
+  const auto parse_some = [&] {
+    for (std::size_t i; (i = next++) < texts->size();)
+      parsed[i] = parse_all_instances((*texts)[i], file);
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t k = 1; k < std::min(cores, texts->size() / kRulesPerThread); ++k)
+      helpers.emplace_back(parse_some);
+    parse_some();
+  }
   for (auto& rules : parsed) {
     if (!rules) return rules.error();
     std::ranges::move(*rules, std::back_inserter(result.rules));

@@ -181,7 +181,9 @@ class RegionSaturation {
     result.bound_us = extraction.bound_us();
     result.cheapest_kept = extraction.is_optimal() && cost_.is_monotone();
     result.optimal = saturated && result.cheapest_kept;
-    result.exhausted = result.optimal;
+    result.stop = stopped_()       ? RegionStop::kStopped
+                  : result.optimal ? RegionStop::kExhausted
+                                   : RegionStop::kBudget;
     if (extraction.best_us() < result.cost_before_us * kRealGain)
       note_gain(extraction.best(), extraction.best_us(), result);
     return result;
@@ -239,7 +241,8 @@ class RegionSaturation {
   }
 
   static void lose(RegionResult& result) {
-    result.optimal = result.cheapest_kept = result.exhausted = false;
+    result.optimal = result.cheapest_kept = false;
+    if (result.stop == RegionStop::kExhausted) result.stop = RegionStop::kBudget;
     result.lost = true;
   }
 

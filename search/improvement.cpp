@@ -108,8 +108,9 @@ std::vector<Step> steps_on(const Graph& whole, std::span<const Site> sites,
       for (TensorId& id : match.outputs) id = tensors[id.index()];
       extend(nodes, step.node_bound_after, node_bound);
       extend(tensors, step.tensor_bound_after, tensor_bound);
-      steps.push_back({rule.name, rule.base_name, step.rewrite.rule, std::move(match), step.gain_us,
-                       step.lemma});
+      const std::string origin = step.lemma ? origins_of(*step.lemma, rules) : rule.base_name;
+      steps.push_back(
+          {rule.name, origin, step.rewrite.rule, std::move(match), step.gain_us, step.lemma});
     }
   }
   return steps;

@@ -2,6 +2,9 @@
 // result, which is nearly always enough; then what can be left out is left out.
 #include "search/lemma.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -165,6 +168,15 @@ core::Result<rules::Rule> lemma_rule(std::string name, const Graph& source, cons
       !same_structure(file.rules[0].source, source))
     return core::invalid_input("the graph is another one when it is read back");
   return std::move(file.rules[0]);
+}
+
+std::string origins_of(const Lemma& lemma, const rules::RuleSet& rules) {
+  std::vector<std::string> names;
+  for (const LemmaStep& step : lemma.steps)
+    if (const std::string& name = rules[step.rule].base_name;
+        std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  return fmt::format("{}", fmt::join(names, " + "));
 }
 
 bool is_derived(const Lemma& lemma, verifier::Admission& rules) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/graph.h"
@@ -29,6 +30,8 @@ struct Lemma {
       rule;  ///< Without symbols. It is what its text says: the chain's reader has the same.
   std::vector<LemmaStep> steps;
 };
+/// The rules as written that it follows from: "associate_matmuls_right + merge_matmuls".
+std::string origins_of(const Lemma& lemma, const rules::RuleSet& rules);
 using LemmaPtr = std::shared_ptr<const Lemma>;
 
 /// The rule without symbols that says that both graphs are equal, read back from its own text.

@@ -16,12 +16,15 @@
 #include <set>
 #include <utility>
 
+#include "core/hash.h"
 #include "cost/calibration.h"
+#include "search/checkpoint.h"
 #include "search/eqsat.h"
 #include "search/improvement.h"
 #include "search/real_gain.h"
 #include "search/region.h"
 #include "search/region_search.h"
+#include "search/trace.h"
 
 namespace soapstone::search {
 namespace {
@@ -33,6 +36,13 @@ using core::NodeId;
 constexpr std::size_t kBatch = 32;
 /// As many of them share the memory: more threads than that do not work on one batch for long.
 constexpr double kAlive = 16;
+
+/// What came of a region in a batch.
+struct Searched {
+  RegionResult result;
+  bool resumed = false;
+  double duration_us = 0;
+};
 
 class Searcher {
  public:
@@ -63,11 +73,14 @@ class Searcher {
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh, bool saturates);
   void prepare_to_saturate();
-  void count(const RegionResult& found);
-  void search_new(const std::vector<Region>& regions, bool saturates);
+  void search_new(const std::vector<Region>& regions, const Pass& pass);
   void certify();
   void largest_first(const std::vector<const Region*>& batch,
                      const std::function<void(std::size_t)>& use);
+  Searched search_one(const Region& region, const RegionLimits& limits);
+  Searched saturate_one(const Region& region);
+  void keep(const Region& region, bool saturates, Searched found);
+  void trace_pass(std::size_t region_size, const std::vector<Region>& regions, std::size_t fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
   bool may_go_on(const Pass& pass) const {
     return !stopped() && (pass.saturates || result_.graphs_expanded < options_.budget);
@@ -90,6 +103,9 @@ class Searcher {
   std::optional<rules::SaturationRules> prepared_;
   std::unique_ptr<cost::CostModel> guide_;  ///< Of e-nodes, if it is not the cost model.
   Candidate now_;                           ///< The best graph, from which the search goes on.
+  std::uint64_t pass_ = 0;
+  std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
+  double best_traced_us_ = 0;
   double started_ = 0;
 };
 
@@ -133,10 +149,67 @@ void Searcher::largest_first(const std::vector<const Region*>& batch,
   });
 }
 
+Searched Searcher::search_one(const Region& region, const RegionLimits& limits) {
+  const double begin_s = core::wall_s();
+  Searched searched;
+  if (options_.checkpoint != nullptr) {
+    if (auto known = options_.checkpoint->find(region, admission_, cost_)) {
+      searched.result = *std::move(known);
+      searched.resumed = true;
+    }
+  }
+  if (!searched.resumed) {
+    searched.result =
+        search_region(region.graph, admission_, cost_, limits, [this] { return stopped(); });
+    if (options_.checkpoint != nullptr) options_.checkpoint->add(region, searched.result);
+  }
+  searched.duration_us = 1e6 * (core::wall_s() - begin_s);
+  return searched;
+}
+
+void Searcher::keep(const Region& region, bool saturates, Searched found) {
+  const RegionResult& result = found.result;
+  if (options_.trace != nullptr) {
+    const auto signature = core::hash_bytes(std::as_bytes(std::span(region.signature)));
+    options_.trace->region({pass_, signature, &region.graph, places_[region.signature], &result,
+                            found.resumed, found.duration_us});
+  }
+  result_.graphs_expanded += result.expanded;
+  result_.graphs_built += result.built;
+  result_.duplicates += result.duplicates;
+  result_.e_nodes += result.e_nodes;
+  result_.underivable += result.lost ? 1 : 0;
+  ++result_.regions_searched;
+  if (found.resumed) {
+    ++result_.regions_resumed;
+    result_.graphs_resumed += result.expanded;
+  }
+  memory_of(saturates).insert_or_assign(region.signature, std::move(found.result));
+}
+
+void Searcher::trace_pass(std::size_t region_size, const std::vector<Region>& regions,
+                          std::size_t fresh) {
+  ++pass_;
+  if (options_.trace == nullptr) return;
+  places_.clear();
+  for (const Region& region : regions) ++places_[region.signature];
+  options_.trace->pass({pass_, region_size, regions.size(), places_.size(), fresh, now_.cost_us});
+}
+
+/// By equality saturation. Checkpoints do not know of lemmas.
+Searched Searcher::saturate_one(const Region& region) {
+  const double begin_s = core::wall_s();
+  EqsatLimits limits;
+  limits.saturation.nodes = options_.eqsat_nodes;
+  limits.exact_operators = options_.eqsat_region_size;
+  Searched searched;
+  searched.result = saturate_region(region.graph, admission_, *prepared_, cost_,
+                                    guide_ ? *guide_ : cost_, limits, [this] { return stopped(); });
+  searched.duration_us = 1e6 * (core::wall_s() - begin_s);
+  return searched;
+}
+
 void Searcher::search_regions(const std::vector<const Region*>& fresh, bool saturates) {
-  EqsatLimits eqsat;
-  eqsat.saturation.nodes = options_.eqsat_nodes;
-  eqsat.exact_operators = options_.eqsat_region_size;
   if (saturates && !prepared_) prepare_to_saturate();
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
     const std::uint64_t left = saturates ? fresh.size() : options_.budget - result_.graphs_expanded;
@@ -146,25 +219,17 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh, bool satu
     const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
     const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
-    std::vector<RegionResult> found(batch.size());
-    const std::function<bool()> stop = [this] { return stopped(); };
-    const auto search_one = [&](std::size_t k) {
-      const Graph& graph = batch[k]->graph;
-      found[k] = saturates
-                     ? saturate_region(graph, admission_, *prepared_, cost_,
-                                       guide_ ? *guide_ : cost_, eqsat, stop)
-                     : search_region(graph, admission_, cost_, limits(batch, *batch[k]), stop);
+    std::vector<Searched> found(batch.size());
+    const auto search = [&](std::size_t k) {
+      found[k] =
+          saturates ? saturate_one(*batch[k]) : search_one(*batch[k], limits(batch, *batch[k]));
     };
     if (cost_.needs_quiet_machine()) {
-      for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
+      for (std::size_t k = 0; k < batch.size(); ++k) search(k);
     } else {
-      largest_first(batch, search_one);
+      largest_first(batch, search);
     }
-    for (std::size_t k = 0; k < batch.size(); ++k) {
-      count(found[k]);
-      memory_of(saturates).insert_or_assign(batch[k]->signature, std::move(found[k]));
-    }
-    result_.regions_searched += batch.size();
+    for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], saturates, std::move(found[k]));
     at += batch.size();
     report_progress();
   }
@@ -181,22 +246,16 @@ void Searcher::prepare_to_saturate() {
   guide_ = cost::make_roofline_cost(runtime::Fusion::kFull, cost::calibrate(time));
 }
 
-void Searcher::count(const RegionResult& found) {
-  result_.graphs_expanded += found.expanded;
-  result_.graphs_built += found.built;
-  result_.duplicates += found.duplicates;
-  result_.e_nodes += found.e_nodes;
-  result_.underivable += found.lost ? 1 : 0;
-}
-
 /// Searches those of which none that is alike has been searched.
-void Searcher::search_new(const std::vector<Region>& regions, bool saturates) {
+void Searcher::search_new(const std::vector<Region>& regions, const Pass& pass) {
   std::set<Signature> met;
   std::vector<const Region*> fresh;
   for (const Region& region : regions)
-    if (!memory_of(saturates).contains(region.signature) && met.insert(region.signature).second)
+    if (!memory_of(pass.saturates).contains(region.signature) &&
+        met.insert(region.signature).second)
       fresh.push_back(&region);
-  search_regions(fresh, saturates);
+  trace_pass(pass.region_size, regions, fresh.size());
+  search_regions(fresh, pass.saturates);
 }
 
 /// One pass. True: the graph became better.
@@ -204,7 +263,7 @@ bool Searcher::improve(const Pass& pass) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
   result_.regions += regions.size();
-  search_new(regions, pass.saturates);
+  search_new(regions, pass);
   std::vector<Site> sites;
   const Memory& memory = memory_of(pass.saturates);
   for (const Region& region : regions) {
@@ -215,8 +274,12 @@ bool Searcher::improve(const Pass& pass) {
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
   const double before_us = now_.cost_us;
+  const Graph before = options_.trace != nullptr ? now_.graph : Graph();
+  const std::size_t steps_before = now_.steps.size();
   apply_where_it_gains(
       sites, rules_, cost_, [this] { return stopped(); }, now_);
+  if (options_.trace != nullptr && now_.steps.size() > steps_before)
+    options_.trace->applied({pass_, &before, std::span(now_.steps).subspan(steps_before)});
   report_progress();
   return now_.cost_us < kRealGain * before_us;
 }
@@ -243,6 +306,10 @@ void Searcher::remember(const Candidate& candidate) {
 void Searcher::report_progress() {
   const double best_us =
       result_.best.empty() ? now_.cost_us : std::min(now_.cost_us, result_.best.front().cost_us);
+  if (options_.trace != nullptr && best_us < kRealGain * best_traced_us_) {
+    best_traced_us_ = best_us;
+    options_.trace->best({result_.graphs_expanded, best_us});
+  }
   progress_.update(result_.graphs_expanded, options_.budget,
                    fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
 }
@@ -252,7 +319,8 @@ StopReason Searcher::stop_reason() const {
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
   const auto exhausted = [](const Memory& memory) {
-    return std::ranges::all_of(memory, [](const auto& m) { return m.second.exhausted; });
+    return std::ranges::all_of(
+        memory, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
   };
   const bool all = exhausted(memory_) && exhausted(saturated_);
   return all ? StopReason::kExhausted : StopReason::kSettled;
@@ -272,7 +340,7 @@ void Searcher::certify() {
   if (options_.strategy == Strategy::kBacktracking || !cost_.is_monotone()) return;
   if (!result_.best.empty()) now_ = result_.best.front();
   const std::vector<Region> regions = regions_of(options_.eqsat_region_size);
-  search_new(regions, true);
+  search_new(regions, {options_.eqsat_region_size, true});
   if (stopped()) return;
   Certificate certificate;
   certificate.regions = regions.size();
@@ -294,6 +362,7 @@ SearchResult Searcher::run(const Graph& original) {
   result_.strategy = options_.strategy;
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
+  best_traced_us_ = result_.cost_before.total_us;
   const std::vector<Pass> all = passes();
   for (const Pass& pass : all) {
     now_ = {original, result_.cost_before.total_us, {}};

@@ -24,6 +24,8 @@ enum class Strategy : std::uint8_t {
 };
 std::string_view to_string(Strategy strategy);
 std::optional<Strategy> parse_strategy(std::string_view text);
+class Checkpoint;
+class TraceSink;
 
 struct SearchOptions {
   Strategy strategy = Strategy::kBacktracking;
@@ -40,6 +42,8 @@ struct SearchOptions {
   std::size_t eqsat_nodes = 1'000;     ///< E-nodes for one region.
   std::uint64_t patience = 80;         ///< Graphs to expand in a region after its last gain.
   double memory_mib = 400;             ///< For the graphs of regions under search.
+  TraceSink* trace = nullptr;          ///< Hears what happens, if there is one.
+  Checkpoint* checkpoint = nullptr;    ///< Open: what it knows is not searched again.
 };
 
 /// One rewrite on the way from the original to a result.
@@ -96,6 +100,8 @@ struct SearchResult {
   std::uint64_t e_nodes = 0;           ///< In the e-graphs of all regions.
   std::uint64_t underivable = 0;       ///< Regions with a gain that could not be derived again.
   std::optional<Certificate> certificate;
+  /// What of all that came from a checkpoint.
+  std::uint64_t regions_resumed = 0, graphs_resumed = 0;
   double cpu_s = 0;
   StopReason stop_reason = StopReason::kExhausted;
 };

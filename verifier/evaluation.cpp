@@ -89,13 +89,20 @@ digits_of(const Linear& position, std::span<const Linear> radices, const InRange
                   [](const Linear& size) { return size == Linear(1); });
   const auto splits =
       last ? std::vector{std::pair(Linear(0), position)} : splits_by(position, radix);
-  for (const auto& [quotient, digit] : splits) {
-    if (!in_range(digit, radix)) continue;
-    auto digits = digits_of(quotient, radices.first(k - 1), in_range);
-    if (!digits) continue;
-    digits->push_back(digit);
-    digits->insert(digits->end(), tail.begin(), tail.end());
-    return digits;
+  // Offsets may have cancelled a multiple of the radix: the second part of a split that stands
+  // elsewhere in a concatenation is at o + (i − r − o), which is i − r.
+  const bool may_shift = !last && !radix.is_constant();
+  for (const std::int64_t shift : {0, 1, -1, 2, -2, 3, -3}) {
+    if (shift != 0 && !may_shift) break;
+    for (const auto& [quotient, remainder] : splits) {
+      const Linear digit = remainder - radix.scaled(shift);
+      if (!in_range(digit, radix)) continue;
+      auto digits = digits_of(quotient + shift, radices.first(k - 1), in_range);
+      if (!digits) continue;
+      digits->push_back(digit);
+      digits->insert(digits->end(), tail.begin(), tail.end());
+      return digits;
+    }
   }
   return std::nullopt;
 }

@@ -162,7 +162,7 @@ TEST(Eqsat, WhatLimitsEndedIsNotOptimal) {
   const Graph region = region_of(parallel_matmuls(3, 64));
   const RegionResult some = run(region, rules_of(kMergeMatmuls), limits_with(10), true);
   EXPECT_FALSE(some.optimal);
-  EXPECT_FALSE(some.exhausted);
+  EXPECT_EQ(some.stop, RegionStop::kBudget);
   const rules::RuleSet none = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
                                        "    y = neg(t)\n  target\n    y = x\n");
   const RegionResult all = run(region, none, limits_with(1000), true);
