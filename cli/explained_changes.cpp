@@ -120,7 +120,7 @@ void describe_rules(const ChangedPlace& place, const std::vector<Step>& steps,
   for (const std::size_t number : place.steps) {
     const Step& step = steps[number];
     if (change.rules.empty() || change.rules.back().instance != step.rule) {
-      const rules::Rule& rule = rules[step.id];
+      const rules::Rule& rule = step.rewriting(rules);
       const std::string equation = equation_text(rule);
       const std::size_t middle = equation.find(" = ");
       change.rules.push_back({step.base_rule, step.rule, rule.description,

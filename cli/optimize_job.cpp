@@ -99,6 +99,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.objective, objective_of(options.objective));
   job.optimize.peak_limit_bytes = peak_limit_bytes(options.objective);
   job.optimize.search = options.search;
+  job.optimize.search.strategy = *search::parse_strategy(options.strategy);
   if (!options.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(options.trace));
     job.optimize.search.trace = job.trace.get();

@@ -8,7 +8,27 @@ core::Error usage(std::string message, std::string hint = {}) {
   return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
 }
 
+void declare_strategy(CLI::App& app, OptimizeArguments& options) {
+  search::SearchOptions& search = options.search;
+  app.add_option("--strategy", options.strategy,
+                 "backtracking: from graph to graph; eqsat: all graphs at once (equality "
+                 "saturation), with a bound for what is left to gain; best: both")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"backtracking", "eqsat", "best"}).description(""))
+      ->capture_default_str();
+  app.add_option("--eqsat-region", search.eqsat_region_size,
+                 "Most operators in a region that is saturated")
+      ->type_name("N")
+      ->check(CLI::Range(2, 100'000).description(""))
+      ->capture_default_str();
+  app.add_option("--e-nodes", search.eqsat_nodes, "Most e-nodes for one region")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""))
+      ->capture_default_str();
+}
+
 void declare_search(CLI::App& app, OptimizeArguments& options) {
+  declare_strategy(app, options);
   app.add_option("--budget", options.search.budget, "Graphs to expand")
       ->type_name("N")
       ->capture_default_str();

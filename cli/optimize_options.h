@@ -22,6 +22,7 @@ struct OptimizeArguments : CommonOptions {
   ObjectiveOptions objective;
   search::SearchOptions search;
   std::string costs = "measured";
+  std::string strategy = "backtracking";
   std::string verify = "8";
   std::string inputs;
   std::string proof;

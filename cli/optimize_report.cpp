@@ -112,15 +112,6 @@ class Lines {
   std::string text_;
 };
 
-std::string search_text(const search::SearchResult& search) {
-  std::string resumed;
-  if (search.regions_resumed > 0)
-    resumed = fmt::format(" ({} of them before, as the checkpoint says)", search.graphs_resumed);
-  return fmt::format("\nsearch: {} graphs expanded{}, {} built, {:.2f} CPU s; {}",
-                     search.graphs_expanded, resumed, search.graphs_built, search.cpu_s,
-                     search::to_string(search.stop_reason));
-}
-
 void add_rules(Lines& lines, const search::OptimizeReport& report) {
   if (!report.simplify.rules_applied.empty()) {
     lines.line("\nbaseline (not counted as gain)");
@@ -158,6 +149,40 @@ void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
                            output.max_abs_error, output.max_rel_error,
                            output.equal ? "" : "  <- differs"));
   }
+}
+
+void add_search(Lines& lines, const search::OptimizeReport& report) {
+  const search::SearchResult& found = report.search;
+  std::string how;
+  if (found.strategy != search::Strategy::kBacktracking)
+    how = fmt::format("{}; {} e-nodes, ", search::to_string(found.strategy), found.e_nodes);
+  std::string resumed;
+  if (found.regions_resumed > 0)
+    resumed = fmt::format(" ({} of them before, as the checkpoint says)", found.graphs_resumed);
+  lines.line(fmt::format("\nsearch: {}{} graphs expanded{}, {} built, {:.2f} CPU s; {}", how,
+                         found.graphs_expanded, resumed, found.graphs_built, found.cpu_s,
+                         search::to_string(found.stop_reason)));
+  if (!found.certificate) return;
+  const search::Certificate& certificate = *found.certificate;
+  lines.line(fmt::format("optimum: certain in {} of {} regions (all that these rules make of them "
+                         "was seen), in {} more among the graphs kept",
+                         certificate.optimal, certificate.regions,
+                         certificate.cheapest_kept - certificate.optimal));
+  lines.line(fmt::format("gap:    at most {:.1f} % of a region's cost to the cheapest graph kept",
+                         100 * certificate.largest_gap));
+}
+
+void add_certificate(ordered_json& json, const search::SearchResult& found) {
+  json["strategy"] = search::to_string(found.strategy);
+  json["e_nodes"] = found.e_nodes;
+  json["underivable"] = found.underivable;
+  json["certificate"] = nullptr;
+  if (!found.certificate) return;
+  const search::Certificate& certificate = *found.certificate;
+  json["certificate"] = {{"regions", certificate.regions},
+                         {"regions_optimal", certificate.optimal},
+                         {"regions_cheapest_kept", certificate.cheapest_kept},
+                         {"largest_gap", certificate.largest_gap}};
 }
 
 template <class T, class F>
@@ -265,7 +290,7 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);
-  lines.line(search_text(report.search));
+  add_search(lines, report);
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
@@ -301,6 +326,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["graphs_resumed"] = report.search.graphs_resumed;
   json["regions_resumed"] = report.search.regions_resumed;
   json["stop_reason"] = search::to_string(report.search.stop_reason);
+  add_certificate(json, report.search);
   json["search_cpu_s"] = report.search.cpu_s;
   json["total_cpu_s"] = run.total_cpu_s;
   json["total_wall_s"] = run.total_wall_s;

@@ -35,6 +35,9 @@ class CostModel {
   virtual GraphCost graph_cost(const core::Graph& graph) = 0;
   /// True if it times kernels: then it is called from one thread while all others rest.
   virtual bool needs_quiet_machine() const { return false; }
+  /// True if no launch costs less than its first operator alone: then what single operators cost at
+  /// least bounds what graphs cost.
+  virtual bool is_monotone() const { return false; }
   /// A launch, its cost and what runs it, for reports. In the order in which they run.
   struct Item {
     std::string what;

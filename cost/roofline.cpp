@@ -63,6 +63,8 @@ class RooflineCost final : public CostModel {
     return items;
   }
 
+  bool is_monotone() const override { return true; }
+
   std::string description() const override {
     return fmt::format("roofline, {:.4g} TFLOP/s, {:.4g} GB/s, {:.4g} us a launch",
                        parameters_.flops_per_s / 1e12, parameters_.bytes_per_s / 1e9,

@@ -143,6 +143,8 @@ class TasoCost final : public CostModel {
     return items;
   }
 
+  bool is_monotone() const override { return true; }
+
   std::string description() const override { return "TASO's sum over operators"; }
 };
 

@@ -20,9 +20,9 @@ struct Edited {
   std::vector<TensorId> outputs;
 };
 
-class Application {
+class RuleApplication {
  public:
-  Application(Edited& edited, const Rule& rule, const Match& match)
+  RuleApplication(Edited& edited, const Rule& rule, const Match& match)
       : rule_(rule), match_(match), builder_(edited.builder), outputs_(edited.outputs),
         ids_(rule.target.tensor_bound()) {}
 
@@ -158,15 +158,14 @@ bool closes_cycle(const Graph& graph, const Rule& rule, const Match& match) {
 
 Result<Graph> apply(const Graph& graph, const Rule& rule, const Match& match) {
   Edited edited(graph);
-  SOAPSTONE_RETURN_IF_ERROR(Application(edited, rule, match).run());
+  SOAPSTONE_RETURN_IF_ERROR(RuleApplication(edited, rule, match).run());
   return std::move(edited.builder).finish();
 }
 
-Result<Graph> apply_all(const Graph& graph, const RuleSet& rules,
-                        std::span<const Rewrite> rewrites) {
+Result<Graph> apply_all(const Graph& graph, std::span<const RewriteBy> rewrites) {
   Edited edited(graph);
-  for (const Rewrite& rewrite : rewrites)
-    SOAPSTONE_RETURN_IF_ERROR(Application(edited, rules[rewrite.rule], rewrite.match).run());
+  for (const RewriteBy& rewrite : rewrites)
+    SOAPSTONE_RETURN_IF_ERROR(RuleApplication(edited, rewrite.rule, rewrite.match).run());
   return std::move(edited.builder).finish();
 }
 

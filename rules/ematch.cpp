@@ -60,6 +60,13 @@ void prepare_target(PreparedRule& prepared) {
   for (TensorId id : target.inputs()) slot_of[id.index()] = slots++;
   const auto note_constant = [&](TensorId id) {
     if (!id.valid() || slot_of[id.index()] >= 0 || !target.tensor(id).value) return;
+    const auto known = std::ranges::find_if(
+        prepared.constants, [&](const auto& value) { return *value == *target.tensor(id).value; });
+    if (known != prepared.constants.end()) {
+      slot_of[id.index()] = static_cast<std::int32_t>(
+          target.inputs().size() + static_cast<std::size_t>(known - prepared.constants.begin()));
+      return;
+    }
     slot_of[id.index()] = slots++;
     prepared.constants.push_back(target.tensor(id).value);
   };
@@ -79,7 +86,7 @@ void prepare_target(PreparedRule& prepared) {
 
 }  // namespace
 
-SaturationRules::SaturationRules(std::span<const Rule> rules) {
+SaturationRules::SaturationRules(std::span<const Rule> rules, bool once) : once_(once) {
   // What cannot be matched is of no use; the caller that wants to know adds rules one by one.
   for (const Rule& rule : rules) static_cast<void>(add(rule));
 }
@@ -89,6 +96,7 @@ core::Status SaturationRules::add(const Rule& rule) {
   prepared->rule = rule;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule));
   prepared->neighbours = neighbours_of(prepared->pattern);
+  if (once_) prepared->symmetries = find_symmetries(prepared->rule, prepared->pattern);
   prepare_target(*prepared);
   const std::string family = rule.file.string() + "\n" + rule.base_name;
   const auto next = static_cast<std::uint32_t>(families_.size());
@@ -273,7 +281,7 @@ class Search {
   // A whole pattern is there: what remains are equations and guards.
 
   void complete() {
-    if (!is_first_start() || !symbols_.solve_equations()) return;
+    if (!is_first_start() || !is_first_of_symmetric() || !symbols_.solve_equations()) return;
     const Rule& rule = prepared_->rule;
     if (!guard_holds(rule, symbols_.numbers())) return;
     outputs_.clear();
@@ -293,6 +301,18 @@ class Search {
     for (std::size_t k = 0; k < pattern_->nodes.size(); ++k) {
       if (nodes_[k] < start_ && is_start_[nodes_[k].index()]) return false;
       if (k < start && nodes_[k] == start_) return false;
+    }
+    return true;
+  }
+
+  bool is_first_of_symmetric() const {
+    for (const Symmetry& symmetry : prepared_->symmetries) {
+      auto order = std::strong_ordering::equal;
+      for (std::size_t k = 0; k < symmetry.nodes.size() && order == 0; ++k)
+        order = nodes_[k] <=> nodes_[symmetry.nodes[k]];
+      for (std::size_t k = 0; k < symmetry.inputs.size() && order == 0; ++k)
+        order = slots_[k] <=> slots_[symmetry.inputs[k]];
+      if (order > 0) return false;
     }
     return true;
   }

@@ -12,6 +12,7 @@
 #include "rules/egraph.h"
 #include "rules/pattern.h"
 #include "rules/rule.h"
+#include "rules/symmetry.h"
 
 namespace soapstone::rules {
 
@@ -25,6 +26,7 @@ struct PreparedRule {
     std::uint64_t makers = 0, readers = 0;
   };
   std::vector<Neighbours> neighbours;
+  std::vector<Symmetry> symmetries;  ///< If they were asked for.
   /// The target as slots: inputs, then its constants, then results of its nodes.
   struct TargetNode {
     const core::Node* node = nullptr;
@@ -40,8 +42,9 @@ struct PreparedRule {
 class SaturationRules {
  public:
   SaturationRules() = default;
-  /// All that can be matched.
-  explicit SaturationRules(std::span<const Rule> rules);
+  /// All that can be matched. `once`: of matches that differ only by a symmetry of the rule there
+  /// is one, as in graphs; what they make may differ in the order of concatenations.
+  explicit SaturationRules(std::span<const Rule> rules, bool once = false);
 
   /// Errors: kInvalidInput: a source in parts that share no tensor.
   core::Status add(const Rule& rule);
@@ -71,6 +74,7 @@ class SaturationRules {
   static std::uint64_t attribute_key(const Operation& operation);
   void add_starts(std::uint32_t rule);
 
+  bool once_ = false;
   Bounds bounds_;
   std::vector<std::shared_ptr<const PreparedRule>> rules_;
   std::unordered_map<std::string, std::uint32_t> families_;

@@ -122,8 +122,8 @@ class Saturation {
  public:
   Saturation(EGraph& graph, const SaturationRules& rules, const SaturationLimits& limits,
              const SaturationGoal& goal, const core::StopToken& stop,
-             const SaturationFilter& admits)
-      : graph_(graph), rules_(rules), limits_(limits), goal_(goal), stop_(stop),
+             const SaturationFilter& admits, std::vector<Application>* log)
+      : graph_(graph), rules_(rules), limits_(limits), goal_(goal), stop_(stop), log_(log),
         instances_(graph, rules, admits), waiting_(rules.family_count()) {
     report_.by_rule.resize(rules.size());
   }
@@ -142,6 +142,7 @@ class Saturation {
   struct Waiting {
     const Instance* instance = nullptr;
     std::vector<ClassId> classes;  ///< Inputs, then outputs.
+    std::vector<ENodeId> matched;  ///< If there is a log.
   };
 
   SaturationEnd rounds() {
@@ -187,8 +188,9 @@ class Saturation {
     }
     const Instance* instance = instances_.at(match);
     if (instance == nullptr) return;
-    Waiting waiting{instance, {match.inputs.begin(), match.inputs.end()}};
+    Waiting waiting{instance, {match.inputs.begin(), match.inputs.end()}, {}};
     waiting.classes.insert(waiting.classes.end(), match.outputs.begin(), match.outputs.end());
+    if (log_) waiting.matched.assign(match.nodes.begin(), match.nodes.end());
     waiting_[family].push_back(std::move(waiting));
     ++waiting_count_;
   }
@@ -209,6 +211,7 @@ class Saturation {
     const Instance& instance = *match.instance;
     const PreparedRule& rule = rules_[instance.rule];
     const std::size_t before = graph_.node_count();
+    const std::size_t first_class = graph_.class_bound(), first_node = graph_.node_bound();
     const auto inputs = static_cast<std::ptrdiff_t>(instance.inputs.size());
     slots_.assign(match.classes.begin(), match.classes.begin() + inputs);
     for (const core::LiteralPtr& literal : rule.constants)
@@ -228,6 +231,14 @@ class Saturation {
     }
     ++report_.applied;
     report_.by_rule[instance.rule] += is_new ? 1 : 0;
+    if (log_ && is_new)
+      log_->push_back({instance.rule,
+                       instance.sizes,
+                       {match.classes.begin(), match.classes.begin() + inputs},
+                       match.matched,
+                       {slots_.begin() + inputs, slots_.end()},
+                       first_class,
+                       first_node});
   }
 
   EGraph& graph_;
@@ -235,6 +246,7 @@ class Saturation {
   const SaturationLimits& limits_;
   const SaturationGoal& goal_;
   const core::StopToken& stop_;
+  std::vector<Application>* log_;
   SaturationReport report_;
   Instances instances_;
   std::vector<std::deque<Waiting>> waiting_;  // by family
@@ -248,8 +260,9 @@ class Saturation {
 
 SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
-                          const core::StopToken& stop, const SaturationFilter& admits) {
-  return Saturation(graph, rules, limits, goal, stop, admits).run();
+                          const core::StopToken& stop, const SaturationFilter& admits,
+                          std::vector<Application>* log) {
+  return Saturation(graph, rules, limits, goal, stop, admits, log).run();
 }
 
 }  // namespace soapstone::rules

@@ -43,6 +43,18 @@ struct SaturationReport {
   std::size_t size_bytes = 0;
 };
 
+/// A match that was replaced and brought something new, with the e-graph's ids of that moment.
+struct Application {
+  std::uint32_t rule = 0;
+  std::vector<std::int64_t> sizes;  ///< By symbol.
+  std::vector<ClassId> inputs;
+  std::vector<ENodeId> matched;  ///< The e-nodes that are the source.
+  /// What the target's constants are, and then the results of its nodes, as PreparedRule has them.
+  std::vector<ClassId> made;
+  /// The first class and e-node that came with it, if any did.
+  std::size_t first_class = 0, first_node = 0;
+};
+
 /// Asked after each round; true ends the saturation.
 using SaturationGoal = std::function<bool(const EGraph&)>;
 /// Whether the rule may be used at these sizes; asked once for each rule, sizes and types.
@@ -50,9 +62,11 @@ using SaturationFilter =
     std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes)>;
 
 /// New e-nodes have the number of the rule as their maker. A match of which the target has no
-/// types, or other ones than what it replaces, is left out. Deterministic.
+/// types, or other ones than what it replaces, is left out. Deterministic. `log`: all that was
+/// replaced, in order.
 SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
-                          const core::StopToken& stop, const SaturationFilter& admits = {});
+                          const core::StopToken& stop, const SaturationFilter& admits = {},
+                          std::vector<Application>* log = nullptr);
 
 }  // namespace soapstone::rules

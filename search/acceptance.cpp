@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "search/improvement.h"
+#include "search/real_gain.h"
 
 namespace soapstone::search {
 namespace {
@@ -65,14 +66,14 @@ class Acceptance {
     double promised_us = 0;
     for (const Site& site : sites) promised_us += promise_us(site);
     std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
-    std::vector<rules::Rewrite> rewrites;
+    std::vector<rules::RewriteBy> rewrites;
     rewrites.reserve(steps.size());
     double steps_us = 0;
     for (const Step& step : steps) {
-      rewrites.push_back({step.id, step.match});
+      rewrites.push_back({step.rewriting(rules_), step.match});
       steps_us += step.gain_us;
     }
-    auto graph = rules::apply_all(now_.graph, rules_, rewrites);
+    auto graph = rules::apply_all(now_.graph, rewrites);
     if (!graph) return false;
     const Score score = objective_.score(*graph, stage_);
     const double gain_us = now_.cost_us - score.latency_us;

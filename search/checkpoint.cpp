@@ -124,6 +124,7 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, verifier::Adm
     graph = *std::move(next);
     const double cost_us = cost.graph_cost(graph).total_us;
     result.steps.push_back({{rewrite.rule, *std::move(match)},
+                            nullptr,
                             result.cost_after_us - cost_us,
                             graph.node_bound(),
                             graph.tensor_bound()});

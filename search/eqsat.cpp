@@ -1,18 +1,15 @@
 // See eqsat.h.
 #include "search/eqsat.h"
 
-#include "core/clock.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <map>
 #include <set>
 
+#include "search/derivation.h"
 #include "search/eqsat_bound.h"
 #include "search/eqsat_selection.h"
+#include "search/lemma.h"
+#include "search/real_gain.h"
+#include "search/weights_as_inputs.h"
 
 namespace soapstone::search {
 namespace {
@@ -22,18 +19,18 @@ using rules::ClassId;
 using rules::EGraph;
 using rules::ENodeId;
 
-/// Below this share of the cost of the original a graph counts as better: rounding is no gain.
-constexpr double kRealGain = 1 - 1e-6;
-
 /// Cheaper and cheaper selections of one e-graph.
 class Extraction {
  public:
-  Extraction(const EqsatProblem& problem, cost::CostModel& model, const core::StopToken& stop)
-      : problem_(problem), model_(model), costs_(problem.graph, model), stop_(stop) {}
+  Extraction(const EqsatProblem& problem, const WeightsAsInputs& parts, const Graph& region,
+             cost::CostModel& model, cost::CostModel& guide, const std::function<bool()>& stopped)
+      : problem_(problem), parts_(parts), region_(region), model_(model),
+        costs_(problem.graph, guide, stopped), stopped_(stopped) {}
 
-  void run(const EqsatOptions& options) {
+  void run(const EqsatLimits& limits) {
     const Selection given = given_selection(problem_);
     consider(given);
+    if (stopped_()) return;  // perhaps without all prices
     guide(given);
     improve(best_);
     // What pays only if several classes share it is seen from the other end.
@@ -41,14 +38,16 @@ class Extraction {
     consider(shared);
     improve(shared);
     guide(shared);
+    if (!model_.is_monotone()) return;
     bound_us_ = lower_bound(problem_, costs_);
-    if (count_operators(problem_.model) <= options.exact_operators) prove(options.exact_steps);
+    if (count_operators(region_) <= limits.exact_operators) prove(limits.exact_steps);
     bound_us_ = std::min(bound_us_, best_us_);
   }
 
   const Selection& best() const { return best_; }
   double best_us() const { return best_us_; }
   double bound_us() const { return bound_us_; }
+  /// Nothing in the e-graph is cheaper.
   bool is_optimal() const { return optimal_ || bound_us_ >= best_us_ * kRealGain; }
 
  private:
@@ -58,7 +57,7 @@ class Extraction {
   }
 
   double cost_of(const Selection& selection) {
-    return model_.graph_cost(to_graph(problem_, selection)).total_us;
+    return model_.graph_cost(with_weights(to_graph(problem_, selection), parts_, region_)).total_us;
   }
 
   /// Whether it is the cheapest so far, by the cost model.
@@ -74,7 +73,7 @@ class Extraction {
   /// What several classes share costs each of them less; who shares what depends on what is chosen.
   void guide(Selection selection) {
     constexpr int kRounds = 6;
-    for (int round = 0; round < kRounds && !stop_.stop_requested(); ++round) {
+    for (int round = 0; round < kRounds && !stopped_(); ++round) {
       Selection next = greedy_selection(problem_, costs_, selection);
       if (next == selection) break;
       selection = std::move(next);
@@ -85,7 +84,7 @@ class Extraction {
   /// Takes other e-nodes for single classes, or for all results that an e-node has, while that
   /// helps.
   void improve(const Selection& start) {
-    constexpr std::size_t kWork = 20'000'000;  // classes looked at
+    constexpr std::size_t kWork = 1'000'000;  // classes looked at
     constexpr std::size_t kPasses = 8;
     if (!needed_classes(problem_, start)) return;
     Selection selection = completed(start);
@@ -98,7 +97,7 @@ class Extraction {
       for (ClassId id : at_first) {
         for (ENodeId node : problem_.graph[id].nodes) {
           if (node == selection[id.index()]) continue;
-          if (stop_.stop_requested() || (work += needed.size()) > kWork) return;
+          if (stopped_() || (work += needed.size()) > kWork) return;
           Selection other = with(selection, id, node, needed);
           auto needs = needed_classes(problem_, other);
           if (!needs) continue;
@@ -142,7 +141,7 @@ class Extraction {
       return needed_classes(problem_, selection) ? cost_of(selection) : best_us_;
     };
     const BranchAndBound found =
-        branch_and_bound(problem_, costs_, best_us_, max_steps, cost, stop_);
+        branch_and_bound(problem_, costs_, best_us_, max_steps, cost, stopped_);
     if (!found.best.empty()) consider(found.best);
     optimal_ = found.complete;
     if (optimal_) bound_us_ = best_us_;
@@ -151,78 +150,124 @@ class Extraction {
   static constexpr double kStep = 1e-7;
 
   const EqsatProblem& problem_;
+  const WeightsAsInputs& parts_;
+  const Graph& region_;
   cost::CostModel& model_;
   ENodeCosts costs_;
-  const core::StopToken& stop_;
+  const std::function<bool()>& stopped_;
   Selection best_;
   double best_us_ = 0, bound_us_ = 0;
   bool optimal_ = false;
 };
 
-/// The rules that made the e-nodes of a selection.
-std::vector<EqsatRule> makers_of(const EqsatProblem& problem, const Selection& selection,
-                                 const rules::SaturationRules& rules) {
-  std::set<ENodeId> nodes;
-  const auto needed = needed_classes(problem, selection);
-  for (ClassId id : *needed) nodes.insert(selection[id.index()]);
-  std::map<std::string, std::size_t> counts;
-  for (ENodeId id : nodes)
-    if (problem.graph.maker(id) != EGraph::kGiven)
-      ++counts[rules[problem.graph.maker(id)].rule.base_name];
-  std::vector<EqsatRule> makers;
-  for (const auto& [name, count] : counts) makers.push_back({name, count});
-  std::ranges::stable_sort(makers, std::ranges::greater(), &EqsatRule::operators);
-  return makers;
-}
+/// One region, from its graph to a result.
+class RegionSaturation {
+ public:
+  RegionSaturation(const Graph& region, verifier::Admission& rules,
+                   const rules::SaturationRules& prepared, cost::CostModel& cost,
+                   cost::CostModel& guide, const std::function<bool()>& stopped)
+      : region_(region), rules_(rules), prepared_(prepared), cost_(cost), guide_(guide),
+        stopped_(stopped),
+        parts_(weights_as_inputs(region)), problem_{graph_, parts_.graph, {}, {}} {}
 
-/// Puts the model into the e-graph.
-EqsatProblem problem_of(EGraph& graph, const Graph& model) {
-  EqsatProblem problem{graph, model, {}, {}};
-  for (core::TensorId id : model.inputs())
-    problem.inputs.push_back(
-        graph.add_input(static_cast<std::uint32_t>(problem.inputs.size()), model.tensor(id).type));
-  const auto classes = graph.add_graph(model, problem.inputs);
-  for (core::TensorId id : model.outputs()) problem.outputs.push_back(classes[id.index()]);
-  return problem;
-}
+  RegionResult run(const EqsatLimits& limits) {
+    add_region();
+    RegionResult result;
+    result.cost_before_us = result.cost_after_us = cost_.graph_cost(region_).total_us;
+    const bool saturated = saturate(limits.saturation);
+    result.e_nodes = graph_.node_count();
+    Extraction extraction(problem_, parts_, region_, cost_, guide_, stopped_);
+    extraction.run(limits);
+    result.bound_us = extraction.bound_us();
+    result.cheapest_kept = extraction.is_optimal() && cost_.is_monotone();
+    result.optimal = saturated && result.cheapest_kept;
+    result.stop = stopped_()       ? RegionStop::kStopped
+                  : result.optimal ? RegionStop::kExhausted
+                                   : RegionStop::kBudget;
+    if (extraction.best_us() < result.cost_before_us * kRealGain)
+      note_gain(extraction.best(), extraction.best_us(), result);
+    return result;
+  }
+
+ private:
+  void add_region() {
+    const Graph& model = parts_.graph;
+    for (std::size_t k = 0; k < model.inputs().size(); ++k)
+      problem_.inputs.push_back(graph_.add_input(static_cast<std::uint32_t>(k),
+                                                 model.tensor(model.inputs()[k]).type,
+                                                 parts_.is_weight[k]));
+    const auto classes = graph_.add_graph(model, problem_.inputs);
+    for (core::TensorId id : model.outputs()) problem_.outputs.push_back(classes[id.index()]);
+    for (core::TensorId id : numbered_tensors(model)) given_.push_back(classes[id.index()]);
+  }
+
+  /// True: everything that the rules lead to is there.
+  bool saturate(const rules::SaturationLimits& limits) {
+    const rules::SaturationGoal goal = [&](const EGraph&) { return stopped_(); };
+    const rules::SaturationFilter admits = [&](std::uint32_t rule,
+                                               std::span<const std::int64_t> sizes) {
+      rules::Match match;
+      match.sizes.assign(sizes.begin(), sizes.end());
+      return rules_.admits(core::RuleId(rule), match);
+    };
+    const auto report =
+        rules::saturate(graph_, prepared_, limits, goal, core::StopToken(), admits, &log_);
+    return report.end == rules::SaturationEnd::kSaturated;
+  }
+
+  /// What cannot be derived again, or not be said in text, is not used.
+  void note_gain(const Selection& best, double cost_us, RegionResult& result) {
+    const Graph target = to_graph(problem_, best);
+    std::vector<ENodeId> chosen;
+    const auto needed = needed_classes(problem_, best);
+    for (ClassId id : *needed) chosen.push_back(best[id.index()]);
+    auto steps = derive(parts_.graph, target, {graph_, given_, log_}, chosen, rules_, stopped_);
+    if (!steps && stopped_()) return;
+    if (!steps) return lose(result);
+    auto rule = lemma_rule("equality_saturation", parts_.graph, target, parts_.is_weight);
+    if (!rule) return lose(result);
+    const auto match = match_at(region_, *rule, parts_.nodes, parts_.inputs);
+    if (!match) return lose(result);
+    const auto rewritten = rules::apply(region_, *rule, *match);
+    if (!rewritten) return lose(result);
+    const auto lemma = std::make_shared<const Lemma>(*std::move(rule), *std::move(steps));
+    if (!is_derived(*lemma, rules_)) return lose(result);
+    result.steps.push_back({{core::RuleId::none(), *match},
+                            lemma,
+                            result.cost_before_us - cost_us,
+                            rewritten->node_bound(),
+                            rewritten->tensor_bound()});
+    result.cost_after_us = cost_us;
+  }
+
+  static void lose(RegionResult& result) {
+    result.optimal = result.cheapest_kept = false;
+    if (result.stop == RegionStop::kExhausted) result.stop = RegionStop::kBudget;
+    result.lost = true;
+  }
+
+  const Graph& region_;
+  verifier::Admission& rules_;
+  const rules::SaturationRules& prepared_;
+  cost::CostModel& cost_;
+  cost::CostModel& guide_;
+  const std::function<bool()>& stopped_;
+  WeightsAsInputs parts_;
+  EGraph graph_;
+  EqsatProblem problem_;
+  std::vector<ClassId> given_;  // by number of the tensor
+  std::vector<rules::Application> log_;
+};
 
 }  // namespace
 
-EqsatResult eqsat(const Graph& original, verifier::Admission& rules, cost::CostModel& cost,
-                  const EqsatOptions& options, core::ProgressSink& progress,
-                  const core::StopToken& stop) {
-  const double cpu_before = core::process_cpu_s(), wall_before = core::wall_s();
-  EqsatResult result;
-  const rules::SaturationRules prepared(rules.rules().rules());
+RegionResult saturate_region(const Graph& graph, verifier::Admission& rules,
+                             const rules::SaturationRules& prepared, cost::CostModel& cost,
+                             cost::CostModel& guide, const EqsatLimits& limits,
+                             const std::function<bool()>& stopped) {
   CHECK(prepared.size() == rules.rules().rules().size(),
         "a rule that graphs match but e-graphs not");
-  EGraph graph;
-  const EqsatProblem problem = problem_of(graph, original);
-  const rules::SaturationGoal goal = [&](const EGraph& now) {
-    progress.update(now.node_count(), options.saturation.nodes,
-                    fmt::format("{} classes", now.class_count()));
-    return options.time_s > 0 && core::wall_s() - wall_before > options.time_s;
-  };
-  const rules::SaturationFilter admits = [&](std::uint32_t rule,
-                                             std::span<const std::int64_t> sizes) {
-    rules::Match match;
-    match.sizes.assign(sizes.begin(), sizes.end());
-    return rules.admits(core::RuleId(rule), match);
-  };
-  result.saturation = saturate(graph, prepared, options.saturation, goal, stop, admits);
-  result.cost_before = result.cost_after = cost.graph_cost(original);
-  progress.stage("extracting");
-  Extraction extraction(problem, cost, stop);
-  extraction.run(options);
-  result.bound_us = extraction.bound_us();
-  result.optimal = extraction.is_optimal();
-  if (extraction.best_us() < result.cost_before.total_us * kRealGain) {
-    result.graph = to_graph(problem, extraction.best());
-    result.cost_after = cost.graph_cost(*result.graph);
-    result.rules = makers_of(problem, extraction.best(), prepared);
-  }
-  result.cpu_s = core::process_cpu_s() - cpu_before;
-  return result;
+  return RegionSaturation(graph, rules, prepared, cost, guide, stopped).run(limits);
 }
 
 }  // namespace soapstone::search

@@ -100,10 +100,10 @@ class BranchSearch {
  public:
   BranchSearch(const EqsatProblem& problem, const ENodeCosts& costs, double known_us,
                std::uint64_t max_steps, const std::function<double(const Selection&)>& cost,
-               const core::StopToken& stop)
+               const std::function<bool()>& stopped)
       : problem_(problem), graph_(problem.graph), costs_(costs),
-        bounds_(BoundFinder(problem, costs).run()), max_steps_(max_steps), cost_(cost), stop_(stop),
-        greedy_(greedy_selection(problem, costs, given_selection(problem))),
+        bounds_(BoundFinder(problem, costs).run()), max_steps_(max_steps), cost_(cost),
+        stopped_(stopped), greedy_(greedy_selection(problem, costs, given_selection(problem))),
         selection_(graph_.class_bound()), uses_(graph_.node_bound()) {
     found_.cost_us = known_us;
     order_.resize(graph_.class_bound());
@@ -146,7 +146,7 @@ class BranchSearch {
     const ClassId id = *next;
     open.erase(next);
     for (ENodeId node : order_[id.index()]) {
-      given_up_ = given_up_ || ++found_.steps > max_steps_ || stop_.stop_requested();
+      given_up_ = given_up_ || ++found_.steps > max_steps_ || stopped_();
       if (given_up_) return;
       const double now = paid + (uses_[node.index()] == 0 ? costs_.at_least(node) : 0);
       if (now >= found_.cost_us - kTolerance || closes_cycle(id, node)) continue;
@@ -214,7 +214,7 @@ class BranchSearch {
   Bounds bounds_;
   std::uint64_t max_steps_;
   const std::function<double(const Selection&)>& cost_;
-  const core::StopToken& stop_;
+  const std::function<bool()>& stopped_;
   Selection greedy_, selection_;
   std::vector<std::uint32_t> uses_;          // by e-node: for how many classes it is chosen
   std::vector<std::vector<ENodeId>> order_;  // by class
@@ -231,8 +231,8 @@ double lower_bound(const EqsatProblem& problem, const ENodeCosts& costs) {
 BranchAndBound branch_and_bound(const EqsatProblem& problem, const ENodeCosts& costs,
                                 double known_us, std::uint64_t max_steps,
                                 const std::function<double(const Selection&)>& cost,
-                                const core::StopToken& stop) {
-  return BranchSearch(problem, costs, known_us, max_steps, cost, stop).run();
+                                const std::function<bool()>& stopped) {
+  return BranchSearch(problem, costs, known_us, max_steps, cost, stopped).run();
 }
 
 }  // namespace soapstone::search

@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "core/progress.h"
 #include "search/eqsat_selection.h"
 
 namespace soapstone::search {
@@ -29,6 +28,6 @@ struct BranchAndBound {
 BranchAndBound branch_and_bound(const EqsatProblem& problem, const ENodeCosts& costs,
                                 double known_us, std::uint64_t max_steps,
                                 const std::function<double(const Selection&)>& cost,
-                                const core::StopToken& stop);
+                                const std::function<bool()>& stopped);
 
 }  // namespace soapstone::search

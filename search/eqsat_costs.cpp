@@ -68,9 +68,16 @@ class SmallGraph {
   TensorId tensor(ClassId id) {
     const auto known = std::ranges::find(tensors_, id, [](const auto& t) { return t.first; });
     if (known != tensors_.end()) return known->second;
-    const TensorId made = builder_.add_input("", graph_.type(id));
+    const TensorId made =
+        graph_[id].constant ? add_weight(graph_.type(id)) : builder_.add_input("", graph_.type(id));
     tensors_.emplace_back(id, made);
     return made;
+  }
+
+  /// Some constant: kernels may take in what varies with the channel alone if it is one.
+  TensorId add_weight(const core::TensorType& type) {
+    const core::OpSchema* full = ops::registry().find("full");
+    return builder_.add_node(*full, {{"shape", type.shape}, {"value", 0.5}}, {}, {type})[0];
   }
 
   const EGraph& graph_;
@@ -90,16 +97,17 @@ std::uint64_t key_of(const EGraph& graph, ENodeId id) {
     const auto first = std::ranges::find(seen, graph.find(operand)) - seen.begin();
     seen.push_back(graph.find(operand));
     key = hash_combine(key, static_cast<std::uint64_t>(first) + 1);
-    key = hash_combine(key, graph[operand].type.value);
+    key = hash_combine(key, graph[operand].type.value * 2 + (graph[operand].constant ? 1 : 0));
   }
   return key;
 }
 
 }  // namespace
 
-ENodeCosts::ENodeCosts(const EGraph& graph, cost::CostModel& model)
+ENodeCosts::ENodeCosts(const EGraph& graph, cost::CostModel& model,
+                       const std::function<bool()>& stopped)
     : graph_(graph), model_(model), estimates_(graph.node_bound()), at_least_(graph.node_bound()) {
-  for (std::size_t k = 0; k < graph.node_bound(); ++k)
+  for (std::size_t k = 0; k < graph.node_bound() && !stopped(); ++k)
     if (graph.is_live(ENodeId(k)) && graph.op(ENodeId(k))) price(ENodeId(k));
 }
 
@@ -157,14 +165,18 @@ void ENodeCosts::price(ENodeId id) {
   // Operands may be written where they are to be put together.
   if (own == ops::OpClass::kMovement) estimate = at_least = std::min(at_least, behind_launches(id));
   if (own != ops::OpClass::kElementwise) return;
+  const bool with_constant = std::ranges::any_of(
+      graph_.operands(id), [&](ClassId c) { return c.valid() && graph_[c].constant; });
   for (ClassId operand : graph_.operands(id)) {
     if (!operand.valid() || graph_[operand].constant) continue;
     if (graph_.find(operand) == graph_.find(graph_.results(id)[0])) continue;
     std::size_t looked_at = 0;
     for (ENodeId maker : graph_[operand].nodes) {
       const ops::OpClass kind = op_class(graph_, maker);
-      // Behind an elementwise operator it may be the third in a launch.
-      if (kind == ops::OpClass::kElementwise) at_least = 0;
+      // Behind an elementwise operator it may be the third in a launch; a bias may be one of a part
+      // of what a launch computes.
+      if (kind == ops::OpClass::kElementwise || (kind == ops::OpClass::kMovement && with_constant))
+        at_least = 0;
       if (kind != ops::OpClass::kContraction && kind != ops::OpClass::kElementwise) continue;
       if (++looked_at > kProducers) {
         at_least = 0;

@@ -2,6 +2,7 @@
 // cost/ to say; these numbers guide the choice between e-nodes and bound it from below.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -13,8 +14,11 @@ namespace soapstone::search {
 /// Units: microseconds.
 class ENodeCosts {
  public:
-  /// Prices all live e-nodes. `graph` is rebuilt and does not change any more.
-  ENodeCosts(const rules::EGraph& graph, cost::CostModel& model);
+  /// Prices all live e-nodes, until `stopped` says to leave the rest at 0. `graph` is rebuilt and
+  /// does not change any more.
+  ENodeCosts(
+      const rules::EGraph& graph, cost::CostModel& model,
+      const std::function<bool()>& stopped = [] { return false; });
 
   /// As a launch of its own, or as the end of the launch of an operand where it can be that. 0 for
   /// leaves, views, and what is computed from constants.

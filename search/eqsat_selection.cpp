@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <queue>
 #include <set>
 
@@ -126,12 +125,11 @@ class GraphMaker {
       const core::Tensor& input = problem_.model.tensor(problem_.model.inputs()[k]);
       inputs_.push_back(builder_.add_input(input.name, input.type));
     }
-    for (std::size_t k = 0; k < problem_.model.tensor_bound(); ++k)
-      if (problem_.model.contains(TensorId(k)) && problem_.model.tensor(TensorId(k)).value)
-        names_.emplace(problem_.model.tensor(TensorId(k)).value->hash(),
-                       problem_.model.tensor(TensorId(k)).name);
     for (ClassId id : needed) add(id);
-    set_outputs();
+    std::vector<TensorId> outputs;
+    for (ClassId id : problem_.outputs)
+      outputs.push_back(tensors_[problem_.graph.find(id).index()]);
+    builder_.set_outputs(std::move(outputs));
     auto finished = std::move(builder_).finish();
     CHECK(finished, finished.error().to_string());
     return *std::move(finished);
@@ -143,9 +141,7 @@ class GraphMaker {
     const ENodeId node = selection_[id.index()];
     const rules::Operation& operation = graph.operation(node);
     if (operation.literal) {
-      const auto name = names_.find(operation.literal->hash());
-      tensors_[id.index()] =
-          builder_.add_constant(operation.literal, name == names_.end() ? "" : name->second);
+      tensors_[id.index()] = builder_.add_constant(operation.literal);
       return;
     }
     if (operation.op == nullptr) {
@@ -167,41 +163,12 @@ class GraphMaker {
       if (graph.find(graph.results(node)[k]) == id) tensors_[id.index()] = results[k];
   }
 
-  /// Every output is a tensor of its own where it was one in the model.
-  void set_outputs() {
-    std::map<TensorId, TensorId> of_model;
-    std::set<TensorId> taken;
-    std::vector<TensorId> outputs;
-    for (std::size_t k = 0; k < problem_.outputs.size(); ++k) {
-      const TensorId old = problem_.model.outputs()[k];
-      const auto [known, is_new] =
-          of_model.emplace(old, tensors_[problem_.graph.find(problem_.outputs[k]).index()]);
-      if (is_new && problem_.model.tensor(old).producer.valid()) {
-        TensorId& made = known->second;
-        if (!builder_.tensor(made).producer.valid() || taken.contains(made)) made = copy(made);
-        taken.insert(made);
-        builder_.set_name(made, problem_.model.tensor(old).name);
-      }
-      outputs.push_back(known->second);
-    }
-    builder_.set_outputs(std::move(outputs));
-  }
-
-  /// A reshape to the shape that is there: a view with a name of its own.
-  TensorId copy(TensorId id) {
-    const auto made = ops::append(builder_, "reshape", {id},
-                                  core::Attributes{{"shape", builder_.tensor(id).type.shape}});
-    CHECK(made, made.error().to_string());
-    return (*made)[0];
-  }
-
   const EqsatProblem& problem_;
   const Selection& selection_;
   core::GraphBuilder builder_;
   std::vector<TensorId> inputs_;
   std::vector<TensorId> tensors_;            // by class
   std::vector<std::vector<TensorId>> done_;  // by e-node
-  std::map<std::uint64_t, std::string> names_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace soapstone::search {
 /// By class; none where nothing has been chosen. Ids are those of find().
 using Selection = std::vector<rules::ENodeId>;
 
-/// The e-graph of a model, with what it was made from.
+/// The e-graph of a model, with what it was made from. Inputs may count as constants.
 struct EqsatProblem {
   const rules::EGraph& graph;
   const core::Graph& model;
@@ -41,7 +41,7 @@ Selection greedy_selection(const EqsatProblem& problem, const ENodeCosts& costs,
 /// The model as it was given.
 Selection given_selection(const EqsatProblem& problem);
 
-/// The graph, with the names of the model's inputs and outputs.
+/// The graph, with the model's inputs. Several of its outputs may be one tensor, or an input.
 /// Precondition: needed_classes() finds them.
 core::Graph to_graph(const EqsatProblem& problem, const Selection& selection);
 

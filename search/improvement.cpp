@@ -62,9 +62,13 @@ bool holds(const Site& site, verifier::Admission& admission) {
   Graph graph = site.region->graph;
   for (const RegionStep& step : site.found->steps) {
     const auto& [rule, match] = step.rewrite;
-    if (!matches(graph, admission.rules(), step.rewrite) || !admission.admits(rule, match))
+    if (step.lemma) {
+      const auto found = match_at(graph, step.lemma->rule, match.nodes, match.inputs);
+      if (!found || found->outputs != match.outputs) return false;
+    } else if (!matches(graph, admission.rules(), step.rewrite) || !admission.admits(rule, match)) {
       return false;
-    auto next = rules::apply(graph, admission.rules()[rule], match);
+    }
+    auto next = rules::apply(graph, step.lemma ? step.lemma->rule : admission.rules()[rule], match);
     if (!next) return false;
     graph = *std::move(next);
   }
@@ -111,15 +115,16 @@ std::vector<Step> steps_on(const Graph& whole, std::span<const Site> sites,
     std::vector<NodeId> nodes = site.region->nodes;
     std::vector<TensorId> tensors = site.region->tensors;
     for (const RegionStep& step : site.found->steps) {
-      const rules::Rule& rule = rules[step.rewrite.rule];
+      const rules::Rule& rule = step.lemma ? step.lemma->rule : rules[step.rewrite.rule];
       rules::Match match = step.rewrite.match;
       for (NodeId& id : match.nodes) id = nodes[id.index()];
       for (TensorId& id : match.inputs) id = tensors[id.index()];
       for (TensorId& id : match.outputs) id = tensors[id.index()];
       extend(nodes, step.node_bound_after, node_bound);
       extend(tensors, step.tensor_bound_after, tensor_bound);
+      const std::string origin = step.lemma ? origins_of(*step.lemma, rules) : rule.base_name;
       steps.push_back(
-          {rule.name, rule.base_name, step.rewrite.rule, std::move(match), step.gain_us});
+          {rule.name, origin, step.rewrite.rule, std::move(match), step.gain_us, step.lemma});
     }
   }
   return steps;

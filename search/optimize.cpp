@@ -39,15 +39,22 @@ Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
   return executable;
 }
 
+bool is_proved(const Step& step, const verifier::Admission& rules) {
+  if (!step.lemma) return rules.is_proved(step.id);
+  return std::ranges::all_of(step.lemma->steps,
+                             [&](const LemmaStep& used) { return rules.is_proved(used.rule); });
+}
+
 std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::Admission& rules) {
   std::vector<RuleUse> uses;
   for (const Step& step : steps) {
-    auto use = std::find_if(uses.begin(), uses.end(),
-                            [&](const RuleUse& u) { return u.rule == step.base_rule; });
-    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{step.base_rule, 0, 0, true});
+    const std::string& name = step.base_rule;
+    auto use =
+        std::find_if(uses.begin(), uses.end(), [&](const RuleUse& u) { return u.rule == name; });
+    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{name, 0, 0, true});
     ++use->count;
     use->gain_us += step.gain_us;
-    use->proved = use->proved && rules.is_proved(step.id);
+    use->proved = use->proved && is_proved(step, rules);
   }
   std::stable_sort(uses.begin(), uses.end(),
                    [](const RuleUse& a, const RuleUse& b) { return a.gain_us > b.gain_us; });
@@ -268,7 +275,11 @@ void Optimizer::record_chain() {
   if (!chosen_) return;
   for_each_graph(report_.baseline, rules_.rules(), report_.steps,
                  [&](const Step& step, const Graph& graph) {
-                   chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
+                   if (step.lemma) {
+                     chain.add_lemma(*step.lemma, rules_.rules(), step.match, graph.hash());
+                   } else {
+                     chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
+                   }
                    return true;
                  });
   if (chain.steps.empty() || chain.steps.back().result != report_.graph.hash())
@@ -281,8 +292,14 @@ void Optimizer::note_proofs() {
   for (const SimplifyStep& step : report_.simplify.steps)
     if (step.rule && !baseline_.is_proved(*step.rule))
       applied.insert(baseline_.rules()[*step.rule].base_name);
-  for (const RuleUse& use : report_.rules_applied)
-    if (!use.proved) applied.insert(use.rule);
+  if (chosen_) {
+    for (const Step& step : chosen().steps) {
+      if (!step.lemma && !rules_.is_proved(step.id)) applied.insert(step.base_rule);
+      if (!step.lemma) continue;
+      for (const LemmaStep& used : step.lemma->steps)
+        if (!rules_.is_proved(used.rule)) applied.insert(rules_.rules()[used.rule].base_name);
+    }
+  }
   report_.unproved_rules_applied.assign(applied.begin(), applied.end());
   for (const verifier::Admission* admission : {&baseline_, &rules_}) {
     report_.unproved_rules += count_unproved(*admission);
@@ -319,7 +336,7 @@ Result<std::string> Optimizer::find_offender() {
                    if (!step_differs) {
                      offender = step_differs.error();
                    } else if (*step_differs) {
-                     offender = step.rule;
+                     offender = step.base_rule;
                    }
                    return step_differs.ok() && !*step_differs;
                  });

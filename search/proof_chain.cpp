@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "search/derivation.h"
 #include "search/simplify.h"
 #include "verifier/admission.h"
 
@@ -31,10 +32,8 @@ class Replayer {
  public:
   Replayer(const ProofChain& chain, runtime::Backend& backend,
            const verifier::VerifyOptions& options)
-      : chain_(chain), backend_(backend) {
-    for (const Rule& rule : chain.rules)
-      rules_.push_back(std::make_unique<ProvableRule>(rule, options));
-  }
+      : chain_(chain), backend_(backend), options_(options), rules_(chain.rules.size()),
+        derived_(chain.rules.size()) {}
 
   Result<Graph> run(const Graph& graph, const ChainStep& step) {
     switch (step.kind) {
@@ -42,14 +41,18 @@ class Replayer {
       return merge_duplicates(graph);
     case ChainStep::Kind::kFoldConstants:
       return fold_constants(graph, backend_);
+    case ChainStep::Kind::kDerive:
+      SOAPSTONE_RETURN_IF_ERROR(derive(step));
+      return graph;
     case ChainStep::Kind::kRule:
-      return apply(graph, step);
+      return derived_[step.rule] ? apply_derived(graph, step) : apply(graph, step);
     }
     return graph;
   }
 
   void count(Replay& replay) const {
     for (const auto& rule : rules_) {
+      if (!rule) continue;
       replay.proofs += rule->admission.proofs_tried();
       replay.proof_cpu_ms += rule->admission.cpu_ms();
     }
@@ -61,7 +64,7 @@ class Replayer {
   }
 
   Result<Graph> apply(const Graph& graph, const ChainStep& step) {
-    ProvableRule& rule = *rules_[step.rule];
+    ProvableRule& rule = provable(step.rule);
     const std::string& name = chain_.rules[step.rule].name;
     const auto match = find(graph, rule.set, step);
     if (!match) return refused(fmt::format("rule {} does not match there", name));
@@ -69,6 +72,48 @@ class Replayer {
     if (!reason.empty()) return refused(fmt::format("rule {} is not proved: {}", name, reason));
     auto result = rules::apply(graph, rule.set[core::RuleId(0)], *match);
     if (!result) return refused(fmt::format("rule {}: {}", name, result.error().message));
+    return result;
+  }
+
+  ProvableRule& provable(std::size_t rule) {
+    if (!rules_[rule]) rules_[rule] = std::make_unique<ProvableRule>(chain_.rules[rule], options_);
+    return *rules_[rule];
+  }
+
+  /// Its source is made equal to its target by the rules that are used, and by nothing else.
+  core::Status derive(const ChainStep& step) {
+    const Rule& lemma = chain_.rules[step.rule];
+    if (lemma.source.symbols().size() > 0)
+      return refused(fmt::format("{} has sizes that are not given", lemma.name));
+    Derivation derivation(lemma.source);
+    for (std::size_t k = 0; k < step.uses.size(); ++k) {
+      const ChainStep::Use& use = step.uses[k];
+      const auto wrong = [&](std::string_view why) {
+        return refused(fmt::format("use {} of {}: rule {}: {}", k + 1, step.uses.size(),
+                                   chain_.rules[use.rule].name, why));
+      };
+      std::vector<core::TensorType> types;
+      for (const std::size_t tensor : use.inputs) {
+        if (tensor >= derivation.size()) return wrong("there is no such tensor yet");
+        types.push_back(derivation.type(tensor));
+      }
+      const auto equation =
+          equation_at(provable(use.rule).admission, core::RuleId(0), types, use.sizes);
+      if (!equation) return wrong(equation.error().message);
+      derivation.assume(*equation, use.inputs);
+    }
+    if (!derivation.gives(lemma.target))
+      return refused(fmt::format("{} does not follow from these", lemma.name));
+    derived_[step.rule] = true;
+    return core::Done{};
+  }
+
+  Result<Graph> apply_derived(const Graph& graph, const ChainStep& step) {
+    const Rule& lemma = chain_.rules[step.rule];
+    const auto match = match_at(graph, lemma, step.nodes, step.inputs);
+    if (!match) return refused(fmt::format("{} does not match there", lemma.name));
+    auto result = rules::apply(graph, lemma, *match);
+    if (!result) return refused(fmt::format("{}: {}", lemma.name, result.error().message));
     return result;
   }
 
@@ -86,7 +131,9 @@ class Replayer {
 
   const ProofChain& chain_;
   runtime::Backend& backend_;
-  std::vector<std::unique_ptr<ProvableRule>> rules_;
+  verifier::VerifyOptions options_;
+  std::vector<std::unique_ptr<ProvableRule>> rules_;  // made when needed
+  std::vector<bool> derived_;                         // by rule
 };
 
 std::string place(std::size_t step, const ProofChain& chain) {
@@ -96,10 +143,14 @@ std::string place(std::size_t step, const ProofChain& chain) {
 }  // namespace
 
 void ProofChain::add(ChainStep::Kind kind, std::uint64_t result) {
-  steps.push_back({kind, 0, {}, {}, result});
+  ChainStep step;
+  step.kind = kind;
+  step.result = result;
+  steps.push_back(std::move(step));
 }
 
-void ProofChain::add_rule(const Rule& rule, const rules::Match& match, std::uint64_t result) {
+/// Where the rule is in the chain, which it becomes part of if it is not.
+std::size_t ProofChain::index_of(const Rule& rule) {
   Rule plain = rule;
   plain.evidence = {};
   plain.floats = {};
@@ -118,8 +169,27 @@ void ProofChain::add_rule(const Rule& rule, const rules::Match& match, std::uint
     for (int k = 2; taken(); ++k) plain.name = fmt::format("{} {}", rule.name, k);
     known = rules.insert(rules.end(), std::move(plain));
   }
-  steps.push_back({ChainStep::Kind::kRule, static_cast<std::size_t>(known - rules.begin()),
-                   match.nodes, match.inputs, result});
+  return static_cast<std::size_t>(known - rules.begin());
+}
+
+void ProofChain::add_rule(const Rule& rule, const rules::Match& match, std::uint64_t result) {
+  steps.push_back({ChainStep::Kind::kRule, index_of(rule), match.nodes, match.inputs, {}, result});
+}
+
+void ProofChain::add_lemma(const Lemma& lemma, const rules::RuleSet& set, const rules::Match& match,
+                           std::uint64_t result) {
+  const std::size_t count = rules.size();
+  const std::size_t proved = index_of(lemma.rule);
+  if (rules.size() > count) {
+    ChainStep step;
+    step.kind = ChainStep::Kind::kDerive;
+    step.rule = proved;
+    for (const LemmaStep& used : lemma.steps)
+      step.uses.push_back({index_of(set[used.rule]), used.inputs, used.sizes});
+    step.result = steps.empty() ? input : steps.back().result;
+    steps.push_back(std::move(step));
+  }
+  steps.push_back({ChainStep::Kind::kRule, proved, match.nodes, match.inputs, {}, result});
 }
 
 Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Backend& backend,

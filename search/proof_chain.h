@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "rules/rule.h"
 #include "runtime/backend.h"
+#include "search/lemma.h"
 #include "verifier/verify.h"
 
 namespace soapstone::search {
@@ -21,12 +22,20 @@ struct ChainStep {
     kRule,
     kMergeDuplicates,  ///< merge_duplicates()
     kFoldConstants,    ///< fold_constants()
+    kDerive,           ///< Rules prove another one, without symbols; the graph stays as it is.
+  };
+  /// A rule of the chain holds at tensors of a derivation, numbered as by Derivation.
+  struct Use {
+    std::size_t rule = 0;
+    std::vector<std::size_t> inputs;
+    std::vector<std::int64_t> sizes;  ///< By symbol.
   };
   Kind kind = Kind::kRule;
-  // Of kRule: which rule of the chain, and the match that it replaced.
+  // Of kRule: which rule of the chain, and the match that it replaced. Of kDerive: which is proved.
   std::size_t rule = 0;
   std::vector<core::NodeId> nodes;
   std::vector<core::TensorId> inputs;
+  std::vector<Use> uses;     ///< Of kDerive, in order.
   std::uint64_t result = 0;  ///< Hash of the graph after the step.
 };
 
@@ -37,7 +46,13 @@ struct ProofChain {
 
   /// Precondition: the match was found in the graph after the last step.
   void add_rule(const rules::Rule& rule, const rules::Match& match, std::uint64_t result);
+  /// The same with a lemma, which is derived from rules of that set where it is first used.
+  void add_lemma(const Lemma& lemma, const rules::RuleSet& rules, const rules::Match& match,
+                 std::uint64_t result);
   void add(ChainStep::Kind kind, std::uint64_t result);
+
+ private:
+  std::size_t index_of(const rules::Rule& rule);
 };
 
 /// In the text language:
@@ -51,6 +66,10 @@ struct ProofChain {
 ///   steps 2
 ///     merge_duplicates result=0x5f…
 ///     apply "merge_matmuls[A=1]" nodes=[3, 5] inputs=[1, 2, 4] result=0x77…
+///     derive "equality_saturation" uses=2
+///       use "merge_matmuls[A=1]" inputs=[1, 2, 4] sizes=[1, 8, 8, 4]
+///       …
+///     apply "equality_saturation" nodes=[…] inputs=[…] result=0x1c…
 std::string print(const ProofChain& chain);
 /// Errors: kInvalidInput with line and column: no chain, one that was cut off, a broken rule.
 core::Result<ProofChain> parse_chain(std::string_view text);
@@ -60,7 +79,8 @@ struct Replay {
   std::size_t proofs = 0;
   double proof_cpu_ms = 0;
 };
-/// Proves every rule for the parameters that its match has, whatever a file says, and applies it.
+/// Proves every rule for the parameters that its match has, whatever a file says, and applies it;
+/// what was derived, by what it is derived from.
 /// Errors: kNotEquivalent, with the step in `where`: another input, a match that is not there, a
 /// rule that the prover does not prove, another result.
 core::Result<Replay> replay(const ProofChain& chain, const core::Graph& input,

@@ -2,10 +2,12 @@
 #include "search/proof_chain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <type_traits>
 
 #include "core/lexer.h"
 
@@ -17,27 +19,50 @@ using core::Status;
 using core::TokenStream;
 
 constexpr std::string_view kMerge = "merge_duplicates", kFold = "fold_constants";
-/// Of the format.
-constexpr std::uint64_t kVersion = 1;
+constexpr std::string_view kDerive = "derive";
+/// Of the format. The first one had no derivations.
+constexpr std::uint64_t kVersion = 2;
 
 template <class Id>
 std::string list_text(const std::vector<Id>& ids) {
-  std::string text;
-  for (const Id id : ids) text += fmt::format("{}{}", text.empty() ? "" : ", ", id.value);
-  return "[" + text + "]";
+  std::vector<std::uint32_t> numbers;
+  for (const Id id : ids) numbers.push_back(id.value);
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
+/// What is negative, or the bits of a real number, as the bits that it has.
+std::string sizes_text(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::string> texts;
+  for (const std::int64_t size : sizes)
+    texts.push_back(size < 0 ? fmt::format("0x{:x}", static_cast<std::uint64_t>(size))
+                             : fmt::to_string(size));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string derivation_text(const ProofChain& chain, const ChainStep& step) {
+  std::string text = fmt::format("{} {} uses={}", kDerive,
+                                 core::quote_name(chain.rules[step.rule].name), step.uses.size());
+  for (const ChainStep::Use& use : step.uses)
+    text += fmt::format("\n    use {} inputs=[{}] sizes=[{}]",
+                        core::quote_name(chain.rules[use.rule].name), fmt::join(use.inputs, ", "),
+                        sizes_text(use.sizes));
+  return text;
 }
 
 std::string step_text(const ProofChain& chain, const ChainStep& step) {
   switch (step.kind) {
   case ChainStep::Kind::kMergeDuplicates:
-    return std::string(kMerge);
+    return fmt::format("{} result=0x{:016x}", kMerge, step.result);
   case ChainStep::Kind::kFoldConstants:
-    return std::string(kFold);
+    return fmt::format("{} result=0x{:016x}", kFold, step.result);
+  case ChainStep::Kind::kDerive:
+    return derivation_text(chain, step);
   case ChainStep::Kind::kRule:
     break;
   }
-  return fmt::format("apply {} nodes={} inputs={}", core::quote_name(chain.rules[step.rule].name),
-                     list_text(step.nodes), list_text(step.inputs));
+  return fmt::format("apply {} nodes={} inputs={} result=0x{:016x}",
+                     core::quote_name(chain.rules[step.rule].name), list_text(step.nodes),
+                     list_text(step.inputs), step.result);
 }
 
 /// Parts of a file, each with blank lines for the others, so that its lines have their numbers.
@@ -97,13 +122,14 @@ class StepParser {
  private:
   Status parse_step() {
     ChainStep step;
+    if (tokens_.accept(kDerive)) return parse_derivation(step);
     if (tokens_.accept(kMerge)) {
       step.kind = ChainStep::Kind::kMergeDuplicates;
     } else if (tokens_.accept(kFold)) {
       step.kind = ChainStep::Kind::kFoldConstants;
     } else {
       SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("apply"));
-      SOAPSTONE_RETURN_IF_ERROR(parse_rule(step));
+      SOAPSTONE_ASSIGN_OR_RETURN(step.rule, parse_rule());
       SOAPSTONE_RETURN_IF_ERROR(parse_list("nodes", step.nodes));
       if (step.nodes.empty()) return tokens_.error("a match has at least one node");
       SOAPSTONE_RETURN_IF_ERROR(parse_list("inputs", step.inputs));
@@ -115,18 +141,37 @@ class StepParser {
     return core::Done{};
   }
 
-  Status parse_rule(ChainStep& step) {
+  Status parse_derivation(ChainStep& step) {
+    step.kind = ChainStep::Kind::kDerive;
+    SOAPSTONE_ASSIGN_OR_RETURN(step.rule, parse_rule());
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("uses"));
+    SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("="));
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t count, parse_number(tokens_, "their number"));
+    while (step.uses.size() < count) {
+      SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("use"));
+      ChainStep::Use use;
+      SOAPSTONE_ASSIGN_OR_RETURN(use.rule, parse_rule());
+      SOAPSTONE_RETURN_IF_ERROR(parse_list("inputs", use.inputs));
+      SOAPSTONE_RETURN_IF_ERROR(parse_list("sizes", use.sizes));
+      step.uses.push_back(std::move(use));
+    }
+    step.result = chain_.steps.empty() ? chain_.input : chain_.steps.back().result;
+    chain_.steps.push_back(std::move(step));
+    return core::Done{};
+  }
+
+  Result<std::size_t> parse_rule() {
     const core::Token at = tokens_.peek();
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string name, tokens_.expect_name("the name of a rule"));
     const auto found = std::ranges::find(chain_.rules, name, &rules::Rule::name);
     if (found == chain_.rules.end())
       return TokenStream::error_at(at, "the chain has no rule " + core::quote(name));
-    step.rule = static_cast<std::size_t>(found - chain_.rules.begin());
-    return core::Done{};
+    return static_cast<std::size_t>(found - chain_.rules.begin());
   }
 
   template <class Id>
   Status parse_list(std::string_view name, std::vector<Id>& ids) {
+    constexpr bool kAnyNumber = std::is_same_v<Id, std::int64_t>;
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect(name));
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("="));
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("["));
@@ -134,9 +179,9 @@ class StepParser {
       if (!ids.empty()) SOAPSTONE_RETURN_IF_ERROR(tokens_.expect(","));
       const core::Token at = tokens_.peek();
       SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t id, parse_number(tokens_, "a number"));
-      if (id >= std::numeric_limits<std::uint32_t>::max())
+      if (!kAnyNumber && id >= std::numeric_limits<std::uint32_t>::max())
         return TokenStream::error_at(at, "no graph is that large");
-      ids.emplace_back(static_cast<std::size_t>(id));
+      ids.push_back(static_cast<Id>(id));
     }
     return core::Done{};
   }
@@ -149,9 +194,9 @@ Status parse_head(const std::string& text, ProofChain& chain) {
   TokenStream tokens(text);
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("chain"));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto version, parse_number(tokens, "the version"));
-  if (version != kVersion)
+  if (version < 1 || version > kVersion)
     return tokens.error(
-        fmt::format("chains of version {} cannot be read, only {}", version, kVersion));
+        fmt::format("chains of version {} cannot be read, only up to {}", version, kVersion));
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("input"));
   SOAPSTONE_ASSIGN_OR_RETURN(chain.input, parse_number(tokens, "the hash of a graph"));
   if (tokens.at_end()) return core::Done{};
@@ -166,8 +211,7 @@ std::string print(const ProofChain& chain) {
   text += fmt::format("chain {}\ninput 0x{:016x}\n\n", kVersion, chain.input);
   for (const rules::Rule& rule : chain.rules) text += rules::print(rule) + "\n";
   text += fmt::format("steps {}\n", chain.steps.size());
-  for (const ChainStep& step : chain.steps)
-    text += fmt::format("  {} result=0x{:016x}\n", step_text(chain, step), step.result);
+  for (const ChainStep& step : chain.steps) text += "  " + step_text(chain, step) + "\n";
   return text;
 }
 

@@ -173,6 +173,12 @@ class Extraction {
 
 }  // namespace
 
+bool is_free_weight(const Graph& graph, TensorId id) {
+  const Tensor& tensor = graph.tensor(id);
+  if (tensor.value) return is_weight(tensor);
+  return tensor.producer.valid() && is_generated_weight(graph, graph.node(tensor.producer));
+}
+
 Region extract_region(const Graph& whole, std::span<const NodeId> nodes) {
   Extraction extraction(whole, nodes);
   std::ranges::sort(extraction.members_);

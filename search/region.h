@@ -26,6 +26,10 @@ struct Region {
 /// Complexity: linear in the region with its constants.
 Region extract_region(const core::Graph& whole, std::span<const core::NodeId> nodes);
 
+/// A constant of which only the type is in signatures: regions that are alike may have other
+/// values there.
+bool is_free_weight(const core::Graph& graph, core::TensorId id);
+
 /// Convex sets of at most `size` nodes, opaque and constant ones in none. Every other node lies
 /// inside one of them with its neighbourhood. Where a graph repeats itself, so do the sets.
 /// Complexity: near linear in the graph, for a given size.

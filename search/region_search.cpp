@@ -9,15 +9,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "search/real_gain.h"
+
 namespace soapstone::search {
 namespace {
 
 using core::Graph;
 using core::NodeId;
 using core::RuleId;
-
-/// Below this share of the cost a graph counts as better: rounding is no gain.
-constexpr double kRealGain = 1 - 1e-6;
 
 /// A graph that was found, and how it comes from its parent.
 struct Entry {
@@ -193,8 +192,8 @@ RegionResult RegionSearch::run(const Graph& graph) {
   result_.cost_before_us = root->cost_us;
   result_.cost_after_us = best_->cost_us;
   for (const Entry* at = best_; at->parent != nullptr; at = at->parent) {
-    result_.steps.push_back({at->rewrite, at->parent->cost_us - at->cost_us, at->graph.node_bound(),
-                             at->graph.tensor_bound()});
+    result_.steps.push_back({at->rewrite, nullptr, at->parent->cost_us - at->cost_us,
+                             at->graph.node_bound(), at->graph.tensor_bound()});
   }
   std::ranges::reverse(result_.steps);
   return std::move(result_);

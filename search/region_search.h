@@ -10,6 +10,7 @@
 #include "core/graph.h"
 #include "cost/cost_model.h"
 #include "rules/rewrite.h"
+#include "search/lemma.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
@@ -23,7 +24,8 @@ struct RegionLimits {
 };
 
 struct RegionStep {
-  rules::Rewrite rewrite;
+  rules::Rewrite rewrite;  ///< Without a rule if there is a lemma.
+  LemmaPtr lemma;          ///< Is applied in the place of a rule.
   double gain_us = 0;
   std::size_t node_bound_after = 0, tensor_bound_after = 0;
 };
@@ -43,6 +45,15 @@ struct RegionResult {
   double cost_before_us = 0, cost_after_us = 0;
   std::uint64_t expanded = 0, built = 0, duplicates = 0;
   RegionStop stop = RegionStop::kExhausted;
+  // Of equality saturation alone.
+  std::size_t e_nodes = 0;
+  /// Nothing in the e-graph costs less, if the cost model is monotone.
+  double bound_us = 0;
+  /// The result is the cheapest of all that the rules lead to: the e-graph has all of it, and there
+  /// is nothing cheaper in it.
+  bool optimal = false;
+  bool cheapest_kept = false;  ///< There is nothing cheaper in the e-graph.
+  bool lost = false;           ///< Something cheaper was there, but no derivation of it.
   double gain_us() const { return cost_before_us - cost_after_us; }
 };
 

@@ -8,17 +8,13 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <atomic>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
-#include "core/hash.h"
-#include "search/checkpoint.h"
 #include "search/improvement.h"
+#include "search/kinds.h"
+#include "search/real_gain.h"
 #include "search/region.h"
-#include "search/region_search.h"
 #include "search/trace.h"
 
 namespace soapstone::search {
@@ -27,20 +23,6 @@ namespace {
 using core::Graph;
 using core::NodeId;
 
-/// Regions searched at once, at most. Fixed: the result must not depend on the machine.
-constexpr std::size_t kBatch = 32;
-/// As many of them share the memory: more threads than that do not work on one batch for long.
-constexpr double kAlive = 16;
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
-
-/// What came of a region in a batch.
-struct Searched {
-  RegionResult result;
-  bool resumed = false;
-  double duration_us = 0;
-};
-
 class Searcher {
  public:
   Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
@@ -48,29 +30,27 @@ class Searcher {
       : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
         progress_(progress), stop_(stop), latency_(cost),
         objective_(options.objective != nullptr ? *options.objective : latency_),
-        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
+        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic),
+        kinds_(
+            admission, cost, options, objective_, arena_, [this] { return stopped(); },
+            [this] { report_progress(); }, result_) {}
 
   SearchResult run(const Graph& original);
 
  private:
-  using Signature = std::vector<std::uint64_t>;
-  /// What came of the regions that have one signature.
-  using Memory = std::map<Signature, RegionResult>;
-
   bool out_of_time() const {
     return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
-  bool improve(std::size_t region_size);
-  bool improve(std::size_t region_size, Guide guide);
+  /// A stretch of the search: regions of a size, and how they are searched.
+  struct Pass {
+    std::size_t region_size;
+    bool saturates;
+  };
+  std::vector<Pass> passes() const;
   std::vector<Region> regions_of(std::size_t region_size);
-  void search_regions(const std::vector<const Region*>& fresh, Guide guide);
-  void largest_first(const std::vector<const Region*>& batch,
-                     const std::function<void(std::size_t)>& use);
-  Searched search_one(const Region& region, Guide guide, const RegionLimits& limits);
-  void keep(const Region& region, Guide guide, Searched found);
-  void trace_pass(std::size_t region_size, const std::vector<Region>& regions, std::size_t fresh);
-  RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
+  bool improve(const Pass& pass);
+  bool improve(std::size_t region_size, const Way& way);
   std::uint64_t budget() const {
     return static_cast<std::uint64_t>(share_ * static_cast<double>(options_.budget));
   }
@@ -78,12 +58,13 @@ class Searcher {
   bool is_enough() const {
     return stage_.lower_peak && now_.score.peak_bytes <= stage_.enough_bytes;
   }
-  bool may_go_on() const {
-    return !stopped() && !is_enough() && result_.graphs_expanded < budget();
+  bool may_go_on(const Pass& pass) const {
+    return !stopped() && !is_enough() && (pass.saturates || result_.graphs_expanded < budget());
   }
-  bool improve_until_settled(std::size_t region_size);
+  bool improve_until_settled(const Pass& pass);
   void run_stage(const Candidate& original);
   void settle_best();
+  void certify();
   void remember(const Candidate& candidate);
   void report_progress();
   StopReason stop_reason() const;
@@ -100,10 +81,8 @@ class Searcher {
   double share_ = 1;  ///< Of budget and time, what the stages so far may use.
   tbb::task_arena arena_;
   SearchResult result_;
-  std::map<Guide, Memory> memory_;
+  Kinds kinds_;
   Candidate now_;  ///< The best graph, from which the search goes on.
-  std::uint64_t pass_ = 0;
-  std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
   double best_traced_us_ = 0;
   double started_ = 0;
 };
@@ -119,135 +98,26 @@ std::vector<Region> Searcher::regions_of(std::size_t region_size) {
   return regions;
 }
 
-RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Region& region) const {
-  RegionLimits limits;
-  limits.alpha = options_.alpha;
-  limits.max_detour = options_.max_detour;
-  limits.patience = options_.patience;
-  limits.budget = (budget() - result_.graphs_expanded) / batch.size();
-  // A graph of a region: ids, order and readers, and the nodes that it does not share.
-  const double bytes =
-      4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
-  const double graphs = options_.memory_mib * 1024 * 1024 / kAlive / bytes;
-  limits.max_graphs = std::max<std::size_t>(16, static_cast<std::size_t>(graphs));
-  return limits;
-}
-
-/// In parallel; what may take longest comes first, lest one thread be left with it in the end.
-void Searcher::largest_first(const std::vector<const Region*>& batch,
-                             const std::function<void(std::size_t)>& use) {
-  std::vector<std::size_t> order(batch.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater{},
-                           [&](std::size_t k) { return batch[k]->nodes.size(); });
-  std::atomic<std::size_t> next = 0;
-  arena_.execute([&] {
-    tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
-      for (std::size_t k; (k = next++) < order.size();) use(order[k]);
-    });
-  });
-}
-
-Searched Searcher::search_one(const Region& region, Guide guide, const RegionLimits& limits) {
-  const double begin_s = core::wall_s();
-  Searched searched;
-  const auto guided = objective_.guide(guide, region.graph, stage_);
-  // A checkpoint knows what latency led to.
-  Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
-  if (checkpoint != nullptr) {
-    if (auto known = checkpoint->find(region, admission_, cost_)) {
-      searched.result = *std::move(known);
-      searched.resumed = true;
-    }
-  }
-  if (!searched.resumed) {
-    searched.result = search_region(region.graph, admission_, guided ? *guided : cost_, limits,
-                                    [this] { return stopped(); });
-    if (guided) price_by_latency(region.graph, rules_, cost_, searched.result);
-    if (checkpoint != nullptr) checkpoint->add(region, searched.result);
-  }
-  searched.duration_us = 1e6 * (core::wall_s() - begin_s);
-  return searched;
-}
-
-void Searcher::keep(const Region& region, Guide guide, Searched found) {
-  const RegionResult& result = found.result;
-  if (options_.trace != nullptr) {
-    const auto signature = core::hash_bytes(std::as_bytes(std::span(region.signature)));
-    options_.trace->region({pass_, signature, &region.graph, places_[region.signature], &result,
-                            found.resumed, found.duration_us});
-  }
-  result_.graphs_expanded += result.expanded;
-  result_.graphs_built += result.built;
-  result_.duplicates += result.duplicates;
-  ++result_.regions_searched;
-  if (found.resumed) {
-    ++result_.regions_resumed;
-    result_.graphs_resumed += result.expanded;
-  }
-  memory_[guide].insert_or_assign(region.signature, std::move(found.result));
-}
-
-void Searcher::trace_pass(std::size_t region_size, const std::vector<Region>& regions,
-                          std::size_t fresh) {
-  ++pass_;
-  if (options_.trace == nullptr) return;
-  places_.clear();
-  for (const Region& region : regions) ++places_[region.signature];
-  options_.trace->pass({pass_, region_size, regions.size(), places_.size(), fresh, now_.cost_us});
-}
-
-void Searcher::search_regions(const std::vector<const Region*>& fresh, Guide guide) {
-  for (std::size_t at = 0; at < fresh.size() && !stopped();) {
-    const std::uint64_t left = budget() - result_.graphs_expanded;
-    if (left == 0) return;
-    const std::size_t remaining = fresh.size() - at;
-    const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
-    const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
-    const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
-    const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
-    std::vector<Searched> found(batch.size());
-    const auto search = [&](std::size_t k) {
-      found[k] = search_one(*batch[k], guide, limits(batch, *batch[k]));
-    };
-    if (cost_.needs_quiet_machine()) {
-      for (std::size_t k = 0; k < batch.size(); ++k) search(k);
-    } else {
-      largest_first(batch, search);
-    }
-    for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], guide, std::move(found[k]));
-    at += batch.size();
-    report_progress();
-  }
-}
-
 /// True: the graph became better.
-bool Searcher::improve(std::size_t region_size) {
+bool Searcher::improve(const Pass& pass) {
+  if (pass.saturates) return improve(pass.region_size, {true, Guide::kLatency});
   for (const Guide guide : stage_.guides) {
-    if (!may_go_on()) return false;
-    if (improve(region_size, guide)) return true;
+    if (!may_go_on(pass)) return false;
+    if (improve(pass.region_size, {false, guide})) return true;
   }
   return false;
 }
 
-/// One pass with what one guide proposes.
-bool Searcher::improve(std::size_t region_size, Guide guide) {
-  const Memory& memory = memory_[guide];
+/// One pass with what one way of searching proposes.
+bool Searcher::improve(std::size_t region_size, const Way& way) {
   const std::vector<Region> regions = regions_of(region_size);
   if (stopped()) return false;
   result_.regions += regions.size();
-  std::map<Signature, bool> met;
-  std::vector<const Region*> fresh;
-  for (const Region& region : regions)
-    if (!memory.contains(region.signature) && met.emplace(region.signature, true).second)
-      fresh.push_back(&region);
-  trace_pass(region_size, regions, fresh.size());
-  search_regions(fresh, guide);
+  kinds_.search_new(regions, way, {region_size, now_.cost_us, budget()}, stage_);
   std::vector<Site> sites;
   for (const Region& region : regions) {
-    const auto known = memory.find(region.signature);
-    if (known != memory.end() && !known->second.steps.empty())
-      sites.push_back({&region, &known->second});
+    const RegionResult* found = kinds_.find(region, way);
+    if (found != nullptr && !found->steps.empty()) sites.push_back({&region, found});
   }
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
@@ -257,14 +127,14 @@ bool Searcher::improve(std::size_t region_size, Guide guide) {
   apply_where_it_gains(
       sites, rules_, objective_, stage_, [this] { return stopped() || is_enough(); }, now_);
   if (options_.trace != nullptr && now_.steps.size() > steps_before)
-    options_.trace->applied({pass_, &before, std::span(now_.steps).subspan(steps_before)});
+    options_.trace->applied({kinds_.pass(), &before, std::span(now_.steps).subspan(steps_before)});
   report_progress();
   return objective_.is_gain(score_before, now_.score, stage_);
 }
 
-bool Searcher::improve_until_settled(std::size_t region_size) {
+bool Searcher::improve_until_settled(const Pass& pass) {
   bool improved = false;
-  while (may_go_on() && improve(region_size)) improved = true;
+  while (may_go_on(pass) && improve(pass)) improved = true;
   if (improved) remember(now_);
   return improved;
 }
@@ -301,27 +171,32 @@ StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
-  const bool all = std::ranges::all_of(memory_, [](const auto& guided) {
-    return std::ranges::all_of(
-        guided.second, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
-  });
-  return all ? StopReason::kExhausted : StopReason::kSettled;
+  return kinds_.all_exhausted() ? StopReason::kExhausted : StopReason::kSettled;
 }
 
-/// Each size from the original, then all of them in turn from the best.
+std::vector<Searcher::Pass> Searcher::passes() const {
+  std::vector<Pass> passes;
+  if (options_.strategy != Strategy::kEqsat)
+    for (const std::size_t size : options_.region_sizes) passes.push_back({size, false});
+  if (options_.strategy != Strategy::kBacktracking)
+    passes.push_back({options_.eqsat_region_size, true});
+  return passes;
+}
+
+/// Each pass from the original, then all of them in turn from the best.
 void Searcher::run_stage(const Candidate& original) {
-  for (const std::size_t size : options_.region_sizes) {
+  const std::vector<Pass> all = passes();
+  for (const Pass& pass : all) {
     now_ = original;
-    improve_until_settled(size);
+    improve_until_settled(pass);
   }
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);
   }
-  for (bool improved = options_.region_sizes.size() > 1; improved && may_go_on();) {
+  for (bool improved = all.size() > 1; improved && !stopped() && !is_enough();) {
     improved = false;
-    for (const std::size_t size : options_.region_sizes)
-      improved = improve_until_settled(size) || improved;
+    for (const Pass& pass : all) improved = improve_until_settled(pass) || improved;
   }
 }
 
@@ -338,8 +213,32 @@ void Searcher::settle_best() {
       &Candidate::score);
 }
 
+/// Of the best graph, which is looked at once more: it may not be the one of the last pass.
+void Searcher::certify() {
+  if (options_.strategy == Strategy::kBacktracking || !cost_.is_monotone()) return;
+  if (!result_.best.empty()) now_ = result_.best.front();
+  const Way way{true, Guide::kLatency};
+  const std::vector<Region> regions = regions_of(options_.eqsat_region_size);
+  kinds_.search_new(regions, way, {options_.eqsat_region_size, now_.cost_us, budget()}, stage_);
+  if (stopped()) return;
+  Certificate certificate;
+  certificate.regions = regions.size();
+  for (const Region& region : regions) {
+    const RegionResult& found = *kinds_.find(region, way);
+    // What is cheaper in the region alone, and is not in the whole graph, counts as a gap.
+    const bool is_best = found.steps.empty();
+    if (is_best && found.optimal) ++certificate.optimal;
+    if (is_best && found.cheapest_kept) ++certificate.cheapest_kept;
+    if (found.cost_before_us > 0)
+      certificate.largest_gap =
+          std::max(certificate.largest_gap, 1 - found.bound_us / found.cost_before_us);
+  }
+  result_.certificate = certificate;
+}
+
 SearchResult Searcher::run(const Graph& original) {
   started_ = core::wall_s();
+  result_.strategy = options_.strategy;
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
   best_traced_us_ = result_.cost_before.total_us;
@@ -358,11 +257,30 @@ SearchResult Searcher::run(const Graph& original) {
   }
   if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
+  certify();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
   return std::move(result_);
 }
 
 }  // namespace
+
+std::string_view to_string(Strategy strategy) {
+  switch (strategy) {
+  case Strategy::kBacktracking:
+    return "backtracking";
+  case Strategy::kEqsat:
+    return "eqsat";
+  case Strategy::kBest:
+    return "best";
+  }
+  return "";
+}
+
+std::optional<Strategy> parse_strategy(std::string_view text) {
+  for (const Strategy strategy : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+    if (to_string(strategy) == text) return strategy;
+  return std::nullopt;
+}
 
 std::string_view to_string(StopReason reason) {
   switch (reason) {
@@ -391,7 +309,7 @@ void for_each_graph(const Graph& original, const rules::RuleSet& rules,
                     const std::function<bool(const Step&, const Graph&)>& use) {
   Graph graph = original;
   for (const Step& step : steps) {
-    auto next = rules::apply(graph, rules[step.id], step.match);
+    auto next = rules::apply(graph, step.rewriting(rules), step.match);
     CHECK(next.ok(), "a rewrite that fitted once does not fit again");
     graph = *std::move(next);
     if (!use(step, graph)) return;

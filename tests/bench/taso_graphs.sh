@@ -27,12 +27,9 @@ import json, sys
 here, model, original, work, equal = sys.argv[1:]
 sys.path.insert(0, here)
 import onnx, score
-# Jia et al.'s code at commit f11782c, 151 rules, alpha 1.05, weight-only operators free.
-TASO = dict(readme=.1704, resnet50=1.2398, squeezenet=.2668, resnet18bn=.5667, bert=.4933,
-            resnext50=1.3185, inception=1.4670, nasrnn=.8823, resnet50bn=1.4753, nasnet_a=4.8140)
 before, after = (score.score(onnx.load(path))["total_ms"] for path in (original, work + "/opt.onnx"))
 r = json.load(open(work + "/report.json"))
-print(f"| {model} | {before:.4f} | {TASO[model]:.4f} | {after:.4f} | {r['graphs_expanded']} "
+print(f"| {model} | {before:.4f} | {score.TASO_MS[model]:.4f} | {after:.4f} | {r['graphs_expanded']} "
       f"| {r['graphs_expanded'] / r['search_cpu_s']:.0f} | {r['search_cpu_s']:.2f} "
       f"| {r['total_cpu_s']:.2f} | {r['peak_rss_mb']:.0f} | {equal} |", flush=True)
 PYTHON

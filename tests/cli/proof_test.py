@@ -109,6 +109,36 @@ class Proofs(unittest.TestCase):
         self.assertEqual(self.report["proofs_tried"], 0, "no rule has parameters")
         self.assertEqual(self.report["unproved_rules_applied"], [])
 
+    def test_lemmas_of_equality_saturation_are_replayed(self):
+        for strategy in ("eqsat", "best"):
+            output, proof = self.space.path / "lemma.onnx", self.space.path / "lemma.proof"
+            done = run("optimize-graph", self.model, *self.shape, "-o", output, "--proof", proof,
+                       "--costs", "roofline", "--alpha", "1", "--strategy", strategy, "--json", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(report["outcome"], "improved")
+            self.assertEqual(report["strategy"], strategy)
+            self.assertEqual(report["underivable"], 0)
+            self.assertEqual(report["certificate"]["regions"], 1)
+            self.assertEqual([r["rule"] for r in report["rules_applied"]], ["merge_matmuls"])
+            done = self.replay(b=output, proof=proof)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = proof.read_text()
+            if strategy == "best":
+                continue
+            self.assertIn("derive equality_saturation uses=1", text)
+            begin = text.index("rule equality_saturation")
+            concat = text.index("concat(", begin) + len("concat(")
+            a, b = text[concat:text.index(";", concat)].split(", ")
+            other = self.space.write("other.proof", (text[:concat] + f"{b}, {a}" +
+                                                     text[text.index(";", concat):]).encode())
+            self.refused(self.replay(b=output, proof=other), "does not follow from these")
+            shorter = self.space.write("short.proof",
+                                       text.replace("uses=1", "uses=0").replace(
+                                           text[text.index("    use "):text.index("  apply eq")],
+                                           "").encode())
+            self.refused(self.replay(b=output, proof=shorter), "does not follow from these")
+
     def test_rules_without_proof_are_refused(self):
         mine = self.space.write("mine.rules", MERGE.encode())
         done = self.optimize("--rules", mine)

@@ -81,7 +81,9 @@ rule double_negation_of_matrix
     one_by_one = *apply(one_by_one, rules[rule], rewrites.back().match);
   }
   ASSERT_EQ(rewrites.size(), 2U);
-  const auto at_once = apply_all(graph, rules, rewrites);
+  std::vector<RewriteBy> by_rules;
+  for (const Rewrite& rewrite : rewrites) by_rules.push_back({rules[rewrite.rule], rewrite.match});
+  const auto at_once = apply_all(graph, by_rules);
   ASSERT_TRUE(at_once.ok());
   EXPECT_EQ(print(*at_once), print(one_by_one));
   EXPECT_TRUE(std::ranges::equal(at_once->order(), one_by_one.order()));

@@ -108,7 +108,7 @@ rule triple
   Graph now = graph;
   for (int k = 0; k < 2; ++k) {
     rules.for_each_match(now, [&](core::RuleId id, const rules::Match& match) {
-      steps.push_back({rules[id].name, rules[id].base_name, id, match, 1});
+      steps.push_back({rules[id].name, rules[id].base_name, id, match, 1, nullptr});
       return false;
     });
     ASSERT_EQ(steps.size(), static_cast<std::size_t>(k) + 1);

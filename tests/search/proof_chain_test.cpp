@@ -62,22 +62,22 @@ rule double_negation
     y = x
 )";
 
-  /// Two products of a tensor that is negated twice, once in each of two equal ways.
-  static core::Graph make_graph() {
+  /// Products of a tensor that is negated twice, each time in an equal way.
+  static core::Graph make_graph(int products = 2) {
     core::GraphBuilder builder("g");
     const auto x = builder.add_input("x", {core::DataType::kFloat32, {1, 8}, true});
     std::vector<core::TensorId> outputs;
-    for (const float seed : {1.0F, 2.0F}) {
+    for (int k = 1; k <= products; ++k) {
       const auto once = ops::append(builder, "neg", {x});
       const auto twice = ops::append(builder, "neg", {(*once)[0]});
-      const auto w = builder.add_constant(weights(8, 8, seed));
+      const auto w = builder.add_constant(weights(8, 8, static_cast<float>(k)));
       outputs.push_back((*ops::append(builder, "matmul", {(*twice)[0], w}))[0]);
     }
     builder.set_outputs(outputs);
     return *std::move(builder).finish();
   }
 
-  const core::Graph graph_ = make_graph();
+  core::Graph graph_ = make_graph();
   const std::unique_ptr<runtime::Backend> backend_ = runtime::make_reference_backend();
   ProofChain chain_;
   core::Graph result_;
@@ -146,8 +146,8 @@ TEST_F(Chain, FromAnotherGraphIsRefused) {
 
 TEST_F(Chain, ThatIsNoneIsRefused) {
   using core::ErrorCode;
-  expect_refused("chain 1", "chain 2", "chains of version 2", ErrorCode::kInvalidInput);
-  expect_refused("chain 1", "graph g", "2:1: expected `chain`", ErrorCode::kInvalidInput);
+  expect_refused("chain 2", "chain 3", "chains of version 3", ErrorCode::kInvalidInput);
+  expect_refused("chain 2", "graph g", "2:1: expected `chain`", ErrorCode::kInvalidInput);
   expect_refused("steps 4", "steps 5", "there are 4 steps, not 5", ErrorCode::kInvalidInput);
   expect_refused("apply double_negation", "apply nothing", "the chain has no rule \"nothing\"",
                  ErrorCode::kInvalidInput);
@@ -161,6 +161,86 @@ TEST_F(Chain, ThatIsNoneIsRefused) {
     if (chain) {
       EXPECT_FALSE(replayed(text_.substr(0, size)).ok()) << text_.substr(0, size);
     }
+  }
+}
+
+/// Of what equality saturation finds: three products as one, by two uses of the rule.
+class LemmaChain : public Chain {
+ protected:
+  void SetUp() override {
+    graph_ = make_graph(3);
+    const rules::RuleSet baseline = rules_of(kDoubleNegation), rules = rules_of(kMergeMatmuls);
+    verifier::Admission first(baseline, {.allow_unproved = true});
+    verifier::Admission second(rules, {.allow_unproved = true});
+    const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+    OptimizeOptions options;
+    options.measure = false;
+    options.search.time_s = 0;
+    options.search.strategy = Strategy::kEqsat;
+    const auto report =
+        optimize(graph_, first, second, *cost, *backend_, options, core::silent(), {});
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    ASSERT_EQ(report->rules_applied.size(), 1u);
+    EXPECT_EQ(report->rules_applied[0].rule, "merge_matmuls");
+    chain_ = report->chain;
+    result_ = report->graph;
+    text_ = print(chain_);
+  }
+};
+
+TEST_F(LemmaChain, LeadsToTheResult) {
+  const auto result = replayed(text_);
+  ASSERT_TRUE(result.ok()) << result.error().to_string() << "\n" << text_;
+  EXPECT_TRUE(same_structure(result->graph, result_));
+  const auto again = parse_chain(text_);
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(print(*again), text_);
+  EXPECT_THAT(text_, HasSubstr("derive equality_saturation uses=2"));
+}
+
+TEST_F(LemmaChain, WithAChangedDerivationIsRefused) {
+  const std::size_t begin = text_.find("    use ");
+  const std::string use = text_.substr(begin, text_.find('\n', begin) + 1 - begin);
+  expect_refused("uses=2\n" + use, "uses=1\n", "");
+  const std::string second = text_.substr(begin + use.size());
+  expect_refused("uses=2\n" + use + second.substr(0, second.find('\n') + 1), "uses=1\n" + use,
+                 "equality_saturation does not follow from these");
+  expect_refused("sizes=[1, ", "sizes=[2, ", "it does not match there");
+  expect_refused("sizes=[1, ", "sizes=[0xffffffffffffffff, ", "rule merge_matmuls: ");
+  expect_refused("inputs=[0, ", "inputs=[999, ", "there is no such tensor yet");
+  expect_refused("inputs=[0, ", "inputs=[1, ", "use 1 of 2: rule merge_matmuls: it does not match");
+  expect_refused("uses=2", "uses=3", "expected `use`", core::ErrorCode::kInvalidInput);
+}
+
+TEST_F(LemmaChain, WithAnotherResultIsRefused) {
+  // The parts of the product in another order.
+  const std::size_t lemma = text_.find("rule equality_saturation");
+  const std::size_t target = text_.find("  target", lemma);
+  const std::size_t begin = text_.find("concat(", target) + 7;
+  const std::string operands = text_.substr(begin, text_.find(';', begin) - begin);
+  const std::size_t comma = operands.find(", ");
+  std::string text = text_;
+  text.replace(begin, operands.size(),
+               operands.substr(comma + 2) + ", " + operands.substr(0, comma));
+  const auto result = replayed(text);
+  ASSERT_FALSE(result.ok()) << text;
+  EXPECT_THAT(result.error().to_string(), HasSubstr("does not follow from these"));
+}
+
+TEST_F(LemmaChain, AppliedElsewhereIsRefused) {
+  expect_refused("apply equality_saturation nodes=[", "apply equality_saturation nodes=[99, ",
+                 "equality_saturation does not match there");
+  const std::size_t begin = text_.find("  derive");
+  const std::size_t end = text_.find("  apply equality_saturation");
+  // Without its derivation it is a rule like any other, which the prover would have to prove.
+  std::string text = text_;
+  text.replace(begin, end - begin, "");
+  text.replace(text.find("steps 4"), 7, "steps 3");
+  const auto result = replayed(text);
+  if (result.ok()) {
+    EXPECT_TRUE(same_structure(result->graph, result_));
+  } else {
+    EXPECT_THAT(result.error().to_string(), HasSubstr("equality_saturation"));
   }
 }
 

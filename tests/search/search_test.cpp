@@ -1,5 +1,7 @@
 #include "search/search.h"
 
+#include <set>
+
 #include "cost/cost_model.h"
 #include "search_fixture.h"
 
@@ -155,6 +157,116 @@ TEST(Search, WithoutRulesNothingIsFound) {
   const SearchResult result = run(parallel_matmuls(2), rules::RuleSet({}), {});
   EXPECT_TRUE(result.best.empty());
   EXPECT_EQ(result.graphs_expanded, 1U);
+}
+
+TEST(Strategies, EqsatFindsTheMergedMatmulsInOneStep) {
+  const auto graph = parallel_matmuls(4);
+  const auto rules = rules_of(kMergeMatmuls);
+  const SearchResult result = run(graph, rules, {.strategy = Strategy::kEqsat});
+  ASSERT_FALSE(result.best.empty());
+  EXPECT_EQ(result.graphs_expanded, 0u);
+  EXPECT_GT(result.e_nodes, 0u);
+  EXPECT_EQ(result.underivable, 0u);
+  ASSERT_EQ(result.best[0].steps.size(), 1u);
+  const Step& step = result.best[0].steps[0];
+  ASSERT_TRUE(step.lemma);
+  EXPECT_NEAR(step.gain_us, result.cost_before.total_us - result.best[0].cost_us, 1e-9);
+  core::Graph last = graph;
+  for_each_graph(graph, rules, result.best[0].steps, [&](const Step&, const core::Graph& after) {
+    last = after;
+    return true;
+  });
+  EXPECT_EQ(last.hash(), result.best[0].graph.hash());
+}
+
+/// Blocks that are alike but for their weights.
+core::Graph blocks(std::size_t count) {
+  core::GraphBuilder builder("blocks");
+  core::TensorId x = builder.add_input("x", {core::DataType::kFloat32, {1, 8}, true});
+  for (std::size_t k = 0; k < count; ++k) {
+    std::vector<core::TensorId> sides;
+    for (int side = 0; side < 2; ++side) {
+      const auto w = builder.add_constant(weights(8, 8, static_cast<float>(k) + 0.1F * side));
+      const auto product = ops::append(builder, "matmul", {x, w});
+      sides.push_back((*ops::append(builder, side == 0 ? "tanh" : "exp", {(*product)[0]}))[0]);
+    }
+    x = (*ops::append(builder, "sub", {sides[0], sides[1]}))[0];
+  }
+  builder.set_outputs({x});
+  return *std::move(builder).finish();
+}
+
+TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
+  const auto graph = blocks(12);
+  const SearchOptions options{.strategy = Strategy::kEqsat, .eqsat_region_size = 10};
+  const SearchResult result = run(graph, rules_of(kMergeMatmuls), options, runtime::Fusion::kNone);
+  ASSERT_FALSE(result.best.empty());
+  EXPECT_LT(result.regions_searched, result.regions);
+  std::size_t products = 0;
+  for (const core::NodeId id : result.best[0].graph.order())
+    products += result.best[0].graph.node(id).op->name == "matmul" ? 1 : 0;
+  EXPECT_EQ(products, 12u);
+  std::set<const Lemma*> lemmas;
+  for (const Step& step : result.best[0].steps) lemmas.insert(step.lemma.get());
+  EXPECT_LT(lemmas.size(), result.best[0].steps.size());
+}
+
+TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
+  const auto graph = blocks(6);
+  const auto rules = rules_of(kMergeMatmuls);
+  for (const Strategy strategy : {Strategy::kEqsat, Strategy::kBest}) {
+    SearchOptions options{.strategy = strategy, .jobs = 1, .eqsat_region_size = 12};
+    const SearchResult one = run(graph, rules, options, runtime::Fusion::kNone);
+    ASSERT_FALSE(one.best.empty());
+    for (const int jobs : {2, 16}) {
+      options.jobs = jobs;
+      const SearchResult many = run(graph, rules, options, runtime::Fusion::kNone);
+      EXPECT_EQ(many.e_nodes, one.e_nodes);
+      EXPECT_EQ(many.graphs_expanded, one.graphs_expanded);
+      ASSERT_EQ(many.best.size(), one.best.size());
+      EXPECT_EQ(core::print(many.best[0].graph), core::print(one.best[0].graph));
+      ASSERT_TRUE(many.certificate && one.certificate);
+      EXPECT_EQ(many.certificate->optimal, one.certificate->optimal);
+      EXPECT_EQ(many.certificate->largest_gap, one.certificate->largest_gap);
+    }
+  }
+}
+
+TEST(Strategies, BestIsNoWorseThanEither) {
+  const auto graph = blocks(5);
+  const auto rules = rules_of(kMergeMatmuls);
+  const auto cost_with = [&](Strategy strategy) {
+    const SearchResult result =
+        run(graph, rules, {.strategy = strategy, .alpha = 1}, runtime::Fusion::kNone);
+    return result.best.empty() ? result.cost_before.total_us : result.best[0].cost_us;
+  };
+  const double best = cost_with(Strategy::kBest);
+  EXPECT_LE(best, cost_with(Strategy::kBacktracking));
+  EXPECT_LE(best, cost_with(Strategy::kEqsat));
+}
+
+TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
+  const auto graph = blocks(2);
+  const rules::RuleSet negation = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
+                                           "    y = neg(t)\n  target\n    y = x\n");
+  const SearchResult all = run(graph, negation, {.strategy = Strategy::kEqsat});
+  ASSERT_TRUE(all.certificate);
+  EXPECT_EQ(all.certificate->regions, 1u);
+  EXPECT_EQ(all.certificate->optimal, 1u);
+  EXPECT_EQ(all.certificate->largest_gap, 0);
+  EXPECT_EQ(all.stop_reason, StopReason::kExhausted);
+  // Merging goes on for ever.
+  const SearchResult some = run(graph, rules_of(kMergeMatmuls), {.strategy = Strategy::kEqsat});
+  ASSERT_TRUE(some.certificate);
+  EXPECT_EQ(some.certificate->optimal, 0u);
+  EXPECT_EQ(some.stop_reason, StopReason::kSettled);
+  EXPECT_FALSE(run(graph, negation, {}).certificate);
+}
+
+TEST(Strategies, HaveNamesThatAreRead) {
+  for (const Strategy s : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+    EXPECT_EQ(parse_strategy(to_string(s)), s);
+  EXPECT_FALSE(parse_strategy("greedy"));
 }
 
 }  // namespace
