@@ -6,9 +6,10 @@
 
 namespace soapstone::verifier {
 
-/// Are the forms equal wherever the context holds? False: not proved.
+/// Are the forms equal wherever the context holds and these elements of inputs are at least 0?
+/// False: not proved.
 /// Errors: throws OutOfBudget.
 bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
-                 const FactSet& context);
+                 const FactSet& context, const std::vector<const Atom*>& non_negative);
 
 }  // namespace soapstone::verifier
