@@ -175,7 +175,7 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     std::erase_if(non_negative, [&](const Atom* atom) {
       return std::find(wanted.begin(), wanted.end(), atom) == wanted.end();
     });
-    if (!prove_equal(normalizer_, a, b, element.ranges, non_negative)) {
+    if (!prove_equal(normalizer_, a, b, element.ranges, non_negative, thorough_)) {
       note_equation(a, element);
       note_equation(b, element);
       return false;
@@ -219,6 +219,7 @@ bool Attempt::equal_at_each(core::TensorId left, core::TensorId right, const Ele
 }
 
 std::string Attempt::run(Effort effort) {
+  thorough_ = effort == Effort::kAllWays;
   if (!sizes_.contradiction.empty()) return sizes_.contradiction;
   try {
     const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());

@@ -65,6 +65,7 @@ class Attempt {
   GraphReader source_;
   GraphReader target_;
   Solver& solver_;
+  bool thorough_ = true;
   bool keeps_domain_ = true;
   bool lacks_values_ = false;
   bool may_expand_ = true;

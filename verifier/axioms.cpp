@@ -25,7 +25,7 @@ std::vector<Axiom> table() {
       {Function::kExp, kAll, {{1, 0, 1}, {-e, 1}}, "tangent at 1, e·x; e > 2.7 and exp(x) > 0"},
       {Function::kExp, kUp, {{1, 0, 1}, {-1}, {-1, 1}, {-half, 2}}, "its series has no minus"},
       {Function::kExp, kDown, {{1}, {-1, 0, 1}}, "never falls, and is 1 at 0"},
-      {Function::kLog, kAll, {{1, 1}, {-1}, {-1, 0, 1}}, "concave: below its tangent at 1, x − 1"},
+      {Function::kLog, kUp, {{1, 1}, {-1}, {-1, 0, 1}}, "concave: below its tangent at 1, x − 1"},
       {Function::kSqrt, kUp, {{1, 0, 2}, {-1, 1}}, "√x·√x = x"},
       {Function::kSqrt, kUp, {{-1, 0, 2}, {1, 1}}, "√x·√x = x"},
       {Function::kSqrt, kUp, {{half}, {half, 1}, {-1, 0, 1}}, "concave: below its tangent at 1"},
@@ -35,7 +35,10 @@ std::vector<Axiom> table() {
       {Function::kSigmoid, kUp, {{half}, {quarter, 1}, {-1, 0, 1}}, "concave above 0, slope 1/4"},
       {Function::kSigmoid, kDown, {{-half}, {-quarter, 1}, {1, 0, 1}}, "convex below 0, slope 1/4"},
       {Function::kSigmoid, kAll, {{1, 0, 1}, {1, 0, 1, 1}, {-1, 0, 0, 1}}, "σ·(1 + exp x) = exp x"},
-      {Function::kSigmoid, kAll, {{-1, 0, 1}, {-1, 0, 1, 1}, {1, 0, 0, 1}}, "σ·(1 + exp x) = exp x"},
+      {Function::kSigmoid,
+       kAll,
+       {{-1, 0, 1}, {-1, 0, 1, 1}, {1, 0, 0, 1}},
+       "σ·(1 + exp x) = exp x"},
       {Function::kFloor, kAll, {{1, 1}, {-1, 0, 1}}, "⌊x⌋ ≤ x"},
       {Function::kFloor, kAll, {{1, 0, 1}, {1}, {-1, 1}}, "x < ⌊x⌋ + 1"},
       {Function::kRound, kAll, {{half}, {1, 1}, {-1, 0, 1}}, "at most 1/2 away"},
@@ -43,7 +46,9 @@ std::vector<Axiom> table() {
       {Function::kTruncate, kUp, {{1, 1}, {-1, 0, 1}}, "towards 0"},
       {Function::kTruncate, kDown, {{-1, 1}, {1, 0, 1}}, "towards 0"},
   };
-  const auto add = [&](std::vector<Axiom> more) { all.insert(all.end(), more.begin(), more.end()); };
+  const auto add = [&](std::vector<Axiom> more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
   add(within_one(Function::kTanh, "|tanh| < 1"));
   add(within_one(Function::kErf, "|erf| < 1"));
   add(within_one(Function::kSin, "|sin| ≤ 1"));

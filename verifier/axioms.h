@@ -28,8 +28,8 @@ struct Axiom {
   std::string_view reason;
 };
 
-/// Where a function has no value, an axiom must hold for some value that could be put there:
-/// what is not chosen by a `select` may stand in a proof, too.
+/// Only where the function has a value, or at the border of that: an axiom must not tell that x is
+/// where log x has a value, since what a `select` does not choose may stand in a proof, too.
 std::span<const Axiom> axioms();
 
 }  // namespace soapstone::verifier

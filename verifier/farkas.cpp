@@ -124,8 +124,6 @@ std::vector<Fact> Simplex::solve() {
 
 }  // namespace
 
-std::vector<Fact> contradictory_part(std::span<const Fact> facts) {
-  return Simplex(facts).solve();
-}
+std::vector<Fact> contradictory_part(std::span<const Fact> facts) { return Simplex(facts).solve(); }
 
 }  // namespace soapstone::verifier

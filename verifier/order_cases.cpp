@@ -37,9 +37,9 @@ bool is_plain(const Piece& piece) { return piece.binders.empty() && piece.guards
 
 class Splitter {
  public:
-  Splitter(Normalizer& normalizer, Checker& checker, const FactSet& context)
-      : normalizer_(normalizer), checker_(checker), context_(context), facts_(normalizer, context) {
-  }
+  Splitter(Normalizer& normalizer, Checker& checker, const FactSet& context, bool thorough)
+      : normalizer_(normalizer), checker_(checker), context_(context), facts_(normalizer, context),
+        thorough_(thorough) {}
 
   bool zero(const NormalForm& form, const std::vector<Condition>& conditions, int depth,
             int signs) {
@@ -81,6 +81,7 @@ class Splitter {
   Checker& checker_;
   const FactSet& context_;
   OrderFacts facts_;
+  bool thorough_;
 };
 
 /// Elements with one value throughout, of any sign, that stand inside a function or a maximum.
@@ -115,17 +116,18 @@ void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol
 bool Splitter::zero_in_case(const NormalForm& form, const std::vector<Condition>& conditions,
                             int depth, int signs) {
   if (checker_.equal(form, {}, context_) || vanishes(form, conditions) ||
-      vanishes_on_border(form, conditions) || vanishes_thoroughly(form, conditions)) {
+      vanishes_on_border(form, conditions)) {
     return true;
   }
+  if (!thorough_) return false;
+  if (vanishes_thoroughly(form, conditions)) return true;
   if (signs == kMaxSigns) return false;
   std::vector<const Atom*> elements;
   collect_elements(form, false, {}, elements);
   for (const Condition& condition : conditions) {
     collect_elements(condition.form, false, {}, elements);
   }
-  return !elements.empty() &&
-         zero_in(signs_of(*elements[0]), form, conditions, depth, signs + 1);
+  return !elements.empty() && zero_in(signs_of(*elements[0]), form, conditions, depth, signs + 1);
 }
 
 bool Splitter::zero_in(const std::vector<Case>& cases, const NormalForm& form,
@@ -147,10 +149,9 @@ bool Splitter::is_present(const Piece& piece) {
   for (const std::int64_t place : {0, 1, 2, 3}) {
     Substitution values;
     for (Symbol binder : piece.binders) values.emplace_back(binder, Linear(place));
-    const bool holds =
-        std::all_of(piece.guards.begin(), piece.guards.end(), [&](const Fact& fact) {
-          return normalizer_.oracle().implied(context_, fact.substitute(values));
-        });
+    const bool holds = std::all_of(piece.guards.begin(), piece.guards.end(), [&](const Fact& fact) {
+      return normalizer_.oracle().implied(context_, fact.substitute(values));
+    });
     if (holds) return true;
   }
   return false;
@@ -377,8 +378,10 @@ NormalForm Splitter::replace(const NormalForm& form, const Atom& atom, const Nor
 }  // namespace
 
 bool zero_in_every_order(Normalizer& normalizer, Checker& checker, const NormalForm& form,
-                         const FactSet& context, const std::vector<const Atom*>& non_negative) {
-  Splitter splitter(normalizer, checker, context);
+                         const FactSet& context, const std::vector<const Atom*>& non_negative,
+                         bool thorough) {
+  Splitter splitter(normalizer, checker, context, thorough);
+  if (!thorough) return splitter.zero(form, {}, 0, 0);
   const NormalForm whole = splitter.with_signs(form, non_negative);
   return splitter.zero(whole, OrderFacts(normalizer, context).elements(whole), 0, 0);
 }

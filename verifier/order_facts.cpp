@@ -12,10 +12,10 @@
 namespace soapstone::verifier {
 namespace {
 
-constexpr std::size_t kMostPremises = 40;   ///< Of which products are made.
+constexpr std::size_t kMostPremises = 40;  ///< Of which products are made.
 constexpr std::size_t kMostConditions = 140;
-constexpr std::size_t kMostElements = 8;    ///< Of maxima that are known from the start.
-constexpr std::size_t kMostTerms = 24;      ///< Of a condition worth multiplying.
+constexpr std::size_t kMostElements = 8;  ///< Of maxima that are known from the start.
+constexpr std::size_t kMostTerms = 24;    ///< Of a condition worth multiplying.
 
 bool is_bound_in(const Term& term, const Atom& atom) {
   return std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
@@ -176,8 +176,8 @@ void OrderFacts::add_axioms(const NormalForm& argument, const NormalForm& value,
     }
     NormalForm sum;
     for (const Axiom::Part& part : axiom.parts) {
-      NormalForm product = normalizer_.product(power(argument, part.x), power(value, part.f),
-                                               context_);
+      NormalForm product =
+          normalizer_.product(power(argument, part.x), power(value, part.f), context_);
       if (part.exp > 0) {
         if (!exponential) {
           exponential = normalizer_.apply(ops::Function::kExp, {argument}, context_);
@@ -243,8 +243,8 @@ std::vector<Condition> OrderFacts::elements(const NormalForm& form) {
 }
 
 /// Axioms of the functions in these conditions, and elements of their maxima.
-void OrderFacts::add_consequences(const std::vector<Condition>& of,
-                                  std::vector<const Atom*>& atoms, std::vector<Condition>& out) {
+void OrderFacts::add_consequences(const std::vector<Condition>& of, std::vector<const Atom*>& atoms,
+                                  std::vector<Condition>& out) {
   std::vector<const Atom*> reads;
   std::vector<const Atom*> found;
   std::vector<std::vector<Factor>> exponentials;
@@ -254,8 +254,8 @@ void OrderFacts::add_consequences(const std::vector<Condition>& of,
       std::vector<Factor> exponential;
       for (const Factor& factor : term.factors) {
         if (is_bound_in(term, *factor.atom)) continue;
-        const bool is_exponential = factor.atom->kind == AtomKind::kApply &&
-                                    factor.atom->function == ops::Function::kExp;
+        const bool is_exponential =
+            factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kExp;
         if (is_exponential) {
           exponential.push_back(factor);
         } else if (std::find(atoms.begin(), atoms.end(), factor.atom) == atoms.end()) {

@@ -22,7 +22,8 @@ bool keeps_sign(const Atom& atom) {
 }  // namespace
 
 /// Σ over i, k of [g(i)]·a(i)·[h(k)]·b(k)·c is (Σ [g]·a)·(Σ [h]·b)·c: the parts that share no
-/// binder, each factor without one alone. Guards without binders, and the coefficient, are left out.
+/// binder, each factor without one alone. Guards without binders, and the coefficient, are left
+/// out.
 std::vector<Term> Normalizer::components(const Term& term) {
   const std::size_t count = term.binders.size();
   std::vector<std::size_t> group(count);
@@ -54,7 +55,8 @@ std::vector<Term> Normalizer::components(const Term& term) {
   std::vector<Term> result;
   for (std::size_t k = 0; k < count; ++k) parts[group[k]].binders.push_back(term.binders[k]);
   for (const Fact& fact : term.guards) {
-    if (const auto found = of_fact(fact); !found.empty()) insert(parts[group[found[0]]].guards, fact);
+    if (const auto found = of_fact(fact); !found.empty())
+      insert(parts[group[found[0]]].guards, fact);
   }
   for (const Factor& factor : term.factors) {
     const auto found = of_atom(*factor.atom);
@@ -120,9 +122,8 @@ std::optional<Normalizer::Sign> Normalizer::sign_of(const Term& term, const Fact
     const Factor& factor = part.factors[0];
     if (!factor.exponent.is_integer()) return std::nullopt;
     const Atom& atom = *factor.atom;
-    const NormalForm* inner = atom.kind == AtomKind::kApply && keeps_sign(atom)
-                                  ? &atom.arguments[0]->terms
-                                  : nullptr;
+    const NormalForm* inner =
+        atom.kind == AtomKind::kApply && keeps_sign(atom) ? &atom.arguments[0]->terms : nullptr;
     if (inner != nullptr && inner->size() == 1 && inner->front().guards.empty()) {
       const auto sign = sign_of(inner->front(), inside);
       if (!sign) return std::nullopt;
