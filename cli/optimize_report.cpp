@@ -13,20 +13,17 @@ namespace {
 using nlohmann::ordered_json;
 using search::Outcome;
 
-std::string_view name_of(Outcome outcome) {
-  switch (outcome) {
-  case Outcome::kImproved:
-    return "improved";
-  case Outcome::kNoGainFound:
-    return "no_gain_found";
-  case Outcome::kGainNotReal:
-    return "gain_not_real";
-  case Outcome::kNotEquivalent:
-    return "not_equivalent";
-  case Outcome::kInterrupted:
-    return "interrupted";
+/// What stays if nothing better is found.
+std::string kept_text(const search::OptimizeReport& report) {
+  if (report.result != search::ResultKind::kBaseline) return "the original is kept";
+  if (report.baseline_speedup) {
+    const auto& [median, low, high] = *report.baseline_speedup;
+    return fmt::format(
+        "the baseline is kept, {:.3f}x faster than the original (95 % interval {:.3f} to {:.3f})",
+        median, low, high);
   }
-  return "";
+  return fmt::format("the baseline is kept, {:.3f}x faster than the original by the cost model",
+                     report.baseline_gain.value_or(1));
 }
 
 std::string headline(const search::OptimizeReport& report) {
@@ -39,12 +36,12 @@ std::string headline(const search::OptimizeReport& report) {
     }
     return fmt::format("{:.3f}x faster by the cost model (not measured)", predicted);
   case Outcome::kNoGainFound:
-    return "no faster graph found: the original is kept";
+    return fmt::format("no faster graph found: {}", kept_text(report));
   case Outcome::kGainNotReal:
     return fmt::format(
         "no real gain: the cheapest graph found is {:.3f}x when timed (95 % interval {:.3f} to "
-        "{:.3f}); the original is kept",
-        report.speedup->median, report.speedup->low, report.speedup->high);
+        "{:.3f}); {}",
+        report.speedup->median, report.speedup->low, report.speedup->high, kept_text(report));
   case Outcome::kNotEquivalent:
     return fmt::format("the rewritten graph computes something else; first after rule: {}",
                        report.offending_rule);
@@ -84,6 +81,15 @@ class Lines {
   std::string text_;
 };
 
+std::string search_text(const search::SearchResult& search) {
+  std::string resumed;
+  if (search.regions_resumed > 0)
+    resumed = fmt::format(" ({} of them before, as the checkpoint says)", search.graphs_resumed);
+  return fmt::format("\nsearch: {} graphs expanded{}, {} built, {:.2f} CPU s; {}",
+                     search.graphs_expanded, resumed, search.graphs_built, search.cpu_s,
+                     search::to_string(search.stop_reason));
+}
+
 void add_rules(Lines& lines, const search::OptimizeReport& report) {
   if (!report.simplify.rules_applied.empty()) {
     lines.line("\nbaseline (not counted as gain)");
@@ -109,8 +115,8 @@ void add_unproved(Lines& lines, const search::OptimizeReport& report) {
 
 void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   if (!report.equivalence) {
-    const bool rewritten = report.graph.hash() != report.baseline.hash();
-    if (rewritten) lines.line("\nequivalence: NOT CHECKED (--verify off)");
+    if (report.result != search::ResultKind::kOriginal)
+      lines.line("\nequivalence: NOT CHECKED (--verify off)");
     return;
   }
   lines.line(fmt::format("\nequivalence: {} on {} inputs, largest relative error {:.1e}",
@@ -142,6 +148,10 @@ void add_measurements(ordered_json& json, const search::OptimizeReport& report) 
   json["speedup_interval"] = json_or_null(report.speedup, [](const auto& s) {
     return ordered_json::array({s.low, s.high});
   });
+  json["baseline_predicted_speedup"] =
+      json_or_null(report.baseline_gain, [](double gain) { return gain; });
+  json["baseline_speedup"] =
+      json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
   json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
   json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
 }
@@ -165,6 +175,34 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
 
 }  // namespace
 
+std::string_view outcome_name(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::kImproved:
+    return "improved";
+  case Outcome::kNoGainFound:
+    return "no_gain_found";
+  case Outcome::kGainNotReal:
+    return "gain_not_real";
+  case Outcome::kNotEquivalent:
+    return "not_equivalent";
+  case Outcome::kInterrupted:
+    return "interrupted";
+  }
+  return "";
+}
+
+std::string_view result_name(search::ResultKind result) {
+  switch (result) {
+  case search::ResultKind::kOriginal:
+    return "original";
+  case search::ResultKind::kBaseline:
+    return "baseline";
+  case search::ResultKind::kRewritten:
+    return "rewritten";
+  }
+  return "";
+}
+
 std::string report_text(const search::OptimizeReport& report, const RunSummary& run) {
   Lines lines;
   lines.line(fmt::format("{}: {}", run.model, headline(report)));
@@ -182,9 +220,7 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);
-  lines.line(fmt::format("\nsearch: {} graphs expanded, {} built, {:.2f} CPU s; {}",
-                         report.search.graphs_expanded, report.search.graphs_built,
-                         report.search.cpu_s, search::to_string(report.search.stop_reason)));
+  lines.line(search_text(report.search));
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
@@ -201,7 +237,8 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   ordered_json json;
   json["model"] = run.model;
   json["output"] = run.output.empty() ? ordered_json(nullptr) : ordered_json(run.output);
-  json["outcome"] = name_of(report.outcome);
+  json["outcome"] = outcome_name(report.outcome);
+  json["result"] = result_name(report.result);
   add_measurements(json, report);
   json["cost_before_us"] = report.cost_before.total_us;
   json["cost_after_us"] = report.cost_after.total_us;
@@ -215,6 +252,8 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["duplicates"] = report.search.duplicates;
   json["regions"] = report.search.regions;
   json["regions_searched"] = report.search.regions_searched;
+  json["graphs_resumed"] = report.search.graphs_resumed;
+  json["regions_resumed"] = report.search.regions_resumed;
   json["stop_reason"] = search::to_string(report.search.stop_reason);
   json["search_cpu_s"] = report.search.cpu_s;
   json["total_cpu_s"] = run.total_cpu_s;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,6 +23,9 @@ struct RunSummary {
   double total_wall_s = 0;
   double peak_rss_mb = 0;
 };
+
+std::string_view outcome_name(search::Outcome outcome);
+std::string_view result_name(search::ResultKind result);
 
 std::string report_text(const search::OptimizeReport& report, const RunSummary& run);
 /// What was not measured is null.

@@ -23,6 +23,7 @@ class Scanner {
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
+    tokens.reserve(text_.size() / 3);  // as most texts have, so that they are moved seldom
     do {
       skip_blanks();
       tokens.push_back(scan());

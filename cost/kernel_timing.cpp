@@ -72,20 +72,26 @@ core::Result<std::vector<std::unique_ptr<runtime::Kernel>>>
 compile(runtime::Backend& backend, const Graph& graph, const Launch& launch,
         const runtime::LaunchLayouts& layouts) {
   std::vector<core::LiteralPtr> values(launch.inputs.size());
-  std::size_t weight_bytes = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!graph.is_constant_expression(launch.inputs[i])) continue;
-    values[i] =
-        made_up(graph.tensor(launch.inputs[i]), integer_bound(graph, launch, launch.inputs[i]));
-    weight_bytes += values[i]->bytes().size();
-  }
+  const auto make_values = [&] {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const TensorId id = launch.inputs[i];
+      if (!graph.is_constant_expression(id)) continue;
+      values[i] = made_up(graph.tensor(id), integer_bound(graph, launch, id));
+      bytes += values[i]->bytes().size();
+    }
+    return bytes;
+  };
   const auto value_of = [&](TensorId id) {
     const auto at = std::find(launch.inputs.begin(), launch.inputs.end(), id);
     return at == launch.inputs.end() ? core::LiteralPtr()
                                      : values[static_cast<std::size_t>(at - launch.inputs.begin())];
   };
+  const std::size_t copies = copies_for(make_values());
   std::vector<std::unique_ptr<runtime::Kernel>> kernels;
-  for (std::size_t i = 0; i < copies_for(weight_bytes); ++i) {
+  while (kernels.size() < copies) {
+    // Values of its own for each kernel: some read them where they are instead of packing them.
+    if (!kernels.empty()) make_values();
     SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
                                backend.compile(graph, launch, layouts, value_of, nullptr));
     kernels.push_back(std::move(kernel));

@@ -111,6 +111,8 @@ class MeasuredCost final : public CostModel {
       if (auto known = database_->find(device_, signature)) return *known;
     }
     if (!timing_) return core::unavailable("no cost of it was recorded");
+    if (timing_->stop && timing_->stop->stop_requested())
+      return core::unavailable("interrupted before it was timed");
     SOAPSTONE_ASSIGN_OR_RETURN(const Measurement measured, step.time(backend_, *timing_));
     // A database that cannot be written costs time in the next run, nothing else.
     if (database_) (void)database_->store(device_, signature, measured);

@@ -27,13 +27,13 @@ std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime
 
 struct Timing {
   double median_us = 0, low_us = 0, high_us = 0;  ///< low and high: 95 % interval of the median.
-  int rounds = 0;
+  int rounds = 0;                                 ///< 0: stopped before there were enough.
 };
 /// Times executables in turn (A B, B A, …), so that drift of the machine hits all alike. Stops
-/// after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds.
-/// Precondition: each has run() once.
+/// after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds; at
+/// `stop` at once. Precondition: each has run() once.
 std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
-                                 double max_total_us);
+                                 double max_total_us, const core::StopToken& stop = {});
 
 /// 95 % interval of the ratio a/b of the times of two, by paired rounds.
 struct RatioInterval {
@@ -43,10 +43,11 @@ struct Comparison {
   Timing a, b;
   RatioInterval ratio;  ///< a over b: above 1, b is faster.
 };
+/// 1 in all cases if stopped before there were enough rounds.
 RatioInterval compare_in_turn(runtime::Executable& a, runtime::Executable& b, int rounds,
-                              double max_total_us);
+                              double max_total_us, const core::StopToken& stop = {});
 /// The same with the times that the ratio comes from.
 Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
-                            double max_total_us);
+                            double max_total_us, const core::StopToken& stop = {});
 
 }  // namespace soapstone::cost

@@ -64,16 +64,20 @@ Measurement measure(const Stopwatch& run, const TimingOptions& options) {
 }
 
 std::vector<std::vector<double>> sample_in_turn(std::span<const Stopwatch> runs, int rounds,
-                                                double max_total_us) {
+                                                double max_total_us, const core::StopToken& stop) {
   double used_us = 0;
   std::vector<std::int64_t> repetitions;
-  for (const Stopwatch& run : runs) repetitions.push_back(repetitions_per_turn(run, used_us));
+  for (const Stopwatch& run : runs) {
+    if (stop.stop_requested()) return {};
+    repetitions.push_back(repetitions_per_turn(run, used_us));
+  }
 
   std::vector<std::vector<double>> samples;
   for (int round = 0; round < std::max(rounds, kFewestForInterval); ++round) {
     if (used_us > max_total_us && round >= kFewestForInterval) break;
     std::vector<double>& row = samples.emplace_back(runs.size());
     for (std::size_t turn = 0; turn < runs.size(); ++turn) {
+      if (stop.stop_requested()) return {};
       const std::size_t i = round % 2 == 0 ? turn : runs.size() - 1 - turn;
       const double turn_us = runs[i](repetitions[i]);
       used_us += turn_us;

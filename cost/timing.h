@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/progress.h"
 #include "cost/cost_database.h"
 
 namespace soapstone::cost {
@@ -15,6 +16,8 @@ struct TimingOptions {
   double min_sample_us = 200;  ///< A sample repeats the launch until it lasts this long.
   int samples = 9;
   double max_total_us = 200'000;  ///< A launch's budget.
+  /// Set: nothing more is timed. Must outlive what has these options; null: never.
+  const core::StopToken* stop = nullptr;
 };
 
 /// Runs something that many times and returns how long all of it took, in microseconds.
@@ -28,8 +31,10 @@ Measurement measure(const Stopwatch& run, const TimingOptions& options);
 
 /// Times several in turn (A B, B A, A B, …), so that drift of the machine hits all alike; what is
 /// short is repeated within its turn. Returns microseconds a run: per round, one for each.
-/// Stops after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds.
+/// Stops after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds;
+/// at `stop` at once: then there is nothing.
 std::vector<std::vector<double>> sample_in_turn(std::span<const Stopwatch> runs, int rounds,
-                                                double max_total_us);
+                                                double max_total_us,
+                                                const core::StopToken& stop = {});
 
 }  // namespace soapstone::cost

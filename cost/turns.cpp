@@ -31,23 +31,25 @@ Timing timing(const std::vector<std::vector<double>>& rows, std::size_t i) {
 }  // namespace
 
 std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
-                                 double max_total_us) {
+                                 double max_total_us, const core::StopToken& stop) {
   const RunClock clock;
   std::vector<Stopwatch> runs;
   for (runtime::Executable* executable : executables) {
     runs.push_back(stopwatch(*executable, clock));
   }
-  const auto rows = sample_in_turn(runs, rounds, max_total_us);
+  const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
+  if (rows.empty()) return std::vector<Timing>(runs.size());
   std::vector<Timing> timings;
   for (std::size_t i = 0; i < runs.size(); ++i) timings.push_back(timing(rows, i));
   return timings;
 }
 
 Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
-                            double max_total_us) {
+                            double max_total_us, const core::StopToken& stop) {
   const RunClock clock;
   const std::array runs = {stopwatch(a, clock), stopwatch(b, clock)};
-  const auto rows = sample_in_turn(runs, rounds, max_total_us);
+  const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
+  if (rows.empty()) return {};
   std::vector<double> ratios;
   for (const auto& row : rows) ratios.push_back(row[0] / row[1]);
   const MedianInterval ratio = median_interval(std::move(ratios));
@@ -55,8 +57,8 @@ Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int 
 }
 
 RatioInterval compare_in_turn(runtime::Executable& a, runtime::Executable& b, int rounds,
-                              double max_total_us) {
-  return compare_and_time(a, b, rounds, max_total_us).ratio;
+                              double max_total_us, const core::StopToken& stop) {
+  return compare_and_time(a, b, rounds, max_total_us, stop).ratio;
 }
 
 }  // namespace soapstone::cost

@@ -68,11 +68,13 @@ Result<std::optional<Edit>> last_call(const std::string& text) {
 }  // namespace
 
 core::Result<std::string> evaluate_permutations(std::string text) {
-  for (;;) {
+  const auto mentions = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  while (mentions("inverse") || mentions("compose")) {  // else, as mostly: no need for tokens
     SOAPSTONE_ASSIGN_OR_RETURN(auto edit, last_call(text));
     if (!edit) return text;
     text = edited(text, {*edit});
   }
+  return text;
 }
 
 }  // namespace soapstone::rules

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "rules/evidence.h"
 #include "rules/expand.h"
@@ -14,6 +16,9 @@ namespace soapstone::rules {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Fewer are read before a thread has started.
+constexpr std::size_t kRulesPerThread = 8;
 
 /// `file:line:column`, or the rule where only its text as a whole is to blame.
 core::Error located(const core::Error& error, const fs::path& file, const RuleText& rule,
@@ -25,26 +30,26 @@ core::Error located(const core::Error& error, const fs::path& file, const RuleTe
   return out;
 }
 
-core::Status append_instances(const RuleText& text, const fs::path& file,
-                              std::vector<Rule>& rules) {
+Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::path& file) {
+  std::vector<Rule> rules;
   auto instances = expand(text);
   if (!instances) return located(instances.error(), file, text, "");
-  bool any = false;
   for (const RuleInstance& instance : *instances) {
     auto rule = parse_instance(instance.text);
     if (!rule) return located(rule.error(), file, text, instance.suffix);
     if (!*rule) continue;
-    any = true;
     (*rule)->name = text.name + instance.suffix;
     (*rule)->base_name = text.name.substr(0, text.name.find('['));
     (*rule)->description = text.description;
     (*rule)->file = file;
     (*rule)->line = text.line;
-    (*rule)->evidence = confirmed(std::move((*rule)->evidence), text.text);
+    (*rule)->evidence = rules.empty() ? confirmed(std::move((*rule)->evidence), text.text)
+                                      : rules.front().evidence;  // one line for all of them
     rules.push_back(**std::move(rule));
   }
-  if (any) return core::Done{};
-  return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+  if (rules.empty())
+    return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+  return rules;
 }
 
 core::Status check_names(const std::vector<Rule>& rules) {
@@ -64,8 +69,23 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
   auto texts = split_rules(text);
   if (!texts) return file.empty() ? texts.error() : texts.error().at(file.string());
   RuleFile result;
-  for (const RuleText& rule : *texts)
-    SOAPSTONE_RETURN_IF_ERROR(append_instances(rule, file, result.rules));
+  std::vector<Result<std::vector<Rule>>> parsed(texts->size(), std::vector<Rule>());
+  std::atomic<std::size_t> next = 0;
+  const auto parse_some = [&] {
+    for (std::size_t i; (i = next++) < texts->size();)
+      parsed[i] = parse_all_instances((*texts)[i], file);
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t k = 1; k < std::min(cores, texts->size() / kRulesPerThread); ++k)
+      helpers.emplace_back(parse_some);
+    parse_some();
+  }
+  for (auto& rules : parsed) {
+    if (!rules) return rules.error();
+    std::ranges::move(*rules, std::back_inserter(result.rules));
+  }
   SOAPSTONE_RETURN_IF_ERROR(check_names(result.rules));
   return result;
 }

@@ -34,7 +34,8 @@ struct Executable::State {
   std::vector<const std::byte*> graph_outputs;
   ExecutableReport report;
 
-  core::Status compile_all(Backend& backend);
+  core::Status compile_all(Backend& backend, const Options& options);
+  std::vector<bool> left_in_place() const;
   core::Status allocate(const Placement& placement);
   void bind(const Placement& placement);
   const std::byte* address(const Placement& placement, TensorId tensor, Layout layout) const;
@@ -64,9 +65,31 @@ core::Status check_types(const Graph& graph) {
 
 }  // namespace
 
-core::Status Executable::State::compile_all(Backend& backend) {
-  const ConstantValue constants = constant_value(graph, folded);
+/// Large weights that several launches read, by tensor.
+std::vector<bool> Executable::State::left_in_place() const {
+  constexpr std::size_t kLarge = std::size_t{1} << 16;  // bytes
+  std::vector<int> readers(graph.tensor_bound());
+  for (const Launch& launch : plan.launches)
+    for (const TensorId input : launch.inputs) ++readers[input.index()];
+  std::vector<bool> left(graph.tensor_bound());
+  for (std::size_t i = 0; i < left.size(); ++i)
+    left[i] = readers[i] > 1 && storage_bytes(graph.tensor(TensorId(i)).type) >= kLarge;
+  return left;
+}
+
+core::Status Executable::State::compile_all(Backend& backend, const Options& options) {
+  const ConstantValue all = constant_value(graph, folded);
+  const std::vector<bool> left =
+      options.hold_shared_weights ? std::vector<bool>(graph.tensor_bound()) : left_in_place();
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
+    // What lies row-major need not be held by the kernel; other layouts nobody else has.
+    const ConstantValue constants = [&](TensorId id) -> LiteralPtr {
+      if (!left[id.index()]) return all(id);
+      const auto at = std::ranges::find(plan.launches[i].inputs, id);
+      const auto number = static_cast<std::size_t>(at - plan.launches[i].inputs.begin());
+      if (at == plan.launches[i].inputs.end()) return all(id);
+      return plan.layouts[i].inputs[number] == Layout::kRowMajor ? nullptr : all(id);
+    };
     const core::Node& head = graph.node(plan.launches[i].head);
     std::vector<std::string> why_not;
     auto kernel = backend.compile(graph, plan.launches[i], plan.layouts[i], constants, &why_not);
@@ -167,7 +190,7 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
   state->graph = graph;
   state->plan = plan_execution(graph, backend, options.fusion);
   SOAPSTONE_ASSIGN_OR_RETURN(state->folded, fold_constants(graph, backend));
-  SOAPSTONE_RETURN_IF_ERROR(state->compile_all(backend));
+  SOAPSTONE_RETURN_IF_ERROR(state->compile_all(backend, options));
   std::vector<std::optional<std::size_t>> in_place;
   for (std::size_t i = 0; i < state->plan.launches.size(); ++i)
     in_place.push_back(state->kernels[i]->in_place_input());

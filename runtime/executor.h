@@ -29,6 +29,10 @@ class Executable {
  public:
   struct Options {
     Fusion fusion = Fusion::kFull;
+    /// Each kernel holds the weights that it reads, in the layout that it likes best. Off: large
+    /// ones that several launches read stay as they are, which takes less memory and, for a few
+    /// runs, less time.
+    bool hold_shared_weights = true;
   };
   /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
   /// shape; kUnavailable if memory runs out.

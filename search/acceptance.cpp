@@ -66,11 +66,20 @@ class Acceptance {
     const double gain_us = now_.cost_us - cost_us;
     if (cost_us >= kRealGain * now_.cost_us) return false;
     if (sites.size() > 1 && gain_us < kKeptPromise * promised_us) return false;
-    steps.back().gain_us += gain_us - steps_us;
+    settle(sites, gain_us - steps_us, steps);
     now_.graph = *std::move(graph);
     now_.cost_us = cost_us;
     std::ranges::move(steps, std::back_inserter(now_.steps));
     return true;
+  }
+
+  /// What the whole gives beyond the promises is divided among the sites' last steps.
+  static void settle(std::span<const Site> sites, double surplus_us, std::vector<Step>& steps) {
+    std::size_t end = 0;
+    for (const Site& site : sites) {
+      end += site.found->steps.size();
+      steps[end - 1].gain_us += surplus_us / static_cast<double>(sites.size());
+    }
   }
 
   const rules::RuleSet& rules_;

@@ -2,6 +2,7 @@
 // together, so that the blocks of which a network is built are cut alike wherever they stand.
 #include <algorithm>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -58,13 +59,16 @@ class Cover {
       if (covered[first.index()]) continue;
       for (const NodeId seed : alike.at(label_[first.index()])) {
         if (covered[seed.index()]) continue;
-        grow(seed);
+        grow(std::span(&seed, 1));
         // What was taken in first lies well inside.
         const std::size_t inside = region_.size() < size_ ? region_.size() : (size_ + 1) / 2;
         for (std::size_t k = 0; k < inside; ++k) covered[region_[k].index()] = true;
-        std::ranges::sort(region_, {}, [&](NodeId id) { return position_[id.index()]; });
-        regions.push_back(region_);
+        regions.push_back(in_order());
       }
+    }
+    for (const auto& readers : readers_of_one_weight()) {
+      grow(readers);
+      regions.push_back(in_order());
     }
     return regions;
   }
@@ -97,6 +101,39 @@ class Cover {
     }
   }
 
+  /// Those that use one matrix or kernel may be far apart, like the steps of a recurrent network,
+  /// and yet gain most from reading it once. In groups that leave room for what is around them.
+  std::vector<std::vector<NodeId>> readers_of_one_weight() const {
+    std::vector<TensorId> weights;  // in the order in which they are read
+    std::unordered_map<std::size_t, std::vector<NodeId>> readers;
+    for (const NodeId id : candidates_) {
+      for (const TensorId input : graph_.node(id).inputs) {
+        if (!input.valid() || !graph_.is_constant_expression(input)) continue;
+        if (graph_.tensor(input).type.shape.size() < 2) continue;
+        auto& nodes = readers[input.index()];
+        if (nodes.empty()) weights.push_back(input);
+        if (nodes.empty() || nodes.back() != id) nodes.push_back(id);
+      }
+    }
+    const std::size_t most = std::max<std::size_t>(size_ / 2, 2);
+    std::vector<std::vector<NodeId>> groups;
+    for (const TensorId weight : weights) {
+      const auto& nodes = readers.at(weight.index());
+      for (std::size_t at = 0; at + 1 < nodes.size(); at += most) {
+        const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(at);
+        groups.emplace_back(first,
+                            first + static_cast<std::ptrdiff_t>(std::min(most, nodes.size() - at)));
+      }
+    }
+    return groups;
+  }
+
+  std::vector<NodeId> in_order() const {
+    std::vector<NodeId> nodes = region_;
+    std::ranges::sort(nodes, {}, [&](NodeId id) { return position_[id.index()]; });
+    return nodes;
+  }
+
   /// Nodes by what they and their neighbours are, names and weights aside.
   std::unordered_map<std::uint64_t, std::vector<NodeId>> alike_nodes() {
     label_.assign(graph_.node_bound(), 0);
@@ -117,18 +154,19 @@ class Cover {
     return groups;
   }
 
-  void grow(NodeId seed) {
+  /// The seeds first, then what is near them.
+  void grow(std::span<const NodeId> seeds) {
     members_.clear();
     queued_.clear();
     region_.clear();
-    first_ = last_ = position_[seed.index()];
+    first_ = last_ = position_[seeds.front().index()];
     std::priority_queue<Wanted, std::vector<Wanted>, std::greater<>> wanted;
     const auto want = [&](NodeId id, int distance) {
       if (members_.contains(id) || queued_.contains(id)) return;
       queued_.insert(id);
       wanted.emplace(distance, position_[id.index()], id);
     };
-    want(seed, 0);
+    for (const NodeId seed : seeds) want(seed, 0);
     std::size_t refused = 0;
     while (!wanted.empty() && region_.size() < size_ && refused < size_) {
       const auto [distance, position, id] = wanted.top();

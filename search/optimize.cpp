@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "search/checkpoint.h"
 #include "search/cut.h"
+#include "search/trace.h"
 
 namespace soapstone::search {
 namespace {
@@ -15,6 +17,9 @@ namespace {
 using core::Graph;
 using core::Result;
 using runtime::Executable;
+
+/// Less of a cost is rounding and no gain.
+constexpr double kRealGain = 1 - 1e-6;
 
 /// Nodes that do work when the model runs.
 std::size_t count_nodes(const Graph& graph) {
@@ -68,15 +73,17 @@ class Optimizer {
   Result<OptimizeReport> run();
 
  private:
-  void search_graphs();
+  core::Status search_graphs();
   core::Status choose();
   core::Status choose_by_time();
+  core::Status compare_baseline();
   void record_chain();
   void note_proofs();
   core::Status verify();
   Result<std::string> find_offender();
   void note_reference_kernels(const Executable& executable);
   const Candidate& chosen() const { return report_.search.best[*chosen_]; }
+  bool interrupted() const { return stop_.stop_requested(); }
 
   const Graph& original_;
   verifier::Admission& baseline_;
@@ -90,12 +97,24 @@ class Optimizer {
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 };
 
-void Optimizer::search_graphs() {
+core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
-  report_.baseline = simplify(original_, baseline_, &report_.simplify);
+  report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_);
+  const SearchOptions& options = options_.search;
+  if (options.trace != nullptr) options.trace->simplified(report_.simplify, report_.baseline);
+  if (options.checkpoint != nullptr) {
+    SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
+        identity_of(report_.baseline, rules_.rules(), cost_, options_.fusion, options),
+        rules_.rules()));
+  }
   progress_.stage("searching");
-  report_.search = search(report_.baseline, rules_, cost_, options_.search, progress_, stop_);
+  report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
+  if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
+  // Where the same weights are used several times, rewrites alike compute the same from them.
+  for (Candidate& candidate : report_.search.best)
+    candidate.graph = merge_duplicates(candidate.graph);
   report_.cost_before = report_.search.cost_before;
+  return core::Done{};
 }
 
 void Optimizer::note_reference_kernels(const Executable& executable) {
@@ -106,6 +125,7 @@ void Optimizer::note_reference_kernels(const Executable& executable) {
 }
 
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
+/// Decides nothing if it is interrupted.
 core::Status Optimizer::choose_by_time() {
   progress_.stage("timing");
   SOAPSTONE_ASSIGN_OR_RETURN(auto before,
@@ -115,13 +135,16 @@ core::Status Optimizer::choose_by_time() {
   std::vector<Executable> candidates;
   std::vector<Executable*> in_turn{&before};
   for (const Candidate& candidate : best) {
+    if (interrupted()) return core::Done{};
     SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
                                executable_of(candidate.graph, backend_, options_.fusion));
     candidates.push_back(std::move(executable));
   }
   for (Executable& executable : candidates) in_turn.push_back(&executable);
-  const double budget_us = options_.measure_time_s * 1e6;
-  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us);
+  // The baseline alone is timed for the report.
+  const double budget_us = (best.empty() ? 0.2 : 1.0) * options_.measure_time_s * 1e6;
+  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_);
+  if (interrupted()) return core::Done{};
   report_.latency_before = Latency{timings[0], before.report().peak_activation_bytes};
   report_.latency_after = report_.latency_before;
   if (best.empty()) return core::Done{};
@@ -129,30 +152,57 @@ core::Status Optimizer::choose_by_time() {
       timings.begin() + 1, timings.end(),
       [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
   const auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
-  report_.speedup =
-      cost::compare_in_turn(before, candidates[winner], options_.measure_rounds, 0.5 * budget_us);
-  if (report_.speedup->low <= 1.0) {
+  const auto speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
+                                             0.5 * budget_us, stop_);
+  if (interrupted()) return core::Done{};
+  report_.speedup = speedup;
+  if (speedup.low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }
   chosen_ = winner;
+  report_.outcome = Outcome::kImproved;
   report_.latency_after = Latency{*fastest, candidates[winner].report().peak_activation_bytes};
   return core::Done{};
 }
 
+/// With nothing better, the baseline is the result if it beats the model as it was given.
+core::Status Optimizer::compare_baseline() {
+  if (original_.hash() == report_.baseline.hash()) return core::Done{};
+  const double before_us = cost_.graph_cost(original_).total_us;
+  report_.baseline_gain = before_us / report_.cost_before.total_us;
+  bool faster = report_.cost_before.total_us < kRealGain * before_us;
+  if (options_.measure && !interrupted()) {
+    progress_.stage("timing the baseline");
+    SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, backend_, options_.fusion));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto after,
+                               executable_of(report_.baseline, backend_, options_.fusion));
+    const auto speedup = cost::compare_in_turn(before, after, options_.measure_rounds,
+                                               0.5e6 * options_.measure_time_s, stop_);
+    if (!interrupted()) {
+      report_.baseline_speedup = speedup;
+      faster = speedup.low > 1;
+    }
+  }
+  if (faster) report_.result = ResultKind::kBaseline;
+  return core::Done{};
+}
+
 core::Status Optimizer::choose() {
-  if (options_.measure) {
-    SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
-  } else if (!report_.search.best.empty()) {
+  if (options_.measure && !interrupted()) SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
+  const bool timed = report_.speedup.has_value();
+  if (!timed && !report_.search.best.empty()) {
     chosen_ = 0;
+    report_.outcome = Outcome::kImproved;
   }
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
   report_.cost_after = cost_.graph_cost(report_.graph);
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
-  if (!chosen_) return core::Done{};
-  report_.outcome = Outcome::kImproved;
-  report_.rules_applied = summarize(chosen().steps, rules_);
+  if (!chosen_) return compare_baseline();
+  report_.result = ResultKind::kRewritten;
+  report_.steps = chosen().steps;
+  report_.rules_applied = summarize(report_.steps, rules_);
   return core::Done{};
 }
 
@@ -167,11 +217,13 @@ void Optimizer::record_chain() {
     }
   }
   if (!chosen_) return;
-  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
                  [&](const Step& step, const Graph& graph) {
                    chain.add_rule(rules_.rules()[step.id], step.match, graph.hash());
                    return true;
                  });
+  if (chain.steps.empty() || chain.steps.back().result != report_.graph.hash())
+    chain.add(ChainStep::Kind::kMergeDuplicates, report_.graph.hash());
 }
 
 /// What a reader should know of rules without proofs, and of proofs that were not found.
@@ -201,6 +253,7 @@ Result<std::string> Optimizer::find_offender() {
                                                  core::silent(), core::StopToken{}));
     return !report.equal;
   };
+  if (interrupted()) return std::string("a rule that was not looked for: interrupted");
   SOAPSTONE_ASSIGN_OR_RETURN(const bool baseline_differs, differs(report_.baseline));
   if (baseline_differs) {
     std::string rules;
@@ -210,7 +263,8 @@ Result<std::string> Optimizer::find_offender() {
     return fmt::format("one of the baseline's: {}", rules);
   }
   Result<std::string> offender = std::string("no single rule: rounding adds up over all of them");
-  for_each_graph(report_.baseline, rules_.rules(), chosen().steps,
+  if (!chosen_) return offender;
+  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
                  [&](const Step& step, const Graph& graph) {
                    const auto step_differs = differs(graph);
                    if (!step_differs) {
@@ -224,12 +278,13 @@ Result<std::string> Optimizer::find_offender() {
 }
 
 core::Status Optimizer::verify() {
-  if (!options_.verify || !chosen_) return core::Done{};
+  if (!options_.verify || report_.result == ResultKind::kOriginal) return core::Done{};
   progress_.stage("checking equivalence");
-  // An interrupted search still has its best graph checked: unverified it could not be written.
-  SOAPSTONE_ASSIGN_OR_RETURN(report_.equivalence,
-                             check_equivalence(original_, report_.graph, backend_, *options_.verify,
-                                               progress_, core::StopToken{}));
+  // Whoever interrupts still has the best graph checked, on one sample at least: unverified it
+  // could not be written.
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      report_.equivalence,
+      check_equivalence(original_, report_.graph, backend_, *options_.verify, progress_, stop_));
   if (report_.equivalence->cut_nodes > 0) {
     report_.notes.push_back(
         fmt::format("{} opaque operators were not run: what they read was compared, what they "
@@ -243,15 +298,13 @@ core::Status Optimizer::verify() {
 }
 
 Result<OptimizeReport> Optimizer::run() {
-  search_graphs();
+  SOAPSTONE_RETURN_IF_ERROR(search_graphs());
   SOAPSTONE_RETURN_IF_ERROR(choose());
   if (options_.record_chain) record_chain();
   note_proofs();
   SOAPSTONE_RETURN_IF_ERROR(verify());
-  if (report_.search.stop_reason == StopReason::kInterrupted &&
-      report_.outcome != Outcome::kNotEquivalent) {
+  if (interrupted() && report_.outcome != Outcome::kNotEquivalent)
     report_.outcome = Outcome::kInterrupted;
-  }
   return std::move(report_);
 }
 

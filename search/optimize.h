@@ -48,17 +48,29 @@ enum class Outcome : std::uint8_t {
   kInterrupted,    ///< Stopped; `graph` is the best so far if it was verified.
 };
 
+enum class ResultKind : std::uint8_t {
+  kOriginal,   ///< Nothing faster: whoever has the file has the result.
+  kBaseline,   ///< What the baseline made of it is faster, the search found nothing more.
+  kRewritten,  ///< By the search.
+};
+
 struct OptimizeReport {
   Outcome outcome = Outcome::kNoGainFound;
+  ResultKind result = ResultKind::kOriginal;
   core::Graph baseline;  ///< The original after simplify().
   core::Graph graph;     ///< The result; the baseline where nothing better was found.
   SimplifyReport simplify;
   SearchResult search;
-  cost::GraphCost cost_before, cost_after;
+  cost::GraphCost cost_before, cost_after;  ///< Of the baseline and of `graph`.
   std::size_t nodes_before = 0, nodes_after = 0;
   std::optional<Latency> latency_before, latency_after;
   /// Time before / time after, paired.
   std::optional<cost::RatioInterval> speedup;
+  /// Time of the original / time of the baseline, where that decided: by the cost model, and as
+  /// measured.
+  std::optional<double> baseline_gain;
+  std::optional<cost::RatioInterval> baseline_speedup;
+  std::vector<Step> steps;  ///< From the baseline to `graph`; then duplicates were merged.
   std::vector<RuleUse> rules_applied;
   /// Proofs for the parameters that matches had, and what they took of the search.
   std::size_t proofs_tried = 0;

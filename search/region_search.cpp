@@ -62,7 +62,7 @@ class RegionSearch {
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
-  bool may_go_on() const;
+  bool stops();
 
   verifier::Admission& admission_;
   const rules::RuleSet& rules_;
@@ -162,10 +162,20 @@ void RegionSearch::expand(const Entry& entry) {
   ++result_.expanded;
 }
 
-bool RegionSearch::may_go_on() const {
-  return result_.expanded < limits_.budget &&
-         result_.expanded - expanded_at_best_ < limits_.patience &&
-         entries_.size() < limits_.max_graphs && !stopped_();
+/// True: a limit is reached, which is noted.
+bool RegionSearch::stops() {
+  if (stopped_()) {
+    result_.stop = RegionStop::kStopped;
+  } else if (entries_.size() >= limits_.max_graphs) {
+    result_.stop = RegionStop::kMemory;
+  } else if (result_.expanded >= limits_.budget) {
+    result_.stop = RegionStop::kBudget;
+  } else if (result_.expanded - expanded_at_best_ >= limits_.patience) {
+    result_.stop = RegionStop::kPatience;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 RegionResult RegionSearch::run(const Graph& graph) {
@@ -173,14 +183,13 @@ RegionResult RegionSearch::run(const Graph& graph) {
   root->cost_us = root->settled_us = front_us_ = cost_.graph_cost(graph).total_us;
   best_ = root;
   queue_.insert(root);
-  while (!queue_.empty() && may_go_on()) {
+  while (!queue_.empty() && !stops()) {
     const Entry* entry = *queue_.begin();
     queue_.erase(queue_.begin());
     // The bound may have fallen since the entry was queued.
     if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
     backtrack();
   }
-  result_.exhausted = queue_.empty();
   result_.cost_before_us = root->cost_us;
   result_.cost_after_us = best_->cost_us;
   for (const Entry* at = best_; at->parent != nullptr; at = at->parent) {
@@ -192,6 +201,22 @@ RegionResult RegionSearch::run(const Graph& graph) {
 }
 
 }  // namespace
+
+std::string_view to_string(RegionStop stop) {
+  switch (stop) {
+  case RegionStop::kExhausted:
+    return "exhausted";
+  case RegionStop::kPatience:
+    return "patience";
+  case RegionStop::kBudget:
+    return "budget";
+  case RegionStop::kMemory:
+    return "memory";
+  case RegionStop::kStopped:
+    return "stopped";
+  }
+  return "";
+}
 
 RegionResult search_region(const Graph& graph, verifier::Admission& rules, cost::CostModel& cost,
                            const RegionLimits& limits, const std::function<bool()>& stopped) {

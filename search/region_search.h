@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "core/graph.h"
@@ -27,11 +28,21 @@ struct RegionStep {
   std::size_t node_bound_after = 0, tensor_bound_after = 0;
 };
 
+/// Why the search of a region ended.
+enum class RegionStop : std::uint8_t {
+  kExhausted,  ///< All within the limits but the budget was seen.
+  kPatience,
+  kBudget,
+  kMemory,
+  kStopped,  ///< From outside: another time it would have gone on.
+};
+std::string_view to_string(RegionStop stop);
+
 struct RegionResult {
   std::vector<RegionStep> steps;  ///< To the best graph; empty: none is better.
   double cost_before_us = 0, cost_after_us = 0;
   std::uint64_t expanded = 0, built = 0, duplicates = 0;
-  bool exhausted = false;  ///< All within the limits but the budget was seen.
+  RegionStop stop = RegionStop::kExhausted;
   double gain_us() const { return cost_before_us - cost_after_us; }
 };
 

@@ -8,15 +8,18 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
+#include <atomic>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "core/hash.h"
+#include "search/checkpoint.h"
 #include "search/improvement.h"
 #include "search/region.h"
 #include "search/region_search.h"
+#include "search/trace.h"
 
 namespace soapstone::search {
 namespace {
@@ -30,6 +33,13 @@ constexpr std::size_t kBatch = 32;
 constexpr double kAlive = 16;
 /// Less of a cost is rounding and no gain.
 constexpr double kRealGain = 1 - 1e-6;
+
+/// What came of a region in a batch.
+struct Searched {
+  RegionResult result;
+  bool resumed = false;
+  double duration_us = 0;
+};
 
 class Searcher {
  public:
@@ -53,6 +63,11 @@ class Searcher {
   bool improve(std::size_t region_size);
   std::vector<Region> regions_of(std::size_t region_size);
   void search_regions(const std::vector<const Region*>& fresh);
+  void largest_first(const std::vector<const Region*>& batch,
+                     const std::function<void(std::size_t)>& use);
+  Searched search_one(const Region& region, const RegionLimits& limits);
+  void keep(const Region& region, Searched found);
+  void trace_pass(std::size_t region_size, const std::vector<Region>& regions, std::size_t fresh);
   RegionLimits limits(const std::vector<const Region*>& batch, const Region& region) const;
   bool may_go_on() const { return !stopped() && result_.graphs_expanded < options_.budget; }
   bool improve_until_settled(std::size_t region_size);
@@ -70,6 +85,9 @@ class Searcher {
   SearchResult result_;
   Memory memory_;
   Candidate now_;  ///< The best graph, from which the search goes on.
+  std::uint64_t pass_ = 0;
+  std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
+  double best_traced_us_ = 0;
   double started_ = 0;
 };
 
@@ -98,6 +116,66 @@ RegionLimits Searcher::limits(const std::vector<const Region*>& batch, const Reg
   return limits;
 }
 
+/// In parallel; what may take longest comes first, lest one thread be left with it in the end.
+void Searcher::largest_first(const std::vector<const Region*>& batch,
+                             const std::function<void(std::size_t)>& use) {
+  std::vector<std::size_t> order(batch.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::size_t k) { return batch[k]->nodes.size(); });
+  std::atomic<std::size_t> next = 0;
+  arena_.execute([&] {
+    tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+      for (std::size_t k; (k = next++) < order.size();) use(order[k]);
+    });
+  });
+}
+
+Searched Searcher::search_one(const Region& region, const RegionLimits& limits) {
+  const double begin_s = core::wall_s();
+  Searched searched;
+  if (options_.checkpoint != nullptr) {
+    if (auto known = options_.checkpoint->find(region, admission_, cost_)) {
+      searched.result = *std::move(known);
+      searched.resumed = true;
+    }
+  }
+  if (!searched.resumed) {
+    searched.result =
+        search_region(region.graph, admission_, cost_, limits, [this] { return stopped(); });
+    if (options_.checkpoint != nullptr) options_.checkpoint->add(region, searched.result);
+  }
+  searched.duration_us = 1e6 * (core::wall_s() - begin_s);
+  return searched;
+}
+
+void Searcher::keep(const Region& region, Searched found) {
+  const RegionResult& result = found.result;
+  if (options_.trace != nullptr) {
+    const auto signature = core::hash_bytes(std::as_bytes(std::span(region.signature)));
+    options_.trace->region({pass_, signature, &region.graph, places_[region.signature], &result,
+                            found.resumed, found.duration_us});
+  }
+  result_.graphs_expanded += result.expanded;
+  result_.graphs_built += result.built;
+  result_.duplicates += result.duplicates;
+  ++result_.regions_searched;
+  if (found.resumed) {
+    ++result_.regions_resumed;
+    result_.graphs_resumed += result.expanded;
+  }
+  memory_.insert_or_assign(region.signature, std::move(found.result));
+}
+
+void Searcher::trace_pass(std::size_t region_size, const std::vector<Region>& regions,
+                          std::size_t fresh) {
+  ++pass_;
+  if (options_.trace == nullptr) return;
+  places_.clear();
+  for (const Region& region : regions) ++places_[region.signature];
+  options_.trace->pass({pass_, region_size, regions.size(), places_.size(), fresh, now_.cost_us});
+}
+
 void Searcher::search_regions(const std::vector<const Region*>& fresh) {
   for (std::size_t at = 0; at < fresh.size() && !stopped();) {
     const std::uint64_t left = options_.budget - result_.graphs_expanded;
@@ -107,25 +185,16 @@ void Searcher::search_regions(const std::vector<const Region*>& fresh) {
     const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
     const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
     const std::vector<const Region*> batch(first, first + static_cast<std::ptrdiff_t>(width));
-    std::vector<RegionResult> found(batch.size());
-    const auto search_one = [&](std::size_t k) {
-      found[k] = search_region(batch[k]->graph, admission_, cost_, limits(batch, *batch[k]),
-                               [this] { return stopped(); });
+    std::vector<Searched> found(batch.size());
+    const auto search = [&](std::size_t k) {
+      found[k] = search_one(*batch[k], limits(batch, *batch[k]));
     };
     if (cost_.needs_quiet_machine()) {
-      for (std::size_t k = 0; k < batch.size(); ++k) search_one(k);
+      for (std::size_t k = 0; k < batch.size(); ++k) search(k);
     } else {
-      arena_.execute([&] {
-        tbb::parallel_for(std::size_t{0}, batch.size(), search_one, tbb::simple_partitioner());
-      });
+      largest_first(batch, search);
     }
-    for (std::size_t k = 0; k < batch.size(); ++k) {
-      result_.graphs_expanded += found[k].expanded;
-      result_.graphs_built += found[k].built;
-      result_.duplicates += found[k].duplicates;
-      memory_.insert_or_assign(batch[k]->signature, std::move(found[k]));
-    }
-    result_.regions_searched += batch.size();
+    for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], std::move(found[k]));
     at += batch.size();
     report_progress();
   }
@@ -141,6 +210,7 @@ bool Searcher::improve(std::size_t region_size) {
   for (const Region& region : regions)
     if (!memory_.contains(region.signature) && met.emplace(region.signature, true).second)
       fresh.push_back(&region);
+  trace_pass(region_size, regions, fresh.size());
   search_regions(fresh);
   std::vector<Site> sites;
   for (const Region& region : regions) {
@@ -151,8 +221,12 @@ bool Searcher::improve(std::size_t region_size) {
   sites = select_disjoint(now_.graph, std::move(sites));
   std::erase_if(sites, [&](const Site& site) { return !holds(site, admission_); });
   const double before_us = now_.cost_us;
+  const Graph before = options_.trace != nullptr ? now_.graph : Graph();
+  const std::size_t steps_before = now_.steps.size();
   apply_where_it_gains(
       sites, rules_, cost_, [this] { return stopped(); }, now_);
+  if (options_.trace != nullptr && now_.steps.size() > steps_before)
+    options_.trace->applied({pass_, &before, std::span(now_.steps).subspan(steps_before)});
   report_progress();
   return now_.cost_us < kRealGain * before_us;
 }
@@ -179,6 +253,10 @@ void Searcher::remember(const Candidate& candidate) {
 void Searcher::report_progress() {
   const double best_us =
       result_.best.empty() ? now_.cost_us : std::min(now_.cost_us, result_.best.front().cost_us);
+  if (options_.trace != nullptr && best_us < kRealGain * best_traced_us_) {
+    best_traced_us_ = best_us;
+    options_.trace->best({result_.graphs_expanded, best_us});
+  }
   progress_.update(result_.graphs_expanded, options_.budget,
                    fmt::format("best {:.3f}x", result_.cost_before.total_us / best_us));
 }
@@ -187,7 +265,8 @@ StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
   if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
-  const bool all = std::ranges::all_of(memory_, [](const auto& m) { return m.second.exhausted; });
+  const bool all = std::ranges::all_of(
+      memory_, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
   return all ? StopReason::kExhausted : StopReason::kSettled;
 }
 
@@ -195,6 +274,7 @@ SearchResult Searcher::run(const Graph& original) {
   started_ = core::wall_s();
   const double cpu_before = core::process_cpu_s();
   result_.cost_before = cost_.graph_cost(original);
+  best_traced_us_ = result_.cost_before.total_us;
   for (const std::size_t size : options_.region_sizes) {
     now_ = {original, result_.cost_before.total_us, {}};
     improve_until_settled(size);

@@ -14,6 +14,9 @@
 
 namespace soapstone::search {
 
+class Checkpoint;
+class TraceSink;
+
 struct SearchOptions {
   double alpha = 1.25;            ///< ≥ 1, of a region's cost; at 1 only gains are followed.
   std::uint64_t budget = 20'000;  ///< Graphs to expand.
@@ -24,8 +27,10 @@ struct SearchOptions {
   /// Most nodes in a region. Each size starts from the original; from the best of what they come to
   /// all go on in turn.
   std::vector<std::size_t> region_sizes = {48, 24};
-  std::uint64_t patience = 80;  ///< Graphs to expand in a region after its last gain.
-  double memory_mib = 400;      ///< For the graphs of regions under search.
+  std::uint64_t patience = 80;       ///< Graphs to expand in a region after its last gain.
+  double memory_mib = 400;           ///< For the graphs of regions under search.
+  TraceSink* trace = nullptr;        ///< Hears what happens, if there is one.
+  Checkpoint* checkpoint = nullptr;  ///< Open: what it knows is not searched again.
 };
 
 /// One rewrite on the way from the original to a result.
@@ -60,6 +65,8 @@ struct SearchResult {
   std::uint64_t duplicates = 0;
   std::uint64_t regions = 0;           ///< Looked at, over all passes.
   std::uint64_t regions_searched = 0;  ///< The others were like one of these.
+  /// What of all that came from a checkpoint.
+  std::uint64_t regions_resumed = 0, graphs_resumed = 0;
   double cpu_s = 0;
   StopReason stop_reason = StopReason::kExhausted;
 };

@@ -30,16 +30,18 @@ bool still_holds(const Graph& now, const Graph& then, const rules::Match& match)
 }
 
 /// One pass: all matches of the graph, each applied if it still holds.
-bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& report) {
+bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& report,
+                const core::StopToken& stop) {
   const rules::RuleSet& rules = admission.rules();
   std::vector<std::pair<core::RuleId, rules::Match>> found;
   rules.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
     found.emplace_back(rule, match);
-    return true;
+    return !stop.stop_requested();
   });
   const Graph then = graph;
   bool changed = false;
   for (const auto& [rule, match] : found) {
+    if (stop.stop_requested()) return false;
     if (!still_holds(graph, then, match)) continue;
     auto rewritten = rules::apply(graph, rules[rule], match);
     if (!rewritten || rewritten->hash() == graph.hash()) continue;
@@ -143,14 +145,15 @@ void merge(Graph& graph, SimplifyReport& report) {
 
 }  // namespace
 
-Graph simplify(const Graph& graph, verifier::Admission& baseline, SimplifyReport* report) {
+Graph simplify(const Graph& graph, verifier::Admission& baseline, SimplifyReport* report,
+               const core::StopToken& stop) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
   merge(result, what);
   // Each rule shrinks the graph or moves work into constants, so as many passes as there are nodes
   // are more than enough.
-  for (std::size_t pass = 0; apply_once(result, baseline, what); ++pass) {
+  for (std::size_t pass = 0; apply_once(result, baseline, what, stop); ++pass) {
     CHECK(pass <= graph.node_bound() + 100, "baseline rules undo each other");
     merge(result, what);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/graph.h"
+#include "core/progress.h"
 #include "core/result.h"
 #include "rules/rule.h"
 #include "runtime/backend.h"
@@ -29,9 +30,9 @@ struct SimplifyReport {
 
 /// Applies the `baseline` rules that are admitted until none matches, and merges equal nodes.
 /// Every baseline rule must shrink the graph or move work into constants, or this does not end;
-/// a bound on the rounds makes that an error of ours, not a hang.
+/// a bound on the rounds makes that an error of ours, not a hang. At `stop` the rest is left out.
 core::Graph simplify(const core::Graph& graph, verifier::Admission& baseline,
-                     SimplifyReport* report = nullptr);
+                     SimplifyReport* report = nullptr, const core::StopToken& stop = {});
 
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);

@@ -9,20 +9,35 @@ trap 'rm -rf "$work"' EXIT
 models=("$@")
 [[ ${#models[@]} -gt 0 ]] || models=(squeezenet inception_v3 resnet50 resnext50 bert_base nasrnn)
 
-echo "| model | before ms | after ms | speedup (95 % interval) | predicted | graphs expanded | CPU s | peak MB |"
-echo "|---|---|---|---|---|---|---|---|"
 for model in "${models[@]}"; do
   "$bin/build-model" "$model" -o "$work/$model.onnx" -q >/dev/null
   "$bin/optimize-graph" "$work/$model.onnx" -o "$work/$model.opt.onnx" -q --json "$work/$model.json" >/dev/null
-  python3 - "$model" "$work/$model.json" <<'PYTHON'
-import json, sys
-name, path = sys.argv[1:]
-r = json.load(open(path))
-low, high = r["speedup_interval"] or (1, 1)
-speedup = (f"{r['speedup']:.3f} ({low:.3f} to {high:.3f})" if r["outcome"] == "improved"
-           else "1.000: original kept")
-print(f"| {name} | {r['latency_before_us'] / 1e3:.2f} | {r['latency_after_us'] / 1e3:.2f} | {speedup} "
-      f"| {r['cost_before_us'] / r['cost_after_us']:.3f} | {r['graphs_expanded']} "
-      f"| {r['total_cpu_s']:.1f} | {r['peak_rss_mb']:.0f} |", flush=True)
-PYTHON
+  rm -f "$work/$model.onnx" "$work/$model.opt.onnx"
 done
+python3 - "$work" "${models[@]}" <<'PYTHON'
+import json, sys
+work, *models = sys.argv[1:]
+reports = {name: json.load(open(f"{work}/{name}.json")) for name in models}
+
+print("| model | before ms | predicted | after ms | predicted | speedup (95 % interval) | graphs expanded | CPU s | peak MB |")
+print("|---|---|---|---|---|---|---|---|---|")
+for name, r in reports.items():
+    low, high = r["speedup_interval"] or (1, 1)
+    improved = r["outcome"] == "improved"
+    speedup = f"{r['speedup']:.3f} ({low:.3f} to {high:.3f})" if improved else "1.000: original kept"
+    def predicted(which):
+        return f"{100 * (r[f'cost_{which}_us'] / r[f'latency_{which}_us'] - 1):+.1f} %"
+    print(f"| {name} | {r['latency_before_us'] / 1e3:.2f} | {predicted('before')} "
+          f"| {r['latency_after_us'] / 1e3:.2f} | {predicted('after')} | {speedup} "
+          f"| {r['graphs_expanded']} | {r['total_cpu_s']:.1f} | {r['peak_rss_mb']:.0f} |")
+
+print("\n| model | share of the predicted gain by rule (uses) |")
+print("|---|---|")
+for name, r in reports.items():
+    rules = sorted(r["rules_applied"], key=lambda rule: -rule["gain_us"])
+    total = sum(rule["gain_us"] for rule in rules)
+    if total > 0:
+        shares = ", ".join(f"`{rule['rule']}` {100 * rule['gain_us'] / total:.0f} % ({rule['count']})"
+                           for rule in rules)
+        print(f"| {name} | {shares} |")
+PYTHON

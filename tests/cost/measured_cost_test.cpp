@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "ops/registry.h"
 #include "tests/cost/graphs.h"
@@ -138,6 +139,14 @@ TEST_F(MeasuredCostTest, BuffersHoldDataAndConstantsComeWithTheKernel) {
   model()->graph_cost(graph_from(kTwoEqualMatmuls));
   EXPECT_TRUE(backend_.saw_data_at_every_input);
   EXPECT_FALSE(backend_.constants_seen.empty());
+}
+
+TEST_F(MeasuredCostTest, CopiesOfAKernelShareNoWeights) {
+  model()->graph_cost(graph_from(kTwoEqualMatmuls));
+  std::set<const void*> places;
+  for (const core::LiteralPtr& weight : backend_.constants_seen)
+    places.insert(weight->bytes().data());
+  EXPECT_EQ(places.size(), 32u) << "weights that copies share would come from the inner caches";
 }
 
 TEST_F(MeasuredCostTest, FoldedConstantsGetMadeUpValues) {

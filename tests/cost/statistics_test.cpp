@@ -148,6 +148,17 @@ TEST(SampleInTurn, StopsAtItsBudgetButNotBelowTheFewestRounds) {
   EXPECT_EQ(sample_in_turn(runs, 1, 1e9).size(), static_cast<std::size_t>(kFewestForInterval));
 }
 
+TEST(SampleInTurn, GivesNothingOnceItIsStopped) {
+  core::StopToken stop;
+  int runs_left = 20;
+  const std::vector<Stopwatch> runs = {[&](std::int64_t) {
+    if (--runs_left == 0) stop.request_stop();
+    return 2000.0;
+  }};
+  EXPECT_TRUE(sample_in_turn(runs, 50, 1e9, stop).empty());
+  EXPECT_EQ(runs_left, 0) << "it goes on no longer than the run that it is in";
+}
+
 TEST(SampleInTurn, RepeatsWhatIsShort) {
   FakeRun run{.us = 10};
   const std::vector<Stopwatch> runs = {run.stopwatch()};

@@ -1,6 +1,7 @@
 #include "search/region.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 
@@ -85,6 +86,40 @@ TEST(Cover, TakesASmallGraphWhole) {
   const auto regions = cover(graph, graph.order().size());
   ASSERT_EQ(regions.size(), 1U);
   EXPECT_EQ(regions[0].size(), graph.order().size());
+}
+
+/// Every step reads its own input through one weight, and the state through another.
+Graph recurrent(std::size_t steps) {
+  core::GraphBuilder builder("recurrent");
+  const core::TensorType type{core::DataType::kFloat32, {1, 4}, true};
+  const auto of_input = builder.add_constant(weights(4, 4, 1));
+  const auto of_state = builder.add_constant(weights(4, 4, 2));
+  TensorId state = builder.add_input("state", type);
+  for (std::size_t k = 0; k < steps; ++k) {
+    const TensorId x = builder.add_input("x" + std::to_string(k), type);
+    const auto a = ops::append(builder, "matmul", {x, of_input});
+    const auto b = ops::append(builder, "matmul", {state, of_state});
+    const auto sum = ops::append(builder, "add", {(*a)[0], (*b)[0]});
+    state = (*ops::append(builder, "tanh", {(*sum)[0]}))[0];
+  }
+  builder.set_outputs({state});
+  return *std::move(builder).finish();
+}
+
+TEST(Cover, BringsTogetherWhatReadsOneWeightFarApart) {
+  const std::size_t steps = 20, size = 12;
+  const Graph graph = recurrent(steps);
+  std::size_t together = 0;  // products with one weight in one region, at most
+  for (const auto& nodes : cover(graph, size)) {
+    EXPECT_LE(nodes.size(), size);
+    EXPECT_TRUE(is_convex(graph, nodes));
+    std::map<TensorId, std::size_t> readers;
+    for (const NodeId id : nodes)
+      if (graph.node(id).inputs.size() == 2) ++readers[graph.node(id).inputs[1]];
+    for (const auto& [weight, count] : readers)
+      if (graph.is_constant_expression(weight)) together = std::max(together, count);
+  }
+  EXPECT_GE(together, size / 2);  // the next step's product is four nodes away
 }
 
 TEST(Region, ComputesWhatItsNodesCompute) {

@@ -1,0 +1,118 @@
+// See optimize_job.h.
+#include "cli/optimize_job.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/model_files.h"
+#include "cost/measured_cost.h"
+#include "cost/taso_cost.h"
+#include "models/npz.h"
+
+namespace soapstone::cli {
+namespace {
+
+/// The user's arrays in the order of the graph's inputs.
+core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
+                                                     const core::Graph& graph) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto arrays, models::read_npz(path));
+  std::vector<core::Literal> inputs;
+  for (const core::TensorId id : graph.inputs()) {
+    const std::string& name = graph.tensor(id).name;
+    const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                    [&](const auto& array) { return array.first == name; });
+    if (found == arrays.end()) {
+      return core::invalid_input(fmt::format("has no array for input {}", name),
+                                 fmt::format("numpy.savez(file, **{{'{}': array}})", name))
+          .at(path);
+    }
+    inputs.push_back(std::move(found->second));
+  }
+  return inputs;
+}
+
+core::Result<std::optional<search::EquivalenceOptions>>
+verify_options(const OptimizeArguments& options, const core::Graph& graph) {
+  if (options.verify == "off") return std::optional<search::EquivalenceOptions>();
+  search::EquivalenceOptions verify;
+  verify.samples = std::atoi(options.verify.c_str());
+  if (verify.samples < 1) {
+    return core::Error{core::ErrorCode::kUsage,
+                       fmt::format("--verify {}: not a number of inputs", options.verify),
+                       {},
+                       "--verify 8, or --verify off"};
+  }
+  verify.rtol = options.rtol;
+  verify.atol = options.atol;
+  verify.seed = options.seed;
+  if (!options.inputs.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto inputs, read_inputs(options.inputs, graph));
+    verify.inputs.push_back(std::move(inputs));
+  }
+  return std::optional(std::move(verify));
+}
+
+}  // namespace
+
+core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
+  OptimizeJob job;
+  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules));
+  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
+  job.left_out = leave_out_range_changes(job.rules, options.rules);
+  // Whoever names rules wants them; of the shipped ones the report tells.
+  const bool chosen = !options.rules.files.empty() || !options.rules.only.empty();
+  for (const std::string& rule : job.left_out) {
+    session.console.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
+                        fmt::format("rule {} changes the range of floats and is left out; "
+                                    "--allow-range-changes uses it",
+                                    rule));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
+  if (options.strict && !job.model.opaque_nodes.empty()) {
+    const models::OpaqueNode& first = job.model.opaque_nodes.front();
+    return core::unsupported(fmt::format("{} operators are not understood, first {} ({}): {}",
+                                         job.model.opaque_nodes.size(), first.name, first.op_type,
+                                         first.reason),
+                             "without --strict they are kept as they are")
+        .at(options.model);
+  }
+  for (const models::OpaqueNode& node : job.model.opaque_nodes) {
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("{}: {} ({}) is kept as it is: {}", options.model, node.name,
+                                    node.op_type, node.reason));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.backend, make_backend(options.device));
+  const runtime::Fusion fusion = options.device.fusion_level();
+  if (options.costs == "roofline") {
+    job.cost = cost::make_roofline_cost(fusion);
+  } else if (options.costs == "taso") {
+    job.cost = cost::make_taso_cost();
+  } else {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.database, open_costs(options.device));
+    job.cost =
+        cost::make_measured_cost(*job.backend, fusion, job.database.get(), {.stop = &session.stop});
+  }
+  job.optimize.search = options.search;
+  if (!options.trace.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(options.trace));
+    job.optimize.search.trace = job.trace.get();
+  }
+  if (!options.resume.empty()) {
+    job.checkpoint = std::make_unique<search::Checkpoint>(options.resume);
+    job.optimize.search.checkpoint = job.checkpoint.get();
+  }
+  job.optimize.fusion = fusion;
+  job.optimize.record_chain = !options.proof.empty();
+  job.optimize.measure = options.costs == "measured";
+  // Who has little time to search has little time for timing.
+  if (options.search.time_s > 0)
+    job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
+  return job;
+}
+
+}  // namespace soapstone::cli

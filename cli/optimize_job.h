@@ -1,0 +1,34 @@
+// What an optimization works with: model, rules, backend, costs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/optimize_options.h"
+#include "cli/run_main.h"
+#include "cli/trace_writer.h"
+#include "cost/cost_database.h"
+#include "models/onnx_model.h"
+#include "search/checkpoint.h"
+#include "search/optimize.h"
+
+namespace soapstone::cli {
+
+/// Everything that an optimization needs, made before it starts so that mistakes show at once.
+struct OptimizeJob {
+  models::OnnxModel model;
+  LoadedRules rules;
+  std::vector<std::string> left_out;
+  std::unique_ptr<runtime::Backend> backend;
+  std::unique_ptr<cost::CostDatabase> database;
+  std::unique_ptr<cost::CostModel> cost;
+  std::unique_ptr<TraceWriter> trace;              ///< Null: not wanted.
+  std::unique_ptr<search::Checkpoint> checkpoint;  ///< Likewise.
+  search::OptimizeOptions optimize;
+};
+
+/// Errors: those of reading the model, the rules and the inputs; kUnsupported for --strict.
+core::Result<OptimizeJob> prepare(const OptimizeArguments& arguments, Session& session);
+
+}  // namespace soapstone::cli

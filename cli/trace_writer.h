@@ -1,0 +1,47 @@
+// A trace of a run as JSON Lines; docs/trace.md describes every event.
+#pragma once
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/result.h"
+#include "search/optimize.h"
+#include "search/trace.h"
+
+namespace soapstone::cli {
+
+struct OptimizeArguments;
+struct OptimizeJob;
+struct RunSummary;
+
+/// A line an event, on the disk as soon as it happened.
+class TraceWriter final : public search::TraceSink {
+ public:
+  /// Errors: kInvalidInput if the file cannot be written.
+  static core::Result<std::unique_ptr<TraceWriter>> create(const std::string& path);
+  /// Use create().
+  TraceWriter(std::string path, std::ofstream file);
+
+  void run_begins(const OptimizeArguments& arguments, const OptimizeJob& job);
+  void simplified(const search::SimplifyReport& report, const core::Graph& baseline) override;
+  void pass(const search::TracePass& pass) override;
+  void region(const search::TraceRegion& region) override;
+  void applied(const search::TraceApplication& application) override;
+  void best(const search::TraceBest& best) override;
+  /// Errors: kUnavailable if something could not be written on the way.
+  core::Status run_ends(const search::OptimizeReport& report, const RunSummary& run);
+
+ private:
+  /// Adds the time.
+  void write(nlohmann::ordered_json event,
+             nlohmann::ordered_json times = nlohmann::ordered_json::object());
+
+  std::string path_;
+  std::ofstream file_;
+  double begin_s_;
+};
+
+}  // namespace soapstone::cli

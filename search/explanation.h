@@ -1,0 +1,36 @@
+// Where a graph was changed: rewrites that touch one another make one place.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/graph.h"
+#include "rules/rule.h"
+#include "search/search.h"
+
+namespace soapstone::search {
+
+struct ChangedPlace {
+  std::vector<std::size_t> steps;    ///< Numbers of the rewrites, ascending.
+  std::vector<core::NodeId> before;  ///< What was there: all that a rule matched, in order.
+  std::vector<core::NodeId> after;   ///< What is there now: that, as far as it is left, and new.
+  double gain_us = 0;
+};
+
+struct ChangedPlaces {
+  core::Graph after;                 ///< The graph after the last step.
+  std::vector<ChangedPlace> places;  ///< In the order of the graph before.
+  /// A new tensor of `after`: the tensor of the graph before that it stands for.
+  std::map<core::TensorId, core::TensorId> stands_for;
+};
+
+/// Two steps belong together if the later one matches an operator that the earlier one made or
+/// matched. What is computed from weights alone joins nothing, unless a rewrite made it: all layers
+/// may share a constant.
+/// Precondition: as of for_each_graph(). Complexity: linear in the graph, for each step.
+ChangedPlaces find_changed_places(const core::Graph& before, const rules::RuleSet& rules,
+                                  const std::vector<Step>& steps);
+
+}  // namespace soapstone::search
