@@ -239,20 +239,25 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   return atom_term(arena_.maximum(arena_.canonical_pieces(std::move(closed))));
 }
 
-/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder.
+/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder of a piece.
 std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& pieces,
                                                        const FactSet& context) {
   if (pieces.size() == 1 && pieces[0].binders.empty()) return std::nullopt;
+  // Sums of their own have canonical binders here, so that equal ones are one term.
+  std::vector<NormalForm> named;
   NormalForm common;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
+    NormalForm body;
+    for (const Term& term : pieces[k].body) body.push_back(arena_.form({term})->terms[0]);
+    named.push_back(collected(std::move(body)));
     NormalForm own;
-    for (const Term& term : pieces[k].body) {
+    for (const Term& term : named[k]) {
       const std::vector<Symbol> symbols = Arena::free_symbols(term);
       const bool bound =
           std::any_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](Symbol b) {
             return std::binary_search(symbols.begin(), symbols.end(), b);
           });
-      if (!bound) own.push_back(arena_.form({term})->terms[0]);
+      if (!bound) own.push_back(term);
     }
     if (k == 0) {
       common = std::move(own);
@@ -263,11 +268,12 @@ std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& p
     }
   }
   if (common.empty()) return std::nullopt;
-  for (OpenPiece& piece : pieces) {
-    std::erase_if(piece.body, [&](const Term& term) {
-      const Term named = arena_.form({term})->terms[0];
-      return std::find(common.begin(), common.end(), named) != common.end();
-    });
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    pieces[k].body.clear();
+    for (const Term& term : named[k]) {
+      const bool shared = std::find(common.begin(), common.end(), term) != common.end();
+      if (!shared) pieces[k].body.push_back(arena_.refreshed(term));
+    }
   }
   NormalForm result = maximum(std::move(pieces), context);
   for (const Term& term : common) result.push_back(arena_.refreshed(term));
