@@ -41,6 +41,10 @@ struct FunctionProperties {
   bool positively_homogeneous = false;  ///< f(c·x) = c·f(x) for c ≥ 0
   bool non_negative = false;
   bool idempotent = false;  ///< f(f(x)) = f(x)
+  bool positive = false;    ///< f(x) > 0
+  bool integral = false;    ///< f(x) is an integer
+  /// f(x) ≠ 0 wherever x ≠ 0 and f has a value; with zero_preserving: 0 nowhere else.
+  bool zero_only_at_zero = false;
 };
 
 const FunctionProperties& properties(Function function);

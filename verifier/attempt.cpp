@@ -87,7 +87,11 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
       if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
       normalizer_.set_digits(orders_[k]);
       const Element element = any_element(shape);
-      if (equal_at(left, right, element) || equal_at_each(left, right, element)) return "";
+      equation_.reset();
+      if (equal_at(left, right, element) || equal_in_cases(left, right, element, 0) ||
+          equal_at_each(left, right, element)) {
+        return "";
+      }
       if (effort == Effort::kFirstWay) return "the first way led nowhere";
     }
   }
@@ -103,6 +107,58 @@ Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
   return element;
 }
 
+/// A guard on the index alone, such as that it lies on a diagonal, on which a function depends.
+void Attempt::note_equation(const NormalForm& form, const Element& element) {
+  const bool has_function = std::any_of(form.begin(), form.end(), [](const Term& term) {
+    return std::any_of(term.factors.begin(), term.factors.end(), [](const Factor& factor) {
+      return factor.atom->kind == AtomKind::kApply || factor.atom->kind == AtomKind::kMax;
+    });
+  });
+  if (!has_function) return;
+  for (const Term& term : form) {
+    for (const Fact& fact : term.guards) {
+      const bool concerns = fact.kind == Fact::Kind::kZero && !fact.mentions_any(term.binders) &&
+                            fact.mentions_any(element.symbols);
+      if (concerns && !equation_) equation_ = fact;
+    }
+  }
+}
+
+/// Where an equation between indices holds, one of them is the other from the start.
+bool Attempt::equal_in_cases(core::TensorId left, core::TensorId right, const Element& element,
+                             int depth) {
+  const std::optional<Fact> equation = std::exchange(equation_, std::nullopt);
+  if (!equation || depth == kMaxEquations) return false;
+  const auto here = [&](const Element& part) {
+    return !oracle_.possible(part.ranges) || equal_at(left, right, part) ||
+           equal_in_cases(left, right, part, depth + 1);
+  };
+  for (const Symbol symbol : element.symbols) {
+    const std::int64_t factor = equation->expression.coefficient(symbol);
+    if ((factor != 1 && factor != -1) || !equation->expression.is_linear_in(symbol)) continue;
+    const Linear rest = equation->expression - Linear(symbol).scaled(factor);
+    const Substitution values{{symbol, rest.scaled(-factor)}};
+    Element part;
+    for (const Linear& index : element.index) part.index.push_back(index.substitute(values));
+    for (const Fact& fact : element.ranges) {
+      Fact replaced = fact.substitute(values);
+      if (replaced.truth() == false) part.ranges = {replaced};
+      if (!replaced.truth()) insert(part.ranges, std::move(replaced));
+    }
+    part.symbols = element.symbols;
+    std::erase(part.symbols, symbol);
+    if (!here(part)) return false;
+    for (const Fact& opposite : equation->negation()) {
+      Element off = element;
+      insert(off.ranges, opposite);
+      equation_.reset();
+      if (!here(off)) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
   try {
     Domain source;
@@ -113,10 +169,21 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     };
     const NormalForm a = read(source_, left, source);
     const NormalForm b = read(target_, right, target);
-    if (!prove_equal(normalizer_, a, b, element.ranges)) return false;
+    // Where neither side has a value nothing is to be proved.
+    std::vector<const Atom*> non_negative = source.non_negative_elements(element.ranges);
+    const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
+    std::erase_if(non_negative, [&](const Atom* atom) {
+      return std::find(wanted.begin(), wanted.end(), atom) == wanted.end();
+    });
+    if (!prove_equal(normalizer_, a, b, element.ranges, non_negative, thorough_)) {
+      note_equation(a, element);
+      note_equation(b, element);
+      return false;
+    }
     Checker checker(normalizer_);
     if (!target.demands_no_more_than(source, checker, element.ranges)) {
       reason_ = "the target may have no value where the source has one";
+      lacks_values_ = true;
       return false;
     }
     keeps_domain_ = keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
@@ -152,6 +219,7 @@ bool Attempt::equal_at_each(core::TensorId left, core::TensorId right, const Ele
 }
 
 std::string Attempt::run(Effort effort) {
+  thorough_ = effort == Effort::kAllWays;
   if (!sizes_.contradiction.empty()) return sizes_.contradiction;
   try {
     const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());

@@ -27,6 +27,8 @@ class Attempt {
   bool has_expanded() const { return expanded_; }
   /// Both sides have values at the same inputs, as far as is known.
   bool keeps_domain() const { return keeps_domain_; }
+  /// The values are equal, but the target demands more of the inputs.
+  bool lacks_values() const { return lacks_values_; }
   const ProofRecord& record() const { return witness_.record(); }
   std::uint64_t steps() const { return budget_.spent(); }
 
@@ -44,6 +46,11 @@ class Attempt {
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
   bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
 
+  void note_equation(const NormalForm& form, const Element& element);
+  bool equal_in_cases(core::TensorId left, core::TensorId right, const Element& element, int depth);
+
+  static constexpr int kMaxEquations = 2;
+  std::optional<Fact> equation_;    ///< Of indices, on which the last comparison depended.
   std::vector<DigitOrder> orders_;  ///< Ways to split indices, to be tried in turn.
   std::string reason_;              ///< What ended the last comparison early.
 
@@ -58,7 +65,9 @@ class Attempt {
   GraphReader source_;
   GraphReader target_;
   Solver& solver_;
+  bool thorough_ = true;
   bool keeps_domain_ = true;
+  bool lacks_values_ = false;
   bool may_expand_ = true;
   bool expanded_ = false;
 };

@@ -1,4 +1,4 @@
-// Signs of forms, and what 1/x, √x and log demand of them.
+// What 1/x, √x and log demand of their arguments.
 #include "verifier/normalizer.h"
 #include "verifier/small_forms.h"
 
@@ -34,79 +34,12 @@ bool reads_input(const Atom& atom) {
 
 }  // namespace
 
-bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
-  if (factor.exponent.is_even()) return true;
-  const Atom& atom = *factor.atom;
-  switch (atom.kind) {
-  case AtomKind::kRead:
-    return false;
-  case AtomKind::kNumber:
-    return true;
-  case AtomKind::kIndex:
-    return oracle_.implied(context, at_least(atom.index[0], 0));
-  case AtomKind::kApply: {
-    const ops::FunctionProperties& law = ops::properties(atom.function);
-    return law.non_negative ||
-           (law.monotone && law.zero_preserving && non_negative(atom.arguments[0]->terms, context));
-  }
-  case AtomKind::kReciprocal:
-  case AtomKind::kRounded:
-    return non_negative(atom.arguments[0]->terms, context);
-  case AtomKind::kMax:
-    return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-      return non_negative(piece.body->terms, unite(context, piece.guards));
-    });
-  }
-  return false;
-}
-
-/// Certainly greater than 0: a product of such factors, or a sum of them over something.
-bool Normalizer::is_positive(const Term& term, const FactSet& context) {
-  if (term.coefficient.sign() <= 0) return false;
-  // A sum is over something if it is over 0.
-  Substitution zero;
-  for (Symbol binder : term.binders) zero.emplace_back(binder, Linear(0));
-  const bool present = std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
-    return oracle_.implied(context, fact.substitute(zero));
-  });
-  const FactSet inside = unite(context, term.guards);
-  return present &&
-         std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
-           const Atom& atom = *factor.atom;
-           switch (atom.kind) {
-           case AtomKind::kNumber:
-             return true;
-           case AtomKind::kIndex:
-             return oracle_.implied(inside, at_least(atom.index[0], 1));
-           case AtomKind::kApply:
-             return atom.function == ops::Function::kExp ||
-                    atom.function == ops::Function::kSigmoid;
-           case AtomKind::kReciprocal:
-             return non_negative(atom.arguments[0]->terms, inside);
-           case AtomKind::kRead:
-           case AtomKind::kRounded:
-           case AtomKind::kMax:
-             return false;
-           }
-           return false;
-         });
-}
-
-bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
-  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
-    const FactSet inside = unite(context, term.guards);
-    return term.coefficient.sign() > 0 &&
-           std::all_of(term.factors.begin(), term.factors.end(),
-                       [&](const Factor& factor) { return non_negative(factor, inside); });
-  });
-}
-
-/// A product is not 0 where no factor is, and a root is not 0 where its argument is not.
+/// A product is not 0 where no factor is, and neither are |x|, √x and tanh(x) where x is not.
 void Normalizer::require_factors(const Term& product, const FactSet& context) {
   for (const Factor& factor : product.factors) {
     const Atom& atom = *factor.atom;
     if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context)) continue;
-    if (atom.kind == AtomKind::kApply && atom.function == ops::Function::kSqrt) {
+    if (atom.kind == AtomKind::kApply && ops::properties(atom.function).zero_only_at_zero) {
       require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
     } else {
       domain_->require(arena_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context, outer_,

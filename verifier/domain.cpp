@@ -9,6 +9,9 @@
 namespace soapstone::verifier {
 namespace {
 
+/// Formats of rounding are small numbers; these are none.
+enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond };
+
 bool has(std::span<const Symbol> symbols, Symbol symbol) {
   return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
 }
@@ -17,8 +20,6 @@ bool has(std::span<const Symbol> symbols, Symbol symbol) {
 
 void Domain::require(Arena& arena, Demand demand, const NormalForm& form, const FactSet& facts,
                      std::span<const Symbol> outer, std::span<const Choice> choices) {
-  // Formats of rounding are small numbers; these are none.
-  enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond };
   Term term;
   const auto add = [&](const NormalForm& inside, Box box) {
     term.factors.push_back({arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
@@ -43,6 +44,24 @@ void Domain::require(Arena& arena, Demand demand, const NormalForm& form, const 
   if (std::find(demands_.begin(), demands_.end(), term) == demands_.end()) {
     demands_.push_back(std::move(term));
   }
+}
+
+std::vector<const Atom*> Domain::non_negative_elements(const FactSet& context) const {
+  std::vector<const Atom*> result;
+  for (const Term& demand : demands_) {
+    const bool always = demand.binders.empty() && demand.factors.size() == 1 &&
+                        std::all_of(demand.guards.begin(), demand.guards.end(),
+                                    [&](const Fact& fact) { return contains(context, fact); });
+    const Atom& box = *demand.factors[0].atom;
+    if (!always || box.tensor != static_cast<std::uint32_t>(Box::kNotNegative)) continue;
+    const NormalForm& form = box.arguments[0]->terms;
+    const bool is_element = form.size() == 1 && form[0] == Term{1, {}, {}, form[0].factors} &&
+                            form[0].factors.size() == 1 &&
+                            form[0].factors[0].exponent == Fraction(1) &&
+                            form[0].factors[0].atom->kind == AtomKind::kRead;
+    if (is_element) result.push_back(form[0].factors[0].atom);
+  }
+  return result;
 }
 
 bool Domain::covers(const Term& demand, Checker& checker, const FactSet& context) const {

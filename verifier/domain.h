@@ -28,6 +28,8 @@ class Domain {
                std::span<const Symbol> outer, std::span<const Choice> choices);
   /// Every demand of this is one of the other: where that has values, this has.
   bool demands_no_more_than(const Domain& other, Checker& checker, const FactSet& context) const;
+  /// Elements of inputs that must be at least 0 for there to be a value at all.
+  std::vector<const Atom*> non_negative_elements(const FactSet& context) const;
 
  private:
   bool covers(const Term& demand, Checker& checker, const FactSet& context) const;

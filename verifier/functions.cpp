@@ -55,6 +55,36 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
 
 }  // namespace
 
+/// Sums and products of integers, and of what is rounded to them.
+bool Normalizer::is_integral(const NormalForm& form) const {
+  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
+    return term.coefficient.is_integer() &&
+           std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+             if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
+             const Atom& atom = *factor.atom;
+             switch (atom.kind) {
+             case AtomKind::kRead:
+               return in(integers_, atom.tensor) || is_boolean(atom);
+             case AtomKind::kIndex:
+               return true;
+             case AtomKind::kApply:
+               return ops::properties(atom.function).integral ||
+                      ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
+                       is_integral(atom.arguments[0]->terms));
+             case AtomKind::kMax:
+               return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
+                 return is_integral(piece.body->terms);
+               });
+             case AtomKind::kNumber:
+             case AtomKind::kReciprocal:
+             case AtomKind::kRounded:
+               return false;
+             }
+             return false;
+           });
+  });
+}
+
 /// 1 where the fact holds, else 0.
 NormalForm Normalizer::where(const Fact& fact, const FactSet& context) {
   Term term;
@@ -99,12 +129,7 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (auto known = decided(function, arguments, context)) return *std::move(known);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);
-  if (rounds_to_integer(function)) {
-    const Factor* read = only_factor(x, AtomKind::kRead);
-    const bool integer =
-        read != nullptr && x[0].coefficient.is_integer() && in(integers_, read->atom->tensor);
-    if (integer) return x;
-  }
+  if (rounds_to_integer(function) && is_integral(x)) return x;
   if (law.zero_preserving && law.arity == 1 && x.empty()) return {};
   if (function == Function::kExp) return exponential(x);
   if (function == Function::kSqrt) {
@@ -119,6 +144,7 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (function == Function::kAbs) {
     if (non_negative(x, context)) return x;
     if (auto product = magnitude_of_product(x, context)) return *std::move(product);
+    if (auto product = homogeneous(function, x, context)) return *std::move(product);
   }
   if (function == Function::kCeil) {
     return negated(apply_to_whole(Function::kFloor, {negated(x)}, context));
@@ -129,7 +155,7 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
                                                               inner->atom->function == function) {
     return x;
   }
-  if (law.arity == 1 && law.monotone) {
+  if (law.arity == 1 && (law.monotone || function == Function::kSqrt)) {
     if (auto result = into_maximum(function, x, context)) return *std::move(result);
   }
   if (function == Function::kSigmoid || function == Function::kTanh) {
@@ -156,6 +182,18 @@ std::optional<NormalForm> Normalizer::into_maximum(Function function, const Norm
   const Factor* factor = only_factor(unit, AtomKind::kMax);
   if (factor == nullptr) return std::nullopt;
   std::vector<OpenPiece> pieces = open(factor->atom);
+  // √ never falls where it has a value; max(a, 0) is max(relu(a), 0).
+  if (function == Function::kSqrt) {
+    const bool has_zero = std::any_of(pieces.begin(), pieces.end(), [](const OpenPiece& piece) {
+      return piece.body.empty() && piece.binders.empty() && piece.guards.empty();
+    });
+    for (OpenPiece& piece : pieces) {
+      const FactSet inside = unite(context, piece.guards);
+      if (scale.sign() > 0 && non_negative(piece.body, inside)) continue;
+      if (scale.sign() < 0 || !has_zero) return std::nullopt;
+      piece.body = apply(Function::kRelu, {piece.body}, inside);
+    }
+  }
   for (OpenPiece& piece : pieces) {
     piece.body = apply(function, {scaled(piece.body, scale)}, unite(context, piece.guards));
     if (scale.sign() < 0) piece.body = negated(std::move(piece.body));
@@ -198,6 +236,7 @@ NormalForm Normalizer::relu_of_whole(const NormalForm& form, const FactSet& cont
     inside = scaled(std::move(inside), outside.coefficient.inverse());
     return product({outside}, relu_of_whole(inside, context), context);
   }
+  if (auto product = homogeneous(Function::kRelu, form, context)) return *std::move(product);
   return atom_term(arena_.apply(Function::kRelu, {arena_.form(form)}));
 }
 

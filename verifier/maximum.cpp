@@ -1,6 +1,7 @@
 // Maxima: nested ones become one, what all pieces share is pulled out, pieces that cannot win or
 // that stand twice are dropped.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "verifier/checker.h"
@@ -194,13 +195,23 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   if (auto result = pull_out_scale(pieces, context)) return *std::move(result);
   if (auto result = pull_out_factors(pieces, context)) return *std::move(result);
   if (auto result = pull_out_exponential(pieces, context)) return *std::move(result);
+  if (auto result = pull_out_power(pieces, context)) return *std::move(result);
   if (auto result = pull_out_bound(pieces, context)) return *std::move(result);
   // max(…, 0) = max(…) where something in it is never negative and never absent
   const auto is_zero = [](const OpenPiece& piece) { return piece.body.empty() && is_plain(piece); };
+  const auto is_present = [&](const OpenPiece& piece) {
+    // Over something if it is over 0.
+    Substitution zero;
+    for (Symbol binder : piece.binders) zero.emplace_back(binder, Linear(0));
+    return std::all_of(piece.guards.begin(), piece.guards.end(), [&](const Fact& fact) {
+      return oracle_.implied(context, fact.substitute(zero));
+    });
+  };
   const bool has_zero = std::any_of(pieces.begin(), pieces.end(), is_zero);
   if (has_zero) {
     const auto covers = [&](const OpenPiece& piece) {
-      return !is_zero(piece) && is_plain(piece) && non_negative(piece.body, context);
+      return !is_zero(piece) && non_negative(piece.body, unite(context, piece.guards)) &&
+             is_present(piece);
     };
     if (std::any_of(pieces.begin(), pieces.end(), covers)) {
       std::erase_if(pieces, is_zero);
@@ -228,20 +239,25 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
   return atom_term(arena_.maximum(arena_.canonical_pieces(std::move(closed))));
 }
 
-/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder.
+/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder of a piece.
 std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& pieces,
                                                        const FactSet& context) {
   if (pieces.size() == 1 && pieces[0].binders.empty()) return std::nullopt;
+  // Sums of their own have canonical binders here, so that equal ones are one term.
+  std::vector<NormalForm> named;
   NormalForm common;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
+    NormalForm body;
+    for (const Term& term : pieces[k].body) body.push_back(arena_.form({term})->terms[0]);
+    named.push_back(collected(std::move(body)));
     NormalForm own;
-    for (const Term& term : pieces[k].body) {
+    for (const Term& term : named[k]) {
       const std::vector<Symbol> symbols = Arena::free_symbols(term);
       const bool bound =
           std::any_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](Symbol b) {
             return std::binary_search(symbols.begin(), symbols.end(), b);
           });
-      if (!bound && term.guards.empty() && term.binders.empty()) own.push_back(term);
+      if (!bound) own.push_back(term);
     }
     if (k == 0) {
       common = std::move(own);
@@ -252,13 +268,15 @@ std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& p
     }
   }
   if (common.empty()) return std::nullopt;
-  for (OpenPiece& piece : pieces) {
-    std::erase_if(piece.body, [&](const Term& term) {
-      return std::find(common.begin(), common.end(), term) != common.end();
-    });
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    pieces[k].body.clear();
+    for (const Term& term : named[k]) {
+      const bool shared = std::find(common.begin(), common.end(), term) != common.end();
+      if (!shared) pieces[k].body.push_back(arena_.refreshed(term));
+    }
   }
   NormalForm result = maximum(std::move(pieces), context);
-  result.insert(result.end(), common.begin(), common.end());
+  for (const Term& term : common) result.push_back(arena_.refreshed(term));
   return collected(std::move(result));
 }
 
@@ -307,6 +325,35 @@ std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& p
   return product({outside}, maximum(std::move(pieces), context), context);
 }
 
+/// max(aᵖ, bᵖ) = max(a, b)ᵖ for a, b that are never negative and p > 1.
+std::optional<NormalForm> Normalizer::pull_out_power(std::vector<OpenPiece>& pieces,
+                                                     const FactSet& context) {
+  if (pieces.size() == 1 && pieces[0].binders.empty()) return std::nullopt;
+  std::int64_t power = 0;
+  for (const OpenPiece& piece : pieces) {
+    if (piece.body.empty()) continue;
+    const bool plain = piece.body.size() == 1 && piece.body[0].coefficient == Fraction(1) &&
+                       piece.body[0].binders.empty() && piece.body[0].guards.empty();
+    if (!plain) return std::nullopt;
+    for (const Factor& factor : piece.body[0].factors) {
+      if (!factor.exponent.is_integer()) return std::nullopt;
+      power = std::gcd(power, factor.exponent.numerator());
+    }
+  }
+  if (power < 2) return std::nullopt;
+  std::vector<OpenPiece> bases = pieces;
+  for (OpenPiece& piece : bases) {
+    for (Term& term : piece.body) {
+      for (Factor& factor : term.factors) factor.exponent = factor.exponent * Fraction(1, power);
+    }
+    if (!non_negative(piece.body, unite(context, piece.guards))) return std::nullopt;
+  }
+  const NormalForm base = maximum(std::move(bases), context);
+  NormalForm result{Term{}};
+  for (std::int64_t k = 0; k < power; ++k) result = product(result, base, context);
+  return result;
+}
+
 /// max over k of min(a(k), b) = min(max over k of a(k), b); a minimum is −max of the negated.
 std::optional<NormalForm> Normalizer::pull_out_bound(const std::vector<OpenPiece>& pieces,
                                                      const FactSet& context) {
@@ -315,11 +362,19 @@ std::optional<NormalForm> Normalizer::pull_out_bound(const std::vector<OpenPiece
   }
   const Fraction scale = -pieces[0].body[0].coefficient;
   const NormalForm unit = scaled(pieces[0].body, -1);
-  const Factor* minimum = scale.sign() > 0 ? only_factor(unit, AtomKind::kMax) : nullptr;
-  if (minimum == nullptr) return std::nullopt;
+  if (scale.sign() <= 0) return std::nullopt;
+  std::vector<OpenPiece> inside;
+  if (const Factor* minimum = only_factor(unit, AtomKind::kMax)) {
+    inside = open(minimum->atom);
+  } else if (const Factor* relu = only_factor(unit, AtomKind::kApply);
+             relu != nullptr && relu->atom->function == ops::Function::kRelu) {
+    inside = {{{}, {}, arena_.open(relu->atom->arguments[0])}, {}};
+  } else {
+    return std::nullopt;
+  }
   std::vector<OpenPiece> bounds;
   std::vector<OpenPiece> varying;
-  for (OpenPiece& piece : open(minimum->atom)) {
+  for (OpenPiece& piece : inside) {
     if (!is_plain(piece)) return std::nullopt;
     const bool bound = std::none_of(pieces[0].binders.begin(), pieces[0].binders.end(),
                                     [&](Symbol binder) { return mentions(piece.body, binder); });

@@ -105,6 +105,13 @@ class Normalizer {
   std::vector<OpenPiece> open(const Atom* maximum);
   /// Certainly, whatever the values of the inputs.
   bool non_negative(const NormalForm& form, const FactSet& context);
+  /// A number that is known to be no less than 0 and otherwise anything.
+  NormalForm any_non_negative() {
+    return atom_term(arena_.read(kFirstNonNegative + next_non_negative_++, {}));
+  }
+  static bool is_non_negative_read(const Atom& atom) {
+    return atom.kind == AtomKind::kRead && atom.tensor >= kFirstNonNegative;
+  }
 
   /// The first guard of a term that mentions none of the term's binders and is not known to hold.
   const Fact* outer_guard(const NormalForm& form, const FactSet& context);
@@ -139,6 +146,7 @@ class Normalizer {
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
   void simplify_powers(Term& term);
+  bool join_with_relu(Term& term);
   void unite_equal_factors(Term& term, const FactSet& context);
   std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
@@ -193,6 +201,19 @@ class Normalizer {
                                                  const FactSet& context);
   NormalForm close_maximum(std::vector<OpenPiece> pieces, const FactSet& context);
 
+  /// What decides the sign of a product: a number, and values that may be below 0.
+  struct Sign {
+    int known = 1;
+    std::vector<const Form*> open;  ///< Each once: pairs have cancelled.
+  };
+  std::vector<Term> components(const Term& term);
+  std::optional<Sign> sign_of(const Term& term, const FactSet& context);
+  std::optional<NormalForm> homogeneous(ops::Function function, const NormalForm& form,
+                                        const FactSet& context);
+  std::optional<NormalForm> without_inverse_of_inverse(const Term& term, const FactSet& context);
+  bool is_integral(const NormalForm& form) const;
+  std::optional<NormalForm> pull_out_power(std::vector<OpenPiece>& pieces, const FactSet& context);
+
   struct DigitNames {
     Linear position;
     std::vector<Linear> radices;
@@ -210,6 +231,9 @@ class Normalizer {
   std::vector<std::uint32_t> integers_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
+  /// Tensors from here on are no inputs.
+  static constexpr std::uint32_t kFirstNonNegative = 1U << 24;
+  std::uint32_t next_non_negative_ = 0;
   int case_depth_ = 0;
   bool is_expanding_ = false;
   bool met_expandable_ = false;

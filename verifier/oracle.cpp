@@ -129,6 +129,13 @@ bool Oracle::possible_alone(std::span<const Fact> facts) {
   return false;
 }
 
+bool Oracle::contradictory(std::span<const Fact> facts) {
+  std::vector<Fact> used;
+  if (!witness_.is_contradiction(facts, used)) return false;
+  refuted_.push_back(std::move(used));
+  return true;
+}
+
 bool Oracle::implied(const FactSet& facts, const Fact& conclusion) {
   if (const auto truth = conclusion.truth()) return *truth;
   if (contains(facts, conclusion) || contains(background_, conclusion)) return true;

@@ -46,6 +46,8 @@ class Oracle {
   bool same_union(const FactSet& facts, std::span<const FactSet> a, std::span<const FactSet> b);
   /// As `possible`, for facts that have nothing to do with the background.
   bool possible_alone(std::span<const Fact> facts);
+  /// True only if these facts, which have nothing to do with the background, contradict each other.
+  bool contradictory(std::span<const Fact> facts);
   const FactSet& background() const { return background_; }
   /// Facts about symbols that are new with them, and that have values for any values of the others.
   void define(std::vector<Symbol> symbols, FactSet facts) {

@@ -1,8 +1,12 @@
-// Cases may overlap at their borders: the form must be 0 in all of them.
+// Cases may overlap at their borders: the form must be 0 in all of them. A case may give an atom a
+// value, or an element of an input a sign: x is then a number t ≥ 0, or −t, and the laws of
+// functions that ask for a sign apply.
 #include "verifier/order_cases.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "verifier/order_facts.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -11,15 +15,12 @@ using ops::Function;
 
 constexpr int kMaxDepth = 7;
 
-/// form ≥ 0, or > 0.
-struct Condition {
-  NormalForm form;
-  bool strict = false;
-};
+constexpr int kMaxSigns = 3;  ///< Of elements that are split without a function that asks for it.
 
 /// What an atom is where all conditions hold.
 struct Case {
   std::vector<Condition> conditions;
+  const Atom* atom = nullptr;
   NormalForm value;
 };
 
@@ -36,35 +37,39 @@ bool is_plain(const Piece& piece) { return piece.binders.empty() && piece.guards
 
 class Splitter {
  public:
-  Splitter(Normalizer& normalizer, Checker& checker, const FactSet& context)
-      : normalizer_(normalizer), checker_(checker), context_(context) {}
+  Splitter(Normalizer& normalizer, Checker& checker, const FactSet& context, bool thorough)
+      : normalizer_(normalizer), checker_(checker), context_(context), facts_(normalizer, context),
+        thorough_(thorough) {}
 
-  bool zero(const NormalForm& form, const std::vector<Condition>& conditions, int depth) {
+  bool zero(const NormalForm& form, const std::vector<Condition>& conditions, int depth,
+            int signs) {
     normalizer_.spend();
     const Atom* atom = decidable(form);
-    if (atom == nullptr) {
-      return checker_.equal(form, {}, context_) || vanishes(form, conditions) ||
-             vanishes_on_border(form, conditions);
+    if (atom == nullptr) return zero_in_case(form, conditions, depth, signs);
+    return depth < kMaxDepth && zero_in(cases_of(*atom), form, conditions, depth + 1, signs);
+  }
+
+  /// The signs of these elements are known: none is below 0.
+  NormalForm with_signs(NormalForm form, const std::vector<const Atom*>& elements) {
+    for (const Atom* element : elements) {
+      form = replace(form, *element, normalizer_.any_non_negative());
     }
-    if (depth == kMaxDepth) return false;
-    const std::vector<Case> cases = cases_of(*atom);
-    return std::all_of(cases.begin(), cases.end(), [&](const Case& each) {
-      std::vector<Condition> known = conditions;
-      known.insert(known.end(), each.conditions.begin(), each.conditions.end());
-      for (Condition& condition : known) {
-        condition.form = replace(condition.form, *atom, each.value);
-      }
-      return contradicts(known) || zero(replace(form, *atom, each.value), known, depth + 1);
-    });
+    return form;
   }
 
  private:
-  bool is_decidable(const Atom& atom) const;
-  const Atom* decidable(const NormalForm& form) const;
-  void note_decidable(const NormalForm& form, std::vector<Symbol> bound, const Atom*& best) const;
+  bool zero_in_case(const NormalForm& form, const std::vector<Condition>& conditions, int depth,
+                    int signs);
+  bool zero_in(const std::vector<Case>& cases, const NormalForm& form,
+               const std::vector<Condition>& conditions, int depth, int signs);
+  bool is_present(const Piece& piece);
+  bool is_decidable(const Atom& atom);
+  const Atom* decidable(const NormalForm& form);
+  void note_decidable(const NormalForm& form, std::vector<Symbol> bound, const Atom*& best);
   std::vector<Case> cases_of(const Atom& atom);
-  bool contradicts(const std::vector<Condition>& conditions);
+  std::vector<Case> signs_of(const Atom& element);
   bool vanishes(const NormalForm& form, const std::vector<Condition>& conditions);
+  bool vanishes_thoroughly(const NormalForm& form, const std::vector<Condition>& conditions);
   bool vanishes_on_border(const NormalForm& form, const std::vector<Condition>& conditions);
   NormalForm replace(const NormalForm& form, const Atom& atom, const NormalForm& value);
   NormalForm replace(const Factor& factor, const Atom& atom, const NormalForm& value,
@@ -75,12 +80,89 @@ class Splitter {
   Normalizer& normalizer_;
   Checker& checker_;
   const FactSet& context_;
+  OrderFacts facts_;
+  bool thorough_;
 };
 
-bool Splitter::is_decidable(const Atom& atom) const {
+/// Elements with one value throughout, of any sign, that stand inside a function or a maximum.
+void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol> bound,
+                      std::vector<const Atom*>& found) {
+  for (const Term& term : form) {
+    std::vector<Symbol> deeper = bound;
+    deeper.insert(deeper.end(), term.binders.begin(), term.binders.end());
+    for (const Factor& factor : term.factors) {
+      const Atom& atom = *factor.atom;
+      const bool varies = std::any_of(deeper.begin(), deeper.end(), [&](Symbol symbol) {
+        return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);
+      });
+      if (atom.kind == AtomKind::kRead && is_inside && !varies &&
+          !Normalizer::is_non_negative_read(atom) &&
+          std::find(found.begin(), found.end(), &atom) == found.end()) {
+        found.push_back(&atom);
+      }
+      for (const Form* argument : atom.arguments) {
+        collect_elements(argument->terms, true, deeper, found);
+      }
+      for (const Piece& piece : atom.pieces) {
+        std::vector<Symbol> deepest = deeper;
+        deepest.insert(deepest.end(), piece.binders.begin(), piece.binders.end());
+        collect_elements(piece.body->terms, true, std::move(deepest), found);
+      }
+    }
+  }
+}
+
+/// Nothing is left to be decided by which value is the largest.
+bool Splitter::zero_in_case(const NormalForm& form, const std::vector<Condition>& conditions,
+                            int depth, int signs) {
+  if (checker_.equal(form, {}, context_) || vanishes(form, conditions) ||
+      vanishes_on_border(form, conditions)) {
+    return true;
+  }
+  if (!thorough_) return false;
+  if (vanishes_thoroughly(form, conditions)) return true;
+  if (signs == kMaxSigns) return false;
+  std::vector<const Atom*> elements;
+  collect_elements(form, false, {}, elements);
+  for (const Condition& condition : conditions) {
+    collect_elements(condition.form, false, {}, elements);
+  }
+  return !elements.empty() && zero_in(signs_of(*elements[0]), form, conditions, depth, signs + 1);
+}
+
+bool Splitter::zero_in(const std::vector<Case>& cases, const NormalForm& form,
+                       const std::vector<Condition>& conditions, int depth, int signs) {
+  return std::all_of(cases.begin(), cases.end(), [&](const Case& each) {
+    std::vector<Condition> known = conditions;
+    known.insert(known.end(), each.conditions.begin(), each.conditions.end());
+    for (Condition& condition : known) {
+      condition.form = replace(condition.form, *each.atom, each.value);
+    }
+    return facts_.contradict(known) ||
+           zero(replace(form, *each.atom, each.value), known, depth, signs);
+  });
+}
+
+/// It is there: its ranges hold somewhere, as near 0 or in the middle of a window.
+bool Splitter::is_present(const Piece& piece) {
+  if (is_plain(piece)) return true;
+  for (const std::int64_t place : {0, 1, 2, 3}) {
+    Substitution values;
+    for (Symbol binder : piece.binders) values.emplace_back(binder, Linear(place));
+    const bool holds = std::all_of(piece.guards.begin(), piece.guards.end(), [&](const Fact& fact) {
+      return normalizer_.oracle().implied(context_, fact.substitute(values));
+    });
+    if (holds) return true;
+  }
+  return false;
+}
+
+bool Splitter::is_decidable(const Atom& atom) {
   if (normalizer_.is_boolean(atom)) return true;
   if (atom.kind == AtomKind::kMax) {
-    return std::all_of(atom.pieces.begin(), atom.pieces.end(), is_plain);
+    return atom.pieces.size() > 1 &&
+           std::all_of(atom.pieces.begin(), atom.pieces.end(),
+                       [&](const Piece& piece) { return is_present(piece); });
   }
   return atom.kind == AtomKind::kApply &&
          (atom.function == Function::kRelu || atom.function == Function::kAbs ||
@@ -89,14 +171,14 @@ bool Splitter::is_decidable(const Atom& atom) const {
 }
 
 /// The innermost one that has the same value throughout, so that its case can be distinguished.
-const Atom* Splitter::decidable(const NormalForm& form) const {
+const Atom* Splitter::decidable(const NormalForm& form) {
   const Atom* best = nullptr;
   note_decidable(form, {}, best);
   return best;
 }
 
 void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
-                              const Atom*& best) const {
+                              const Atom*& best) {
   for (const Term& term : form) {
     std::vector<Symbol> inside = bound;
     inside.insert(inside.end(), term.binders.begin(), term.binders.end());
@@ -111,36 +193,56 @@ void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
       const bool varies = std::any_of(inside.begin(), inside.end(), [&](Symbol symbol) {
         return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);
       });
-      if (is_decidable(atom) && !varies && (best == nullptr || atom.height < best->height)) {
+      if (!varies && (best == nullptr || atom.height < best->height) && is_decidable(atom)) {
         best = &atom;
       }
     }
   }
 }
 
+std::vector<Case> Splitter::signs_of(const Atom& element) {
+  const NormalForm magnitude = normalizer_.any_non_negative();
+  return {{{}, &element, magnitude}, {{}, &element, scaled(magnitude, -1)}};
+}
+
 std::vector<Case> Splitter::cases_of(const Atom& atom) {
   Arena& arena = normalizer_.arena();
-  if (atom.kind == AtomKind::kRead) return {{{}, {Term{}}}, {{}, {}}};
+  if (atom.kind == AtomKind::kRead) return {{{}, &atom, {Term{}}}, {{}, &atom, {}}};
   std::vector<NormalForm> choices;
   if (atom.kind == AtomKind::kMax) {
-    for (const Piece& piece : atom.pieces) choices.push_back(arena.open(piece.body));
+    for (Normalizer::OpenPiece& piece : normalizer_.open(&atom)) {
+      const bool plain = piece.binders.empty() && piece.guards.empty();
+      choices.push_back(plain ? std::move(piece.body)
+                              : normalizer_.maximum({std::move(piece)}, context_));
+    }
   } else {
     const NormalForm x = arena.open(atom.arguments[0]);
     const bool alone = atom.arguments.size() == 1;
     const NormalForm gap = alone ? x : difference(arena.open(atom.arguments[1]), x);
     const NormalForm opposite = scaled(gap, -1);
     if (atom.function == Function::kLess) {
-      return {{{{gap, true}}, {Term{}}}, {{{opposite}}, {}}};
+      return {{{{gap, true}}, &atom, {Term{}}}, {{{opposite}}, &atom, {}}};
     }
     if (atom.function == Function::kEqual || atom.function == Function::kIsZero) {
-      return {{{{gap}, {opposite}}, {Term{}}}, {{{gap, true}}, {}}, {{{opposite, true}}, {}}};
+      return {{{{gap}, {opposite}}, &atom, {Term{}}},
+              {{{gap, true}}, &atom, {}},
+              {{{opposite, true}}, &atom, {}}};
+    }
+    // Of a product: by the signs of its factors.
+    if (x.size() == 1 && x[0].binders.empty() && x[0].guards.empty()) {
+      const auto element =
+          std::find_if(x[0].factors.begin(), x[0].factors.end(), [](const Factor& factor) {
+            return factor.atom->kind == AtomKind::kRead && !factor.exponent.is_even() &&
+                   !Normalizer::is_non_negative_read(*factor.atom);
+          });
+      if (element != x[0].factors.end()) return signs_of(*element->atom);
     }
     const bool relu = atom.function == Function::kRelu;
     choices = {x, relu ? NormalForm{} : scaled(x, -1)};
   }
   std::vector<Case> cases;
   for (const NormalForm& largest : choices) {
-    Case each{{}, largest};
+    Case each{{}, &atom, largest};
     for (const NormalForm& other : choices) {
       if (&other != &largest) each.conditions.push_back({difference(largest, other)});
     }
@@ -149,50 +251,23 @@ std::vector<Case> Splitter::cases_of(const Atom& atom) {
   return cases;
 }
 
-/// Are there no real values of the terms for which all conditions hold? The constants are
-/// multiplied by one more unknown, which is positive. Then solutions can be scaled, so the integers
-/// decide for the reals, and > 0 is ≥ 1.
-bool Splitter::contradicts(const std::vector<Condition>& conditions) {
-  NormalForm bodies;
-  const auto unknown = [&](Term body) {
-    body.coefficient = 1;
-    const auto at = std::find(bodies.begin(), bodies.end(), body);
-    const auto position = static_cast<std::uint32_t>(at - bodies.begin());
-    if (at == bodies.end()) bodies.push_back(std::move(body));
-    return Linear(Symbol{position});
-  };
-  const Linear one = unknown(Term{});
-  std::vector<Fact> facts{at_least(one, 1)};
-  for (const auto& [condition, strict] : conditions) {
-    std::int64_t denominator = 1;
-    for (const Term& term : condition) {
-      const std::int64_t factor =
-          term.coefficient.denominator() / std::gcd(denominator, term.coefficient.denominator());
-      if (__builtin_mul_overflow(denominator, factor, &denominator)) return false;
-    }
-    Linear sum;
-    for (const Term& term : condition) {
-      sum = sum + unknown(term).scaled((term.coefficient * Fraction(denominator)).numerator());
-    }
-    facts.push_back(at_least(sum, strict ? 1 : 0));
-  }
-  for (std::size_t k = 1; k < bodies.size(); ++k) {
-    if (normalizer_.non_negative({bodies[k]}, context_)) {
-      facts.push_back(at_least(Linear(Symbol{static_cast<std::uint32_t>(k)}), 0));
-    }
-  }
-  return std::any_of(facts.begin(), facts.end(),
-                     [](const Fact& fact) { return fact.truth() == false; }) ||
-         !normalizer_.oracle().possible_alone(facts);
-}
-
 /// Neither above 0 nor below.
 bool Splitter::vanishes(const NormalForm& form, const std::vector<Condition>& conditions) {
   std::vector<Condition> above = conditions;
   std::vector<Condition> below = conditions;
   above.push_back({form, true});
   below.push_back({scaled(form, -1), true});
-  return contradicts(above) && contradicts(below);
+  return facts_.contradict(above) && facts_.contradict(below);
+}
+
+/// The conditions themselves may contradict each other, too.
+bool Splitter::vanishes_thoroughly(const NormalForm& form,
+                                   const std::vector<Condition>& conditions) {
+  std::vector<Condition> above = conditions;
+  above.push_back({form, true});
+  if (!facts_.contradict_thoroughly(above)) return false;
+  above.back() = {scaled(form, -1), true};
+  return facts_.contradict_thoroughly(above);
 }
 
 /// Conditions that leave no room, such as x ≥ 3 and x ≤ 3, determine an element of an input.
@@ -201,7 +276,7 @@ bool Splitter::vanishes_on_border(const NormalForm& form,
   for (const Condition& border : conditions) {
     std::vector<Condition> inside = conditions;
     inside.push_back({border.form, true});
-    if (border.strict || !contradicts(inside)) continue;
+    if (border.strict || !facts_.contradict(inside)) continue;
     for (const Term& term : border.form) {
       const bool alone = term.binders.empty() && term.guards.empty() && term.factors.size() == 1 &&
                          term.factors[0].exponent == Fraction(1) &&
@@ -303,8 +378,12 @@ NormalForm Splitter::replace(const NormalForm& form, const Atom& atom, const Nor
 }  // namespace
 
 bool zero_in_every_order(Normalizer& normalizer, Checker& checker, const NormalForm& form,
-                         const FactSet& context) {
-  return Splitter(normalizer, checker, context).zero(form, {}, 0);
+                         const FactSet& context, const std::vector<const Atom*>& non_negative,
+                         bool thorough) {
+  Splitter splitter(normalizer, checker, context, thorough);
+  if (!thorough) return splitter.zero(form, {}, 0, 0);
+  const NormalForm whole = splitter.with_signs(form, non_negative);
+  return splitter.zero(whole, OrderFacts(normalizer, context).elements(whole), 0, 0);
 }
 
 }  // namespace soapstone::verifier

@@ -8,8 +8,10 @@
 
 namespace soapstone::verifier {
 
-/// Is the form 0 wherever the context holds? False: not proved. Errors: throws OutOfBudget.
+/// Is the form 0 wherever the context holds and these elements of inputs are at least 0? False: not
+/// proved. Without `thorough`, by the order of the values alone. Errors: throws OutOfBudget.
 bool zero_in_every_order(Normalizer& normalizer, Checker& checker, const NormalForm& form,
-                         const FactSet& context);
+                         const FactSet& context, const std::vector<const Atom*>& non_negative,
+                         bool thorough);
 
 }  // namespace soapstone::verifier

@@ -18,6 +18,10 @@ constexpr std::int64_t kLargestPower = 8;
 NormalForm Normalizer::in_exponentials(Function function, const NormalForm& form,
                                        const FactSet& context) {
   const bool sigmoid = function == Function::kSigmoid;
+  // σ(−x) = 1 − σ(x): the argument that leads with a positive coefficient stands for both.
+  if (sigmoid && leading_coefficient(form).sign() < 0) {
+    return sum_of(constant(1), negated(in_exponentials(function, negated(form), context)));
+  }
   const NormalForm power = exponential(scaled(form, sigmoid ? -1 : 2));
   const NormalForm inverse = reciprocal(sum_of(constant(1), power), context);
   return sigmoid ? inverse : sum_of(constant(1), scaled(inverse, -2));
@@ -97,7 +101,8 @@ std::optional<NormalForm> Normalizer::magnitude_of_product(const NormalForm& for
   return NormalForm{std::move(result)};
 }
 
-/// √(Π aᵢ^kᵢ) = Π |aᵢ|^(kᵢ/2) for even kᵢ, and Π aᵢ^(kᵢ/2) for aᵢ = exp(…).
+/// √(Π aᵢ^kᵢ) = Π |aᵢ|^(kᵢ/2) for even kᵢ, Π aᵢ^(kᵢ/2) for aᵢ = exp(…), and Π √aᵢ^kᵢ for aᵢ that
+/// are never negative.
 std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
                                                       const FactSet& context) {
   if (form.size() != 1 || !form[0].binders.empty() || !form[0].guards.empty() ||
@@ -105,11 +110,19 @@ std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
     return std::nullopt;
   }
   Term result;
+  const bool alone = form[0].factors.size() == 1 && form[0].factors[0].exponent == Fraction(1);
   for (const Factor& factor : form[0].factors) {
     const bool exponential =
         factor.atom->kind == AtomKind::kApply && factor.atom->function == Function::kExp;
-    if (!exponential && !factor.exponent.is_even()) return std::nullopt;
     const Atom* atom = factor.atom;
+    if (!exponential && !factor.exponent.is_even()) {
+      if (alone || !factor.exponent.is_integer() || !non_negative({atom, 1}, context)) {
+        return std::nullopt;
+      }
+      const Form* base = arena_.form({Term{1, {}, {}, {{atom, 1}}}});
+      result.factors.push_back({arena_.apply(Function::kSqrt, {base}), factor.exponent});
+      continue;
+    }
     if (!non_negative({atom, 1}, context)) {
       atom = arena_.apply(Function::kAbs, {arena_.form({Term{1, {}, {}, {{atom, 1}}}})});
     }

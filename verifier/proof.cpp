@@ -18,7 +18,8 @@ class Prover {
  public:
   explicit Prover(Normalizer& normalizer) : normalizer_(normalizer), checker_(normalizer) {}
 
-  bool prove(const NormalForm& a, const NormalForm& b, const FactSet& context);
+  bool prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
+             const std::vector<const Atom*>& non_negative, bool thorough);
 
  private:
   bool by_cases(const NormalForm& a, const NormalForm& b, const FactSet& context, int depth);
@@ -99,7 +100,8 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
   return collected(std::move(result));
 }
 
-bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& context) {
+bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
+                   const std::vector<const Atom*>& non_negative, bool thorough) {
   if (checker_.equal(a, b, context)) return true;
   const bool has_cases = normalizer_.outer_guard(a, context) != nullptr ||
                          normalizer_.outer_guard(b, context) != nullptr;
@@ -119,14 +121,20 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
     if (checker_.equal(*cleared, {}, context)) return true;
     difference = *cleared;
   }
-  return zero_in_every_order(normalizer_, checker_, collected(std::move(difference)), context);
+  difference = collected(std::move(difference));
+  const auto is_zero = [&](bool with_axioms) {
+    return zero_in_every_order(normalizer_, checker_, difference, context, non_negative,
+                               with_axioms);
+  };
+  return is_zero(false) || (thorough && is_zero(true));
 }
 
 }  // namespace
 
 bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
-                 const FactSet& context) {
-  return Prover(normalizer).prove(a, b, context);
+                 const FactSet& context, const std::vector<const Atom*>& non_negative,
+                 bool thorough) {
+  return Prover(normalizer).prove(a, b, context, non_negative, thorough);
 }
 
 }  // namespace soapstone::verifier

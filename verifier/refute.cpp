@@ -49,8 +49,23 @@ class Search {
       std::vector<Draw> draws = {Draw::kIntegers, Draw::kReals};
       if (tried % 4 == 0) draws.push_back(Draw::kPositive);
       if (tried % 4 == 1) draws.push_back(Draw::kLarge);
+      if (tried % 4 == 2) draws.push_back(Draw::kNegative);
       if (auto witness = look(sizes, sides, draws)) return witness;
       ++tried;
+    }
+    return std::nullopt;
+  }
+
+  /// The source has a value at small integers, 0 among them, and the target has none.
+  std::optional<Witness> find_missing(int size_count) {
+    for (int attempt = 0; attempt < size_count; ++attempt) {
+      const Bindings sizes = draw_sizes(attempt);
+      const auto sides = sides_at(sizes);
+      if (!sides) continue;
+      InputValues inputs = sides->draw(Draw::kIntegers, random_);
+      const auto found = sides->compare(inputs, true);
+      if (!found || !std::isfinite(found->source) || std::isfinite(found->target)) continue;
+      return Witness{sizes, sides, std::move(inputs), Draw::kIntegers, *found};
     }
     return std::nullopt;
   }
@@ -107,7 +122,8 @@ class Search {
                               const std::vector<Draw>& draws) {
     for (const Draw draw : draws) {
       InputValues inputs = sides->draw(draw, random_);
-      const bool any_number = draw == Draw::kReals || draw == Draw::kPositive;
+      const bool any_number =
+          draw == Draw::kReals || draw == Draw::kPositive || draw == Draw::kNegative;
       if (const auto found = sides->compare(inputs, any_number))
         return Witness{sizes, sides, std::move(inputs), draw, *found};
     }
@@ -194,6 +210,14 @@ std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::u
             replay(*each->sides, each->inputs, each->difference, named_sizes(rule, each->sizes)))
       return found;
   return std::nullopt;
+}
+
+std::optional<Refutation> refute_values(const rules::Rule& rule, int size_count,
+                                        std::uint64_t seed) {
+  const auto witness = Search(rule, seed).find_missing(size_count);
+  if (!witness) return std::nullopt;
+  return replay(*witness->sides, witness->inputs, witness->difference,
+                named_sizes(rule, witness->sizes));
 }
 
 std::optional<Refutation> refute_shapes(const rules::Rule& rule, std::uint64_t seed) {

@@ -29,6 +29,11 @@ struct Refutation {
 /// Precondition: no parameters left (rules::specialize).
 std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed);
 
+/// An input at which the source has a value and the target has none, such as 1/0. None: none was
+/// found. Only worth a look where a proof has failed for that reason: a target may also overflow.
+std::optional<Refutation> refute_values(const rules::Rule& rule, int size_count,
+                                        std::uint64_t seed);
+
 /// Sizes at which the results of the two sides have different shapes although everything else
 /// fits: what the part of the guard with the label `rule.result_shape` keeps out. A rule whose
 /// author gave no sizes (rules/import_taso.h) is wrong if there are any. Has no inputs or values.

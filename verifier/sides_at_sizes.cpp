@@ -38,6 +38,8 @@ double draw_number(Draw kind, rules::Random& random) {
     return 4 * unit(random) - 2;
   case Draw::kPositive:
     return 0.1 + 2 * unit(random);
+  case Draw::kNegative:
+    return -0.1 - 4 * unit(random);
   case Draw::kLarge:
     return kHuge * (2 * unit(random) - 1);
   }

@@ -18,6 +18,7 @@ enum class Draw : std::uint8_t {
   kIntegers,  ///< Small: sums and products of them are exact.
   kReals,     ///< In [-2, 2], never special.
   kPositive,
+  kNegative,
   kLarge,  ///< Beyond bounds such as those of a clip.
 };
 

@@ -236,9 +236,50 @@ void Normalizer::unite_equal_factors(Term& term, const FactSet& context) {
   if (changed) term.factors = Arena::product(std::move(term.factors));
 }
 
+/// x·relu(x) = relu(x)², and so for products x and for maxima: M·max(M, 0) = max(M, 0)².
+bool Normalizer::join_with_relu(Term& term) {
+  for (Factor& own : term.factors) {
+    if (!own.exponent.is_integer() || own.exponent.sign() <= 0) continue;
+    Fraction sign = 1;
+    std::vector<Factor> inside;
+    if (own.atom->kind == AtomKind::kMax) {
+      std::vector<Piece> others = own.atom->pieces;
+      const auto is_zero = [](const Piece& piece) {
+        return piece.binders.empty() && piece.guards.empty() && piece.body->terms.empty();
+      };
+      if (std::erase_if(others, is_zero) == 0 || others.empty()) continue;
+      inside = {{arena_.maximum(std::move(others)), 1}};
+    } else if (own.atom->kind == AtomKind::kApply && own.atom->function == ops::Function::kRelu) {
+      const NormalForm& argument = own.atom->arguments[0]->terms;
+      const bool plain = argument.size() == 1 && argument[0].binders.empty() &&
+                         argument[0].guards.empty() && !argument[0].factors.empty() &&
+                         argument[0].coefficient.magnitude() == Fraction(1);
+      if (!plain) continue;
+      sign = argument[0].coefficient;
+      inside = argument[0].factors;
+    } else {
+      continue;
+    }
+    const bool present = std::all_of(inside.begin(), inside.end(), [&](const Factor& wanted) {
+      return wanted.exponent.sign() > 0 &&
+             std::any_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+               return factor.atom == wanted.atom && factor.exponent >= wanted.exponent;
+             });
+    });
+    if (!present) continue;
+    own.exponent = own.exponent + 1;
+    term.coefficient = term.coefficient * sign;
+    for (const Factor& each : inside) term.factors.push_back({each.atom, -each.exponent});
+    term.factors = Arena::product(std::move(term.factors));
+    return true;
+  }
+  return false;
+}
+
 /// |x|² = x², and c² = c for a truth value c.
 void Normalizer::simplify_powers(Term& term) {
   bool changed = false;
+  while (join_with_relu(term)) budget_.spend();
   for (Factor& factor : term.factors) {
     const Atom& atom = *factor.atom;
     if (is_boolean(atom) && factor.exponent.is_integer() && factor.exponent > Fraction(1)) {
@@ -280,12 +321,30 @@ std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
   return std::nullopt;
 }
 
+/// 1/(1/x) = x: that x is not 0 is noted where the inner one is met.
+std::optional<NormalForm> Normalizer::without_inverse_of_inverse(const Term& term,
+                                                                 const FactSet& context) {
+  for (std::size_t k = 0; k < term.factors.size(); ++k) {
+    const Factor& factor = term.factors[k];
+    if (factor.atom->kind != AtomKind::kReciprocal || !factor.exponent.is_integer() ||
+        factor.exponent.sign() > 0) {
+      continue;
+    }
+    Term rest = term;
+    rest.factors[k].exponent = factor.exponent + 1;
+    rest.factors = Arena::product(std::move(rest.factors));
+    return product({std::move(rest)}, arena_.open(factor.atom->arguments[0]), context);
+  }
+  return std::nullopt;
+}
+
 NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   budget_.spend();
   if (term.coefficient.is_zero()) return {};
   unite_equal_factors(term, context);
   simplify_powers(term);
   if (auto product = without_square_of_root(term, context)) return *std::move(product);
+  if (auto product = without_inverse_of_inverse(term, context)) return *std::move(product);
   FactSet guards;
   for (const Fact& fact : term.guards) {
     const auto truth = fact.truth();

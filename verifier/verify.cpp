@@ -75,7 +75,9 @@ Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& opt
     verdict.kind = VerdictKind::kProved;
     if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt->record());
     verdict.floats = float_behavior(rule, *attempt, solver, options);
-  } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed))) {
+  } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed)) ||
+             (attempt->lacks_values() &&
+              (verdict.refutation = refute_values(rule, options.refutation_sizes, options.seed)))) {
     verdict.kind = VerdictKind::kRefuted;
     if (options.look_for_guard) {
       verdict.saving_guard = find_saving_guard(rule, [&](const rules::Rule& guarded) {

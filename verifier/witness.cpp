@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
+#include "verifier/farkas.h"
 #include "verifier/fourier_motzkin.h"
 #include "verifier/guesser.h"
 
@@ -21,6 +22,17 @@ bool Witness::is_impossible(std::span<const Fact> facts) {
   const bool impossible = fourier_motzkin(facts) == Feasibility::kImpossible;
   if (impossible) record_.impossible.insert(key(facts));
   return impossible;
+}
+
+bool Witness::is_contradiction(std::span<const Fact> facts, std::vector<Fact>& used) {
+  if (is_replay_) {
+    used.assign(facts.begin(), facts.end());
+    return record_.impossible.contains(key(facts));
+  }
+  used = contradictory_part(facts);
+  if (used.empty() || fourier_motzkin(used) != Feasibility::kImpossible) return false;
+  record_.impossible.insert(key(facts));
+  return true;
 }
 
 bool Witness::for_each_bijection(Arena& arena, const Term& a, const Term& b, const Accept& accept) {

@@ -41,6 +41,9 @@ class Witness {
   static std::uint64_t key(std::span<const Fact> facts);
   /// Whether no integers satisfy the facts, as elimination finds or as the record claims.
   bool is_impossible(std::span<const Fact> facts);
+  /// Whether these facts, which are about reals, contradict each other, as far as is found; which
+  /// of them do goes to `used`.
+  bool is_contradiction(std::span<const Fact> facts, std::vector<Fact>& used);
   using Accept = std::function<Reply(const Substitution&)>;
   /// Calls `accept` with values for the binders of `b` until it is done. Whether it was.
   bool for_each_bijection(Arena& arena, const Term& a, const Term& b, const Accept& accept);

@@ -51,6 +51,15 @@ TEST(Functions, PropertiesHoldInDoubles) {
       if (p.idempotent) {
         EXPECT_EQ(at(f, at(f, x)), at(f, x)) << p.name << x;
       }
+      if (p.positive) {
+        EXPECT_GT(at(f, x), 0) << p.name << x;
+      }
+      if (p.integral) {
+        EXPECT_EQ(at(f, x), std::nearbyint(at(f, x))) << p.name << x;
+      }
+      if (p.zero_only_at_zero && x != 0) {
+        EXPECT_NE(at(f, x), 0) << p.name << x;
+      }
       if (p.positively_homogeneous) {
         EXPECT_EQ(at(f, 4 * x), 4 * at(f, x)) << p.name << x;
       }
