@@ -1,7 +1,7 @@
 // What a search strives for: how whole graphs compare, and which cost a region's search follows.
 // Peak memory is no sum over regions, so regions only propose, along costs that lead to fast ones,
 // to small ones, and to fast ones that are no larger; the plan of the whole graph decides
-// (docs/adr/0016).
+// (docs/adr/0017).
 #pragma once
 
 #include <cstddef>
