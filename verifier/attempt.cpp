@@ -170,12 +170,19 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     const NormalForm a = read(source_, left, source);
     const NormalForm b = read(target_, right, target);
     // Where neither side has a value nothing is to be proved.
-    std::vector<const Atom*> non_negative = source.non_negative_elements(element.ranges);
+    Premises premises{source.non_negative_elements(element.ranges), {}};
     const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
-    std::erase_if(non_negative, [&](const Atom* atom) {
+    std::erase_if(premises.non_negative, [&](const Atom* atom) {
       return std::find(wanted.begin(), wanted.end(), atom) == wanted.end();
     });
-    if (!prove_equal(normalizer_, a, b, element.ranges, non_negative, thorough_)) {
+    for (const Domain* domain : {&source, &target}) {
+      for (const NormalForm& form : domain->never_zero(element.ranges)) {
+        for (const Term& term : normalizer_.reciprocal(form, element.ranges)) {
+          for (const Factor& factor : term.factors) premises.defined.push_back(factor.atom);
+        }
+      }
+    }
+    if (!prove_equal(normalizer_, a, b, element.ranges, premises, thorough_)) {
       note_equation(a, element);
       note_equation(b, element);
       return false;

@@ -42,8 +42,8 @@ void Normalizer::require_factors(const Term& product, const FactSet& context) {
     if (atom.kind == AtomKind::kApply && ops::properties(atom.function).zero_only_at_zero) {
       require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
     } else {
-      domain_->require(arena_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context, outer_,
-                       choices_);
+      domain_->require(arena_, oracle_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context,
+                       outer_, choices_);
     }
   }
 }
@@ -82,7 +82,7 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
   const Fraction scale = leading_coefficient(form);
   const NormalForm unit =
       scaled(form, (demand == Demand::kNotZero ? scale : scale.magnitude()).inverse());
-  domain_->require(arena_, demand, unit, context, outer_, choices_);
+  domain_->require(arena_, oracle_, demand, unit, context, outer_, choices_);
 }
 
 /// Of 1/x (as x^−1, so of kPow), √x and log x.
@@ -100,8 +100,16 @@ bool Normalizer::is_count(const NormalForm& form, const FactSet& context) {
   return integer && oracle_.implied(context, at_least(*integer, 0));
 }
 
+/// Never 0, or not where anything has a value: a count of the places under a window.
+bool Normalizer::is_never_zero(const NormalForm& form, const FactSet& context) {
+  return !reads_input(form) || (non_negative(form, context) &&
+                                std::any_of(form.begin(), form.end(), [&](const Term& term) {
+                                  return is_positive(term, context);
+                                }));
+}
+
 /// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x
-/// is positive, which is taken to be so for exponents that are not numbers too.
+/// is positive. Where exponents are no numbers this depends on them.
 void Normalizer::note_demands_of_power(const std::vector<NormalForm>& arguments,
                                        const FactSet& context) {
   const auto exponent = as_constant(collected(arguments[1]));

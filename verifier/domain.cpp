@@ -5,55 +5,113 @@
 #include <utility>
 
 #include "verifier/checker.h"
+#include "verifier/oracle.h"
 
 namespace soapstone::verifier {
 namespace {
 
 /// Formats of rounding are small numbers; these are none.
-enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond };
+enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond, kExponent };
 
 bool has(std::span<const Symbol> symbols, Symbol symbol) {
   return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
 }
 
+Box box_of(Choice::Role role) {
+  switch (role) {
+  case Choice::Role::kFirst:
+    return Box::kFirst;
+  case Choice::Role::kSecond:
+    return Box::kSecond;
+  case Choice::Role::kExponent:
+    return Box::kExponent;
+  }
+  return Box::kFirst;
+}
+
+/// The facts hold for these symbols at a number near 0, whatever all others are.
+bool holds_somewhere(Oracle& oracle, const FactSet& known, const FactSet& facts,
+                     const std::vector<Symbol>& symbols) {
+  constexpr std::int64_t kPlaces = 4;
+  for (std::int64_t place = 0; place < kPlaces; ++place) {
+    Substitution values;
+    for (Symbol symbol : symbols) values.emplace_back(symbol, Linear(place));
+    const bool holds = std::all_of(facts.begin(), facts.end(), [&](const Fact& fact) {
+      return oracle.implied(known, fact.substitute(values));
+    });
+    if (holds) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-void Domain::require(Arena& arena, Demand demand, const NormalForm& form, const FactSet& facts,
-                     std::span<const Symbol> outer, std::span<const Choice> choices) {
+void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalForm& form,
+                     const FactSet& facts, std::span<const Symbol> outer,
+                     std::span<const Choice> choices) {
   Term term;
   const auto add = [&](const NormalForm& inside, Box box) {
     term.factors.push_back({arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
   };
   add(form, demand == Demand::kNotZero ? Box::kNotZero : Box::kNotNegative);
   for (const Choice& choice : choices) {
-    add(choice.form, choice.is_first ? Box::kFirst : Box::kSecond);
+    add(choice.form, box_of(choice.role));
   }
   term.factors = Arena::product(std::move(term.factors));
   for (Symbol symbol : Arena::free_symbols(term)) {
     if (Arena::is_variable(symbol) && !has(outer, symbol)) term.binders.push_back(symbol);
   }
-  // Sums around the demand over what it does not mention are over something.
+  FactSet around;
+  std::vector<Symbol> others;
   for (const Fact& fact : facts) {
+    const std::size_t before = others.size();
     std::vector<Symbol> symbols;
     fact.expression.append_symbols(symbols);
-    const bool concerns = std::all_of(symbols.begin(), symbols.end(), [&](Symbol symbol) {
-      return !Arena::is_variable(symbol) || has(outer, symbol) || has(term.binders, symbol);
-    });
-    if (concerns) insert(term.guards, fact);
+    for (Symbol symbol : symbols) {
+      const bool is_other =
+          Arena::is_variable(symbol) && !has(outer, symbol) && !has(term.binders, symbol);
+      if (is_other) others.push_back(symbol);
+    }
+    insert(others.size() == before ? term.guards : around, fact);
+  }
+  // Sums around the demand over what it does not mention: only what is over something demands.
+  if (!holds_somewhere(oracle, term.guards, around, others)) {
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    term.binders.insert(term.binders.end(), others.begin(), others.end());
+    term.guards = unite(term.guards, around);
   }
   if (std::find(demands_.begin(), demands_.end(), term) == demands_.end()) {
     demands_.push_back(std::move(term));
   }
 }
 
+bool Domain::is_unconditional(const Term& demand, const FactSet& context) {
+  return demand.binders.empty() && demand.factors.size() == 1 &&
+         std::all_of(demand.guards.begin(), demand.guards.end(),
+                     [&](const Fact& fact) { return contains(context, fact); });
+}
+
+std::vector<NormalForm> Domain::never_zero(const FactSet& context) const {
+  std::vector<NormalForm> result;
+  for (const Term& demand : demands_) {
+    const Atom& box = *demand.factors[0].atom;
+    if (!is_unconditional(demand, context) ||
+        box.tensor != static_cast<std::uint32_t>(Box::kNotZero)) {
+      continue;
+    }
+    result.push_back(box.arguments[0]->terms);
+  }
+  return result;
+}
+
 std::vector<const Atom*> Domain::non_negative_elements(const FactSet& context) const {
   std::vector<const Atom*> result;
   for (const Term& demand : demands_) {
-    const bool always = demand.binders.empty() && demand.factors.size() == 1 &&
-                        std::all_of(demand.guards.begin(), demand.guards.end(),
-                                    [&](const Fact& fact) { return contains(context, fact); });
     const Atom& box = *demand.factors[0].atom;
-    if (!always || box.tensor != static_cast<std::uint32_t>(Box::kNotNegative)) continue;
+    if (!is_unconditional(demand, context) ||
+        box.tensor != static_cast<std::uint32_t>(Box::kNotNegative))
+      continue;
     const NormalForm& form = box.arguments[0]->terms;
     const bool is_element = form.size() == 1 && form[0] == Term{1, {}, {}, form[0].factors} &&
                             form[0].factors.size() == 1 &&

@@ -11,27 +11,34 @@
 namespace soapstone::verifier {
 
 class Checker;
+class Oracle;
 
 enum class Demand : std::uint8_t { kNotZero, kNotNegative };
 
-/// The value is thrown away unless the form is not 0 (the first branch of a choice) or is 0.
+/// What decides whether a demand counts. A branch of a choice is thrown away unless the form is not
+/// 0 (the first), or is 0; a power has values at more bases for some exponents.
 struct Choice {
+  enum class Role : std::uint8_t { kFirst, kSecond, kExponent };
   NormalForm form;
-  bool is_first = true;
+  Role role = Role::kFirst;
 };
 
 class Domain {
  public:
   /// `outer`: symbols that stand for themselves on both sides; all others in the forms are bound,
   /// within the facts.
-  void require(Arena& arena, Demand demand, const NormalForm& form, const FactSet& facts,
-               std::span<const Symbol> outer, std::span<const Choice> choices);
+  void require(Arena& arena, Oracle& oracle, Demand demand, const NormalForm& form,
+               const FactSet& facts, std::span<const Symbol> outer,
+               std::span<const Choice> choices);
   /// Every demand of this is one of the other: where that has values, this has.
   bool demands_no_more_than(const Domain& other, Checker& checker, const FactSet& context) const;
   /// Elements of inputs that must be at least 0 for there to be a value at all.
   std::vector<const Atom*> non_negative_elements(const FactSet& context) const;
+  /// Forms that must not be 0 for there to be a value at all.
+  std::vector<NormalForm> never_zero(const FactSet& context) const;
 
  private:
+  static bool is_unconditional(const Term& demand, const FactSet& context);
   bool covers(const Term& demand, Checker& checker, const FactSet& context) const;
 
   /// Each a product of boxes: of the form that is demanded of, and of those that choices look at.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verifier/normalizer.h"
+#include "verifier/small_forms.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -255,13 +256,19 @@ struct Normalizer::Evaluation {
       // What is chosen from may have no value where it is not chosen.
       std::optional<InChoice> choice;
       if (node.function == Function::kSelect && !arguments.empty()) {
-        choice.emplace(normalizer.choices_, Choice{arguments[0], arguments.size() == 1});
+        choice.emplace(normalizer.choices_,
+                       Choice{arguments[0], arguments.size() == 1 ? Choice::Role::kFirst
+                                                                  : Choice::Role::kSecond});
       }
       arguments.push_back(evaluate(*argument, names, context));
     }
     if (node.function == Function::kLog || node.function == Function::kSqrt) {
       normalizer.note_demands_of(node.function, arguments[0], context);
     } else if (node.function == Function::kPow) {
+      std::optional<InChoice> choice;
+      if (!as_constant(collected(arguments[1]))) {
+        choice.emplace(normalizer.choices_, Choice{arguments[1], Choice::Role::kExponent});
+      }
       normalizer.note_demands_of_power(arguments, context);
     }
     return normalizer.apply(node.function, arguments, context);

@@ -132,6 +132,7 @@ class Normalizer {
     Normalizer& normalizer_;
   };
   void spend() { budget_.spend(); }
+  bool is_never_zero(const NormalForm& form, const FactSet& context);
 
   /// Whether functions that are made of exponentials are written as such, and sums and maxima over
   /// few numbers are written out.

@@ -19,13 +19,13 @@ class Prover {
   explicit Prover(Normalizer& normalizer) : normalizer_(normalizer), checker_(normalizer) {}
 
   bool prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
-             const std::vector<const Atom*>& non_negative, bool thorough);
+             const Premises& premises, bool thorough);
 
  private:
   bool by_cases(const NormalForm& a, const NormalForm& b, const FactSet& context, int depth);
   NormalForm unrolled(const NormalForm& form, const FactSet& context, bool& changed);
   std::optional<NormalForm> without_denominator(const NormalForm& difference,
-                                                const FactSet& context);
+                                                const FactSet& context, const Premises& premises);
 
   Normalizer& normalizer_;
   Checker checker_;
@@ -61,9 +61,16 @@ NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool
   return collected(std::move(result));
 }
 
-/// a difference that is 0 stays 0 times D, which is not 0 where 1/D has a value.
+/// a difference that is 0 stays 0 times D, which is not 0 where 1/D has a value. It need have none
+/// where it is not chosen, so only a D that is never 0 will do.
 std::optional<NormalForm> Prover::without_denominator(const NormalForm& difference,
-                                                      const FactSet& context) {
+                                                      const FactSet& context,
+                                                      const Premises& premises) {
+  const auto is_defined = [&](const Atom* reciprocal) {
+    const std::vector<const Atom*>& known = premises.defined;
+    return std::find(known.begin(), known.end(), reciprocal) != known.end() ||
+           normalizer_.is_never_zero(reciprocal->arguments[0]->terms, context);
+  };
   const Atom* atom = nullptr;
   for (const Term& term : difference) {
     for (const Factor& factor : term.factors) {
@@ -71,7 +78,8 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
         return std::binary_search(factor.atom->free_symbols.begin(),
                                   factor.atom->free_symbols.end(), binder);
       });
-      if (factor.atom->kind == AtomKind::kReciprocal && !bound && atom == nullptr) {
+      if (factor.atom->kind == AtomKind::kReciprocal && !bound && atom == nullptr &&
+          is_defined(factor.atom)) {
         atom = factor.atom;
       }
     }
@@ -101,7 +109,7 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
 }
 
 bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
-                   const std::vector<const Atom*>& non_negative, bool thorough) {
+                   const Premises& premises, bool thorough) {
   if (checker_.equal(a, b, context)) return true;
   const bool has_cases = normalizer_.outer_guard(a, context) != nullptr ||
                          normalizer_.outer_guard(b, context) != nullptr;
@@ -116,14 +124,14 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
     difference.back().coefficient = -term.coefficient;
   }
   for (int k = 0; k < kMaxDenominators; ++k) {
-    const auto cleared = without_denominator(difference, context);
+    const auto cleared = without_denominator(difference, context, premises);
     if (!cleared) break;
     if (checker_.equal(*cleared, {}, context)) return true;
     difference = *cleared;
   }
   difference = collected(std::move(difference));
   const auto is_zero = [&](bool with_axioms) {
-    return zero_in_every_order(normalizer_, checker_, difference, context, non_negative,
+    return zero_in_every_order(normalizer_, checker_, difference, context, premises.non_negative,
                                with_axioms);
   };
   return is_zero(false) || (thorough && is_zero(true));
@@ -132,9 +140,8 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
 }  // namespace
 
 bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
-                 const FactSet& context, const std::vector<const Atom*>& non_negative,
-                 bool thorough) {
-  return Prover(normalizer).prove(a, b, context, non_negative, thorough);
+                 const FactSet& context, const Premises& premises, bool thorough) {
+  return Prover(normalizer).prove(a, b, context, premises, thorough);
 }
 
 }  // namespace soapstone::verifier

@@ -6,11 +6,16 @@
 
 namespace soapstone::verifier {
 
-/// Are the forms equal wherever the context holds and these elements of inputs are at least 0?
+/// What is so wherever there is anything to be proved, as both sides have values.
+struct Premises {
+  std::vector<const Atom*> non_negative;  ///< Elements of inputs.
+  std::vector<const Atom*> defined;       ///< Reciprocals.
+};
+
+/// Are the forms equal wherever the context and the premises hold?
 /// Without `thorough`, axioms of functions and signs are left out, which cost most where there is
 /// no proof. False: not proved. Errors: throws OutOfBudget.
 bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
-                 const FactSet& context, const std::vector<const Atom*>& non_negative,
-                 bool thorough);
+                 const FactSet& context, const Premises& premises, bool thorough);
 
 }  // namespace soapstone::verifier
