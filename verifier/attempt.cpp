@@ -188,12 +188,13 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
       return false;
     }
     Checker checker(normalizer_);
-    if (!target.demands_no_more_than(source, checker, element.ranges)) {
+    if (!target.demands_no_more_than(source, false, checker, element.ranges)) {
       reason_ = "the target may have no value where the source has one";
       lacks_values_ = true;
       return false;
     }
-    keeps_domain_ = keeps_domain_ && source.demands_no_more_than(target, checker, element.ranges);
+    keeps_domain_ =
+        keeps_domain_ && source.demands_no_more_than(target, true, checker, element.ranges);
     return true;
   } catch (const OutOfBudget& end) {
     // Another way to look at the indices may do better.

@@ -74,6 +74,7 @@ void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalFo
     }
     insert(others.size() == before ? term.guards : around, fact);
   }
+  const Term everywhere = term;
   // Sums around the demand over what it does not mention: only what is over something demands.
   if (!holds_somewhere(oracle, term.guards, around, others)) {
     std::sort(others.begin(), others.end());
@@ -83,6 +84,7 @@ void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalFo
   }
   if (std::find(demands_.begin(), demands_.end(), term) == demands_.end()) {
     demands_.push_back(std::move(term));
+    everywhere_.push_back(everywhere);
   }
 }
 
@@ -122,20 +124,27 @@ std::vector<const Atom*> Domain::non_negative_elements(const FactSet& context) c
   return result;
 }
 
-bool Domain::covers(const Term& demand, Checker& checker, const FactSet& context) const {
+bool Domain::covers(const Term& demand, bool is_lenient, Checker& checker,
+                    const FactSet& context) const {
   const auto within = [&](Term term) {
     std::erase_if(term.guards, [&](const Fact& fact) { return contains(context, fact); });
     return NormalForm{std::move(term)};
   };
-  return std::any_of(demands_.begin(), demands_.end(), [&](const Term& own) {
+  const std::vector<Term>& known = is_lenient ? everywhere_ : demands_;
+  return std::any_of(known.begin(), known.end(), [&](const Term& own) {
     return checker.equal(within(own), within(demand), context);
   });
 }
 
-bool Domain::demands_no_more_than(const Domain& other, Checker& checker,
+bool Domain::demands_no_more_than(const Domain& other, bool is_lenient, Checker& checker,
                                   const FactSet& context) const {
-  return std::all_of(demands_.begin(), demands_.end(),
-                     [&](const Term& demand) { return other.covers(demand, checker, context); });
+  for (std::size_t k = 0; k < demands_.size(); ++k) {
+    if (!other.covers(everywhere_[k], is_lenient, checker, context) &&
+        !other.covers(demands_[k], is_lenient, checker, context)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace soapstone::verifier

@@ -30,8 +30,10 @@ class Domain {
   void require(Arena& arena, Oracle& oracle, Demand demand, const NormalForm& form,
                const FactSet& facts, std::span<const Symbol> outer,
                std::span<const Choice> choices);
-  /// Every demand of this is one of the other: where that has values, this has.
-  bool demands_no_more_than(const Domain& other, Checker& checker, const FactSet& context) const;
+  /// Every demand of this is one of the other: where that has values, this has. `is_lenient`: sums
+  /// of the other are taken to be over something.
+  bool demands_no_more_than(const Domain& other, bool is_lenient, Checker& checker,
+                            const FactSet& context) const;
   /// Elements of inputs that must be at least 0 for there to be a value at all.
   std::vector<const Atom*> non_negative_elements(const FactSet& context) const;
   /// Forms that must not be 0 for there to be a value at all.
@@ -39,10 +41,12 @@ class Domain {
 
  private:
   static bool is_unconditional(const Term& demand, const FactSet& context);
-  bool covers(const Term& demand, Checker& checker, const FactSet& context) const;
+  bool covers(const Term& demand, bool is_lenient, Checker& checker, const FactSet& context) const;
 
   /// Each a product of boxes: of the form that is demanded of, and of those that choices look at.
   std::vector<Term> demands_;
+  /// The same, as if the sums around them were over something: never fewer.
+  std::vector<Term> everywhere_;
 };
 
 }  // namespace soapstone::verifier
