@@ -328,6 +328,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["stop_reason"] = search::to_string(report.search.stop_reason);
   add_certificate(json, report.search);
   json["search_cpu_s"] = report.search.cpu_s;
+  json["search_wall_s"] = report.search.wall_s;
   json["total_cpu_s"] = run.total_cpu_s;
   json["total_wall_s"] = run.total_wall_s;
   json["peak_rss_mb"] = run.peak_rss_mb;

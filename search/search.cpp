@@ -260,6 +260,7 @@ SearchResult Searcher::run(const Graph& original) {
   result_.stop_reason = stop_reason();
   certify();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
+  result_.wall_s = core::wall_s() - started_;
   return std::move(result_);
 }
 

@@ -105,7 +105,7 @@ struct SearchResult {
   std::optional<Certificate> certificate;
   /// What of all that came from a checkpoint.
   std::uint64_t regions_resumed = 0, graphs_resumed = 0;
-  double cpu_s = 0;
+  double cpu_s = 0, wall_s = 0;
   StopReason stop_reason = StopReason::kExhausted;
 };
 
