@@ -60,8 +60,9 @@ core::Status check_outputs(const std::string& input, std::span<const OutputFile>
       if (is_file(other) && same_file(path, other.path))
         return usage(fmt::format("{} and {} are the same file", other.option, option), option,
                      path);
-    SOAPSTONE_RETURN_IF_ERROR(check_writable(files[k]));
   }
+  for (const OutputFile& file : files)
+    if (is_file(file)) SOAPSTONE_RETURN_IF_ERROR(check_writable(file));
   return core::Done{};
 }
 

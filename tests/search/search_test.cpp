@@ -177,7 +177,8 @@ TEST(Search, ARegionThatIsOutOfMemoryIsNotExhausted) {
   RegionLimits limits;
   limits.max_detour = 0;  // what is no gain is not queued, and the first graph is cut short
   limits.max_graphs = 2;
-  const auto found = search_region(parallel_matmuls(3), admission, *cost, limits, [] { return false; });
+  const auto found =
+      search_region(parallel_matmuls(3), admission, *cost, limits, [] { return false; });
   EXPECT_EQ(found.stop, RegionStop::kMemory);
 }
 
