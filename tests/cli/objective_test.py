@@ -30,7 +30,7 @@ class ObjectiveTest(unittest.TestCase):
         report = cls.space.path / f"{name}.json"
         output = cls.space.path / f"{name}.onnx"
         done = run("optimize-graph", cls.model, "-o", output, "--costs", costs, "--time", "0",
-                   "--verify", "2", "--budget", "150", "--json", report, *options)
+                   "--verify", "2", "--budget", "80", "--json", report, *options)
         assert done.returncode == code, done.stderr
         return json.loads(report.read_text()), done, output
 
