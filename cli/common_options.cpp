@@ -90,6 +90,17 @@ CLI::Validator not_negative() {
       "");
 }
 
+CLI::Validator number_between(double least, double most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+          return std::string();
+        return fmt::format("'{}' is not a number from {:g} to {:g}", text, least, most);
+      },
+      "");
+}
+
 core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& text) {
   const char* const form = "write NAME=1x3x224x224, or DIMENSION=4";
   const std::size_t equals = text.rfind('=');

@@ -38,6 +38,8 @@ void set_examples(CLI::App& app, const std::string& examples);
 
 /// Refuses what is no number of at least 0, without CLI11's idea of where numbers end.
 CLI::Validator not_negative();
+/// For numbers with a fraction; NaN is none.
+CLI::Validator number_between(double least, double most);
 
 /// `NAME=SIZES`; the name may contain `=` itself. Errors: kUsage.
 core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& text);

@@ -1,6 +1,8 @@
 // See objective_options.h.
 #include "cli/objective_options.h"
 
+#include "cli/common_options.h"
+
 namespace soapstone::cli {
 
 using search::ObjectiveKind;
@@ -16,7 +18,7 @@ void add_objective_options(CLI::App& app, ObjectiveOptions& options) {
                  "Most activation memory that the result may need at once, without weights and "
                  "inputs; exit with 5 if that is not reached")
       ->type_name("MIB")
-      ->check(CLI::PositiveNumber.description(""));
+      ->check(number_between(1e-6, 1e9));
 }
 
 core::Result<ObjectiveKind> objective_of(const ObjectiveOptions& options) {

@@ -70,7 +70,6 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules));
     return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
   }
-  SOAPSTONE_RETURN_IF_ERROR(cli::check_usage(options));
   const auto started = std::chrono::steady_clock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const cli::OptimizeJob job, cli::prepare(options, session));
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
@@ -116,6 +115,11 @@ int main(int argc, char** argv) {
   CLI::App app("Finds a faster graph that computes the same as an ONNX model, and writes it.",
                "optimize-graph");
   cli::add_optimize_options(app, options);
-  return cli::run_main(argc, argv, app, options,
-                       [&](cli::Session& session) { return run(options, session); });
+  return cli::run_main(argc, argv, app, options, [&](cli::Session& session) {
+    const core::Status usable = options.list_rules ? core::Done{} : cli::check_usage(options);
+    if (usable) return run(options, session);
+    // --json may name a file that must not be overwritten, not even with the error.
+    if (usable.error().code == core::ErrorCode::kUsage && options.json != "-") options.json.clear();
+    return usable;
+  });
 }

@@ -1,8 +1,13 @@
 // See optimize_options.h. A group of options is declared in a function of its own.
 #include "cli/optimize_options.h"
 
+#include "cli/output_files.h"
+
 namespace soapstone::cli {
 namespace {
+
+/// More than any search sees, and exact as a double.
+constexpr std::uint64_t kMostGraphs = 1'000'000'000'000'000;
 
 core::Error usage(std::string message, std::string hint = {}) {
   return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
@@ -31,19 +36,21 @@ void declare_search(CLI::App& app, OptimizeArguments& options) {
   declare_strategy(app, options);
   app.add_option("--budget", options.search.budget, "Graphs to expand")
       ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, kMostGraphs).description(""))
       ->capture_default_str();
   app.add_option("--time", options.search.time_s, "Seconds to search; 0: no limit")
       ->type_name("S")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--alpha", options.search.alpha,
                  "Follow graphs that cost up to this many times the best")
       ->type_name("X")
-      ->check(CLI::Range(1.0, 100.0).description(""))
+      ->check(number_between(1, 100))
       ->capture_default_str();
   app.add_option("--patience", options.search.patience,
                  "Graphs to expand in a region of the model after its last gain")
       ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, kMostGraphs).description(""))
       ->capture_default_str();
   app.add_option(
          "--region", options.search.region_sizes,
@@ -54,7 +61,7 @@ void declare_search(CLI::App& app, OptimizeArguments& options) {
   app.add_option("--memory-limit", options.search.memory_mib,
                  "For the graphs that the search keeps")
       ->type_name("MIB")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(number_between(1e-3, 1e9))
       ->capture_default_str();
   add_jobs_option(app, options.search.jobs);
   add_seed_option(app, options.seed);
@@ -79,18 +86,19 @@ void declare_checks(CLI::App& app, OptimizeArguments& options) {
       ->type_name("FILE.npz");
   app.add_option("--rtol", options.rtol, "Relative tolerance of the check")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--atol", options.atol, "Absolute tolerance of the check")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(not_negative())
       ->capture_default_str();
   app.add_option("--proof", options.proof,
                  "Write how the result was made, for compare-graphs --proof")
       ->type_name("FILE");
   app.add_flag("--strict", options.strict, "Refuse models with operators that are not understood");
   app.add_option("--require-speedup", options.require_speedup, "Exit with 5 below this speedup")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(not_negative());
 }
 
 void declare_records(CLI::App& app, OptimizeArguments& options) {
@@ -103,6 +111,17 @@ void declare_records(CLI::App& app, OptimizeArguments& options) {
   app.add_option("--resume", options.resume,
                  "Keep in FILE what was searched; if there is such a file, go on from it")
       ->type_name("FILE");
+}
+
+/// The output may be the model itself: who asks for that wants it replaced.
+core::Status check_files(const OptimizeArguments& arguments) {
+  const OutputFile files[] = {{"--output", arguments.dry_run ? "" : arguments.output, true},
+                              {"--proof", arguments.proof},
+                              {"--json", arguments.json},
+                              {"--explain", arguments.explain},
+                              {"--trace", arguments.trace},
+                              {"--resume", arguments.resume}};
+  return check_outputs(arguments.model, files);
 }
 
 }  // namespace
@@ -138,7 +157,7 @@ core::Status check_usage(const OptimizeArguments& arguments) {
   if (arguments.dry_run && !arguments.proof.empty()) {
     return usage("--dry-run writes nothing that --proof could prove", "leave one of them out");
   }
-  return core::Done{};
+  return check_files(arguments);
 }
 
 }  // namespace soapstone::cli

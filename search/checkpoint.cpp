@@ -58,7 +58,8 @@ core::Status differs(const CheckpointIdentity& file, const CheckpointIdentity& m
 CheckpointIdentity identity_of(const Graph& graph, const rules::RuleSet& rules,
                                const cost::CostModel& cost, runtime::Fusion fusion,
                                const SearchOptions& options) {
-  // Time and threads change no result of a region that was searched to its end.
+  // Time and threads change no result of a region that was searched to its end. Nor do strategy and
+  // objective: they decide which regions are searched, and with how much budget, which find() asks.
   return {
       graph.hash(), hash_of(rules),
       fmt::format("{}; fusion {}", cost.description(), runtime::to_string(fusion)),
@@ -99,13 +100,29 @@ core::Status Checkpoint::open(const CheckpointIdentity& identity, const rules::R
   return core::Done{};
 }
 
-std::optional<RegionResult> Checkpoint::find(const Region& region, verifier::Admission& admission,
+bool CheckpointEntry::holds_with(std::uint64_t budget) const {
+  switch (stop) {
+  case RegionStop::kBudget:
+    return expanded == budget;
+  case RegionStop::kPatience:
+    return expanded < budget;  // with as much, that would have been the reason
+  case RegionStop::kExhausted:
+  case RegionStop::kMemory:
+    return expanded <= budget;
+  case RegionStop::kStopped:
+    return false;
+  }
+  return false;
+}
+
+std::optional<RegionResult> Checkpoint::find(const Region& region, std::uint64_t budget,
+                                             verifier::Admission& admission,
                                              cost::CostModel& cost) const {
   CheckpointEntry entry;
   {
     const std::lock_guard lock(mutex_);
     const auto known = contents_.entries.find(key_of(region));
-    if (known == contents_.entries.end()) return std::nullopt;
+    if (known == contents_.entries.end() || !known->second.holds_with(budget)) return std::nullopt;
     entry = known->second;
   }
   RegionResult result;

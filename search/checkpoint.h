@@ -42,6 +42,9 @@ struct CheckpointEntry {
   double cost_before_us = 0, cost_after_us = 0;
   std::uint64_t expanded = 0, built = 0, duplicates = 0;
   RegionStop stop = RegionStop::kExhausted;
+
+  /// Whether a search with that budget would have ended just so.
+  bool holds_with(std::uint64_t budget) const;
 };
 
 /// Two hashes of a signature: that two kinds share both does not happen, and would do no harm.
@@ -71,10 +74,10 @@ class Checkpoint {
   /// Regions that the file held.
   std::size_t read() const { return read_; }
 
-  /// What is known of such a region, if it still holds: every rewrite matches, is admitted and the
-  /// costs are those that were found then.
-  std::optional<RegionResult> find(const Region& region, verifier::Admission& rules,
-                                   cost::CostModel& cost) const;
+  /// What a search of such a region that may expand `budget` graphs comes to, if that is known and
+  /// still holds: every rewrite matches, is admitted and the costs are those that were found then.
+  std::optional<RegionResult> find(const Region& region, std::uint64_t budget,
+                                   verifier::Admission& rules, cost::CostModel& cost) const;
   /// Remembers a search that came to its end, and writes the file if that is due.
   void add(const Region& region, const RegionResult& found);
   /// Writes what was added since. Errors: kInvalidInput or kUnavailable; those of writes before,

@@ -116,7 +116,7 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
   // A checkpoint knows what latency led to.
   Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
   if (checkpoint != nullptr) {
-    if (auto known = checkpoint->find(region, admission_, cost_)) {
+    if (auto known = checkpoint->find(region, limits.budget, admission_, cost_)) {
       resumed = true;
       return *std::move(known);
     }

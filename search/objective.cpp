@@ -5,14 +5,13 @@
 #include <tuple>
 
 #include "runtime/memory_schedule.h"
+#include "search/real_gain.h"
 
 namespace soapstone::search {
 namespace {
 
 using core::Graph;
 
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
 /// Sets of launches to look at for the order of a region: one for each of thousands of graphs.
 constexpr std::size_t kRegionStates = 30;
 /// Of a region's whole cost, the part that its latency is when its peak counts first.

@@ -10,6 +10,7 @@
 
 #include "search/checkpoint.h"
 #include "search/cut.h"
+#include "search/real_gain.h"
 #include "search/trace.h"
 
 namespace soapstone::search {
@@ -18,9 +19,6 @@ namespace {
 using core::Graph;
 using core::Result;
 using runtime::Executable;
-
-/// Less of a cost is rounding and no gain.
-constexpr double kRealGain = 1 - 1e-6;
 
 /// Nodes that do work when the model runs.
 std::size_t count_nodes(const Graph& graph) {

@@ -61,6 +61,8 @@ class RegionSearch {
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
+  /// What ends even the expansion of one graph.
+  bool is_cut_short() const { return entries_.size() >= limits_.max_graphs || stopped_(); }
   bool stops();
 
   verifier::Admission& admission_;
@@ -151,7 +153,7 @@ void RegionSearch::backtrack() {
 void RegionSearch::expand(const Entry& entry) {
   const auto take = [&](RuleId rule, const rules::Match& match) {
     consider(entry, rule, match);
-    return entries_.size() < limits_.max_graphs && !stopped_();
+    return !is_cut_short();
   };
   if (entry.pending == 0) {
     rules_.for_each_match(entry.graph, take);
@@ -189,6 +191,8 @@ RegionResult RegionSearch::run(const Graph& graph) {
     if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
     backtrack();
   }
+  // An expansion that was broken off may leave nothing queued: that is not all there is.
+  if (queue_.empty() && is_cut_short()) stops();
   result_.cost_before_us = root->cost_us;
   result_.cost_after_us = best_->cost_us;
   for (const Entry* at = best_; at->parent != nullptr; at = at->parent) {

@@ -170,7 +170,8 @@ void Searcher::report_progress() {
 StopReason Searcher::stop_reason() const {
   if (stop_.stop_requested()) return StopReason::kInterrupted;
   if (out_of_time()) return StopReason::kTime;
-  if (result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
+  const bool has_budget = options_.strategy != Strategy::kEqsat;  // saturation expands no graphs
+  if (has_budget && result_.graphs_expanded >= options_.budget) return StopReason::kBudget;
   return kinds_.all_exhausted() ? StopReason::kExhausted : StopReason::kSettled;
 }
 

@@ -244,5 +244,63 @@ class Records(unittest.TestCase):
         self.assertEqual(output.read_bytes(), self.space.model.read_bytes())
 
 
+class OutputFiles(unittest.TestCase):
+    """Nothing is destroyed, and what cannot be written shows before the search."""
+
+    def setUp(self):
+        space = commands.Workspace()
+        self.addCleanup(space.close)
+        self.path = space.path
+        self.model = commands.linear_model(space.path / "model.onnx")
+        self.before = self.model.read_bytes()
+
+    def refuses(self, code, message, *arguments):
+        done = run("optimize-graph", self.model, *FAST, *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertNotIn("predicted latency", done.stdout)
+        self.assertEqual(self.model.read_bytes(), self.before)
+
+    def test_the_model_is_not_overwritten(self):
+        link = self.path / "link"
+        link.symlink_to(self.model)
+        for path in (self.model, link, self.path / "." / "model.onnx"):
+            self.refuses(2, "--json would overwrite the model", "--dry-run", "--json", path)
+            self.refuses(2, "--trace would overwrite the model", "--dry-run", "--trace", path)
+            self.refuses(2, "--resume would overwrite the model", "--dry-run", "--resume", path)
+            self.refuses(2, "--explain would overwrite the model", "--dry-run", f"--explain={path}")
+            self.refuses(2, "--proof would overwrite the model", "-o", self.path / "out", "--proof",
+                         path)
+
+    def test_two_outputs_are_two_files(self):
+        out = self.path / "out"
+        self.refuses(2, "--output and --proof are the same file", "-o", out, "--proof", out)
+        self.refuses(2, "--json and --trace are the same file", "-o", out, "--json", "r", "--trace",
+                     "./r")
+        self.assertFalse(out.exists())
+        done = run("optimize-graph", self.model, *FAST, "--dry-run", "--json", "/dev/null",
+                   "--trace", "/dev/null")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_folder_that_is_not_there_shows_at_once(self):
+        absent = self.path / "no" / "file"
+        for option in ("--proof", "--json", "--trace", "--resume"):
+            self.refuses(3, f"{option}: cannot be written: No such file", "-o", self.path / "out",
+                         option, absent)
+        self.refuses(3, "--output: cannot be written: No such file", "-o", absent)
+        self.refuses(3, "--output: cannot be written: it is a directory", "-o", self.path)
+        self.assertFalse((self.path / "out").exists())
+
+    def test_the_model_may_be_replaced(self):
+        done = run("optimize-graph", self.model, *FAST, "-o", self.model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_numbers_out_of_range(self):
+        for option, value in [("--budget", "-1"), ("--patience", "-1"), ("--time", "nan"),
+                              ("--alpha", "nan"), ("--memory-limit", "1e300"), ("--rtol", "nan"),
+                              ("--require-speedup", "nan")]:
+            self.refuses(2, option, "--dry-run", f"{option}={value}")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -179,6 +179,43 @@ TEST_F(CheckpointTest, BringsNothingUnproved) {
   EXPECT_TRUE(again.best.empty());
 }
 
+/// Of graphs to expand there were fewer left when the file was written than there are now.
+TEST_F(CheckpointTest, SearchesThatABudgetEndedHoldForThatBudget) {
+  fill();
+  replace("stop=exhausted", "stop=budget");
+  const SearchResult again = resume();
+  expect_same(again, run(nullptr));
+  EXPECT_EQ(again.regions_resumed + 1, again.regions_searched);
+
+  CheckpointEntry entry;
+  entry.expanded = 5;
+  const auto holds = [&](RegionStop stop) {
+    entry.stop = stop;
+    return std::vector{entry.holds_with(4), entry.holds_with(5), entry.holds_with(6)};
+  };
+  EXPECT_EQ(holds(RegionStop::kBudget), (std::vector{false, true, false}));
+  EXPECT_EQ(holds(RegionStop::kPatience), (std::vector{false, false, true}));
+  EXPECT_EQ(holds(RegionStop::kMemory), (std::vector{false, true, true}));
+  EXPECT_EQ(holds(RegionStop::kExhausted), (std::vector{false, true, true}));
+}
+
+/// A file that was written in one way serves any other, and changes nothing there.
+TEST_F(CheckpointTest, OtherStrategiesComeToWhatTheyComeToAlone) {
+  graph_ = different_blocks(6);
+  options_.budget = 25;  // less than all regions take: what is left over differs
+  constexpr Strategy kAll[] = {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest};
+  for (const Strategy first : kAll) {
+    for (const Strategy then : kAll) {
+      std::filesystem::remove(file_);
+      options_.strategy = first;
+      fill(/*stop_after=*/4);
+      options_.strategy = then;
+      const SearchResult alone = run(nullptr);
+      expect_same(resume(), alone);
+    }
+  }
+}
+
 TEST_F(CheckpointTest, SaysWhatDiffers) {
   fill();
   const auto error = [&](CheckpointIdentity identity) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "cost/cost_model.h"
+#include "search/region_search.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {
@@ -151,6 +152,34 @@ TEST(Search, StopsWhenAskedTo) {
       search(parallel_matmuls(3), admission, *cost, {}, core::silent(), stop);
   EXPECT_EQ(result.stop_reason, StopReason::kInterrupted);
   EXPECT_EQ(result.graphs_expanded, 0U);
+}
+
+/// Whoever stops in the middle of a graph has not seen all there was, even if nothing is queued.
+TEST(Search, ARegionThatIsStoppedIsNeverExhausted) {
+  const core::Graph graph = parallel_matmuls(3);
+  const rules::RuleSet rules = rules_of(kMergeMatmuls);
+  const auto cost = cost::make_roofline_cost(runtime::Fusion::kNone);
+  std::size_t asked = 0;
+  for (std::size_t stop_at = 1; asked + 1 >= stop_at; ++stop_at) {
+    verifier::Admission admission(rules, {.allow_unproved = true});
+    asked = 0;
+    const auto stopped = [&] { return ++asked >= stop_at; };
+    const RegionResult found = search_region(graph, admission, *cost, {}, stopped);
+    EXPECT_EQ(found.stop == RegionStop::kStopped, asked >= stop_at) << stop_at;
+  }
+  EXPECT_GT(asked, 4U);
+}
+
+TEST(Search, ARegionThatIsOutOfMemoryIsNotExhausted) {
+  const rules::RuleSet rules = rules_of(kMergeMatmuls);
+  const auto cost = cost::make_roofline_cost(runtime::Fusion::kNone);
+  verifier::Admission admission(rules, {.allow_unproved = true});
+  RegionLimits limits;
+  limits.max_detour = 0;  // what is no gain is not queued, and the first graph is cut short
+  limits.max_graphs = 2;
+  const auto found =
+      search_region(parallel_matmuls(3), admission, *cost, limits, [] { return false; });
+  EXPECT_EQ(found.stop, RegionStop::kMemory);
 }
 
 TEST(Search, WithoutRulesNothingIsFound) {
