@@ -2,7 +2,7 @@
 #include "cli/optimize_job.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -39,8 +39,9 @@ core::Result<std::optional<search::EquivalenceOptions>>
 verify_options(const OptimizeArguments& options, const core::Graph& graph) {
   if (options.verify == "off") return std::optional<search::EquivalenceOptions>();
   search::EquivalenceOptions verify;
-  verify.samples = std::atoi(options.verify.c_str());
-  if (verify.samples < 1) {
+  const char* const end = options.verify.data() + options.verify.size();
+  const auto [stop, error] = std::from_chars(options.verify.data(), end, verify.samples);
+  if (error != std::errc() || stop != end || verify.samples < 1) {
     return core::Error{core::ErrorCode::kUsage,
                        fmt::format("--verify {}: not a number of inputs", options.verify),
                        {},

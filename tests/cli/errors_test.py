@@ -41,6 +41,8 @@ CASES = {
     "json into no folder": (["inspect-graph", SPACE.model, "--json", P / "no" / "r.json"], 3,
                             "the JSON report cannot be written"),
 
+    "half a number of samples": (["optimize-graph", SPACE.model, "--dry-run", "--verify", "3x"], 2,
+                                 "--verify 3x: not a number of inputs"),
     "one model only": (["compare-graphs", SPACE.model], 2, "b is required"),
     "not equivalent": (["compare-graphs", SPACE.model, SPACE.other], 6,
                        "does not compute what"),
