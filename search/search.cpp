@@ -21,7 +21,6 @@ namespace soapstone::search {
 namespace {
 
 using core::Graph;
-using core::NodeId;
 
 class Searcher {
  public:

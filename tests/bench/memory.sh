@@ -29,7 +29,7 @@ name = f"latency, at most {limit} MiB" if objective == "limit" else objective
 pair = lambda key, scale: ", ".join(f"{r[f'{key}_{at}'] / scale:.2f}" for at in ("before", "after"))
 ms = ", ".join(f"{r[f'latency_{at}_us'] / 1e3:.2f}" for at in ("before", "after"))
 assert r["peak_activation_bytes_after"] == r["predicted_peak_activation_bytes_after"]
-print(f"| {model} | {name} | {pair('peak_activation_bytes', 1e6)} MB "
+print(f"| {model} | {name} | {pair('peak_activation_bytes', 1e3)} kB "
       f"| {pair('weight_bytes', 1e6)} MB | {ms} | {code} |", file=sys.stderr)
 print(f"{float(share) * r['peak_activation_bytes_before'] / 2**20:.4g}")
 PYTHON
