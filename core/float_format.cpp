@@ -1,0 +1,55 @@
+// See float_format.h.
+#include "core/float_format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+
+namespace soapstone::core {
+namespace {
+
+/// To a multiple of 2^exponent. Scaling by a power of two is exact, so there is one rounding.
+double to_multiple(double value, int exponent) {
+  return std::ldexp(std::nearbyint(std::ldexp(value, -exponent)), exponent);
+}
+
+}  // namespace
+
+double FloatFormat::smallest() const { return std::ldexp(1.0, least_exponent - digits + 1); }
+double FloatFormat::smallest_normal() const { return std::ldexp(1.0, least_exponent); }
+double FloatFormat::largest() const {
+  return std::ldexp(2 - std::ldexp(1.0, 1 - digits), most_exponent);
+}
+
+FloatFormat format_of(DataType type) {
+  switch (type) {
+  case DataType::kFloat64:
+    return {};
+  case DataType::kFloat32:
+    return {24, -126, 127};
+  case DataType::kFloat16:
+    return {11, -14, 15};
+  case DataType::kBFloat16:
+    return {8, -126, 127};
+  default:
+    CHECK(false, "a floating type is needed");
+    return {};
+  }
+}
+
+double rounded_to(const FloatFormat& format, double value) {
+  if (format.digits == 53 || value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), format.least_exponent);
+  const double nearest = to_multiple(value, exponent - format.digits + 1);
+  if (std::fabs(nearest) <= format.largest()) return nearest;
+  return std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+double rounded_to_digits(const FloatFormat& format, double value) {
+  if (format.digits == 53 || value == 0 || !std::isfinite(value)) return value;
+  return to_multiple(value, std::ilogb(value) - format.digits + 1);
+}
+
+}  // namespace soapstone::core
