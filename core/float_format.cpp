@@ -1,14 +1,25 @@
 // See float_format.h.
 #include "core/float_format.h"
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/check.h"
 
 namespace soapstone::core {
 namespace {
+
+/// To that many significant bits, ties to even: a carry moves the exponent up, as it has to.
+/// Precondition: finite, no subnormal double.
+double to_digits(double value, int digits) {
+  const int dropped = 53 - digits;
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t odd = (bits >> dropped) & 1U;
+  bits += (std::uint64_t{1} << (dropped - 1)) - 1 + odd;
+  return std::bit_cast<double>(bits & ~((std::uint64_t{1} << dropped) - 1));
+}
 
 /// To a multiple of 2^exponent. Scaling by a power of two is exact, so there is one rounding.
 double to_multiple(double value, int exponent) {
@@ -41,15 +52,19 @@ FloatFormat format_of(DataType type) {
 
 double rounded_to(const FloatFormat& format, double value) {
   if (format.digits == 53 || value == 0 || !std::isfinite(value)) return value;
-  const int exponent = std::max(std::ilogb(value), format.least_exponent);
-  const double nearest = to_multiple(value, exponent - format.digits + 1);
+  if (std::fabs(value) < format.smallest_normal())
+    return to_multiple(value, format.least_exponent - format.digits + 1);
+  const double nearest = to_digits(value, format.digits);
   if (std::fabs(nearest) <= format.largest()) return nearest;
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
 double rounded_to_digits(const FloatFormat& format, double value) {
   if (format.digits == 53 || value == 0 || !std::isfinite(value)) return value;
-  return to_multiple(value, std::ilogb(value) - format.digits + 1);
+  // Subnormal doubles have few digits already.
+  if (std::fabs(value) < std::numeric_limits<double>::min()) return value;
+  const double nearest = to_digits(value, format.digits);
+  return std::isfinite(nearest) ? nearest : value;
 }
 
 }  // namespace soapstone::core

@@ -42,6 +42,8 @@ constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kN
                                  Special::kNone, Special::kInfinity, Special::kNone, Special::kNan};
 
 constexpr std::int64_t kLargestInteger = 9;
+/// After that many tries without anything new there are no more.
+constexpr int kLeastPatience = 48;
 
 /// The inputs of one trial. Tensors have a magnitude each, or one for all, so that some cancel.
 class Draw {
@@ -212,10 +214,16 @@ class Trials {
 Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
   Random random(seed);
   Trials trials(sides, random);
-  for (int k = 0; k < tries; ++k)
+  const int patience = std::max(kLeastPatience, tries / 4);
+  Edges seen;
+  for (int k = 0, last_news = 0; k < tries && k - last_news < patience; ++k) {
     for (const DataType type : kEdgeTypes)
       trials.run(type, k % 3 == 2, kSpecials[static_cast<std::size_t>(k) % std::size(kSpecials)]);
-  return trials.seen();
+    if (trials.seen() == seen) continue;
+    seen = trials.seen();
+    last_news = k;
+  }
+  return seen;
 }
 
 }  // namespace soapstone::rules

@@ -8,7 +8,8 @@
 
 namespace soapstone::rules {
 
-/// Runs both sides on `tries` sets of inputs of each type. Deterministic.
+/// Runs both sides on up to `tries` sets of inputs of each type, fewer if they show nothing new for
+/// long. Deterministic.
 /// Precondition: all sizes are numbers; no opaque node.
 Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed);
 

@@ -127,7 +127,7 @@ Evidence confirmed(const EvidenceLine& line, std::string_view rule_text) {
   if (!line.types.known() || !line.edges)
     return {Evidence::Kind::kNone, "the proof does not say for which types it holds"};
   if (digest != proof_digest(rule_text, plain))
-    return {Evidence::Kind::kNone, "the rule or its label was changed after its proof"};
+    return {Evidence::Kind::kNone, "the rule was changed after its proof, or its label was"};
   return plain.evidence;
 }
 

@@ -38,7 +38,7 @@ bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
 }
 
 /// For a rule that no file is believed of: sizes and inputs for a look at the edges of types.
-constexpr int kEdgeSizes = 4, kEdgeTries = 96;
+constexpr int kEdgeSizes = 4, kEdgeTries = 400;
 
 /// What a file would say of a proved rule. Errors: kUnsupported: no sizes satisfy it.
 core::Status observe_label(Rule& rule, const VerifyOptions& options) {
