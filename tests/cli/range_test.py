@@ -108,6 +108,22 @@ class Range(unittest.TestCase):
         inputs = self.attention_inputs("f16", 128)
         self.assertFalse(np.isfinite(outputs(self.output, inputs)).all())
 
+    def test_a_chain_is_held_to_the_same(self):
+        proof = self.space.path / "proof.txt"
+        for kind, loses in [("f16", True), ("f32", False)]:
+            attention_model(self.model, kind, 64)
+            report = self.optimize("--allow-range-changes", "--only", "scale_out_of_lhs", "--proof",
+                                   proof)
+            self.assertEqual(self.applied(report), {"scale_out_of_lhs"})
+            replay = ["compare-graphs", self.model, self.output, "--proof", proof, "--samples", "0"]
+            done = run(*replay)
+            self.assertEqual(done.returncode, 6 if loses else 0, done.stderr)
+            if loses:
+                self.assertIn("scale_out_of_lhs", done.stderr)
+                self.assertIn("it loses values that its source has in f16", done.stderr)
+            done = run(*replay, "--allow-range-changes")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_other_types_are_rewritten_as_before(self):
         for kind in ["f32", "f64", "bf16"]:
             with self.subTest(kind=kind):

@@ -22,9 +22,10 @@ TEST(FloatFormat, EveryNumberOfSixteenBitsStaysAndMiddlesGoToTheEvenOne) {
     const double low = float_from_f16(static_cast<std::uint16_t>(bits));
     ASSERT_EQ(half(low), low) << bits;
     ASSERT_EQ(half(-low), -low) << bits;
-    const double high = bits + 1 < 0x7c00
-                            ? static_cast<double>(float_from_f16(static_cast<std::uint16_t>(bits + 1)))
-                            : 65536;
+    const double high =
+        bits + 1 < 0x7c00
+            ? static_cast<double>(float_from_f16(static_cast<std::uint16_t>(bits + 1)))
+            : 65536;
     const double even = bits % 2 == 0 ? low : (bits + 1 < 0x7c00 ? high : kInfinity);
     ASSERT_EQ(half((low + high) / 2), even) << bits;
     ASSERT_EQ(half(std::nextafter((low + high) / 2, 0)), low) << bits;

@@ -58,8 +58,9 @@ TEST(EdgeLabel, ProductsInAnotherOrderOverflowFarOutInF32AndNearInF16) {
 }
 
 TEST(EdgeLabel, TheSameProductsSideBySideDoNot) {
-  for (const char* name : {"merge_matmuls_sharing_lhs", "merge_linear_layers", "transpose_of_matmul",
-                           "concat_of_convs_as_groups", "relu_of_non_negative", "square"}) {
+  for (const char* name :
+       {"merge_matmuls_sharing_lhs", "merge_linear_layers", "transpose_of_matmul",
+        "concat_of_convs_as_groups", "relu_of_non_negative", "square"}) {
     const Edges edges = edges_of(shipped(name));
     EXPECT_FALSE(overflows_or_vanishes(edges)) << name << ": " << to_string(edges);
   }
@@ -168,7 +169,8 @@ TEST(EdgeLabel, TextIsTheSameWhenItIsReadAgain) {
     ASSERT_TRUE(edges.ok()) << edges.error().to_string();
     EXPECT_EQ(to_string(*edges), text);
   }
-  for (const char* text : {"", "f32", "extreme", "f64 overflow", "overflows", "none, nan", "nan,"}) {
+  for (const char* text :
+       {"", "f32", "extreme", "f64 overflow", "overflows", "none, nan", "nan,"}) {
     const auto edges = parse_edges(text);
     EXPECT_FALSE(edges.ok()) << text;
   }
@@ -208,7 +210,8 @@ rule casts
 )";
   const auto graph = [](std::string_view x, std::string_view y) {
     return "graph g\n  x: " + std::string(x) + "[3]\n  y: " + std::string(y) +
-           "[3]\n  u = cast(x; to=\"f32\")\n  v = cast(y; to=\"f32\")\n  r = add(u, v)\n  return r\n";
+           "[3]\n  u = cast(x; to=\"f32\")\n  v = cast(y; to=\"f32\")\n  r = add(u, v)\n  return "
+           "r\n";
   };
   EXPECT_TRUE(all_matches(kRule, graph("f16", "f64")).empty());
   const auto same = all_matches(kRule, graph("f16", "f16"));

@@ -143,9 +143,9 @@ struct Answer {
 };
 
 Answer answer_for(Admission& admission, const std::string& type) {
-  const core::Graph graph = graph_of("graph g\n  x: " + type + "[3, 3]\n  a: " + type +
-                                     "[3, 3]\n  c: " + type +
-                                     "[]\n  xc = mul(x, c)\n  y = matmul(xc, a)\n  return y\n");
+  const core::Graph graph =
+      graph_of("graph g\n  x: " + type + "[3, 3]\n  a: " + type + "[3, 3]\n  c: " + type +
+               "[]\n  xc = mul(x, c)\n  y = matmul(xc, a)\n  return y\n");
   Answer answer;
   int matches = 0;
   admission.rules().for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
@@ -164,8 +164,8 @@ Answer answer_for(Admission& admission, const std::string& type) {
 }
 
 TEST(Admission, DecidesByTheTypeOfAMatch) {
-  const auto set = set_of(
-      with_label(kScale, "types: any; floats: reassociates; edges: extreme overflow, f16 overflow"));
+  const auto set = set_of(with_label(
+      kScale, "types: any; floats: reassociates; edges: extreme overflow, f16 overflow"));
   for (const std::string type : {"f32", "f64", "bf16"}) {
     Admission admission(set);
     const Answer answer = answer_for(admission, type);
@@ -181,8 +181,7 @@ TEST(Admission, DecidesByTheTypeOfAMatch) {
 }
 
 TEST(Admission, AProofHoldsForItsTypes) {
-  const auto set =
-      set_of(with_label(kScale, "types: f32, f64; floats: reassociates; edges: none"));
+  const auto set = set_of(with_label(kScale, "types: f32, f64; floats: reassociates; edges: none"));
   Admission admission(set, {.allow_range_changes = true});
   EXPECT_EQ(answer_for(admission, "f64").replace, "");
   EXPECT_EQ(answer_for(admission, "f16").replace,
@@ -190,8 +189,8 @@ TEST(Admission, AProofHoldsForItsTypes) {
 }
 
 TEST(Admission, WhatExtendsTheRangeIsNotTurnedAround) {
-  const auto extends = set_of(
-      with_label(kScale, "types: any; floats: reassociates; edges: extreme recovers, f16 recovers"));
+  const auto extends = set_of(with_label(
+      kScale, "types: any; floats: reassociates; edges: extreme recovers, f16 recovers"));
   Admission admission(extends);
   EXPECT_EQ(answer_for(admission, "f32").both_ways, "");
   EXPECT_EQ(answer_for(admission, "f16").replace, "");
