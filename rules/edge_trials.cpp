@@ -201,6 +201,7 @@ class Trials {
   /// small or too large for the type. The latter does not happen if exponents are not limited.
   void compare_losses(std::size_t output, std::size_t element) {
     if (!free_) free_ = run_both(false);
+    if (!free_) return;
     const double least = core::format_of(type_).smallest_normal();
     const auto has_lost = [&](const Results& results, bool of_source) {
       const auto value = [&](const Results& r) {
