@@ -69,8 +69,8 @@ std::size_t ContractionKernel::scratch_bytes() const {
          std::max(primitive_.scratch_bytes(), repack_->scratch_bytes());
 }
 
-void ContractionKernel::run(std::span<const std::byte* const> inputs,
-                            std::span<std::byte* const> outputs, std::byte* scratch) {
+core::Status ContractionKernel::run(std::span<const std::byte* const> inputs,
+                                    std::span<std::byte* const> outputs, std::byte* scratch) {
   use_threads(threads_);
   const void* weights = packed_.data();
   if (repack_) {
@@ -91,6 +91,7 @@ void ContractionKernel::run(std::span<const std::byte* const> inputs,
   }
   primitive_.set(destination_, outputs[0]);
   primitive_.run(stream_, scratch);
+  return core::Done{};
 }
 
 }  // namespace soapstone::cpu

@@ -6,6 +6,7 @@
 
 #include "ops/evaluate.h"
 #include "ops/registry.h"
+#include "ops/valid_values.h"
 #include "rules/sample.h"
 
 namespace soapstone::rules {
@@ -34,6 +35,7 @@ double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 
 
 Values draw(const Graph& side, const Inputs& wanted, Random& random) {
   Values inputs;
+  const auto valid = ops::valid_values(side);
   for (TensorId id : side.inputs()) {
     const core::TensorType& type = side.tensor(id).type;
     const auto count = static_cast<std::size_t>(core::element_count(*core::concrete(type.shape)));
@@ -44,6 +46,8 @@ Values draw(const Graph& side, const Inputs& wanted, Random& random) {
       if (wanted.integers) v = std::round(v) == 0 ? 1 : std::round(v);
       if (type.data_type == core::DataType::kBool)
         v = static_cast<double>(random.between(0, 1));
+      else if (const auto& range = valid[id.index()]; range && range->low < range->high)
+        v = static_cast<double>(random.between(range->low, range->high - 1));
       else if (!core::is_floating(type.data_type))
         v = static_cast<double>(random.between(-kLargestInteger, kLargestInteger));
     }
@@ -72,14 +76,16 @@ class Side {
     }
   }
 
-  /// `largest_seen` grows to the largest finite number on the way.
-  Values run(const Values& inputs, bool round, double& largest_seen) const {
+  /// `largest_seen` grows to the largest finite number on the way. None: an operator does not admit
+  /// the inputs.
+  std::optional<Values> run(const Values& inputs, bool round, double& largest_seen) const {
     std::vector<Tensor> values(graph_.tensor_bound());
     for (std::size_t i = 0; i < values.size(); ++i)
       if (graph_.contains(TensorId(i)) && graph_.tensor(TensorId(i)).value)
         values[i] = graph_.tensor(TensorId(i)).value->to_doubles();
     for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs()[k].index()] = inputs[k];
-    for (std::size_t n = 0; n < programs_.size(); ++n) run_node(n, values, round);
+    for (std::size_t n = 0; n < programs_.size(); ++n)
+      if (!run_node(n, values, round)) return std::nullopt;
     for (const Tensor& tensor : values) largest_seen = std::max(largest_seen, largest(tensor));
     Values outputs;
     for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
@@ -87,7 +93,7 @@ class Side {
   }
 
  private:
-  void run_node(std::size_t n, std::vector<Tensor>& values, bool round) const {
+  bool run_node(std::size_t n, std::vector<Tensor>& values, bool round) const {
     const core::Node& node = graph_.node(graph_.order()[n]);
     std::vector<std::span<const double>> inputs;
     for (TensorId id : node.inputs)
@@ -99,10 +105,11 @@ class Side {
       values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
       outputs.push_back(values[id.index()]);
     }
-    programs_[n].run(inputs, outputs);
+    if (!programs_[n].run(inputs, outputs)) return false;
     if (round)
       for (std::span<double> output : outputs)
         std::ranges::transform(output, output.begin(), rounded);
+    return true;
   }
 
   const Graph& graph_;
@@ -155,13 +162,14 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
     for (bool round : {false, true}) {
       if (round && wanted.magnitude > kLarge) continue;
       double largest_seen = 0;
-      const Values left = source.run(inputs, round, largest_seen);
-      const Values right = target.run(inputs, round, largest_seen);
-      for (std::size_t k = 0; k < left.size(); ++k)
+      const auto left = source.run(inputs, round, largest_seen);
+      const auto right = target.run(inputs, round, largest_seen);
+      if (!left || !right) continue;  // what only one side admits, check() finds
+      for (std::size_t k = 0; k < left->size(); ++k)
         if (round)
-          compare_rounded(left[k], right[k], wanted.magnitude, seen);
+          compare_rounded((*left)[k], (*right)[k], wanted.magnitude, seen);
         else
-          find_difference(left[k], right[k], k, wanted.magnitude, largest_seen, seen);
+          find_difference((*left)[k], (*right)[k], k, wanted.magnitude, largest_seen, seen);
     }
   }
   return seen;

@@ -29,6 +29,8 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
     return x[0].magnitude();
   case Function::kLess:
     return Fraction(x[0] < x[1] ? 1 : 0);
+  case Function::kLessOrEqual:
+    return Fraction(x[1] < x[0] ? 0 : 1);
   case Function::kEqual:
     return Fraction(x[0] == x[1] ? 1 : 0);
   case Function::kIsZero:
@@ -125,6 +127,12 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (numbers.size() == arguments.size()) {
     if (const auto value = value_at(function, numbers)) return constant(*value);
   }
+  // Of numbers, a ≤ b is not b < a; what NaN gives is no matter of a proof.
+  if (function == Function::kLessOrEqual)
+    return sum_of(constant(1),
+                  negated(apply_to_whole(Function::kLess, {arguments[1], arguments[0]}, context)));
+  if (function == Function::kLog1p)
+    return apply_to_whole(Function::kLog, {sum_of(constant(1), arguments[0])}, context);
   if (auto known = decided(function, arguments, context)) return *std::move(known);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);

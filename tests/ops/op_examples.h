@@ -52,7 +52,7 @@ inline std::vector<OpExample> binary_examples() {
     examples.push_back({"a: i64[3]  b: i64[]", std::string(op) + "(a, b)", "i64[3]"});
   for (const char* op : {"mul", "min", "max"})
     examples.push_back({"a: bool[3]  b: bool[3]", std::string(op) + "(a, b)", "bool[3]"});
-  for (const char* op : {"less", "equal"})
+  for (const char* op : {"less", "less_or_equal", "equal"})
     examples.push_back({"a: i64[4, 3]  b: i64[3]", std::string(op) + "(a, b)", "bool[4, 3]"});
   examples.push_back({"a: f32[2, 3]  b: f32[3]", "pow(a, b)", "f32[2, 3]", true});
   examples.push_back({"c: bool[3]  a: f32[2, 1]  b: f32[]", "where(c, a, b)", "f32[2, 3]"});
