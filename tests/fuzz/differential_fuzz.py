@@ -1,0 +1,279 @@
+"""Optimizes random models and lets ONNX Runtime say whether the results compute the same.
+
+  python differential_fuzz.py --models 1000 --seed 0          random models, default rules
+  python differential_fuzz.py --round-trip --models 1000      reads and writes only, no rewriting
+  python differential_fuzz.py --verify-check --models 1000    with Soapstone's own check: is it fooled?
+
+A find is shrunk and written to --finds as a file that finds_test.py can replay. The exit code is 0
+if nothing was found."""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import onnx
+
+import model_judge
+import node_templates
+import shrink
+from model_judge import Judge, Verdict
+from random_models import ModelBuilder, Unfit
+
+BUILD = Path(os.environ.get("BUILD_DIR", Path(__file__).parents[2] / "build"))
+STRATEGIES = ("backtracking", "eqsat", "best")
+# Small searches: what matters is which rules are applied, not whether the best graph is found.
+SEARCH = {"budget": 120, "patience": 12, "e-nodes": 250}
+
+
+class Optimizer:
+    """The program optimize-models, started again when it dies."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.process = None
+
+    def ask(self, timeout=60, **job):
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [BUILD / "tests" / "optimize-models"], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=open(self.folder / "stderr", "wb"), text=True)
+        self.process.stdin.write(json.dumps(job) + "\n")
+        try:
+            self.process.stdin.flush()
+            line = read_line(self.process.stdout, timeout)
+        except (BrokenPipeError, TimeoutError) as error:
+            line = "" if isinstance(error, BrokenPipeError) else None
+        if line:
+            return json.loads(line)
+        if line is None:
+            self.process.kill()
+        status = self.process.wait()
+        self.process = None
+        words = (self.folder / "stderr").read_text(errors="replace")[-500:]
+        return {"died": "time" if line is None else status, "error": words}
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def read_line(stream, timeout):
+    import select
+    if not select.select([stream], [], [], timeout)[0]:
+        raise TimeoutError
+    return stream.readline()
+
+
+class Fuzzer:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = Path(folder)
+        self.optimizer = Optimizer(folder)
+        self.counts = collections.Counter()
+        self.rules = collections.Counter()
+        self.operators = collections.Counter()
+        self.refusals = collections.Counter()
+        self.finds = []
+        node_templates.leave_out(options.without)
+        self.rule_count = len(self.optimizer.ask(do="rules")["rules"])
+
+    # --- Models -------------------------------------------------------------------------------
+
+    def draw(self, seed):
+        """A model, or None: this seed has none."""
+        import random
+        choose = random.Random(seed)
+        opset = choose.choice(self.options.opsets)
+        main = choose.choices("fdhb", [70, 10, 16, 4])[0]
+        builder = ModelBuilder(seed, opset, main)
+        rule, source = None, None
+        if not self.options.round_trip and choose.random() < 0.7:
+            rule, source = self.rule_source(choose, opset)
+        try:
+            node_templates.draw_model(builder, most=self.options.most_nodes, source=source)
+            model = builder.finish(seed)
+        except (Unfit, IndexError, ValueError) as error:
+            self.counts["not drawn"] += 1
+            if not isinstance(error, Unfit) and self.options.verbose:
+                print("not drawn:", repr(error), file=sys.stderr)
+            return None
+        model.rule = rule
+        return model
+
+    def rule_source(self, choose, opset):
+        path = self.folder / "source.onnx"
+        number = choose.randrange(self.rule_count)
+        answer = self.optimizer.ask(do="source", rule=number, seed=choose.randrange(2**31),
+                                    opset=opset, out=str(path))
+        if "rule" not in answer:
+            self.counts["rule source refused"] += 1
+            return None, None
+        return number, (onnx.shape_inference.infer_shapes(onnx.load(path)),
+                                answer["constant"])
+
+    def job(self, seed):
+        import random
+        choose = random.Random(seed ^ 0x5EED)
+        if self.options.round_trip:
+            return {"do": "round-trip"}
+        job = {"do": "optimize", "seed": choose.randrange(1000),
+               "strategy": choose.choices(STRATEGIES, [5, 1, 1])[0],
+               "cost": choose.choices(["random", "roofline"], [4, 1])[0],
+               "generated": choose.random() < self.options.generated,
+               "objective": choose.choices(["latency", "memory"], [9, 1])[0], **SEARCH}
+        check = self.options.verify
+        if check == "on" or (check == "mixed" and choose.random() < 0.25):
+            job["verify"] = 8
+        return job
+
+    # --- One model ----------------------------------------------------------------------------
+
+    def run(self, seed):
+        model = self.draw(seed)
+        if model is None:
+            return
+        self.counts["drawn"] += 1
+        try:
+            judge = Judge(model)
+        except Exception as error:
+            self.counts["refused by onnxruntime"] += 1
+            reason = str(error)
+            op = next((n.op_type for n in model.proto.graph.node
+                       if f"{n.op_type}(" in reason or n.name in reason), "")
+            self.refusals[f"{op}: {reason[:140]}" if self.options.verbose else op] += 1
+            return
+        self.counts["judged"] += 1
+        job = self.job(seed)
+        if model.rule is not None:
+            job["favour"] = model.rule
+        answer, verdict = self.attempt(model, judge, job)
+        while "favour" in job and answer.get("result") == "original" and job["seed"] < 6000:
+            job["seed"] += 1001  # Other costs; with one of them a rule may pay.
+            answer, verdict = self.attempt(model, judge, job)
+        for name in {r[0] for r in answer.get("rules", [])}:
+            self.rules[name] += 1
+        if answer.get("rules"):
+            self.counts["rewritten"] += 1
+        for op in {n.op_type for n in model.proto.graph.node}:
+            self.operators[op] += 1
+        if verdict.kind:
+            self.note(model, job, answer, verdict)
+
+    def attempt(self, model, judge, job):
+        """What the optimizer answers, and the judge's verdict on the result."""
+        path, result = self.folder / "model.onnx", self.folder / "result.onnx"
+        path.write_bytes(model.proto.SerializeToString())
+        result.unlink(missing_ok=True)
+        answer = self.optimizer.ask(**{"in": str(path), "out": str(result)}, **job)
+        if "died" in answer:
+            return answer, Verdict("died", "", "", f"{answer['died']}: {answer['error']}")
+        if answer.get("outcome") == "not-equivalent" or answer.get("code") == 6:
+            return answer, Verdict("check", "", "", f"own check: {answer.get('offender')}")
+        if "error" in answer:
+            return answer, Verdict(f"error {answer.get('code')} ({answer.get('stage')})", "", "",
+                                   answer["error"])
+        if answer.get("result") == "original":
+            return answer, Verdict()
+        verdict = judge.compare(str(result))
+        if verdict.kind == "finite" and labelled(answer, verdict, model):
+            self.counts["finiteness changed as labelled"] += 1
+            return answer, Verdict()
+        return answer, verdict
+
+    # --- Finds --------------------------------------------------------------------------------
+
+    def note(self, model, job, answer, verdict):
+        self.counts[f"FOUND {verdict.kind}"] += 1
+        if self.options.shrink:
+            model, job, verdict, answer = shrink.shrink(self, model, job, verdict, answer)
+        rules = sorted({r[0].split("[")[0] for r in answer.get("rules", [])})
+        key = signature(model, answer, verdict)
+        new = all(key != f["key"] for f in self.finds)
+        self.finds.append({"key": key, "seed": model.seed, "kind": verdict.kind})
+        if not new:
+            return
+        print(f"FIND seed {model.seed}: {verdict.kind} on {verdict.inputs} inputs, output "
+              f"{verdict.output}: {verdict.detail}\n  rules {rules}\n  job {job}")
+        text = shrink.text_of(model, job, verdict, rules)
+        print("  " + onnx.printer.to_text(model.proto).replace("\n", "\n  "), flush=True)
+        if self.options.finds:
+            folder = Path(self.options.finds)
+            folder.mkdir(parents=True, exist_ok=True)
+            name = "-".join([verdict.kind.split()[0], *rules[:2]] or ["x"]) + f"-{model.seed}"
+            (folder / f"{name}.onnxtxt").write_text(text)
+
+    def summary(self):
+        lines = [f"{k}: {v}" for k, v in sorted(self.counts.items())]
+        lines.append(f"rules applied: {len(self.rules)} instances, "
+                     f"{len({r.split('[')[0] for r in self.rules})} rules")
+        lines.append(f"operators: {len(self.operators)}")
+        if self.options.verbose:
+            lines += [f"  refused {n} {op}" for op, n in self.refusals.most_common(40)]
+        return "\n".join(lines)
+
+
+def signature(model, answer, verdict):
+    """Finds with the same one are one."""
+    rules = tuple(sorted({r[0].split("[")[0] for r in answer.get("rules", [])}))
+    ops = tuple(sorted({n.op_type for n in model.proto.graph.node}))
+    what = verdict.detail[:60] if verdict.kind.startswith(("error", "died")) else ""
+    return verdict.kind, rules or ops, what
+
+
+def labelled(answer, verdict, model):
+    """Whether a rule that was applied says that it changes what is finite."""
+    rules = answer.get("rules", [])
+    edges = [r[2].split("edges:")[1].split(";")[0].strip() for r in rules if "edges:" in r[2]]
+    if any(e != "none" for e in edges):
+        return True
+    # Labels without edges: who reassociates may overflow, at the ends of the type.
+    return not edges and verdict.inputs in model_judge.WILD and any(r[1] != "exact" for r in rules)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--seed", type=int, default=0, help="of the first model")
+    parser.add_argument("--round-trip", action="store_true")
+    parser.add_argument("--verify-check", action="store_true")
+    parser.add_argument("--verify", choices=["on", "off", "mixed"], default="mixed")
+    parser.add_argument("--generated", type=float, default=0.1)
+    parser.add_argument("--opsets", type=int, nargs="+", default=range(7, 24))
+    parser.add_argument("--most-nodes", type=int, default=15)
+    parser.add_argument("--without", nargs="+", default=[], help="operators to leave out")
+    parser.add_argument("--finds", help="folder for what is found")
+    parser.add_argument("--no-shrink", dest="shrink", action="store_false")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args(arguments)
+    options.opsets = list(options.opsets)
+    if options.verify_check:
+        options.verify = "on"
+    return options
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="soapstone-") as folder:
+        fuzzer = Fuzzer(options, folder)
+        for seed in range(options.seed, options.seed + options.models):
+            if time.monotonic() - started > options.seconds:
+                break
+            fuzzer.run(seed)
+        fuzzer.optimizer.close()
+    print(fuzzer.summary())
+    print(f"seconds: {time.monotonic() - started:.1f}")
+    return 1 if fuzzer.finds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
