@@ -10,7 +10,9 @@ if nothing was found."""
 import argparse
 import collections
 import json
+import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -81,6 +83,7 @@ class Fuzzer:
         self.operators = collections.Counter()
         self.refusals = collections.Counter()
         self.finds = []
+        self.begin_find = lambda find: None
         node_templates.leave_out(options.without)
         self.rule_count = len(self.optimizer.ask(do="rules")["rules"])
 
@@ -88,24 +91,33 @@ class Fuzzer:
 
     def draw(self, seed):
         """A model, or None: this seed has none."""
-        import random
         choose = random.Random(seed)
         opset = choose.choice(self.options.opsets)
         main = choose.choices("fdhb", [70, 10, 16, 4])[0]
-        builder = ModelBuilder(seed, opset, main)
-        rule, source = None, None
-        if not self.options.round_trip and choose.random() < 0.7:
-            rule, source = self.rule_source(choose, opset)
         try:
+            if self.options.round_trip:
+                return self.draw_for_round_trip(seed, choose.choices("fdh", [8, 1, 1])[0])
+            rule, source = None, None
+            if choose.random() < 0.7:
+                rule, source = self.rule_source(choose, opset)
+            builder = ModelBuilder(seed, opset, main)
             node_templates.draw_model(builder, most=self.options.most_nodes, source=source)
             model = builder.finish(seed)
+            model.rule = rule
+            return model
         except (Unfit, IndexError, ValueError) as error:
             self.counts["not drawn"] += 1
             if not isinstance(error, Unfit) and self.options.verbose:
-                print("not drawn:", repr(error), file=sys.stderr)
+                print(f"seed {seed} not drawn: {error!r}", file=sys.stderr)
             return None
-        model.rule = rule
-        return model
+
+    def draw_for_round_trip(self, seed, main):
+        """One operator at one opset; consecutive seeds go through all pairs."""
+        operators = sorted(node_templates.covered())
+        opset = self.options.opsets[seed // len(operators) % len(self.options.opsets)]
+        builder = ModelBuilder(seed, opset, main)
+        node_templates.add_random_node(builder, operators[seed % len(operators)])
+        return builder.finish(seed)
 
     def rule_source(self, choose, opset):
         path = self.folder / "source.onnx"
@@ -119,7 +131,6 @@ class Fuzzer:
                                 answer["constant"])
 
     def job(self, seed):
-        import random
         choose = random.Random(seed ^ 0x5EED)
         if self.options.round_trip:
             return {"do": "round-trip"}
@@ -174,8 +185,8 @@ class Fuzzer:
         answer = self.optimizer.ask(**{"in": str(path), "out": str(result)}, **job)
         if "died" in answer:
             return answer, Verdict("died", "", "", f"{answer['died']}: {answer['error']}")
-        if answer.get("outcome") == "not-equivalent" or answer.get("code") == 6:
-            return answer, Verdict("check", "", "", f"own check: {answer.get('offender')}")
+        if answer.get("outcome") == "not_equivalent":
+            return answer, Verdict("check", "", "", f"refused for {answer.get('offender')}")
         if "error" in answer:
             return answer, Verdict(f"error {answer.get('code')} ({answer.get('stage')})", "", "",
                                    answer["error"])
@@ -190,24 +201,41 @@ class Fuzzer:
     # --- Finds --------------------------------------------------------------------------------
 
     def note(self, model, job, answer, verdict):
+        """Shrinks and tells a find. What it was before is told first, in case shrinking dies."""
         self.counts[f"FOUND {verdict.kind}"] += 1
+        self.begin_find(describe(model, job, answer, verdict))
         if self.options.shrink:
             model, job, verdict, answer = shrink.shrink(self, model, job, verdict, answer)
-        rules = sorted({r[0].split("[")[0] for r in answer.get("rules", [])})
-        key = signature(model, answer, verdict)
-        new = all(key != f["key"] for f in self.finds)
-        self.finds.append({"key": key, "seed": model.seed, "kind": verdict.kind})
-        if not new:
+        self.finds.append(describe(model, job, answer, verdict))
+
+    def state(self):
+        return {"counts": self.counts, "rules": self.rules, "operators": self.operators,
+                "refusals": self.refusals, "finds": self.finds}
+
+
+class Results:
+    """Of all workers together."""
+
+    def __init__(self, options):
+        self.options = options
+        self.counts, self.rules = collections.Counter(), collections.Counter()
+        self.operators, self.refusals = collections.Counter(), collections.Counter()
+        self.known = collections.Counter()
+
+    def add(self, state):
+        for name in ("counts", "rules", "operators", "refusals"):
+            getattr(self, name).update(state[name])
+
+    def tell(self, find):
+        """Prints a find and writes it, unless one like it was told before."""
+        self.known[find["key"]] += 1
+        if self.known[find["key"]] > 1:
             return
-        print(f"FIND seed {model.seed}: {verdict.kind} on {verdict.inputs} inputs, output "
-              f"{verdict.output}: {verdict.detail}\n  rules {rules}\n  job {job}")
-        text = shrink.text_of(model, job, verdict, rules)
-        print("  " + onnx.printer.to_text(model.proto).replace("\n", "\n  "), flush=True)
+        print(f"FIND {find['about']}", flush=True)
         if self.options.finds:
             folder = Path(self.options.finds)
             folder.mkdir(parents=True, exist_ok=True)
-            name = "-".join([verdict.kind.split()[0], *rules[:2]] or ["x"]) + f"-{model.seed}"
-            (folder / f"{name}.onnxtxt").write_text(text)
+            (folder / f"{find['name']}.onnxtxt").write_text(find["text"])
 
     def summary(self):
         lines = [f"{k}: {v}" for k, v in sorted(self.counts.items())]
@@ -216,7 +244,21 @@ class Fuzzer:
         lines.append(f"operators: {len(self.operators)}")
         if self.options.verbose:
             lines += [f"  refused {n} {op}" for op, n in self.refusals.most_common(40)]
+        if self.known:
+            lines.append(f"kinds of finds: {len(self.known)}")
+            lines += [f"  {n} like {key}" for key, n in self.known.most_common()]
         return "\n".join(lines)
+
+
+def describe(model, job, answer, verdict):
+    rules = sorted({r[0].split("[")[0] for r in answer.get("rules", [])})
+    about = (f"seed {model.seed}: {verdict.kind} on {verdict.inputs or 'all'} inputs, output "
+             f"{verdict.output}: {verdict.detail}\n  rules {rules}\n  job {job}\n  ")
+    text = onnx.printer.to_text(model.proto)
+    return {"key": signature(model, answer, verdict),
+            "about": about + text.replace("\n", "\n  "),
+            "name": "-".join([verdict.kind.split()[0], *rules[:2]]) + f"-{model.seed}",
+            "text": shrink.text_of(model, job, verdict, rules)}
 
 
 def signature(model, answer, verdict):
@@ -260,19 +302,66 @@ def parse(arguments):
     return options
 
 
+def work(options, first, deadline, pipe):
+    """Fuzzes from one seed on, and says before and after each where it is."""
+    with tempfile.TemporaryDirectory(prefix="soapstone-") as folder:
+        fuzzer = Fuzzer(options, folder)
+        fuzzer.begin_find = lambda find: pipe.send(("find", find))
+        for seed in range(first, options.seed + options.models):
+            if time.monotonic() > deadline:
+                break
+            pipe.send(("begin", seed))
+            fuzzer.run(seed)
+            pipe.send(("end", fuzzer.state()))
+        fuzzer.optimizer.close()
+    pipe.send(("done", None))
+
+
+def fuzz(options, deadline):
+    """All seeds, in processes of their own: onnxruntime may die of a model."""
+    results, seed = Results(options), options.seed
+    done = False
+    while not done:
+        pipe, end = multiprocessing.Pipe(duplex=False)
+        worker = multiprocessing.Process(target=work, args=(options, seed, deadline, end))
+        worker.start()
+        end.close()
+        state, pending, told = None, None, 0
+        while True:
+            try:
+                what, value = pipe.recv()
+            except EOFError:
+                break
+            if what == "begin":
+                seed = value
+            elif what == "find":
+                pending = value
+            elif what == "end":
+                state, pending = value, None
+                for find in state["finds"][told:]:
+                    results.tell(find)
+                told = len(state["finds"])
+            else:
+                done = True
+        worker.join()
+        if state:
+            results.add(state)
+        if pending:
+            results.tell(pending)
+        if not done:
+            results.counts[f"worker died, status {worker.exitcode}"] += 1
+            print(f"worker died at seed {seed}, status {worker.exitcode}", flush=True)
+            seed += 1
+    return results
+
+
 def main(arguments=None):
     options = parse(arguments)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="soapstone-") as folder:
-        fuzzer = Fuzzer(options, folder)
-        for seed in range(options.seed, options.seed + options.models):
-            if time.monotonic() - started > options.seconds:
-                break
-            fuzzer.run(seed)
-        fuzzer.optimizer.close()
-    print(fuzzer.summary())
+    results = fuzz(options, started + options.seconds)
+    print(results.summary())
     print(f"seconds: {time.monotonic() - started:.1f}")
-    return 1 if fuzzer.finds else 0
+    return 1 if results.known else 0
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def nothing(b, op):
 
 @template("Sign", since=9, weight=0.4)
 def sign(b, op):
-    same(b, op, b.pick("fdhli"))
+    same(b, op, b.pick("fdli"))
 
 
 @template("IsNaN", since=9, weight=0.3)
