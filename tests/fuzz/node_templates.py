@@ -294,15 +294,27 @@ def conv(b, op):
            else None, kernel_shape=kernel if b.chance(0.6) else None, **given)
 
 
-@template("ConvTranspose", weight=0.3)
+@template("ConvTranspose", weight=1)
 def conv_transpose(b, op):
-    x = b.pick("f", least=4, most=4)
-    kernel = [b.choice([1, 2, 3]) for _ in range(2)]
-    stride = b.choice([1, 2])
+    x = b.pick("f", least=3, most=4)
+    spatial = x.shape[2:]
+    kernel = [b.choice([1, 2, 3]) for _ in spatial]
+    strides = [b.choice([1, 1, 2]) for _ in spatial]
+    dilations = [b.choice([1, 1, 1, 2]) for _ in spatial]
+    more = [b.random.randrange(s) if b.chance(0.3) else 0 for s in strides]
+    pads = [b.random.randint(0, 1) if b.chance(0.3) else 0 for _ in [*spatial, *spatial]]
+    sizes = [st * (s - 1) + o + d * (k - 1) + 1 - p - q for st, s, o, d, k, p, q in
+             zip(strides, spatial, more, dilations, kernel, pads, pads[len(spatial):])]
+    if min(sizes) < 1:
+        raise Unfit
+    group = b.choice([1] + [g for g in (2, 3) if x.shape[1] % g == 0])
     outputs = b.choice([1, 2, 3])
-    w = b.weight(x.type, (x.shape[1], outputs, *kernel))
-    sizes = [stride * (s - 1) + k for s, k in zip(x.shape[2:], kernel)]
-    b.node(op, [x, w], [x.type], [(x.shape[0], outputs, *sizes)], strides=[stride] * 2)
+    operands = [x, b.source(x.type, (x.shape[1], outputs, *kernel), 0.85)]
+    if b.chance(0.4):
+        operands.append(b.vector(x.type, group * outputs))
+    b.node(op, operands, [x.type], [(x.shape[0], group * outputs, *sizes)], strides=strides,
+           group=group if group > 1 else None, dilations=dilations if max(dilations) > 1 else None,
+           pads=pads if any(pads) else None, output_padding=more if any(more) else None)
 
 
 @template("MaxPool AveragePool", weight=1.5)
@@ -723,22 +735,58 @@ def top_k(b, op):
     b.node(op, [x, b.weight("l", (1,), k)], [x.type, "l"], [shape, shape], axis=at)
 
 
-@template("Einsum", since=12, weight=0.4)
+@template("Einsum", since=12, weight=0.8)
 def einsum(b, op):
-    x = b.pick("fd", least=2, most=2)
-    n = b.size()
-    b.node(op, [x, b.partner(x, (x.shape[1], n))], [x.type], [(x.shape[0], n)],
-           equation="ij,jk->ik")
+    equation = b.choice(["ij,jk->ik", "ij,kj->ik", "bij,bjk->bik", "bij,bkj->bik", "ij->ji", "ij->i",
+                         "i,j->ij", "ij,ij->", "bhid,bhjd->bhij", "ij,j->i", "abc,cd->abd",
+                         "ij,jk", "i,i->i", "bij->b"])
+    terms, _, result = equation.partition("->")
+    terms = terms.split(",")
+    x = b.pick("fd", least=len(terms[0]), most=len(terms[0]))
+    size = dict(zip(terms[0], x.shape))
+    operands = [x]
+    for term in terms[1:]:
+        shape = [size.setdefault(letter, b.size()) for letter in term]
+        operands.append(b.partner(x, shape))
+    if "->" not in equation:
+        letters = "".join(terms)
+        result = sorted(c for c in set(letters) if letters.count(c) == 1)
+    b.node(op, operands, [x.type], [[size[letter] for letter in result]], equation=equation)
 
 
-@template("Resize", since=11, weight=0.2)
+@template("Resize", since=11, weight=0.8)
 def resize(b, op):
     x = b.pick("f", least=4, most=4)
-    scales = b.weight("f", (4,), [1, 1, 2, 2])
-    shape = (*x.shape[:2], *(2 * s for s in x.shape[2:]))
-    b.node(op, [x, b.weight("f", (0,), []), scales], ["f"], [shape],
-           mode=b.choice(["nearest", "linear"]),
-           coordinate_transformation_mode=b.choice([None, "asymmetric"]))
+    way = b.choice(["nearest", "linear"])
+    up = [b.choice([1, 2, 3]), b.choice([1, 2, 4])]
+    shape = (*x.shape[:2], *(u * s for u, s in zip(up, x.shape[2:])))
+    place = b.choice([None, "half_pixel", "asymmetric", "align_corners"])
+    rounding = b.choice([None, "floor", "ceil", "round_prefer_ceil"]) if way == "nearest" else None
+    if b.chance(0.5):
+        operands = [x, b.weight("f", (0,), []), b.weight("f", (4,), [1, 1, *up])]
+    else:
+        operands = [x, b.weight("f", (0,), []), b.weight("f", (0,), []), b.ints(shape)]
+    b.node(op, operands, ["f"], [shape], mode=way, coordinate_transformation_mode=place,
+           nearest_mode=rounding)
+
+
+@template("Upsample", until=9, weight=0.5)
+def upsample(b, op):
+    x = b.pick("f", least=4, most=4)
+    up = [1, 1, b.choice([1, 2, 3]), b.choice([1, 2])]
+    shape = [u * s for u, s in zip(up, x.shape)]
+    mode = b.choice([None, "nearest", "linear"])
+    if b.opset < 9:
+        return b.node(op, [x], ["f"], [shape], mode=mode, scales=[float(u) for u in up])
+    return b.node(op, [x, b.weight("f", (4,), up)], ["f"], [shape], mode=mode)
+
+
+@template("Range", since=11, weight=0.4)
+def counting(b, op):
+    kind, n = b.choice("fl"), b.size()
+    start, step = b.choice([0, 0, 1, -2]), b.choice([1, 1, 2, -1])
+    b.node(op, [b.scalar(kind, start), b.scalar(kind, start + n * step), b.scalar(kind, step)],
+           [kind], [(n,)])
 
 
 # --- Constants and shapes -----------------------------------------------------------------------

@@ -174,10 +174,17 @@ search::OptimizeOptions options_of(const json& job) {
   return options;
 }
 
+/// The types at whose edges a rule says that it changes what is finite.
+json types_with_edges(const rules::Rule& rule) {
+  if (rule.floats == rules::FloatBehavior::kExact) return json::array();
+  return {"f32", "f16", "bf16"};
+}
+
 json applied_rules(const Rules& rules, const search::OptimizeReport& report) {
   json applied = json::array();
   const auto add = [&](const rules::Rule& rule) {
-    applied.push_back({rule.name, rules::to_string(rule.floats), rule.evidence.detail});
+    applied.push_back(
+        {rule.name, rules::to_string(rule.floats), rule.evidence.detail, types_with_edges(rule)});
   };
   for (const search::SimplifyStep& step : report.simplify.steps)
     if (step.rule) add(rules.baseline[*step.rule]);

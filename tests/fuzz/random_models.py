@@ -122,6 +122,8 @@ class ModelBuilder:
             values = self.weight_values(kind, shape)
         tensor = Tensor(self.name("w"), kind, shape, constant=True)
         values = np.asarray(values).astype(NUMPY[kind])
+        if shape == (0,):
+            values = values[:0]
         self.weights[tensor.name] = (np.full(shape, values.reshape(())) if values.size == 1
                                      else values.reshape(shape))
         return tensor
