@@ -14,6 +14,11 @@ OpDefinition pad();
 OpDefinition gather();
 OpDefinition cast();
 OpDefinition softmax();
+OpDefinition iota();
+OpDefinition cumsum();
+OpDefinition einsum();
+OpDefinition conv_transpose();
+OpDefinition resize();
 
 /// Reductions and normalizations that are compositions: listed by composite_readers().
 std::vector<OnnxReader> statistics_readers();

@@ -22,6 +22,7 @@ struct Executable::State {
   /// A kernel with its pointers.
   struct Step {
     Kernel* kernel;
+    core::NodeId head;  // of a launch
     std::vector<const std::byte*> inputs;
     std::vector<std::byte*> outputs;
   };
@@ -158,6 +159,7 @@ void Executable::State::bind(const Placement& placement) {
       const Launch& launch = plan.launches[step.number];
       const LaunchLayouts& layouts = plan.layouts[step.number];
       bound.kernel = kernels[step.number].get();
+      bound.head = launch.head;
       for (std::size_t i = 0; i < launch.inputs.size(); ++i)
         bound.inputs.push_back(address(placement, launch.inputs[i], layouts.inputs[i]));
       for (std::size_t i = 0; i < launch.outputs.size(); ++i)
@@ -227,7 +229,7 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
       std::memcpy(state_->graph_inputs[i].data(), inputs[i].bytes().data(),
                   inputs[i].bytes().size());
   }
-  run_again();
+  SOAPSTONE_RETURN_IF_ERROR(run_again());
   std::vector<core::Literal> results;
   for (std::size_t i = 0; i < state_->graph_outputs.size(); ++i) {
     const core::TensorType& type = state_->graph.tensor(state_->graph.outputs()[i]).type;
@@ -237,9 +239,15 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
   return results;
 }
 
-void Executable::run_again() {
-  for (State::Step& step : state_->steps)
-    step.kernel->run(step.inputs, step.outputs, state_->scratch.data());
+core::Status Executable::run_again() {
+  for (State::Step& step : state_->steps) {
+    auto done = step.kernel->run(step.inputs, step.outputs, state_->scratch.data());
+    if (done) continue;
+    if (!step.head.valid()) return done;
+    const core::Node& head = state_->graph.node(step.head);
+    return done.error().at(head.op->name + " `" + head.name + "`");
+  }
+  return core::Done{};
 }
 
 const ExecutableReport& Executable::report() const { return state_->report; }
