@@ -45,7 +45,9 @@ TEST(Registry, HasTheOperatorsOfTheDocumentation) {
                            "pad",         "transpose",    "reshape",
                            "expand",      "gather",       "reduce_sum",
                            "reduce_mean", "reduce_max",   "reduce_min",
-                           "full",        "eye",          "opaque"})
+                           "full",        "eye",          "opaque",
+                           "log_softmax", "nll_loss",     "reduce_log_sum_exp",
+                           "softplus",    "less_or_equal"})
     EXPECT_NE(registry().find(name), nullptr) << name;
 }
 
