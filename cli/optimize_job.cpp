@@ -63,15 +63,6 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   OptimizeJob job;
   SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
-  job.left_out = leave_out_range_changes(job.rules, options.rules);
-  // Whoever names rules wants them; of the shipped ones the report tells.
-  const bool chosen = !options.rules.files.empty() || !options.rules.only.empty();
-  for (const std::string& rule : job.left_out) {
-    session.console.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
-                        fmt::format("rule {} changes the range of floats and is left out; "
-                                    "--allow-range-changes uses it",
-                                    rule));
-  }
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();

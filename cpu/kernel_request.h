@@ -87,5 +87,9 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRe
 core::Result<std::unique_ptr<runtime::Kernel>> make_loss_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_copy_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_gather_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_deconvolution_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_einsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_cumsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_resize_kernel(const KernelRequest&);
 
 }  // namespace soapstone::cpu

@@ -39,7 +39,8 @@ void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,
 
 /// A reduction keeps the order in memory of the dimensions that stay.
 bool keeps_order(const Node& node) {
-  return node.op->name == "global_average_pool" || node.attributes.get_int("keep_dims") != 0;
+  if (node.op->name == "global_average_pool") return true;
+  return node.attributes.find("keep_dims") && node.attributes.get_int("keep_dims") != 0;
 }
 
 bool follows_inputs(const Node& node, ops::OpClass op_class) {

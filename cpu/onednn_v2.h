@@ -29,6 +29,11 @@ Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
                            const dnnl::primitive_attr& attributes, std::string_view avoid);
+/// Weights are [g,] o, i, k…, as of a convolution that turns i channels into o.
+Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
+                             const Descriptor& weights, const std::optional<Descriptor>& bias,
+                             const Descriptor& destination, const Window& window,
+                             const dnnl::primitive_attr& attributes);
 Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
                       const Descriptor& weights, const std::optional<Descriptor>& bias,
                       const Descriptor& destination, const dnnl::primitive_attr& attributes);

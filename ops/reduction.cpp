@@ -1,5 +1,6 @@
 // Sums, means, maxima, minima and logarithms of sums of exponentials over dimensions. They differ
 // in one expression and in the opset at which ONNX made the axes an input.
+#include "ops/family_parts.h"
 #include "ops/indexing.h"
 #include "ops/onnx_reading.h"
 #include "ops/onnx_reduction.h"
@@ -211,6 +212,7 @@ core::Result<ReductionAxes> read_reduction_axes(const OnnxImport& import) {
 std::vector<OpDefinition> reduction_ops() {
   std::vector<OpDefinition> ops;
   for (const Reduction& reduction : kReductions) ops.push_back(define(reduction));
+  ops.push_back(cumsum());
   return ops;
 }
 

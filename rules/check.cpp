@@ -10,17 +10,21 @@
 #include "ops/registry.h"
 #include "ops/valid_values.h"
 #include "rules/constraints.h"
+#include "rules/edge_trials.h"
 #include "rules/float_behavior.h"
 #include "rules/sample_sizes.h"
 
 namespace soapstone::rules {
 namespace {
 
+using core::DataType;
 using core::Symbol;
 using Field = ops::Field::Value;
 
 constexpr int kAttemptsPerSize = 300;
 constexpr int kFloatTrials = 4;
+/// At how many sizes the edges of types are tried.
+constexpr int kEdgeSizes = 4;
 
 template <class T>
 using Values = std::vector<std::vector<T>>;
@@ -121,7 +125,8 @@ bool is_too_large(const Graph& side) {
 
 class Checker {
  public:
-  Checker(const Rule& rule, std::uint64_t seed) : rule_(rule), sampler_(rule), random_(seed) {}
+  Checker(const Rule& rule, std::uint64_t seed, int edge_tries)
+      : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries) {}
 
   Result<CheckReport> run(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
@@ -134,6 +139,7 @@ class Checker {
         continue;
       }
       SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare(*sides, report_.sizes_tried));
+      if (edge_tries_ > 0 && report_.sizes_tried < kEdgeSizes) try_edges(*sides, size_count);
       ++report_.sizes_tried;
       if (!difference) continue;
       SOAPSTONE_RETURN_IF_ERROR(explain(values, *difference));
@@ -141,6 +147,7 @@ class Checker {
     }
     if (report_.sizes_tried == 0)
       return core::unsupported("no sizes satisfy the rule and its guard: " + last.message);
+    report_.floats = std::max(report_.floats, range_behavior(report_.edges, DataType::kFloat32));
     return report_;
   }
 
@@ -172,6 +179,12 @@ class Checker {
     const FloatDifference& d = *floats.difference;
     return std::optional(Difference{d.output, d.element, fmt::format("{:.6g}", d.source),
                                     fmt::format("{:.6g}", d.target)});
+  }
+
+  void try_edges(const Rule& sides, int size_count) {
+    const int sizes = std::clamp(size_count, 1, kEdgeSizes);
+    report_.edges.note(
+        observe_edges(sides, (edge_tries_ + sizes - 1) / sizes, edge_random_.next()));
   }
 
   Result<std::optional<Difference>> compare_in_field(const Rule& sides) {
@@ -236,13 +249,15 @@ class Checker {
   const Rule& rule_;
   const SizeSampler sampler_;
   Random random_;
+  Random edge_random_;  ///< Of its own, so that edges change nothing of the rest.
+  const int edge_tries_;
   CheckReport report_;
 };
 
 }  // namespace
 
-Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed) {
-  return Checker(rule, seed).run(size_count);
+Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries) {
+  return Checker(rule, seed, edge_tries).run(size_count);
 }
 
 }  // namespace soapstone::rules

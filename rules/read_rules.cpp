@@ -43,7 +43,8 @@ Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::pa
     (*rule)->description = text.description;
     (*rule)->file = file;
     (*rule)->line = text.line;
-    (*rule)->evidence = rules.empty() ? confirmed(std::move((*rule)->evidence), text.text)
+    const EvidenceLine line{(*rule)->evidence, (*rule)->floats, (*rule)->types, (*rule)->edges};
+    (*rule)->evidence = rules.empty() ? confirmed(line, text.text)
                                       : rules.front().evidence;  // one line for all of them
     rules.push_back(**std::move(rule));
   }

@@ -160,8 +160,7 @@ class InstanceParser {
     const std::string rest = tokens_.on_same_line() ? tokens_.rest_of_line() : "";
     auto line = parse_evidence(kind, rest);
     if (!line) return error(at, line.error().message);
-    rule_.evidence = line->evidence;
-    rule_.floats = line->floats;
+    put_label(*line, rule_);
     if (!tokens_.at_end()) return tokens_.expected("the end of the rule");
     return core::Done{};
   }

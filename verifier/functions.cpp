@@ -15,10 +15,6 @@ bool rounds_to_integer(Function function) {
          function == Function::kRound || function == Function::kTruncate;
 }
 
-bool in(const std::vector<std::uint32_t>& tensors, std::uint32_t tensor) {
-  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
-}
-
 bool is_truth_value(Function function) {
   return function == Function::kLess || function == Function::kEqual ||
          function == Function::kIsZero;
@@ -59,31 +55,34 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
 
 /// Sums and products of integers, and of what is rounded to them.
 bool Normalizer::is_integral(const NormalForm& form) const {
-  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
-    return term.coefficient.is_integer() &&
-           std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
-             if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
-             const Atom& atom = *factor.atom;
-             switch (atom.kind) {
-             case AtomKind::kRead:
-               return in(integers_, atom.tensor) || is_boolean(atom);
-             case AtomKind::kIndex:
-               return true;
-             case AtomKind::kApply:
-               return ops::properties(atom.function).integral ||
-                      ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
-                       is_integral(atom.arguments[0]->terms));
-             case AtomKind::kMax:
-               return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-                 return is_integral(piece.body->terms);
-               });
-             case AtomKind::kNumber:
-             case AtomKind::kReciprocal:
-             case AtomKind::kRounded:
-               return false;
-             }
-             return false;
-           });
+  return std::all_of(form.begin(), form.end(), [&](const Term& term) { return is_integral(term); });
+}
+
+bool Normalizer::is_integral(const Term& term) const {
+  if (!term.coefficient.is_integer()) return false;
+  return std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+    if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
+    const Atom& atom = *factor.atom;
+    switch (atom.kind) {
+    case AtomKind::kRead:
+      return atom.tensor < types_.size() && !core::is_floating(types_[atom.tensor]);
+    case AtomKind::kNumber:
+      return atom.number.is_integer();
+    case AtomKind::kIndex:
+    case AtomKind::kWrapped:
+      return true;
+    case AtomKind::kApply:
+      return ops::properties(atom.function).integral ||
+             ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
+              is_integral(atom.arguments[0]->terms));
+    case AtomKind::kMax:
+      return std::all_of(atom.pieces.begin(), atom.pieces.end(),
+                         [&](const Piece& piece) { return is_integral(piece.body->terms); });
+    case AtomKind::kReciprocal:
+    case AtomKind::kRounded:
+      return false;
+    }
+    return false;
   });
 }
 
