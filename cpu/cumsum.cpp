@@ -19,8 +19,8 @@ class CumsumKernel final : public runtime::Kernel {
     }
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* to = reinterpret_cast<float*>(outputs[0]);
     constexpr std::size_t kGrain = 1 << 14;
@@ -28,6 +28,7 @@ class CumsumKernel final : public runtime::Kernel {
     parallel_ranges(threads_, outer_, kGrain / block + 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t o = begin; o < end; ++o) run_block(from + o * block, to + o * block);
     });
+    return core::Done{};
   }
   std::string implementation() const override { return "own loops"; }
 

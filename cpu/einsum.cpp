@@ -89,8 +89,8 @@ class EinsumKernel final : public runtime::Kernel {
               aligned(matmul.destination.get_size())};
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
     use_threads(threads_);
     std::array<std::byte*, 3> packed{};
     for (std::size_t k = 0; k < packed.size(); ++k)
@@ -103,6 +103,7 @@ class EinsumKernel final : public runtime::Kernel {
     primitive_.set(arguments_[2], packing_[2] ? packed[2] : outputs[0]);
     primitive_.run(stream_, scratch);
     if (packing_[2]) packing_[2]->run(packed[2], outputs[0], stream_, threads_, scratch);
+    return core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t total = 0, most = primitive_.scratch_bytes();

@@ -49,6 +49,7 @@ bool follows_inputs(const Node& node, ops::OpClass op_class) {
   case ops::OpClass::kElementwise:
     return true;
   case ops::OpClass::kReduction:
+    if (op == "nll_loss" || op == "reduce_log_sum_exp") return false;  // kernels of their own
     return op.ends_with("_pool") || keeps_order(node);
   case ops::OpClass::kNormalization:
     return op == "batch_norm";

@@ -69,13 +69,6 @@ Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descripto
   return finish<Forward>(Forward::primitive_desc(operation, attributes, engine));
 }
 
-Primitive make_softmax(const dnnl::engine& engine, const Descriptor& tensor, int axis,
-                       const primitive_attr& attributes) {
-  using Forward = dnnl::softmax_forward;
-  return finish<Forward>(
-      Forward::primitive_desc(Forward::desc(kInference, tensor, axis), attributes, engine));
-}
-
 Primitive make_layer_norm(const dnnl::engine& engine, const Descriptor& tensor, float epsilon,
                           bool has_shift, const primitive_attr& attributes) {
   using Forward = dnnl::layer_normalization_forward;

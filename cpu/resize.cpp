@@ -49,8 +49,8 @@ class ResizeKernel final : public runtime::Kernel {
   ResizeKernel(const KernelRequest& request, std::vector<ResizePass> passes)
       : threads_(request.threads), inputs_(request), passes_(std::move(passes)) {}
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* between = reinterpret_cast<float*>(scratch);
     for (std::size_t k = 0; k < passes_.size(); ++k) {
@@ -60,6 +60,7 @@ class ResizeKernel final : public runtime::Kernel {
       from = to;
       if (!last) between += passes_[k].output_elements();
     }
+    return core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t elements = 0;

@@ -13,7 +13,9 @@ OpDefinition slice();
 OpDefinition pad();
 OpDefinition gather();
 OpDefinition cast();
-OpDefinition softmax();
+/// softmax, log_softmax: listed by normalization_ops(), as nll_loss is.
+std::vector<OpDefinition> softmax_ops();
+OpDefinition nll_loss();
 OpDefinition iota();
 OpDefinition cumsum();
 OpDefinition einsum();

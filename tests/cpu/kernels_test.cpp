@@ -172,17 +172,23 @@ TEST(Kernels, PowersWithConstantExponents) {
   EXPECT_EQ(check(graph, runtime::random_inputs(graph, 1)), "");
 }
 
-TEST(Kernels, GatherOutOfRangeGivesZeros) {
+TEST(Kernels, GatherWrapsIndicesAndRefusesThoseOutOfRange) {
   const core::Graph graph = parse("\n  x: f32[3, 2]\n  i: i64[4]\n  y = gather(x, i; axis=0)\n"
                                   "  return y\n");
   const std::vector<core::Literal> inputs = {
       core::Literal::floats({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6}),
-      core::Literal::ints({4}, std::vector<std::int64_t>{2, -1, 3, 0})};
+      core::Literal::ints({4}, std::vector<std::int64_t>{2, -1, -3, 0})};
   check(graph, inputs);
+  for (const std::int64_t index : {3, -4}) {
+    runtime::Executable program = runtime::test::executable(graph, backend(), Fusion::kNone);
+    const auto outputs = program.run(std::vector<core::Literal>{
+        inputs[0], core::Literal::ints({4}, std::vector<std::int64_t>{0, 1, 2, index})});
+    ASSERT_FALSE(outputs.ok());
+    EXPECT_EQ(outputs.error().code, core::ErrorCode::kInvalidInput);
+  }
 }
 
 TEST(Kernels, IntegerIndicesNeedNoReferenceKernel) {
-  // What the reading of negative indices from a model comes to.
   const core::Graph graph = parse(R"(
   x: f32[5, 2]
   i: i64[4]

@@ -21,7 +21,7 @@ inline std::vector<OpExample> unary_examples() {
   std::vector<OpExample> examples;
   for (const char* op :
        {"relu", "sigmoid", "tanh", "erf", "exp", "neg", "abs", "hard_swish", "floor", "ceil",
-        "round", "sin", "cos", "leaky_relu", "hard_sigmoid", "gelu"})
+        "round", "sin", "cos", "leaky_relu", "hard_sigmoid", "gelu", "softplus"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]"});
   for (const char* op : {"log", "sqrt", "reciprocal"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]", true});
@@ -119,12 +119,20 @@ inline std::vector<OpExample> other_examples() {
       {"x: f32[2, 3, 4]  s: f32[4]", "rms_norm(x, s; axis=2)", "f32[2, 3, 4]"},
       {"x: f32[2, 3, 4]", "softmax(x; axis=1)", "f32[2, 3, 4]"},
       {"x: f32[2, 3, 4]", "softmax(x; axis=2)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3, 4]", "log_softmax(x; axis=1)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3, 4]", "log_softmax(x; axis=2)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3]  t: i64[2]", "nll_loss(x, t)", "f32[]"},
+      {"x: f32[2, 3, 4]  t: i32[2, 4]  w: f32[3]",
+       "nll_loss(x, t, w; reduction=\"none\", ignore_index=[1])", "f32[2, 4]"},
+      {"x: f32[2, 3, 4]  t: i64[2, 4]  w: f32[3]", "nll_loss(x, t, w; reduction=\"sum\")", "f32[]"},
       {"x: f32[2, 3, 4]", "reduce_sum(x; axes=[0, 2])", "f32[1, 3, 1]"},
       {"x: f32[2, 3, 4]", "reduce_sum(x; axes=[1], keep_dims=0)", "f32[2, 4]"},
       {"x: f32[2, 3]", "reduce_sum(x; axes=[])", "f32[2, 3]"},
       {"x: f32[2, 3, 4]", "reduce_mean(x; axes=[0, 1], keep_dims=0)", "f32[4]"},
       {"x: f32[2, 3, 4]", "reduce_max(x; axes=[2])", "f32[2, 3, 1]"},
       {"x: f32[2, 3, 4]", "reduce_min(x; axes=[0], keep_dims=0)", "f32[3, 4]"},
+      {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[0, 1])", "f32[1, 1, 4]"},
+      {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[2], keep_dims=0)", "f32[2, 3]"},
       {"x: f32[2, 5, 3]", "cumsum(x; axis=1)", "f32[2, 5, 3]"},
       {"x: f32[4, 3]", "cumsum(x; axis=0, exclusive=1)", "f32[4, 3]"},
       {"x: f32[2, 5]", "cumsum(x; axis=1, exclusive=1, reverse=1)", "f32[2, 5]"},

@@ -37,17 +37,19 @@ TEST(Registry, HasAnExampleOfEveryOperator) {
 }
 
 TEST(Registry, HasTheOperatorsOfTheDocumentation) {
-  for (const char* name : {"conv",        "enlarge",      "matmul",
-                           "max_pool",    "average_pool", "global_average_pool",
-                           "batch_norm",  "layer_norm",   "rms_norm",
-                           "softmax",     "cast",         "where",
-                           "concat",      "split",        "slice",
-                           "pad",         "transpose",    "reshape",
-                           "expand",      "gather",       "reduce_sum",
-                           "reduce_mean", "reduce_max",   "reduce_min",
-                           "full",        "eye",          "iota",
-                           "cumsum",      "einsum",       "conv_transpose",
-                           "resize",      "opaque"})
+  for (const char* name : {"conv",        "enlarge",       "matmul",
+                           "max_pool",    "average_pool",  "global_average_pool",
+                           "batch_norm",  "layer_norm",    "rms_norm",
+                           "softmax",     "cast",          "where",
+                           "concat",      "split",         "slice",
+                           "pad",         "transpose",     "reshape",
+                           "expand",      "gather",        "reduce_sum",
+                           "reduce_mean", "reduce_max",    "reduce_min",
+                           "full",        "eye",           "opaque",
+                           "log_softmax", "nll_loss",      "reduce_log_sum_exp",
+                           "softplus",    "less_or_equal", "iota",
+                           "cumsum",      "einsum",        "conv_transpose",
+                           "resize"})
     EXPECT_NE(registry().find(name), nullptr) << name;
 }
 
