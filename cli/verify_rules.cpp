@@ -217,6 +217,13 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
+  app.add_option(
+         "--edge-tries", options.batch.edge_tries,
+         "Inputs at the edges of f32, f16 and bf16 on which each rule is tried, over all of "
+         "its instances, 64 at least for one; an eighth for rules that keep every bit")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""))
+      ->capture_default_str();
   app.add_flag("--write", options.write,
                "Put what was found under the rules: a proof, or that they were checked");
   auto* twice = app.add_flag("--second-opinion", options.second_opinion,

@@ -62,7 +62,7 @@ class Examination {
     } catch (const std::exception& failure) {  // of the solver, or no memory left
       unknown(failure.what());
     }
-    verdict_.cpu_ms = core::thread_cpu_ms() - before;
+    verdict_.cpu_ms = core::thread_cpu_ms() - before - edges_ms_;
     return std::move(verdict_);
   }
 
@@ -97,7 +97,9 @@ class Examination {
     const bool exact = verdict_.kind == VerdictKind::kProved &&
                        verdict_.floats == rules::FloatBehavior::kExact;
     const int tries = exact ? edge_tries / kShareOfExact : edge_tries;
+    const double before = core::thread_cpu_ms();
     const auto report = rules::check(rule_, kSizes, options_.check_seed, tries);
+    edges_ms_ = core::thread_cpu_ms() - before;
     if (!report) return;
     verdict_.edges = report->edges;
     verdict_.floats =
@@ -156,6 +158,7 @@ class Examination {
   const SecondLook& second_look_;
   Solver& solver_;
   RuleVerdict verdict_;
+  double edges_ms_ = 0;
 };
 
 class Batch {

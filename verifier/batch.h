@@ -68,7 +68,7 @@ struct RuleVerdict {
   std::string disagreement;
   /// If VerifyOptions::keep_record says so: of all instances.
   std::vector<LoggedProof> proofs;
-  double cpu_ms = 0;
+  double cpu_ms = 0;  ///< Without the trials at the edges of types.
 };
 
 /// One verdict a rule, in the order of `rules`, whose instances follow each other. A rule with
