@@ -43,7 +43,7 @@ constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kN
 
 constexpr std::int64_t kLargestInteger = 9;
 /// After that many tries without anything new there are no more.
-constexpr int kLeastPatience = 48;
+constexpr int kLeastPatience = 64;
 
 /// The inputs of one trial. Tensors have a magnitude each, or one for all, so that some cancel.
 class Draw {
@@ -55,8 +55,9 @@ class Draw {
     positive_ = one_in(3);
     flat_ = one_in(3);
     mixed_ = one_in(4);
-    // Magnitudes where exp and its like go from ordinary values to infinite ones.
-    if (one_in(3)) shared_ = static_cast<int>(random_.between(0, 8));
+    // Of the magnitudes for all tensors some are those where exp and its like become infinite.
+    if (one_in(3))
+      shared_ = extreme || one_in(3) ? any_exponent() : static_cast<int>(random_.between(0, 8));
   }
 
   std::vector<Tensor> inputs(const Graph& side) {
