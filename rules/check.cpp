@@ -8,6 +8,7 @@
 
 #include "ops/evaluate.h"
 #include "ops/registry.h"
+#include "ops/valid_values.h"
 #include "rules/constraints.h"
 #include "rules/edge_trials.h"
 #include "rules/float_behavior.h"
@@ -33,14 +34,19 @@ enum class Draw { kSmall, kAny };
 
 Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
   Values<Field> inputs;
+  const auto valid = ops::valid_values(side);
   for (TensorId id : side.inputs()) {
     const core::TensorType& type = side.tensor(id).type;
     const auto count = static_cast<std::size_t>(core::element_count(*core::concrete(type.shape)));
     const bool flag = type.data_type == core::DataType::kBool;
     const bool small = draw == Draw::kSmall || !core::is_floating(type.data_type);
     std::vector<Field> values(count);
+    const auto& range = valid[id.index()];
+    const bool is_bounded = range && range->low < range->high;
     for (Field& v : values) {
-      const std::int64_t number = flag ? random.between(0, 1) : random.between(-3, 3);
+      const std::int64_t number = flag         ? random.between(0, 1)
+                                  : is_bounded ? random.between(range->low, range->high - 1)
+                                               : random.between(-3, 3);
       v = !small ? random.next() % ops::Field::kPrime
                  : (number < 0 ? ops::Field::kPrime - static_cast<Field>(-number)
                                : static_cast<Field>(number));
@@ -54,6 +60,7 @@ Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
 struct Difference {
   std::size_t output = 0, element = 0;
   std::string source, target;
+  bool is_rejected = false;  ///< The target does not admit inputs that the source does.
 };
 
 std::string field_text(Field value) {
@@ -159,7 +166,7 @@ class Checker {
   Result<std::optional<Difference>> compare(const Rule& sides, int trial) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare_in_field(sides));
     const bool is_up_to_doubles = needs_doubles(sides.source) || needs_doubles(sides.target);
-    if (difference && !is_up_to_doubles) return difference;
+    if (difference && (difference->is_rejected || !is_up_to_doubles)) return difference;
     if (!difference && trial >= kFloatTrials) return difference;
     const FloatObservation floats = observe_floats(sides, random_.next());
     report_.floats = std::max(report_.floats, floats.behavior);
@@ -191,12 +198,17 @@ class Checker {
     for (Draw draw : {Draw::kSmall, Draw::kAny}) {
       if (large_only && draw == Draw::kSmall) continue;
       const auto inputs = field_inputs(sides.source, draw, random_);
-      SOAPSTONE_ASSIGN_OR_RETURN(const auto left, source.run(inputs));
-      SOAPSTONE_ASSIGN_OR_RETURN(const auto right, target.run(inputs));
-      for (std::size_t k = 0; k < left.size(); ++k)
-        for (std::size_t i = 0; i < left[k].size(); ++i)
-          if (left[k][i] != right[k][i])
-            return std::optional(Difference{k, i, field_text(left[k][i]), field_text(right[k][i])});
+      // Nothing is said of inputs that the source does not admit.
+      const auto left = source.run(inputs);
+      if (!left) continue;
+      const auto right = target.run(inputs);
+      if (!right)
+        return std::optional(
+            Difference{0, 0, "defined", "not: " + right.error().to_string(), true});
+      for (std::size_t k = 0; k < left->size(); ++k)
+        for (std::size_t i = 0; i < (*left)[k].size(); ++i)
+          if (const Field a = (*left)[k][i], b = (*right)[k][i]; a != b)
+            return std::optional(Difference{k, i, field_text(a), field_text(b)});
     }
     return std::optional<Difference>();
   }

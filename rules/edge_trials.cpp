@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/valid_values.h"
 #include "rules/rounded_side.h"
 #include "rules/sample.h"
 
@@ -45,6 +46,8 @@ constexpr std::int64_t kLargestInteger = 9;
 /// After that many tries without anything new there are no more.
 constexpr int kLeastPatience = 64;
 
+using ValidValues = std::vector<std::optional<ops::ValueRange>>;
+
 /// The inputs of one trial. Tensors have a magnitude each, or one for all, so that some cancel.
 class Draw {
  public:
@@ -60,14 +63,19 @@ class Draw {
       shared_ = extreme || one_in(3) ? any_exponent() : static_cast<int>(random_.between(0, 8));
   }
 
-  std::vector<Tensor> inputs(const Graph& side) {
+  /// `valid`: by tensor, where its requirements say which integers it may hold.
+  std::vector<Tensor> inputs(const Graph& side, const ValidValues& valid) {
     std::vector<Tensor> inputs;
     for (TensorId id : side.inputs()) {
       const core::TensorType& type = side.tensor(id).type;
       const auto dims = *core::concrete(type.shape);
       Tensor values(static_cast<std::size_t>(core::element_count(dims)));
       exponent_ = shared_ ? *shared_ : any_exponent();
-      for (double& value : values) value = element(type.data_type);
+      const auto& range = valid[id.index()];
+      for (double& value : values)
+        value = range && range->low < range->high
+                    ? static_cast<double>(random_.between(range->low, range->high - 1))
+                    : element(type.data_type);
       inputs.push_back(std::move(values));
     }
     return inputs;
@@ -121,13 +129,16 @@ bool is_close(double a, double b) {
 class Trials {
  public:
   Trials(const Rule& sides, Random& random)
-      : sides_(sides), source_(sides.source), target_(sides.target), random_(random) {}
+      : sides_(sides), source_(sides.source), target_(sides.target),
+        valid_(ops::valid_values(sides.source)), random_(random) {}
 
   void run(DataType type, bool extreme, Special special) {
     type_ = type;
     special_ = special;
-    inputs_ = Draw(type, extreme, special, random_).inputs(sides_.source);
-    limited_ = run_both(true);
+    inputs_ = Draw(type, extreme, special, random_).inputs(sides_.source, valid_);
+    auto results = run_both(true);
+    if (!results) return;  // what only one side admits, check() finds
+    limited_ = std::move(*results);
     free_.reset();
     const bool ordinary =
         !extreme && limited_.largest_met <= std::ldexp(1.0, ordinary_of(type).most_met);
@@ -144,12 +155,16 @@ class Trials {
     double largest_met = 0;  ///< By the source.
   };
 
-  Results run_both(bool limited) const {
+  /// None: a side does not admit the inputs.
+  std::optional<Results> run_both(bool limited) const {
     Results results;
     double ignored = 0;
     const Rounding rounding{type_, limited};
-    results.source = source_.run(inputs_, rounding, results.largest_met);
-    results.target = target_.run(inputs_, rounding, ignored);
+    auto source = source_.run(inputs_, rounding, results.largest_met);
+    auto target = target_.run(inputs_, rounding, ignored);
+    if (!source || !target) return std::nullopt;
+    results.source = std::move(*source);
+    results.target = std::move(*target);
     return results;
   }
 
@@ -187,6 +202,7 @@ class Trials {
   /// small or too large for the type. The latter does not happen if exponents are not limited.
   void compare_losses(std::size_t output, std::size_t element) {
     if (!free_) free_ = run_both(false);
+    if (!free_) return;
     const double least = core::format_of(type_).smallest_normal();
     const auto has_lost = [&](const Results& results, bool of_source) {
       const auto value = [&](const Results& r) {
@@ -200,6 +216,7 @@ class Trials {
 
   const Rule& sides_;
   const RoundedSide source_, target_;
+  const ValidValues valid_;
   Random& random_;
   DataType type_ = DataType::kFloat32;
   Special special_ = Special::kNone;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/valid_values.h"
 #include "rules/rounded_side.h"
 #include "rules/sample.h"
 
@@ -32,6 +33,7 @@ double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 
 
 Values draw(const Graph& side, const Inputs& wanted, Random& random) {
   Values inputs;
+  const auto valid = ops::valid_values(side);
   for (TensorId id : side.inputs()) {
     const core::TensorType& type = side.tensor(id).type;
     const auto count = static_cast<std::size_t>(core::element_count(*core::concrete(type.shape)));
@@ -42,6 +44,8 @@ Values draw(const Graph& side, const Inputs& wanted, Random& random) {
       if (wanted.integers) v = std::round(v) == 0 ? 1 : std::round(v);
       if (type.data_type == core::DataType::kBool)
         v = static_cast<double>(random.between(0, 1));
+      else if (const auto& range = valid[id.index()]; range && range->low < range->high)
+        v = static_cast<double>(random.between(range->low, range->high - 1));
       else if (!core::is_floating(type.data_type))
         v = static_cast<double>(random.between(-kLargestInteger, kLargestInteger));
     }
@@ -101,13 +105,14 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
       if (round && wanted.magnitude > kLarge) continue;
       const auto rounding = round ? std::optional(Rounding()) : std::nullopt;
       double largest_seen = 0;
-      const Values left = source.run(inputs, rounding, largest_seen);
-      const Values right = target.run(inputs, rounding, largest_seen);
-      for (std::size_t k = 0; k < left.size(); ++k)
+      const auto left = source.run(inputs, rounding, largest_seen);
+      const auto right = target.run(inputs, rounding, largest_seen);
+      if (!left || !right) continue;  // what only one side admits, check() finds
+      for (std::size_t k = 0; k < left->size(); ++k)
         if (round)
-          compare_rounded(left[k], right[k], seen);
+          compare_rounded((*left)[k], (*right)[k], seen);
         else
-          find_difference(left[k], right[k], k, wanted.magnitude, largest_seen, seen);
+          find_difference((*left)[k], (*right)[k], k, wanted.magnitude, largest_seen, seen);
     }
   }
   return seen;

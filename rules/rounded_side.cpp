@@ -18,8 +18,9 @@ RoundedSide::RoundedSide(const Graph& graph) : graph_(graph) {
   }
 }
 
-std::vector<Tensor> RoundedSide::run(const std::vector<Tensor>& inputs,
-                                     std::optional<Rounding> rounding, double& largest_met) const {
+std::optional<std::vector<Tensor>> RoundedSide::run(const std::vector<Tensor>& inputs,
+                                                    std::optional<Rounding> rounding,
+                                                    double& largest_met) const {
   std::vector<Tensor> values(graph_.tensor_bound());
   const auto finish = [&](TensorId id) {
     Tensor& tensor = values[id.index()];
@@ -38,7 +39,7 @@ std::vector<Tensor> RoundedSide::run(const std::vector<Tensor>& inputs,
     finish(graph_.inputs()[k]);
   }
   for (std::size_t n = 0; n < programs_.size(); ++n) {
-    run_node(n, values);
+    if (!run_node(n, values)) return std::nullopt;
     for (TensorId id : graph_.node(graph_.order()[n]).outputs) finish(id);
   }
   std::vector<Tensor> outputs;
@@ -46,7 +47,7 @@ std::vector<Tensor> RoundedSide::run(const std::vector<Tensor>& inputs,
   return outputs;
 }
 
-void RoundedSide::run_node(std::size_t n, std::vector<Tensor>& values) const {
+bool RoundedSide::run_node(std::size_t n, std::vector<Tensor>& values) const {
   const core::Node& node = graph_.node(graph_.order()[n]);
   std::vector<std::span<const double>> inputs;
   for (TensorId id : node.inputs)
@@ -58,7 +59,7 @@ void RoundedSide::run_node(std::size_t n, std::vector<Tensor>& values) const {
     values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
     outputs.push_back(values[id.index()]);
   }
-  programs_[n].run(inputs, outputs);
+  return programs_[n].run(inputs, outputs).ok();
 }
 
 void RoundedSide::round(TensorId id, const Rounding& rounding, Tensor& tensor) const {

@@ -26,12 +26,14 @@ class RoundedSide {
   explicit RoundedSide(const Graph& graph);
 
   /// Values of the outputs. Without a rounding everything is in doubles. `largest_met` grows to the
-  /// magnitude of the largest finite number among inputs, constants and all results.
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs, std::optional<Rounding> rounding,
-                          double& largest_met) const;
+  /// magnitude of the largest finite number among inputs, constants and all results. None: an
+  /// operator does not admit the inputs.
+  std::optional<std::vector<Tensor>> run(const std::vector<Tensor>& inputs,
+                                         std::optional<Rounding> rounding,
+                                         double& largest_met) const;
 
  private:
-  void run_node(std::size_t n, std::vector<Tensor>& values) const;
+  bool run_node(std::size_t n, std::vector<Tensor>& values) const;
   void round(TensorId id, const Rounding& rounding, Tensor& tensor) const;
 
   const Graph& graph_;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "core/clock.h"
@@ -59,7 +60,9 @@ class Examination {
     verdict_.instance = rule_.name;
     try {
       look(sizes, edge_tries);
-    } catch (const std::exception& failure) {  // of the solver, or no memory left
+    } catch (const std::bad_alloc&) {
+      unknown("out of memory; --max-memory allows more");
+    } catch (const std::exception& failure) {  // of the solver
       unknown(failure.what());
     }
     verdict_.cpu_ms = core::thread_cpu_ms() - before - edges_ms_;
