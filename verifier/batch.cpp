@@ -87,7 +87,6 @@ class Examination {
     verdict_.law_of_function = report->law_of_function;
     // How roundings differ is proved; that one side overflows is seen.
     if (report->floats >= rules::FloatBehavior::kExtendsRange) verdict_.floats = report->floats;
-    verdict_.types = float_types_of(rule_);
     verdict_.kind = VerdictKind::kProved;
     prove();
     if (report->counterexample) compare(*report->counterexample);
@@ -97,8 +96,8 @@ class Examination {
   /// Where every bit is the same there is little to find.
   void try_edges(int edge_tries) {
     constexpr int kSizes = 4, kShareOfExact = 8;
-    const bool exact = verdict_.kind == VerdictKind::kProved &&
-                       verdict_.floats == rules::FloatBehavior::kExact;
+    const bool exact =
+        verdict_.kind == VerdictKind::kProved && verdict_.floats == rules::FloatBehavior::kExact;
     const int tries = exact ? edge_tries / kShareOfExact : edge_tries;
     const double before = core::thread_cpu_ms();
     const auto report = rules::check(rule_, kSizes, options_.check_seed, tries);
@@ -134,6 +133,7 @@ class Examination {
     verdict_.saving_guard = texts_of(result.saving_guard, special);
     if (result.kind != VerdictKind::kProved) return;
     verdict_.floats = std::max(verdict_.floats, result.floats);
+    verdict_.types = verdict_.types & proved_types(special, solver_, options_.verify);
     if (result.record) verdict_.proofs.push_back({special, *result.record});
     if (!second_look_) return;
     SecondLookResult look = second_look_(special);
