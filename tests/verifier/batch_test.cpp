@@ -1,6 +1,7 @@
 // Many rules at once: one verdict a rule, the same for any number of threads.
 #include "verifier/batch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +96,44 @@ TEST(Batch, OneVerdictARule) {
   EXPECT_FALSE(verdicts[4].refutation->text.empty());
 }
 
+TEST(Batch, SaysForWhichTypesAndWhatHappensAtTheirEdges) {
+  const auto verdicts = run(kMixed);
+  const rules::Edges& sums = verdicts[0].edges;  // distributive
+  EXPECT_EQ(verdicts[0].types, rules::FloatTypes::any());
+  EXPECT_TRUE(
+      sums.has(core::DataType::kFloat16, rules::EdgeEffect::kOverflow,
+               rules::EdgeReach::kOrdinary) ||
+      sums.has(core::DataType::kFloat16, rules::EdgeEffect::kOverflow, rules::EdgeReach::kExtreme))
+      << to_string(sums);
+  EXPECT_TRUE(verdicts[1].edges.empty()) << "refuted";
+  EXPECT_EQ(to_string(verdicts[3].edges), "none") << "exact";
+}
+
+/// A cast to f64 and back is exact for all types that f64 holds; one to f16 only for itself.
+TEST(Batch, ARuleWithCastsIsProvedForSomeTypes) {
+  const auto rule = [](std::string_view type, std::string_view back) {
+    return fmt::format(R"(
+rule casts
+  x: [n]
+  source
+    h = cast(x; to="{}")
+    g = cast(h; to="{}")
+    y = neg(g)
+  target
+    y = neg(x)
+)",
+                       type, back);
+  };
+  const auto wide = run(rule("f64", "f32"));
+  ASSERT_EQ(wide.size(), 1U);
+  EXPECT_EQ(wide[0].kind, VerdictKind::kProved) << wide[0].reason;
+  EXPECT_EQ(wide[0].types, rules::FloatTypes::only({core::DataType::kFloat32}))
+      << to_string(wide[0].types);
+  const auto narrow = run(rule("f16", "f32"));
+  ASSERT_EQ(narrow.size(), 1U);
+  EXPECT_NE(narrow[0].kind, VerdictKind::kProved);
+}
+
 TEST(Batch, IsTheSameForAnyNumberOfThreads) {
   const auto one = run(kMixed, {.jobs = 1});
   for (const int jobs : {2, 5}) {
@@ -105,6 +144,8 @@ TEST(Batch, IsTheSameForAnyNumberOfThreads) {
       EXPECT_EQ(many[k].instance, one[k].instance);
       EXPECT_EQ(many[k].instances, one[k].instances);
       EXPECT_EQ(many[k].floats, one[k].floats);
+      EXPECT_EQ(many[k].types, one[k].types);
+      EXPECT_EQ(many[k].edges, one[k].edges);
       EXPECT_EQ(many[k].guard, one[k].guard);
       ASSERT_EQ(many[k].refutation.has_value(), one[k].refutation.has_value());
       if (one[k].refutation) {
