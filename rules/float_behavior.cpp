@@ -6,6 +6,7 @@
 
 #include "ops/evaluate.h"
 #include "ops/registry.h"
+#include "rules/noise.h"
 #include "rules/sample.h"
 
 namespace soapstone::rules {
@@ -126,7 +127,8 @@ void compare_rounded(const Tensor& source, const Tensor& target, double magnitud
 }
 
 /// Of the runs in doubles. An overflow that only one side has, as exp(1/x) has for small x, changes
-/// the range; large inputs are left to the rounded runs. What rounding the largest number on the
+/// the range, and so does a source without a value, where nothing is promised of the target; large
+/// inputs are left to the rounded runs. What rounding the largest number on the
 /// way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
@@ -136,12 +138,21 @@ void find_difference(const Tensor& source, const Tensor& target, std::size_t out
     const double a = source[i], b = target[i];
     const bool finite = both_finite(a, b);
     if (same(a, b) || (finite && std::fabs(a - b) <= tolerance)) continue;
-    if (!finite && largest_seen > kNearOverflow) {
+    if (!std::isfinite(a) || (!finite && largest_seen > kNearOverflow)) {
       seen.behavior = FloatBehavior::kChangesRange;
     } else if (finite || magnitude < kLarge) {
       seen.difference = FloatDifference{output, i, a, b};
     }
   }
+}
+
+/// Whether no rounding on the way explains the difference.
+bool survives_noise(const Rule& sides, const Values& inputs, const FloatDifference& difference,
+                    std::uint64_t seed) {
+  const auto source = run_with_noise(sides.source, inputs, seed),
+             target = run_with_noise(sides.target, inputs, seed);
+  return differ_beyond_noise(source.outputs[difference.output][difference.element],
+                             target.outputs[difference.output][difference.element]);
 }
 
 }  // namespace
@@ -154,6 +165,7 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
     const Values inputs = draw(sides.source, wanted, random);
     for (bool round : {false, true}) {
       if (round && wanted.magnitude > kLarge) continue;
+      const bool known = seen.difference.has_value();
       double largest_seen = 0;
       const Values left = source.run(inputs, round, largest_seen);
       const Values right = target.run(inputs, round, largest_seen);
@@ -162,6 +174,9 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
           compare_rounded(left[k], right[k], wanted.magnitude, seen);
         else
           find_difference(left[k], right[k], k, wanted.magnitude, largest_seen, seen);
+      if (!known && seen.difference &&
+          !survives_noise(sides, inputs, *seen.difference, random.next()))
+        seen.difference.reset();
     }
   }
   return seen;
