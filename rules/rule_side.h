@@ -12,6 +12,9 @@ namespace soapstone::rules {
 
 class RuleSide {
  public:
+  /// `computes`: real attributes may be sums and products of what the other side has matched.
+  explicit RuleSide(bool computes) : computes_(computes) {}
+
   core::GraphBuilder builder;
 
   /// Errors: kInvalidInput: the name is taken.
@@ -28,6 +31,8 @@ class RuleSide {
   bool is_result(std::string_view name) const { return results_.find(name) != results_.end(); }
   /// Names of results of nodes and aliases, in the order of the text.
   std::vector<core::NameSyntax> results() const;
+  /// The first place where a node of this side reads the tensor of that name; none: none does.
+  const core::Token* read_by_node(std::string_view name) const;
   void mark_read(TensorId id);
   bool is_read(TensorId id) const { return id.index() < read_.size() && read_[id.index()]; }
   /// Read, or beside a result of the same node that is read.
@@ -37,9 +42,11 @@ class RuleSide {
 
  private:
   std::map<std::string, TensorId, std::less<>> tensors_;
-  std::map<std::string, core::Token, std::less<>> results_;  // where each was defined
-  std::vector<core::Token> operators_;                       // by node id
-  std::vector<bool> read_;                                   // by tensor id
+  std::map<std::string, core::Token, std::less<>> results_;   // where each was defined
+  std::vector<core::Token> operators_;                        // by node id
+  std::vector<bool> read_;                                    // by tensor id
+  std::map<std::string, core::Token, std::less<>> operands_;  // where a node first reads each
+  bool computes_;
 };
 
 }  // namespace soapstone::rules

@@ -98,10 +98,75 @@ const Case kCases[] = {
      "f.rules:1: rule r", "a number in the rule is larger than a million"},
     {"RealAttributeIsNoSymbol",
      "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=2*a)\n  target\n    y = x\n",
-     "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone"},
+     "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone in the source"},
     {"WrongCondition",
      "rule r\n  x: [n]\n  where n\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:4:3: rule r", "expected `=`, `<`, `<=`, `>` or `>=`"},
+     "f.rules:4:3: rule r", "expected `=`, `!=`, `<`, `<=`, `>` or `>=`"},
+    {"LargeCondition",
+     "rule r\n  x: [n]\n  where 9000000000000000000*n < -9000000000000000000*n\n  source\n"
+     "    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:9: rule r", "a number in the condition does not fit into 64 bits"},
+    {"ManyCases",
+     "rule r\n  x: [n]\n  where n != 1, n != 2, n != 3, n != 4, n != 5, n != 6, n != 7\n"
+     "  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:1: rule r", "more than 6 conditions with `!=`"},
+    {"NameOnBothSides",
+     "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(t)\n  target\n    t = abs(x)\n"
+     "    y = sigmoid(t)\n",
+     "f.rules:7:5: rule r", "`t` is defined on both sides, and read in line 5: is it a result?"},
+    {"NameReadInTargetAlone",
+     "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(x)\n  target\n    t = neg(x)\n"
+     "    y = abs(t)\n",
+     "f.rules:7:5: rule r", "`t` is defined on both sides, and read in line 8: is it a result?"},
+    {"ResultNowhere",
+     "rule r\n  x: [n]\n  results y, z\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:14: rule r", "`z` is a result, but the source does not compute it"},
+    {"ResultOfOneSide",
+     "rule r\n  x: [n]\n  result y, z\n  source\n    y = neg(x)\n    z = abs(x)\n  target\n"
+     "    y = x\n",
+     "f.rules:3:13: rule r", "`z` is a result, but the target does not compute it"},
+    {"ResultsWithoutName", "rule r\n  x: [n]\n  results\n    = 1\n", "f.rules:4:5: rule r",
+     "expected the name of a result"},
+    {"ChoiceOfADeterminedSize",
+     "rule r\n  x: [n]\n  choose n in 1..5\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:10: rule r", "`n` cannot be chosen: the source determines it"},
+    {"ChoiceWithoutRange",
+     "rule r\n  x: [n]\n  choose p in n\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:4:3: rule r", "expected `.`"},
+    {"ChoiceOfANumber",
+     "rule r\n  x: [n]\n  choose 3 in 1..n\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:10: rule r", "expected the size that may be chosen"},
+    {"ChoiceWithinNothing",
+     "rule r\n  x: [n]\n  choose p in 1..q\n  source\n    y = neg(x)\n  target\n"
+     "    a, b = split(x; axis=0, sizes=[p, n - p])\n    y = concat(a, b; axis=0)\n",
+     "f.rules:1: rule r", "the source does not determine"},
+    {"QuotientBySymbol", "rule r\n  x: [n/m]\n", "f.rules:2:9: rule r",
+     "a size is divided by a number from 1 on"},
+    {"QuotientByZero", "rule r\n  x: [n/0]\n", "f.rules:2:9: rule r",
+     "a size is divided by a number from 1 on"},
+    {"QuotientOfNothing", "rule r\n  x: [/2]\n", "f.rules:2:7: rule r",
+     "expected a size before `/`"},
+    {"QuotientOfNoSize", "rule r\n  x: [(n m)/2]\n", "f.rules:2:12: rule r", "`n m` is no size"},
+    {"QuotientOfNumbers", "rule r\n  for A in ranks(0..1)\n  x: [(|A| + 3)/2]\n",
+     "f.rules:3:16: rule r", "3 is not divisible by 2"},
+    {"OptionalInputUsedPlainly",
+     "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]  b: [o]\n  source\n    t = conv(x, a, b?)\n"
+     "    y = relu(t)\n  target\n    y = conv(x, a, b)\n",
+     "f.rules:7:20: rule r", "`b` may be left out: write `b?` here as well"},
+    {"ManyOptionalInputs", "rule r\n  x: [n]\n  source\n    y = concat(a?, b?, c?, d?; axis=0)\n",
+     "f.rules:1: rule r", "a rule has more than 3 optional inputs"},
+    {"RealOfASize",
+     "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    y = leaky_relu(x; alpha=n)\n",
+     "f.rules:1: rule r", "the real number `n` is no real attribute of the source"},
+    {"RealDivided",
+     "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    y = leaky_relu(x; alpha=a/2)\n",
+     "f.rules:1: rule r", "a real attribute has sums and products of reals alone"},
+    {"RealAndInteger",
+     "rule r\n  x: [a]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    t = neg(x)\n    y = leaky_relu(t; alpha=a)\n",
+     "f.rules:1: rule r", "`a` stands for a real number and for an integer"},
     {"NoInstance",
      "rule r\n  x: [n]\n  where 1 = 2\n  source\n    y = neg(x)\n  target\n    y = x\n",
      "f.rules:1: rule r", "`where` leaves out every instance"},
@@ -141,6 +206,39 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, RuleError, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(RuleFileError, TellsAllErrorsAtOnce) {
+  const auto result =
+      parse_rules("rule a\n  x: [n]\n  source\n    y = nag(x)\n  target\n    y = x\n"
+                  "rule fine\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n"
+                  "  target\n    y = x\n"
+                  "stray\n"
+                  "rule b\n  x: [n]\n  source\n    y = neg(x)\n  target\n"
+                  "    t = expand(x; shape=[m, n])\n    y = reshape(t; shape=[n])\n"
+                  "rule c\n  x: [n]\n  source\n    y = relu(z)\n  target\n    y = x\n",
+                  "f.rules");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().where, "f.rules:14:1");
+  const std::string& message = result.error().message;
+  EXPECT_THAT(message, testing::StartsWith("expected `rule`; the lines of a rule are indented\n"));
+  const std::size_t a = message.find("\nerror: f.rules:4:9: rule a: unknown operator `nag`"),
+                    b = message.find("\nerror: f.rules:15: rule b: the source does not determine"),
+                    hint = message.find("\nhint: if any size will do, say from where to where"),
+                    c = message.find("\nerror: f.rules:25:14: rule c: `z` is not defined");
+  EXPECT_LT(a, b);
+  EXPECT_LT(b, hint);
+  EXPECT_LT(hint, c);
+  EXPECT_NE(c, std::string::npos) << message;
+  EXPECT_EQ(message.find("rule fine"), std::string::npos);
+}
+
+TEST(RuleFileError, CountsWhatIsTooMuchToTell) {
+  std::string text;
+  for (int k = 0; k < 130; ++k) text += "rule r" + std::to_string(k) + "\n  x: [n\n";
+  const auto result = parse_rules(text);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().hint, "30 more errors follow when these are gone");
+}
+
 TEST(RuleFileError, NamesFilesAndFolders) {
   const auto file = read_rules("/nowhere/x.rules");
   ASSERT_FALSE(file.ok());
@@ -157,7 +255,9 @@ rule r
   for (f, P) in {(relu, [1, 0])}
   for A in ranks(0..1)
   each i in 1..2  x{i}: [A.., n, m{i}] constant  c{i}: [] = {1.5}
-  where n >= 2
+  where n >= 2, n/2 != m{1}
+  choose p in 1..n/2
+  results y, z
   source
     each i in 1..2  y{i} = f(x{i})  z{i} = mul(y{i}, c{i})
     z = concat(z{1..2}; axis=|A|+1)
