@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "rules/constraints.h"
 #include "verifier/parameter_values.h"
+#include "verifier/unwritten_guard.h"
 #include "verifier/z3_solver.h"
 
 namespace soapstone::verifier {
@@ -25,6 +26,13 @@ std::vector<std::string> texts_of(const std::vector<ops::SizeConstraint>& constr
   for (const ops::SizeConstraint& c : constraints)
     texts.push_back(rules::to_string(c, rule.source.symbols()));
   return texts;
+}
+
+/// `n = 1`, `n = m` for n − 1, n − m.
+std::string equation_text(const core::Polynomial& zero, const Rule& rule) {
+  const core::Symbol first = zero.terms()[0].monomial[0];
+  return core::Polynomial(first).to_string(rule.source.symbols()) + " = " +
+         (core::Polynomial(first) - zero).to_string(rule.source.symbols());
 }
 
 /// Consecutive instances of one rule of one file.
@@ -61,6 +69,8 @@ class Examination {
     } catch (const std::exception& failure) {  // of the solver, or no memory left
       unknown(failure.what());
     }
+    if (!verdict_.disagreement.empty())
+      unknown("proved, but " + verdict_.disagreement + ": believe neither");
     verdict_.cpu_ms = core::thread_cpu_ms() - before;
     return std::move(verdict_);
   }
@@ -111,13 +121,32 @@ class Examination {
     verdict_.reason = std::move(result.reason);
     verdict_.refutation = std::move(result.refutation);
     verdict_.saving_guard = texts_of(result.saving_guard, special);
-    if (result.kind != VerdictKind::kProved) return;
+    if (result.kind != VerdictKind::kProved || refuse_unwritten(special)) return;
     verdict_.floats = std::max(verdict_.floats, result.floats);
     if (result.record) verdict_.proofs.push_back({special, *result.record});
     if (!second_look_) return;
     SecondLookResult look = second_look_(special);
     verdict_.second_sizes += look.sizes;
     if (verdict_.disagreement.empty()) verdict_.disagreement = std::move(look.disagreement);
+  }
+
+  /// A proof for trivial sizes alone is none of what the author wrote. Files of other systems, which
+  /// have no lines, give no sizes at all.
+  bool refuse_unwritten(const Rule& special) {
+    if (rule_.line == 0) return false;
+    const auto equations = unwritten_equations(special, solver_);
+    if (equations.empty()) return false;
+    verdict_.kind = VerdictKind::kRefuted;
+    std::string all;
+    for (const ops::SizeConstraint& equation : equations) {
+      verdict_.saving_guard.push_back(equation_text(equation.expression, special));
+      all += (all.empty() ? "" : ", ") + verdict_.saving_guard.back();
+    }
+    Refutation refutation;
+    refutation.sizes = sizes_beyond_guard(special, options_.check_seed);
+    refutation.text = "it holds only where " + all + "; write `where " + all + "` if that is meant";
+    verdict_.refutation = std::move(refutation);
+    return true;
   }
 
   /// The numbers found a difference: the prover may have missed it, but not proved the contrary.
@@ -170,7 +199,6 @@ class Batch {
       auto verdict = combined(family);
       if (!verdict) continue;
       verdicts.push_back(*std::move(verdict));
-      if (!verdicts.back().disagreement.empty()) break;
     }
     return verdicts;
   }
@@ -180,7 +208,7 @@ class Batch {
     const SecondLook second_look =
         options_.make_second_look ? options_.make_second_look() : SecondLook();
     const std::unique_ptr<Solver> solver = make_z3_solver(kMostSteps, answers_);
-    while (!stop_.stop_requested() && !disagreement_) {
+    while (!stop_.stop_requested()) {
       const std::size_t k = next_++;
       if (k >= rules_.size()) return;
       const std::size_t family = family_of_[k];
@@ -192,7 +220,6 @@ class Batch {
                                  std::min(kLeastSizes, options_.check_sizes));
       RuleVerdict verdict = Examination(rules_[k], options_, second_look, *solver).run(sizes);
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
-      if (!verdict.disagreement.empty()) disagreement_ = true;
       results_[k] = std::move(verdict);
     }
   }
@@ -234,7 +261,8 @@ class Batch {
       if (std::ranges::find(all.guard, condition) == all.guard.end())
         all.guard.push_back(std::move(condition));
     all.disagreement = std::move(one.disagreement);
-    const bool decides = one.kind == VerdictKind::kRefuted || all.kind == VerdictKind::kProved;
+    const bool decides = one.kind == VerdictKind::kRefuted || all.kind == VerdictKind::kProved ||
+                         !all.disagreement.empty();
     if (!decides) return;
     all.kind = one.kind;
     all.instance = std::move(one.instance);
@@ -254,7 +282,6 @@ class Batch {
   std::vector<std::optional<RuleVerdict>> results_;  ///< By rule.
   std::shared_ptr<SolverAnswers> answers_ = std::make_shared<SolverAnswers>();
   std::atomic<std::size_t> next_ = 0;
-  std::atomic<bool> disagreement_ = false;
 };
 
 }  // namespace
