@@ -67,7 +67,7 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
 
 core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   if (options.list_rules) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules, session));
     return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
   }
   const auto started = std::chrono::steady_clock::now();

@@ -61,7 +61,7 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
 
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
   OptimizeJob job;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules, session));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
   job.left_out = leave_out_range_changes(job.rules, options.rules);
   // Whoever names rules wants them; of the shipped ones the report tells.
