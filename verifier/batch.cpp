@@ -130,8 +130,8 @@ class Examination {
     if (verdict_.disagreement.empty()) verdict_.disagreement = std::move(look.disagreement);
   }
 
-  /// A proof for trivial sizes alone is none of what the author wrote. Files of other systems, which
-  /// have no lines, give no sizes at all.
+  /// A proof for trivial sizes alone is none of what the author wrote. Files of other systems,
+  /// which have no lines, give no sizes at all.
   bool refuse_unwritten(const Rule& special) {
     if (rule_.line == 0) return false;
     const auto equations = unwritten_equations(special, solver_);
