@@ -74,9 +74,13 @@ void apply_line(const EvidenceLine& found, const Family& family, Session& sessio
                                     rules::to_string(first.floats),
                                     rules::to_string(found.floats)));
   for (Rule* rule : family) {
-    const auto floats = std::max(rule->floats, found.floats);
-    rule->evidence = found.evidence;
-    if (proved) rule->floats = claimed ? floats : found.floats;
+    const auto floats = claimed ? std::max(rule->floats, found.floats) : found.floats;
+    if (proved) {
+      rules::put_label(found, *rule);
+      rule->floats = floats;
+    } else {
+      rule->evidence = found.evidence;
+    }
   }
 }
 

@@ -74,6 +74,10 @@ std::string evidence_text(const Rule& rule) {
   return "";
 }
 
+std::string edges_text(const Rule& rule) {
+  return rule.edges ? rules::to_string(*rule.edges) : "unknown";
+}
+
 /// One entry a rule as written, with the number of its instances.
 template <class F>
 void for_each_family(const std::vector<Rule>& rules, F&& f) {
@@ -107,8 +111,8 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
                "Believe the proof lines of rule files of your own instead of proving the rules "
                "again");
   app.add_flag("--allow-range-changes", options.allow_range_changes,
-               "Use rules, too, of which one side overflows or divides by zero where the other "
-               "does not");
+               "Use rules, too, whose result overflows, divides by zero or vanishes where what it "
+               "replaces does not, in the floating type at hand");
 }
 
 fs::path rules_folder() {
@@ -163,19 +167,6 @@ core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& sessio
   return loaded;
 }
 
-std::vector<std::string> leave_out_range_changes(LoadedRules& loaded, const RuleOptions& options) {
-  std::vector<std::string> names;
-  if (options.allow_range_changes) return names;
-  for (auto* list : {&loaded.baseline, &loaded.search}) {
-    std::erase_if(*list, [&](const Rule& rule) {
-      if (rule.floats != rules::FloatBehavior::kChangesRange) return false;
-      if (names.empty() || names.back() != rule.base_name) names.push_back(rule.base_name);
-      return true;
-    });
-  }
-  return names;
-}
-
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {
   if (options.allow_unproved) return core::Done{};
   const Rule* first = nullptr;
@@ -203,11 +194,18 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& optio
 }
 
 std::string rules_text(const LoadedRules& loaded) {
-  Table table({{"rule"}, {"instances", Align::kRight}, {"evidence"}, {"floats"}, {"what it does"}});
+  Table table({{"rule"},
+               {"instances", Align::kRight},
+               {"evidence"},
+               {"types"},
+               {"floats"},
+               {"edges"},
+               {"what it does"}});
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
     for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
       table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
-                     std::string(rules::to_string(rule.floats)), rule.description});
+                     rules::to_string(rule.types), std::string(rules::to_string(rule.floats)),
+                     edges_text(rule), rule.description});
     });
   }
   return table.to_string();
@@ -221,7 +219,9 @@ nlohmann::ordered_json rules_json(const LoadedRules& loaded) {
                       {"baseline", list == &loaded.baseline},
                       {"instances", instances},
                       {"evidence", evidence_text(rule)},
+                      {"types", rules::to_string(rule.types)},
                       {"floats", rules::to_string(rule.floats)},
+                      {"edges", edges_text(rule)},
                       {"description", rule.description},
                       {"file", rule.file.filename().string()},
                       {"line", rule.line}});

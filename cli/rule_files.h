@@ -57,9 +57,6 @@ struct LoadedRules {
 /// or --skip names a rule that there is not; kInterrupted.
 core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session);
 
-/// Takes out rules that change the range of floats, unless they are allowed. Their names.
-std::vector<std::string> leave_out_range_changes(LoadedRules& loaded, const RuleOptions& options);
-
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options);

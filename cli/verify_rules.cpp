@@ -15,6 +15,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
+#include "core/file_io.h"
 #include "rules/evidence.h"
 #include "verifier/batch.h"
 #include "verifier/second_opinion.h"
@@ -67,9 +68,7 @@ core::Status write_evidence(const std::string& file, const std::vector<RuleVerdi
     if (v.file == file) edits.push_back({v.line, cli::evidence_of(v)});
   const std::string updated = rules::with_evidence(text.str(), edits);
   if (updated == text.str()) return core::Done{};
-  std::ofstream out(file, std::ios::binary);
-  if (out << updated << std::flush) return core::Done{};
-  return core::invalid_input("the file cannot be written").at(file);
+  return core::write_file(file, updated);
 }
 
 /// The worst that can be found: it outweighs every verdict.
@@ -112,9 +111,7 @@ core::Status write_proofs(const std::string& folder, const std::vector<RuleVerdi
     if (v.kind != VerdictKind::kProved) continue;
     const auto path =
         std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
-    std::ofstream out(path, std::ios::binary);
-    if (!(out << verifier::print_proofs(v.proofs) << std::flush))
-      return core::invalid_input("the proof cannot be written").at(path.string());
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(path, verifier::print_proofs(v.proofs)));
   }
   return core::Done{};
 }

@@ -80,6 +80,8 @@ Value apply(Function function, const Value* a, std::uint64_t key) {
     return x != 0 ? a[1] : a[2];
   case Function::kLess:
     return to_signed(x) < to_signed(a[1]) ? 1 : 0;
+  case Function::kLessOrEqual:
+    return to_signed(x) <= to_signed(a[1]) ? 1 : 0;
   case Function::kEqual:
     return x == a[1] ? 1 : 0;
   case Function::kIsZero:
@@ -91,6 +93,8 @@ Value apply(Function function, const Value* a, std::uint64_t key) {
   case Function::kRound:
   case Function::kTruncate:
     return random_rounding(function, x, key);
+  case Function::kLog1p:
+    return x == 0 ? 0 : random_map(Function::kLog, add(x, 1), key);
   case Function::kExp:
   case Function::kLog:
   case Function::kSqrt:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/registry.h"
 #include "rules/sample.h"
@@ -43,7 +44,8 @@ class NoisySide {
     }
   }
 
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs, Random& random) const {
+  /// None: an operator does not admit what it was given.
+  std::optional<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, Random& random) const {
     std::vector<Tensor> values(graph_.tensor_bound());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const TensorId id(i);
@@ -52,7 +54,8 @@ class NoisySide {
       move_all(id, kConstant, values[i], random);
     }
     for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs()[k].index()] = inputs[k];
-    for (std::size_t n = 0; n < programs_.size(); ++n) run_node(n, values, random);
+    for (std::size_t n = 0; n < programs_.size(); ++n)
+      if (!run_node(n, values, random)) return std::nullopt;
     std::vector<Tensor> outputs;
     for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
     return outputs;
@@ -64,7 +67,7 @@ class NoisySide {
     for (double& value : tensor) value = moved(value, by, noise_, random);
   }
 
-  void run_node(std::size_t n, std::vector<Tensor>& values, Random& random) const {
+  bool run_node(std::size_t n, std::vector<Tensor>& values, Random& random) const {
     const core::Node& node = graph_.node(graph_.order()[n]);
     std::vector<std::span<const double>> inputs;
     for (TensorId id : node.inputs)
@@ -76,8 +79,9 @@ class NoisySide {
       values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
       outputs.push_back(values[id.index()]);
     }
-    programs_[n].run(inputs, outputs);
+    if (!programs_[n].run(inputs, outputs)) return false;
     for (TensorId id : node.outputs) move_all(id, noise_.relative, values[id.index()], random);
+    return true;
   }
 
   const Graph& graph_;
@@ -102,13 +106,14 @@ NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<dou
   const NoisySide noisy(side, precision == NoisePrecision::kDouble ? kDoubleNoise : kSingleNoise);
   Random random(seed);
   NoisyOutputs result;
+  for (TensorId id : side.outputs())
+    result.outputs.emplace_back(
+        static_cast<std::size_t>(core::element_count(*core::concrete(side.tensor(id).type.shape))));
   for (int run = 0; run < kRuns; ++run) {
-    const std::vector<Tensor> outputs = noisy.run(inputs, random);
-    result.outputs.resize(outputs.size());
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      result.outputs[k].resize(outputs[k].size());
-      for (std::size_t i = 0; i < outputs[k].size(); ++i) add(outputs[k][i], result.outputs[k][i]);
-    }
+    const auto outputs = noisy.run(inputs, random);
+    for (std::size_t k = 0; k < result.outputs.size(); ++k)
+      for (std::size_t i = 0; i < result.outputs[k].size(); ++i)
+        add(outputs ? (*outputs)[k][i] : std::nan(""), result.outputs[k][i]);
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rules/rule.h"
@@ -80,6 +81,22 @@ struct Pattern {
   std::vector<std::uint32_t> equation_order;  ///< Such that each has at most one unknown.
   std::size_t symbol_count = 0;               ///< Without derived ones.
 };
+
+/// What the inputs of type f32 stand for in a match; f32 if there are none. None: different types,
+/// which no proof is about.
+template <class TypeOfSlot>
+std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSlot type_of) {
+  std::optional<core::DataType> common;
+  for (std::size_t k = 0; k < pattern.slots.size(); ++k) {
+    const SlotPattern& slot = pattern.slots[k];
+    if (slot.kind != SlotPattern::Kind::kInput || slot.data_type != core::DataType::kFloat32)
+      continue;
+    const core::DataType type = type_of(k);
+    if (common && *common != type) return std::nullopt;
+    common = type;
+  }
+  return common.value_or(core::DataType::kFloat32);
+}
 
 /// Errors: kInvalidInput: a symbol that the source does not determine, or a source in parts that
 /// share no tensor.

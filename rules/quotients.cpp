@@ -18,6 +18,8 @@ using core::Token;
 using core::TokenKind;
 using core::TokenStream;
 
+constexpr int kMostQuotients = 100;
+
 /// A quotient in the text: where its numerator begins, where its divisor ends.
 struct Quotient {
   std::size_t begin = 0, end = 0;
@@ -108,9 +110,12 @@ std::optional<std::size_t> before_source(const std::string& text) {
 Result<std::string> name_quotients(std::string text) {
   if (text.find('/') == std::string::npos) return text;  // most rules
   std::vector<std::string> conditions;
-  while (true) {
+  for (int count = 0;; ++count) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto quotient, first_quotient(text));
     if (!quotient) break;
+    if (count == kMostQuotients)
+      return TokenStream::error_at(quotient->at, "a rule has more than " +
+                                                     std::to_string(kMostQuotients) + " quotients");
     SOAPSTONE_ASSIGN_OR_RETURN(const Numerator above, read_numerator(*quotient));
     std::string value;
     if (above.value) {

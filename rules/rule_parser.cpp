@@ -27,6 +27,9 @@ using core::TokenStream;
 using ops::SizeConstraint;
 
 constexpr std::size_t kMostCases = 6;  ///< Conditions with `!=`: each makes two of a rule.
+/// Of the operators of one side. Matching and proving are made for a few operators; what takes
+/// longer than anyone waits is refused when it is read.
+constexpr std::size_t kMostResults = 2000;
 
 class InstanceParser {
  public:
@@ -243,6 +246,8 @@ class InstanceParser {
 
   Status parse_node(RuleSide& side) {
     if (tokens_.at_end()) return tokens_.expected("a statement or `target`");
+    if (side.result_count() >= kMostResults)
+      return tokens_.error("a side has more than " + std::to_string(kMostResults) + " results");
     SOAPSTONE_ASSIGN_OR_RETURN(const auto node, core::parse_node(tokens_, symbols_));
     return side.add_node(node);
   }
@@ -256,8 +261,7 @@ class InstanceParser {
     const std::string rest = tokens_.on_same_line() ? tokens_.rest_of_line() : "";
     auto line = parse_evidence(kind, rest);
     if (!line) return error(at, line.error().message);
-    rule_.evidence = line->evidence;
-    rule_.floats = line->floats;
+    put_label(*line, rule_);
     if (!tokens_.at_end()) return tokens_.expected("the end of the rule");
     return core::Done{};
   }

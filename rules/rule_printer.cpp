@@ -29,7 +29,8 @@ class RulePrinter {
     body += line("target") + nodes(rule_.target, target_names_) + aliases();
     const std::string comment = rule_.description.empty() ? "" : "# " + rule_.description + "\n";
     const std::string text = "rule " + core::quote_name(rule_.name) + "\n" + symbols() + body;
-    const std::string evidence = to_string(EvidenceLine{rule_.evidence, rule_.floats}, text);
+    const std::string evidence =
+        to_string(EvidenceLine{rule_.evidence, rule_.floats, rule_.types, rule_.edges}, text);
     return comment + text + (evidence.empty() ? "" : line(evidence));
   }
 

@@ -65,7 +65,7 @@ Status RuleSide::add_node(const core::NodeSyntax& node) {
     operands.push_back(TensorId::none());
     if (operand) {
       SOAPSTONE_ASSIGN_OR_RETURN(operands.back(), use(*operand));
-      operands_.emplace(operand->name, operand->at);
+      operands_.insert(operand->name);
     }
   }
   // An optional input that is left out at the end is no input.
@@ -95,11 +95,6 @@ std::vector<NameSyntax> RuleSide::results() const {
   for (const auto& [name, at] : results_) names.push_back({name, at});
   std::ranges::sort(names, {}, [](const NameSyntax& name) { return name.at.offset; });
   return names;
-}
-
-const core::Token* RuleSide::read_by_node(std::string_view name) const {
-  const auto found = operands_.find(name);
-  return found == operands_.end() ? nullptr : &found->second;
 }
 
 void RuleSide::mark_read(TensorId id) {

@@ -42,7 +42,7 @@ class Splitter {
     } else if (line[0] == '#') {
       add_comment(trimmed(content.substr(1)));
     } else if (content == line && (line == "rule" || line.starts_with("rule "))) {
-      found_.rules.push_back({{}, std::move(comment_), number, std::string(number - 1, '\n')});
+      found_.rules.push_back({{}, std::move(comment_), number, {}});
       comment_.clear();
       complained_ = false;
     } else if (line[0] != ' ' && line[0] != '\t') {
@@ -72,7 +72,12 @@ core::Result<std::string> name_of(const RuleText& rule) {
   core::TokenStream tokens(rule.text);
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
   if (!tokens.on_same_line()) return bad_line(rule.line, "expected the name of the rule");
-  return tokens.expect_name("the name of the rule");
+  const int column = tokens.peek().column;
+  auto name = tokens.expect_name("the name of the rule");
+  if (name) return name;
+  core::Error error = name.error();
+  error.where = std::to_string(rule.line) + ":" + std::to_string(column);
+  return error;
 }
 
 }  // namespace

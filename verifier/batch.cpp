@@ -7,10 +7,12 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "core/clock.h"
 #include "rules/constraints.h"
+#include "verifier/float_types.h"
 #include "verifier/parameter_values.h"
 #include "verifier/unwritten_guard.h"
 #include "verifier/z3_solver.h"
@@ -58,15 +60,17 @@ class Examination {
               Solver& solver)
       : rule_(rule), options_(options), second_look_(second_look), solver_(solver) {}
 
-  RuleVerdict run(int sizes) {
+  RuleVerdict run(int sizes, int edge_tries) {
     const double before = core::thread_cpu_ms();
     verdict_.rule = rule_.base_name;
     verdict_.file = rule_.file;
     verdict_.line = rule_.line;
     verdict_.instance = rule_.name;
     try {
-      look(sizes);
-    } catch (const std::exception& failure) {  // of the solver, or no memory left
+      look(sizes, edge_tries);
+    } catch (const std::bad_alloc&) {
+      unknown("out of memory; --max-memory allows more");
+    } catch (const std::exception& failure) {  // of the solver
       unknown(failure.what());
     }
     if (!verdict_.disagreement.empty())
@@ -81,9 +85,9 @@ class Examination {
     verdict_.reason = std::move(reason);
   }
 
-  void look(int sizes) {
+  void look(int sizes, int edge_tries) {
     // Sizes that nothing satisfies would prove everything: there must be some to look at.
-    const auto report = rules::check(rule_, sizes, options_.check_seed);
+    const auto report = rules::check(rule_, sizes, options_.check_seed, edge_tries);
     if (!report) {
       unknown(report.error().message);
       verdict_.instances = 1;
@@ -92,7 +96,9 @@ class Examination {
     verdict_.check_sizes = report->sizes_tried;
     verdict_.law_of_function = report->law_of_function;
     // How roundings differ is proved; that one side overflows is seen.
-    if (report->floats == rules::FloatBehavior::kChangesRange) verdict_.floats = report->floats;
+    if (report->floats >= rules::FloatBehavior::kExtendsRange) verdict_.floats = report->floats;
+    verdict_.edges = report->edges;
+    verdict_.types = float_types_of(rule_);
     verdict_.kind = VerdictKind::kProved;
     prove();
     if (report->counterexample) compare(*report->counterexample);
@@ -215,10 +221,13 @@ class Batch {
       progress_.update(k, rules_.size(), rules_[k].base_name);
       if (refuted_[family] < k) continue;
       const auto count = static_cast<int>(families_[family].count);
-      constexpr int kLeastSizes = 20;
+      constexpr int kLeastSizes = 20, kLeastEdgeTries = 16;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
-      RuleVerdict verdict = Examination(rules_[k], options_, second_look, *solver).run(sizes);
+      const int tries = std::max((options_.edge_tries + count - 1) / count,
+                                 std::min(kLeastEdgeTries, options_.edge_tries));
+      RuleVerdict verdict =
+          Examination(rules_[k], options_, second_look, *solver).run(sizes, tries);
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
       results_[k] = std::move(verdict);
     }
@@ -256,6 +265,8 @@ class Batch {
     all.cpu_ms += one.cpu_ms;
     all.law_of_function = all.law_of_function || one.law_of_function;
     all.floats = std::max(all.floats, one.floats);
+    all.types = all.types & one.types;
+    all.edges.note(one.edges);
     std::ranges::move(one.proofs, std::back_inserter(all.proofs));
     for (std::string& condition : one.guard)
       if (std::ranges::find(all.guard, condition) == all.guard.end())

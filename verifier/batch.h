@@ -34,6 +34,9 @@ struct BatchOptions {
   /// for one.
   int check_sizes = 20;
   std::uint64_t check_seed = 1;
+  /// Inputs at the edges of each floating type on which both sides are tried: for a rule with all
+  /// its instances, 16 at least for one. 0: the edges are not known then.
+  int edge_tries = 1000;
   /// Called once in each thread; none: none.
   std::function<SecondLook()> make_second_look = {};
 };
@@ -56,6 +59,8 @@ struct RuleVerdict {
   std::string instance;
   std::string reason;  ///< Why it is unknown.
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
+  rules::FloatTypes types = rules::FloatTypes::any();  ///< For which all instances are proved.
+  rules::Edges edges;                                  ///< Of all instances.
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
   std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.

@@ -123,6 +123,15 @@ class InChoice {
   std::vector<Choice>& choices_;
 };
 
+/// Whether the value depends on elements of tensors.
+bool reads(const ops::ExprNode& node) {
+  return node.kind == ExprKind::kRead || node.kind == ExprKind::kReadFlat ||
+         std::any_of(node.arguments.begin(), node.arguments.end(),
+                     [](const ops::Expr& argument) { return reads(*argument); }) ||
+         std::any_of(node.alternatives.begin(), node.alternatives.end(),
+                     [](const ops::Alternative& each) { return reads(*each.body); });
+}
+
 bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
   return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
 }
@@ -278,7 +287,9 @@ struct Normalizer::Evaluation {
   NormalForm reciprocal(const ops::ExprNode& node, const Substitution& names,
                         const FactSet& context) const {
     const NormalForm argument = evaluate(*node.arguments[0], names, context);
-    normalizer.note_demands_of(Function::kPow, argument, context);
+    // An operator that divides by a count of its own, as of the places under a window, has shape
+    // constraints by which it counts something.
+    if (reads(*node.arguments[0])) normalizer.note_demands_of(Function::kPow, argument, context);
     return normalizer.reciprocal(argument, context);
   }
 

@@ -27,7 +27,7 @@ bool casts_to_half(const core::Graph& graph) {
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();
-  if (!proof.keeps_domain()) return rules::FloatBehavior::kChangesRange;
+  if (!proof.keeps_domain()) return rules::FloatBehavior::kExtendsRange;
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);

@@ -113,11 +113,11 @@ const Case kCases[] = {
     {"NameOnBothSides",
      "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(t)\n  target\n    t = abs(x)\n"
      "    y = sigmoid(t)\n",
-     "f.rules:7:5: rule r", "`t` is defined on both sides, and read in line 5: is it a result?"},
+     "f.rules:7:5: rule r", "`t` is defined on both sides, and the source reads it: is it a result?"},
     {"NameReadInTargetAlone",
      "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(x)\n  target\n    t = neg(x)\n"
      "    y = abs(t)\n",
-     "f.rules:7:5: rule r", "`t` is defined on both sides, and read in line 8: is it a result?"},
+     "f.rules:7:5: rule r", "`t` is defined on both sides, and the target reads it: is it a result?"},
     {"ResultNowhere",
      "rule r\n  x: [n]\n  results y, z\n  source\n    y = neg(x)\n  target\n    y = x\n",
      "f.rules:3:14: rule r", "`z` is a result, but the source does not compute it"},
@@ -148,7 +148,7 @@ const Case kCases[] = {
      "expected a size before `/`"},
     {"QuotientOfNoSize", "rule r\n  x: [(n m)/2]\n", "f.rules:2:12: rule r", "`n m` is no size"},
     {"QuotientOfNumbers", "rule r\n  for A in ranks(0..1)\n  x: [(|A| + 3)/2]\n",
-     "f.rules:3:16: rule r", "3 is not divisible by 2"},
+     "f.rules:3:14: rule r", "3 is not divisible by 2"},
     {"OptionalInputUsedPlainly",
      "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]  b: [o]\n  source\n    t = conv(x, a, b?)\n"
      "    y = relu(t)\n  target\n    y = conv(x, a, b)\n",

@@ -193,6 +193,7 @@ TEST(RuleText, WritesOutFamilies) {
 rule r
   for N in {1, 3}
   each i in 1..N  x{i}: [m, n{i}]   # {not a family}
+  results x, z{1..N}
   source
     x = concat(x{1..N}; axis=1)
     each i in 1..N  y{i} = relu(x{i})  z{i} = neg(y{i})

@@ -88,7 +88,7 @@ TEST_F(Derived, NotByWhatDoesNotMatchOrIsNotProved) {
   const std::vector<std::int64_t> sizes(wrong.rules()[0].source.symbols().size(), 4);
   const auto refused = equation_at(admission, RuleId(0), types, sizes);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("is not proved"));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("is not admitted"));
 }
 
 TEST_F(Derived, FromTheLogOfASaturation) {
