@@ -204,10 +204,12 @@ Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose, int pa
   if (failure) *failure = {};
   const bool matched = purpose == Purpose::kMatching;
   if (matched && same_structure(rule.source, rule.target))
-    return core::invalid_input("source and target are the same");
+    return core::invalid_input("source and target are the same", "there is nothing to rewrite");
   const bool moderate = has_moderate_numbers(rule.source) && has_moderate_numbers(rule.target) &&
                         std::ranges::all_of(rule.guard, is_moderate, &SizeConstraint::expression);
-  if (!moderate) return core::invalid_input("a number in the rule is larger than a million");
+  if (!moderate)
+    return core::invalid_input("a number in the rule is larger than a million",
+                               "a symbol stands for a size of any magnitude");
   rule.derived.clear();
   rule.parameters = parameters_of(rule.source, rule.target, false);
   rule.real_parameters = parameters_of(rule.source, rule.target, true);

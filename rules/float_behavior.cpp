@@ -76,8 +76,8 @@ void compare_rounded(const Tensor& source, const Tensor& target, FloatObservatio
 
 /// Of the runs in doubles. An overflow that only the target has, as exp(1/x) has for small x,
 /// changes the range. Where the source has no value nothing is promised: a target that has one
-/// extends the range. Large inputs are left to the rounded runs. What rounding the largest number on
-/// the way can do is no difference.
+/// extends the range. Large inputs are left to the rounded runs. What rounding the largest number
+/// on the way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
   const double tolerance =

@@ -205,7 +205,8 @@ class PatternCompiler {
       pattern_.plans.push_back(plan_from(start));
       const Plan& plan = pattern_.plans.back();
       if (plan.size() != pattern_.nodes.size())
-        return core::invalid_input("the source falls into parts that share no tensor");
+        return core::invalid_input("the source falls into parts that share no tensor",
+                                   "write a rule for each part");
       const std::int64_t cost = start_cost(plan);
       if (best >= 0 && cost >= best) continue;
       best = cost;

@@ -25,12 +25,12 @@ constexpr std::size_t kMostErrors = 100;
 /// Of one file, in memory at once.
 constexpr std::size_t kMostInstances = 100'000;
 
-/// `line:column` inside the rule as one of the file; the rule's own line if there is none.
+/// `line:column` inside the rule as one of the file; that of the rule itself if there is none.
 std::string place_in_file(const std::string& where, int first_line) {
   int line = 0;
   const char* const end = where.data() + where.size();
   const auto [rest, error] = std::from_chars(where.data(), end, line);
-  if (where.empty()) return std::to_string(first_line);
+  if (where.empty()) return std::to_string(first_line) + ":1";
   if (error != std::errc()) return where;
   return std::to_string(first_line + line - 1) + std::string(rest, end);
 }
@@ -70,7 +70,9 @@ Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::pa
     }
   }
   if (rules.empty())
-    return located(core::invalid_input("`where` leaves out every instance"), file, text, "");
+    return located(core::invalid_input("`where` leaves out every instance",
+                                       "its conditions on numbers contradict each other"),
+                   file, text, "");
   return rules;
 }
 
@@ -102,7 +104,7 @@ void check_names(const std::vector<Rule>& rules, std::vector<core::Error>& error
     if (names.insert(rule.name).second) continue;
     core::Error error = core::invalid_input(fmt::format("rule `{}` is there twice", rule.name),
                                             "give one of them another name");
-    error.where = fmt::format("{}:{}", rule.file.string(), rule.line);
+    error.where = fmt::format("{}:{}:1", rule.file.string(), rule.line);
     errors.push_back(std::move(error));
   }
 }

@@ -54,8 +54,10 @@ class InstanceParser {
   const std::string& cases_text() const { return cases_text_; }
 
  private:
-  static Error error(const Token& at, std::string message) {
-    return TokenStream::error_at(at, std::move(message));
+  static Error error(const Token& at, const std::string& message, std::string hint = {}) {
+    Error problem = TokenStream::error_at(at, message);
+    problem.hint = std::move(hint);
+    return problem;
   }
 
   bool at_tail() const {
@@ -199,11 +201,13 @@ class InstanceParser {
     if (auto* input = std::get_if<core::InputSyntax>(&statement)) return add_input(*input);
     if (auto* constant = std::get_if<core::ConstantSyntax>(&statement))
       return add_constant(*constant);
-    return error(at, "an operator before `source`");
+    return error(at, "an operator before `source`",
+                 "what the rule matches begins with the line `source`");
   }
 
   Status add_input(const core::InputSyntax& input) {
-    if (!input.type.shape_known) return error(input.name.at, "an input of a rule needs a shape");
+    if (!input.type.shape_known)
+      return error(input.name.at, "an input of a rule needs a shape", "`x: [n, m]`");
     const bool constant =
         tokens_.on_same_line() && tokens_.peek(1).text != ":" && tokens_.accept("constant");
     const core::TensorType type{input.type.data_type.value_or(core::DataType::kFloat32),
@@ -219,7 +223,8 @@ class InstanceParser {
   Status add_constant(const core::ConstantSyntax& constant) {
     const auto dims = core::concrete(constant.type.shape);
     if (constant.hash || !dims)
-      return error(constant.name.at, "a constant of a rule needs sizes and values in numbers");
+      return error(constant.name.at, "a constant of a rule needs sizes and values in numbers",
+                   "`c: [2] = {0.5, -1}`; `full(; shape=[n], value=0.5)` has any size");
     auto literal = core::literal_from_values(
         constant.type.data_type.value_or(core::DataType::kFloat32), *dims, constant.values);
     if (!literal) return error(constant.name.at, literal.error().message);
@@ -278,7 +283,9 @@ class InstanceParser {
       source_.mark_read(outputs.back());
       target_.mark_read(target_outputs.back());
     }
-    if (outputs.empty()) return tokens_.error("both sides must define the results by one name");
+    if (outputs.empty())
+      return error(tokens_.peek(), "both sides must define the results by one name",
+                   "a name such as `y` that source and target define is a result");
     SOAPSTONE_RETURN_IF_ERROR(refuse_useless());
     source_.builder.set_outputs(std::move(outputs));
     target_.builder.set_outputs(std::move(target_outputs));
@@ -303,16 +310,14 @@ class InstanceParser {
   /// one word for two things.
   Status refuse_ambiguous_names() const {
     for (const NameSyntax& name : target_.results()) {
-      if (!source_.is_result(name.name)) continue;
-      const Token* reader = source_.read_by_node(name.name);
-      if (!reader) reader = target_.read_by_node(name.name);
-      if (!reader) continue;
-      core::Error problem =
-          error(name.at, "`" + name.name + "` is defined on both sides, and read in line " +
-                             std::to_string(reader->line) + ": is it a result?");
-      problem.hint = "if so, name all results before `source`: `results " + name.name +
-                     ", …`; if not, give it another name in the target";
-      return problem;
+      const bool by_source = source_.is_read_by_node(name.name);
+      if (!source_.is_result(name.name) || (!by_source && !target_.is_read_by_node(name.name)))
+        continue;
+      return error(name.at,
+                   "`" + name.name + "` is defined on both sides, and the " +
+                       (by_source ? "source" : "target") + " reads it: is it a result?",
+                   "if so, name all results before `source`: `results " + name.name +
+                       ", …`; if not, give it another name in the target");
     }
     return core::Done{};
   }
@@ -320,13 +325,19 @@ class InstanceParser {
   Status refuse_useless() const {
     for (const NameSyntax& name : source_.results())
       if (!source_.is_of_use(source_.tensor(name.name)))
-        return error(name.at, "the target does not define the result `" + name.name + "`");
+        return error(name.at, "the target does not define the result `" + name.name + "`",
+                     "nothing in the source reads it, so others may; define it in the target, or "
+                     "take it out of the source");
     for (const NameSyntax& name : target_.results())
       if (!target_.is_of_use(target_.tensor(name.name)))
-        return error(name.at, "`" + name.name + "` is neither read nor a result of the source");
+        return error(name.at, "`" + name.name + "` is neither read nor a result of the source",
+                     "give it the name of a result, or take it out");
     for (const NameSyntax& input : inputs_)
       if (!source_.is_read(source_.tensor(input.name)))
-        return error(input.at, "the source does not read `" + input.name + "`");
+        return error(
+            input.at, "the source does not read `" + input.name + "`",
+            "an input is found where the source reads it; a constant has a value: `c: [] = "
+            "{1}`");
     return core::Done{};
   }
 
@@ -338,7 +349,8 @@ class InstanceParser {
         std::ranges::copy(size.symbols(), std::back_inserter(determined));
     for (const auto& [symbol, at] : chosen_)
       if (std::ranges::find(determined, symbol) != determined.end())
-        return error(at, "`" + at.text + "` cannot be chosen: the source determines it");
+        return error(at, "`" + at.text + "` cannot be chosen: the source determines it",
+                     "a condition on it is a `where` clause");
     return core::Done{};
   }
 
@@ -352,7 +364,7 @@ class InstanceParser {
     if (rule) return std::optional(*std::move(rule));
     if (!failure.node.valid()) return rule.error();
     const RuleSide& side = failure.in_source ? source_ : target_;
-    return error(side.operator_at(failure.node), rule.error().message);
+    return error(side.operator_at(failure.node), rule.error().message, rule.error().hint);
   }
 
   TokenStream tokens_;
@@ -379,7 +391,8 @@ Result<std::vector<ParsedInstance>> parse_instance(const std::string& text, Purp
     SOAPSTONE_ASSIGN_OR_RETURN(auto rule, parser.run());
     if (parser.cases().size() > kMostCases)
       return core::invalid_input("a rule has more than " + std::to_string(kMostCases) +
-                                 " conditions with `!=`");
+                                     " conditions with `!=`",
+                                 "each makes two rules of one; write several rules");
     if (rule) instances.push_back({parser.cases_text(), *std::move(rule)});
     // The next case: the last `<` becomes `>`, what follows it begins anew.
     cases = parser.cases();

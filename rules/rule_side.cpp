@@ -44,13 +44,20 @@ Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core:
 
 Status RuleSide::define(const NameSyntax& name, TensorId id) {
   if (tensors_.emplace(name.name, id).second) return core::Done{};
-  return TokenStream::error_at(name.at, "`" + name.name + "` is defined twice");
+  core::Error error = TokenStream::error_at(name.at, "`" + name.name + "` is defined twice");
+  error.hint = "each tensor of a side has a name of its own";
+  return error;
 }
 
 Result<TensorId> RuleSide::use(const NameSyntax& name) {
   const auto known = tensors_.find(name.name);
-  if (known == tensors_.end())
-    return TokenStream::error_at(name.at, "`" + name.name + "` is not defined on this side");
+  if (known == tensors_.end()) {
+    core::Error error =
+        TokenStream::error_at(name.at, "`" + name.name + "` is not defined on this side");
+    error.hint = "inputs are declared before `source`; what the source computes the target must "
+                 "compute again";
+    return error;
+  }
   mark_read(known->second);
   return known->second;
 }

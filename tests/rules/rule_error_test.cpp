@@ -18,6 +18,7 @@ TEST_P(RuleError, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(result.error().code, core::ErrorCode::kInvalidInput);
   EXPECT_EQ(result.error().where, GetParam().where) << result.error().to_string();
   EXPECT_THAT(result.error().message, testing::HasSubstr(GetParam().message));
+  EXPECT_EQ(result.error().message.find("\nerror"), std::string::npos) << "one slip, one error";
 }
 
 const Case kCases[] = {
@@ -59,31 +60,31 @@ const Case kCases[] = {
      "rule r\n  x: [n]\n  c: [2] = {1}\n  source\n    y = add(x, c)\n  target\n    y = x\n",
      "f.rules:3:3: rule r", "has 2 elements, but 1 are given"},
     {"SameSides", "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = neg(x)\n",
-     "f.rules:1: rule r", "source and target are the same"},
+     "f.rules:1:1: rule r", "source and target are the same"},
     {"FreeSymbol",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    t = expand(x; shape=[m, n])\n"
      "    u = slice(t; axes=[0], starts=[0], sizes=[1], steps=[1])\n    y = reshape(u; "
      "shape=[n])\n",
-     "f.rules:1: rule r", "the source does not determine `m`"},
+     "f.rules:1:1: rule r", "the source does not determine `m`"},
     {"UnsolvableSize", "rule r\n  x: [n + m]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "the source does not determine `n`"},
+     "f.rules:1:1: rule r", "the source does not determine `n`"},
     {"SourceInParts",
      "rule r\n  x: [n]  z: [n]\n  source\n    y = neg(x)\n    w = neg(z)\n  target\n    y = x\n"
      "    w = z\n",
-     "f.rules:1: rule r", "the source falls into parts that share no tensor"},
+     "f.rules:1:1: rule r", "the source falls into parts that share no tensor"},
     {"SourceNeedsEquation",
      "rule r\n  x: [n]  z: [m]\n  source\n    y = add(x, z)\n  target\n    y = add(z, x)\n",
-     "f.rules:1: rule r", "the source needs n - m = 0 [add.broadcast]"},
+     "f.rules:1:1: rule r", "the source needs n - m = 0 [add.broadcast]"},
     {"TargetNeedsEquationWithParameters",
      "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]\n  source\n    y = conv(x, a; strides=[s, s])\n"
      "  target\n    t = conv(x, a; strides=[s, s])\n    u = matmul(a, t)\n    y = add(u, t)\n",
-     "f.rules:1: rule r", "= 0 [matmul.contraction], which does not follow from the source"},
+     "f.rules:1:1: rule r", "= 0 [matmul.contraction], which does not follow from the source"},
     {"OtherRank",
      "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = reshape(x; shape=[n*m])\n",
-     "f.rules:1: rule r", "`y` is f32[n, m] in the source but f32[n*m] in the target"},
+     "f.rules:1:1: rule r", "`y` is f32[n, m] in the source but f32[n*m] in the target"},
     {"OtherSize",
      "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = concat(x, x; axis=0)\n",
-     "f.rules:1: rule r", "the target needs -n = 0 [rule.result_shape], which no sizes satisfy"},
+     "f.rules:1:1: rule r", "the target needs -n = 0 [rule.result_shape], which no sizes satisfy"},
     {"ShapeRuleOfSource",
      "rule r\n  x: [n, m]\n  source\n    y = softmax(x; axis=2)\n  target\n    y = x\n",
      "f.rules:4:9: rule r", "axis 2 is not one of a tensor of rank 2"},
@@ -95,7 +96,7 @@ const Case kCases[] = {
      "f.rules:4:9: rule r", "split has 2 results, but 1 names are given"},
     {"LargeNumber",
      "rule r\n  x: [9000000000000000000*n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "a number in the rule is larger than a million"},
+     "f.rules:1:1: rule r", "a number in the rule is larger than a million"},
     {"RealAttributeIsNoSymbol",
      "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=2*a)\n  target\n    y = x\n",
      "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone in the source"},
@@ -109,15 +110,17 @@ const Case kCases[] = {
     {"ManyCases",
      "rule r\n  x: [n]\n  where n != 1, n != 2, n != 3, n != 4, n != 5, n != 6, n != 7\n"
      "  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "more than 6 conditions with `!=`"},
+     "f.rules:1:1: rule r", "more than 6 conditions with `!=`"},
     {"NameOnBothSides",
      "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(t)\n  target\n    t = abs(x)\n"
      "    y = sigmoid(t)\n",
-     "f.rules:7:5: rule r", "`t` is defined on both sides, and the source reads it: is it a result?"},
+     "f.rules:7:5: rule r",
+     "`t` is defined on both sides, and the source reads it: is it a result?"},
     {"NameReadInTargetAlone",
      "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(x)\n  target\n    t = neg(x)\n"
      "    y = abs(t)\n",
-     "f.rules:7:5: rule r", "`t` is defined on both sides, and the target reads it: is it a result?"},
+     "f.rules:7:5: rule r",
+     "`t` is defined on both sides, and the target reads it: is it a result?"},
     {"ResultNowhere",
      "rule r\n  x: [n]\n  results y, z\n  source\n    y = neg(x)\n  target\n    y = x\n",
      "f.rules:3:14: rule r", "`z` is a result, but the source does not compute it"},
@@ -139,7 +142,7 @@ const Case kCases[] = {
     {"ChoiceWithinNothing",
      "rule r\n  x: [n]\n  choose p in 1..q\n  source\n    y = neg(x)\n  target\n"
      "    a, b = split(x; axis=0, sizes=[p, n - p])\n    y = concat(a, b; axis=0)\n",
-     "f.rules:1: rule r", "the source does not determine"},
+     "f.rules:1:1: rule r", "the source does not determine"},
     {"QuotientBySymbol", "rule r\n  x: [n/m]\n", "f.rules:2:9: rule r",
      "a size is divided by a number from 1 on"},
     {"QuotientByZero", "rule r\n  x: [n/0]\n", "f.rules:2:9: rule r",
@@ -154,26 +157,26 @@ const Case kCases[] = {
      "    y = relu(t)\n  target\n    y = conv(x, a, b)\n",
      "f.rules:7:20: rule r", "`b` may be left out: write `b?` here as well"},
     {"ManyOptionalInputs", "rule r\n  x: [n]\n  source\n    y = concat(a?, b?, c?, d?; axis=0)\n",
-     "f.rules:1: rule r", "a rule has more than 3 optional inputs"},
+     "f.rules:1:1: rule r", "a rule has more than 3 optional inputs"},
     {"RealOfASize",
      "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
      "    y = leaky_relu(x; alpha=n)\n",
-     "f.rules:1: rule r", "the real number `n` is no real attribute of the source"},
+     "f.rules:1:1: rule r", "the real number `n` is no real attribute of the source"},
     {"RealDivided",
      "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
      "    y = leaky_relu(x; alpha=a/2)\n",
-     "f.rules:1: rule r", "a real attribute has sums and products of reals alone"},
+     "f.rules:1:1: rule r", "a real attribute has sums and products of reals alone"},
     {"RealAndInteger",
      "rule r\n  x: [a]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
      "    t = neg(x)\n    y = leaky_relu(t; alpha=a)\n",
-     "f.rules:1: rule r", "`a` stands for a real number and for an integer"},
+     "f.rules:1:1: rule r", "`a` stands for a real number and for an integer"},
     {"NoInstance",
      "rule r\n  x: [n]\n  where 1 = 2\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "`where` leaves out every instance"},
+     "f.rules:1:1: rule r", "`where` leaves out every instance"},
     {"TwiceInAFile",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n"
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:7", "rule `r` is there twice"},
+     "f.rules:7:1", "rule `r` is there twice"},
     {"UnknownFloats",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1; floats: fine\n",
      "f.rules:7:3: rule r", "floats are `exact`, `reassociates` or `changes-range`, not `fine`"},
@@ -221,7 +224,8 @@ TEST(RuleFileError, TellsAllErrorsAtOnce) {
   const std::string& message = result.error().message;
   EXPECT_THAT(message, testing::StartsWith("expected `rule`; the lines of a rule are indented\n"));
   const std::size_t a = message.find("\nerror: f.rules:4:9: rule a: unknown operator `nag`"),
-                    b = message.find("\nerror: f.rules:15: rule b: the source does not determine"),
+                    b = message.find(
+                        "\nerror: f.rules:15:1: rule b: the source does not determine"),
                     hint = message.find("\nhint: if any size will do, say from where to where"),
                     c = message.find("\nerror: f.rules:25:14: rule c: `z` is not defined");
   EXPECT_LT(a, b);
