@@ -30,7 +30,8 @@ using Family = std::vector<Rule*>;
 std::vector<Family> families_of(std::vector<Rule>& rules) {
   std::vector<Family> families;
   for (Rule& rule : rules) {
-    if (families.empty() || families.back().front()->base_name != rule.base_name)
+    const Rule* last = families.empty() ? nullptr : families.back().front();
+    if (last == nullptr || last->base_name != rule.base_name || last->line != rule.line)
       families.emplace_back();
     families.back().push_back(&rule);
   }

@@ -28,7 +28,7 @@ std::vector<Family> families_of(std::span<const Rule> rules) {
   for (std::size_t first = 0; first < rules.size();) {
     std::size_t last = first;
     while (last < rules.size() && rules[last].base_name == rules[first].base_name &&
-           rules[last].file == rules[first].file)
+           rules[last].file == rules[first].file && rules[last].line == rules[first].line)
       ++last;
     families.push_back(rules.subspan(first, last - first));
     first = last;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/float16.h"
+#include "ops/rational.h"
 
 namespace soapstone::rules {
 
@@ -31,11 +32,15 @@ double in_type(double value, core::DataType type) {
 bool is_wanted(const core::Literal& value, const SlotPattern& wanted) {
   const core::Literal &a = value, &b = *wanted.literal;
   if (a.hash() == b.hash()) return a == b;
-  // The same numbers in another floating type, as nearly as that type has them.
+  // The same numbers in another floating type, as nearly as that type has them. f64 has more digits
+  // than the rule: only numbers that are meant exactly are the same there.
   if (!core::is_floating(a.data_type()) || !core::is_floating(b.data_type())) return false;
   if (a.data_type() == b.data_type() || a.dims() != b.dims()) return false;
+  const bool precise = a.data_type() == core::DataType::kFloat64;
   return std::ranges::equal(a.to_doubles(), b.to_doubles(), [&](double in_graph, double in_rule) {
-    return in_graph == in_type(in_rule, a.data_type());
+    const ops::Rational exact = ops::to_rational(in_rule);
+    return in_graph == in_type(in_rule, a.data_type()) &&
+           (!precise || ops::canonical_constant(exact) == exact);
   });
 }
 

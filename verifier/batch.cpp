@@ -45,8 +45,8 @@ struct Family {
 std::vector<Family> families_of(std::span<const Rule> rules) {
   std::vector<Family> families;
   for (std::size_t k = 0; k < rules.size(); ++k) {
-    const bool same =
-        k > 0 && rules[k].base_name == rules[k - 1].base_name && rules[k].file == rules[k - 1].file;
+    const bool same = k > 0 && rules[k].base_name == rules[k - 1].base_name &&
+                      rules[k].file == rules[k - 1].file && rules[k].line == rules[k - 1].line;
     if (!same) families.push_back({k, 0});
     ++families.back().count;
   }

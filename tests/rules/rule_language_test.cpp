@@ -262,6 +262,26 @@ TEST(RealAttribute, IsThatOfTheSameFloat) {
   EXPECT_EQ(count("0.1000001"), 0u);
 }
 
+// Constants.
+
+TEST(Constant, IsTheSameInATypeOfFewerDigits) {
+  const auto count = [](std::string_view constant, std::string_view type, std::string_view value) {
+    const std::string t(type);
+    return all_matches("rule r\n  x: [n]\n  c: [] = {" + std::string(constant) +
+                           "}\n  source\n    y = mul(x, c)\n  target\n    y = neg(x)\n",
+                       "graph g\n x: " + t + "[3]\n c: " + t + "[] = {" + std::string(value) +
+                           "}\n y = mul(x, c)\n return y")
+        .size();
+  };
+  EXPECT_EQ(count("0.7071067812", "f32", "0.70710678"), 1u);
+  EXPECT_EQ(count("0.7071067812", "f32", "0.7071"), 0u);
+  EXPECT_EQ(count("0.7071067812", "f16", "0.70703125"), 1u) << "the nearest that f16 has";
+  EXPECT_EQ(count("0.7071067812", "f16", "0.70751953125"), 0u);
+  EXPECT_EQ(count("0.375", "f64", "0.375"), 1u);
+  EXPECT_EQ(count("0.7071067812", "f64", "0.7071067690849304"), 0u)
+      << "f64 tells them apart, and the proof does not";
+}
+
 // Results.
 
 TEST(Results, AreThoseThatAreDeclared) {
