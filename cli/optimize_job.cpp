@@ -12,6 +12,7 @@
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
+#include "runtime/memory_check.h"
 
 namespace soapstone::cli {
 namespace {
@@ -103,6 +104,11 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
   job.optimize.measure = options.costs == "measured";
+  // What could not be timed or checked afterwards is not worth a search.
+  if (job.optimize.measure || options.verify != "off") {
+    if (auto fits = runtime::check_memory(job.model.graph); !fits)
+      return fits.error().at(options.model);
+  }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);

@@ -14,6 +14,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
+#include "core/file_io.h"
 #include "rules/evidence.h"
 #include "verifier/batch.h"
 #include "verifier/second_opinion.h"
@@ -66,9 +67,7 @@ core::Status write_evidence(const std::string& file, const std::vector<RuleVerdi
     if (v.file == file) edits.push_back({v.line, cli::evidence_of(v)});
   const std::string updated = rules::with_evidence(text.str(), edits);
   if (updated == text.str()) return core::Done{};
-  std::ofstream out(file, std::ios::binary);
-  if (out << updated << std::flush) return core::Done{};
-  return core::invalid_input("the file cannot be written").at(file);
+  return core::write_file(file, updated);
 }
 
 core::Status refuse_disagreement(const std::vector<RuleVerdict>& verdicts) {
@@ -106,9 +105,7 @@ core::Status write_proofs(const std::string& folder, const std::vector<RuleVerdi
     if (v.kind != VerdictKind::kProved) continue;
     const auto path =
         std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
-    std::ofstream out(path, std::ios::binary);
-    if (!(out << verifier::print_proofs(v.proofs) << std::flush))
-      return core::invalid_input("the proof cannot be written").at(path.string());
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(path, verifier::print_proofs(v.proofs)));
   }
   return core::Done{};
 }
@@ -216,6 +213,13 @@ void declare(CLI::App& app, Options& options) {
                  "instances, 20 at least for one")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
+      ->capture_default_str();
+  app.add_option(
+         "--edge-tries", options.batch.edge_tries,
+         "Inputs at the edges of f32, f16 and bf16 on which each rule is tried, over all of "
+         "its instances, 64 at least for one; an eighth for rules that keep every bit")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""))
       ->capture_default_str();
   app.add_flag("--write", options.write,
                "Put what was found under the rules: a proof, or that they were checked");

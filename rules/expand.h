@@ -15,7 +15,7 @@ struct RuleText {
   std::string name;
   std::string description;  ///< The comment directly above it, as one line.
   int line = 0;             ///< Of `rule`.
-  std::string text;         ///< With line ends in front, so that its lines have their numbers.
+  std::string text;         ///< Its first line counts as line 1 in errors about it.
 };
 
 /// One choice of all parameters, in the language without `for`, `A..` and `|A|`.

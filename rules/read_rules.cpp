@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -19,12 +20,24 @@ namespace fs = std::filesystem;
 
 /// Fewer are read before a thread has started.
 constexpr std::size_t kRulesPerThread = 8;
+/// Of one file, in memory at once.
+constexpr std::size_t kMostInstances = 100'000;
+
+/// `line:column` inside the rule as one of the file; the rule's own line if there is none.
+std::string place_in_file(const std::string& where, int first_line) {
+  int line = 0;
+  const char* const end = where.data() + where.size();
+  const auto [rest, error] = std::from_chars(where.data(), end, line);
+  if (where.empty()) return std::to_string(first_line);
+  if (error != std::errc()) return where;
+  return std::to_string(first_line + line - 1) + std::string(rest, end);
+}
 
 /// `file:line:column`, or the rule where only its text as a whole is to blame.
 core::Error located(const core::Error& error, const fs::path& file, const RuleText& rule,
                     const std::string& instance) {
   core::Error out = error;
-  if (out.where.empty()) out.where = std::to_string(rule.line);
+  out.where = place_in_file(error.where, rule.line);
   if (!file.empty()) out.where = file.string() + ":" + out.where;
   out.where += fmt::format(": rule {}{}", rule.name, instance);
   return out;
@@ -85,6 +98,11 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
   }
   for (auto& rules : parsed) {
     if (!rules) return rules.error();
+    if (result.rules.size() + rules->size() > kMostInstances)
+      return core::invalid_input(
+                 fmt::format("the rules have more than {} instances together", kMostInstances),
+                 "make several files of them")
+          .at(file.string());
     std::ranges::move(*rules, std::back_inserter(result.rules));
   }
   SOAPSTONE_RETURN_IF_ERROR(check_names(result.rules));

@@ -19,6 +19,10 @@ using core::Token;
 using core::TokenStream;
 using ops::SizeConstraint;
 
+/// Of the operators of one side. Matching and proving are made for a few operators; what takes
+/// longer than anyone waits is refused when it is read.
+constexpr std::size_t kMostResults = 2000;
+
 class InstanceParser {
  public:
   InstanceParser(const std::string& text, Purpose purpose) : tokens_(text), purpose_(purpose) {}
@@ -147,6 +151,8 @@ class InstanceParser {
 
   Status parse_node(RuleSide& side) {
     if (tokens_.at_end()) return tokens_.expected("a statement or `target`");
+    if (side.result_count() >= kMostResults)
+      return tokens_.error("a side has more than " + std::to_string(kMostResults) + " results");
     SOAPSTONE_ASSIGN_OR_RETURN(const auto node, core::parse_node(tokens_, symbols_));
     return side.add_node(node);
   }

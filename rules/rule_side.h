@@ -28,6 +28,7 @@ class RuleSide {
   bool is_result(std::string_view name) const { return results_.find(name) != results_.end(); }
   /// Names of results of nodes and aliases, in the order of the text.
   std::vector<core::NameSyntax> results() const;
+  std::size_t result_count() const { return results_.size(); }
   void mark_read(TensorId id);
   bool is_read(TensorId id) const { return id.index() < read_.size() && read_[id.index()]; }
   /// Read, or beside a result of the same node that is read.

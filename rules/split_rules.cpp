@@ -38,7 +38,7 @@ class Splitter {
     } else if (line[0] == '#') {
       add_comment(trimmed(content.substr(1)));
     } else if (content == line && (line == "rule" || line.starts_with("rule "))) {
-      rules_.push_back({{}, std::move(comment_), number, std::string(number - 1, '\n')});
+      rules_.push_back({{}, std::move(comment_), number, {}});
       comment_.clear();
     } else if (line[0] != ' ' && line[0] != '\t') {
       return bad_line(number, "expected `rule`; the lines of a rule are indented");
@@ -66,7 +66,14 @@ core::Result<std::vector<RuleText>> split_rules(std::string_view file_text) {
     core::TokenStream tokens(rule.text);
     SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
     if (!tokens.on_same_line()) return bad_line(rule.line, "expected the name of the rule");
-    SOAPSTONE_ASSIGN_OR_RETURN(rule.name, tokens.expect_name("the name of the rule"));
+    const int column = tokens.peek().column;
+    auto name = tokens.expect_name("the name of the rule");
+    if (!name) {
+      core::Error error = name.error();
+      error.where = std::to_string(rule.line) + ":" + std::to_string(column);
+      return error;
+    }
+    rule.name = *std::move(name);
   }
   return rules;
 }

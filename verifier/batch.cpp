@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "core/clock.h"
@@ -59,10 +60,12 @@ class Examination {
     verdict_.instance = rule_.name;
     try {
       look(sizes, edge_tries);
-    } catch (const std::exception& failure) {  // of the solver, or no memory left
+    } catch (const std::bad_alloc&) {
+      unknown("out of memory; --max-memory allows more");
+    } catch (const std::exception& failure) {  // of the solver
       unknown(failure.what());
     }
-    verdict_.cpu_ms = core::thread_cpu_ms() - before;
+    verdict_.cpu_ms = core::thread_cpu_ms() - before - edges_ms_;
     return std::move(verdict_);
   }
 
@@ -74,7 +77,7 @@ class Examination {
 
   void look(int sizes, int edge_tries) {
     // Sizes that nothing satisfies would prove everything: there must be some to look at.
-    const auto report = rules::check(rule_, sizes, options_.check_seed, edge_tries);
+    const auto report = rules::check(rule_, sizes, options_.check_seed);
     if (!report) {
       unknown(report.error().message);
       verdict_.instances = 1;
@@ -84,11 +87,26 @@ class Examination {
     verdict_.law_of_function = report->law_of_function;
     // How roundings differ is proved; that one side overflows is seen.
     if (report->floats >= rules::FloatBehavior::kExtendsRange) verdict_.floats = report->floats;
-    verdict_.edges = report->edges;
     verdict_.types = float_types_of(rule_);
     verdict_.kind = VerdictKind::kProved;
     prove();
     if (report->counterexample) compare(*report->counterexample);
+    if (verdict_.kind != VerdictKind::kRefuted) try_edges(edge_tries);
+  }
+
+  /// Where every bit is the same there is little to find.
+  void try_edges(int edge_tries) {
+    constexpr int kSizes = 4, kShareOfExact = 8;
+    const bool exact = verdict_.kind == VerdictKind::kProved &&
+                       verdict_.floats == rules::FloatBehavior::kExact;
+    const int tries = exact ? edge_tries / kShareOfExact : edge_tries;
+    const double before = core::thread_cpu_ms();
+    const auto report = rules::check(rule_, kSizes, options_.check_seed, tries);
+    edges_ms_ = core::thread_cpu_ms() - before;
+    if (!report) return;
+    verdict_.edges = report->edges;
+    verdict_.floats =
+        std::max(verdict_.floats, range_behavior(report->edges, core::DataType::kFloat32));
   }
 
   /// The rule for one value of its parameters after the other, up to one that is not proved.
@@ -143,6 +161,7 @@ class Examination {
   const SecondLook& second_look_;
   Solver& solver_;
   RuleVerdict verdict_;
+  double edges_ms_ = 0;
 };
 
 class Batch {
@@ -190,7 +209,7 @@ class Batch {
       progress_.update(k, rules_.size(), rules_[k].base_name);
       if (refuted_[family] < k) continue;
       const auto count = static_cast<int>(families_[family].count);
-      constexpr int kLeastSizes = 20, kLeastEdgeTries = 16;
+      constexpr int kLeastSizes = 20, kLeastEdgeTries = 64;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
       const int tries = std::max((options_.edge_tries + count - 1) / count,

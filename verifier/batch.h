@@ -35,8 +35,8 @@ struct BatchOptions {
   int check_sizes = 20;
   std::uint64_t check_seed = 1;
   /// Inputs at the edges of each floating type on which both sides are tried: for a rule with all
-  /// its instances, 16 at least for one. 0: the edges are not known then.
-  int edge_tries = 1000;
+  /// its instances, 64 at least for one; fewer for rules that keep every bit.
+  int edge_tries = 3000;
   /// Called once in each thread; none: none.
   std::function<SecondLook()> make_second_look = {};
 };
@@ -68,7 +68,7 @@ struct RuleVerdict {
   std::string disagreement;
   /// If VerifyOptions::keep_record says so: of all instances.
   std::vector<LoggedProof> proofs;
-  double cpu_ms = 0;
+  double cpu_ms = 0;  ///< Without the trials at the edges of types.
 };
 
 /// One verdict a rule, in the order of `rules`, whose instances follow each other. A rule with

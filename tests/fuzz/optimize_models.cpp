@@ -10,6 +10,7 @@
 //   {"do": "source", "rule": N, "seed": N, "opset": N, "out": FILE}   where rule N matches
 //   {"do": "round-trip", "in": FILE, "out": FILE}           reads and writes
 //   {"do": "optimize", "in": FILE, "out": FILE, …}          see OptimizeJob below
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -57,7 +58,6 @@ core::Result<std::unique_ptr<Rules>> load_rules(bool generated) {
   options.generated = generated;
   SOAPSTONE_ASSIGN_OR_RETURN(auto loaded, cli::load_rules(options));
   SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(loaded, options));
-  cli::leave_out_range_changes(loaded, options);
   return std::make_unique<Rules>(std::move(loaded));
 }
 
@@ -174,10 +174,17 @@ search::OptimizeOptions options_of(const json& job) {
   return options;
 }
 
-/// The types at whose edges a rule says that it changes what is finite.
+/// The types at whose edges a rule says that it changes what is finite. What is not known may.
 json types_with_edges(const rules::Rule& rule) {
-  if (rule.floats == rules::FloatBehavior::kExact) return json::array();
-  return {"f32", "f16", "bf16"};
+  json types = json::array();
+  for (const core::DataType type : rules::kEdgeTypes) {
+    const auto is_here = [&](const rules::Edge& edge) {
+      return edge.type == type && edge.effect != rules::EdgeEffect::kZeroSign;
+    };
+    if (!rule.edges || std::ranges::any_of(rule.edges->all(), is_here))
+      types.push_back(core::to_string(type));
+  }
+  return types;
 }
 
 json applied_rules(const Rules& rules, const search::OptimizeReport& report) {

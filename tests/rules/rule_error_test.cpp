@@ -111,7 +111,7 @@ const Case kCases[] = {
      "f.rules:7", "rule `r` is there twice"},
     {"UnknownFloats",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1; floats: fine\n",
-     "f.rules:7:3: rule r", "floats are `exact`, `reassociates` or `changes-range`, not `fine`"},
+     "f.rules:7:3: rule r", "floats are `exact`, `reassociates`, `extends-range`, `changes-range`, not `fine`"},
     {"AfterTheEvidence",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1\n  y\n",
      "f.rules:8:3: rule r", "expected the end of the rule"},
