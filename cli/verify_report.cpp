@@ -107,6 +107,7 @@ ordered_json to_json(const RuleVerdict& v) {
     json["instance"] = v.instance;
     json["reason"] = v.reason;
   }
+  if (!v.disagreement.empty()) json["disagreement"] = v.disagreement;
   json["cpu_ms"] = v.cpu_ms;
   return json;
 }
@@ -122,9 +123,9 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
                {"guard"},
                {"types"},
                {"floats"},
-               {"edges"},
                {"ms", kRight},
-               {"reason"}});
+               {"reason"},
+               {"edges"}});
   std::string examples;
   std::size_t instances = 0, counts[3] = {};
   for (const RuleVerdict& v : verdicts) {
@@ -135,8 +136,8 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
     table.add_row({v.rule, fmt::to_string(v.instances), std::string(verifier::to_string(v.kind)),
                    cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
                    wrong ? "-" : std::string(rules::to_string(v.floats)),
-                   wrong ? "-" : rules::to_string(v.edges), fmt::format("{:.1f}", v.cpu_ms),
-                   reason_of(v)});
+                   fmt::format("{:.1f}", v.cpu_ms), reason_of(v),
+                   wrong ? "-" : rules::to_string(v.edges)});
     if (v.refutation) examples += counterexample_text(v);
   }
   std::string text = table.empty() ? "" : table.to_string();
@@ -164,7 +165,7 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
     line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
                                                 v.law_of_function ? ", a law of functions" : "",
                                                 verifier::kVersion, verifier::z3_version())};
-  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
+  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0 && v.disagreement.empty()) {
     line.evidence = {
         Kind::kChecked,
         fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};
