@@ -131,6 +131,14 @@ class Belief(unittest.TestCase):
         self.assertIn("quotient", done.stderr)
         self.assertIn("range", done.stderr)
 
+    def test_premises_are_proved_too(self):
+        chain = self.file(TRUE.replace("associative", "again"), "chain.rules")
+        done = run("verify-rules", chain, "--derivable-from", self.file(TRUE))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("has no proof", done.stderr)
+        done = run("verify-rules", chain, "--derivable-from", self.file(FALSE))
+        self.assertIn("rule not_commutative has no proof, nor has what follows from it", done.stderr)
+
     # What was found before.
 
     def test_what_was_found_is_kept(self):
