@@ -83,7 +83,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   cli::RunSummary summary;
   summary.model = options.model;
   session.console.stage("writing");
-  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary));
+  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary, session));
   summary.costs = job.cost->description();
   summary.left_out = job.left_out;
   summary.device = job.backend->device().key();

@@ -15,6 +15,7 @@ struct RunSummary {
   std::string model;        ///< Input path.
   std::string output;       ///< Where the result is; empty: not written.
   std::string output_note;  ///< Why not, or that the original was copied.
+  std::vector<std::string> notes;  ///< Of writing it, besides those of the search.
   std::string costs;        ///< CostModel::description().
   std::string device;
   /// Rules that change the range of floats and were not allowed.

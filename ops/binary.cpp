@@ -75,9 +75,27 @@ Semantics semantics(const Binary& op, const OpInstance& instance) {
   return std::move(builder).finish();
 }
 
+/// Before opset 11 only integers were compared for equality.
+core::Status write_real_equality(Emitter& emitter) {
+  const std::string a = emitter.input(0), b = emitter.input(1);
+  const auto either = [&](const std::string& p, const std::string& q) {
+    return emitter.emit("Or", {p, q});
+  };
+  const std::string differ = either(emitter.emit("Less", {a, b}), emitter.emit("Less", {b, a}));
+  const std::string unordered = either(emitter.emit("IsNaN", {a}), emitter.emit("IsNaN", {b}));
+  return emitter.finish("Not", {either(differ, unordered)});
+}
+
 core::Status write(const Binary& op, OnnxExport& out) {
   const core::Tensor& a = out.graph().tensor(out.node().inputs[0]);
   const bool truth = op.onnx_bool && a.type.data_type == DataType::kBool;
+  Emitter emitter(out);
+  if (!truth && (is(op, "min") || is(op, "max"))) {
+    emitter.extremum(op.onnx, emitter.operand(0), emitter.operand(1), true);
+    return core::Done{};
+  }
+  if (is(op, "equal") && core::is_floating(a.type.data_type) && out.opset() < 11)
+    return write_real_equality(emitter);
   out.emit_same(truth ? op.onnx_bool : op.onnx);
   return core::Done{};
 }
