@@ -46,6 +46,7 @@ class Emitter {
   /// A scalar of the element type of input 0.
   std::string scalar(double value);
   std::string ints(const std::vector<std::int64_t>& values);
+  std::string integer(std::int64_t value);  ///< A scalar of type i64.
   std::string reduce_mean(std::string x, const std::vector<std::int64_t>& axes);
 
   // Operations that ONNX says differently over time, of elements of input 0's type. The result is
