@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/model_files.h"
+#include "cli/optimize_output.h"
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
@@ -55,6 +56,25 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
     verify.inputs.push_back(std::move(inputs));
   }
   return std::optional(std::move(verify));
+}
+
+/// The runtime that looks at the result besides us, if there is one.
+core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
+  job.optimize.allow_unchecked = options.allow_unchecked;
+  if (!job.optimize.verify) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(options.judge));
+  job.optimize.why_no_judge = runtime.why_not;
+  if (!runtime.worker) return core::Done{};
+  const auto write = [backend = job.backend.get(), header = job.model.header,
+                      keep = options.keep_constants](const core::Graph& graph, const auto& path) {
+    return write_graph(graph, *header, *backend, keep, path, nullptr);
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      job.judge,
+      FileJudge::of_result(*std::move(runtime.worker), options.model, job.model.graph,
+                           std::filesystem::path(options.output).filename().string(), write));
+  job.optimize.judge = job.judge.get();
+  return core::Done{};
 }
 
 }  // namespace
@@ -116,6 +136,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   if (options.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
+  SOAPSTONE_RETURN_IF_ERROR(find_judge(options, job));
   return job;
 }
 

@@ -22,7 +22,7 @@ struct Admission::Entry {
 };
 
 Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& options)
-    : rules_(rules), options_(options) {
+    : rules_(rules), options_(options), excluded_(rules.rules().size()) {
   for (const Rule& rule : rules.rules()) {
     const bool proved = rule.evidence.kind == rules::Evidence::Kind::kProved;
     if (!options.believe_files || (proved && !rule.parameters.empty())) {
@@ -61,8 +61,18 @@ void Admission::prove(const Rule& rule, const Values& values, Entry& entry) cons
   entry.cpu_ms = core::thread_cpu_ms() - before;
 }
 
+void Admission::exclude(std::string_view base_name) {
+  const auto rules = rules_.rules();
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    if (rules[k].base_name != base_name) continue;
+    excluded_[k] = true;
+    state_[k] = State::kRefused;
+  }
+}
+
 std::string Admission::refusal(core::RuleId id, const rules::Match& match) {
   const Rule& rule = rules_[id];
+  if (excluded_[id.index()]) return "it was taken out, since results differed after it";
   switch (state_[id.index()]) {
   case State::kAdmitted:
     return {};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/rule.h"
@@ -43,6 +44,10 @@ class Admission {
   /// Whether its file says that it is proved.
   bool is_proved(core::RuleId rule) const;
 
+  /// From now on no match of the rules of that Rule::base_name is admitted. Not thread-safe.
+  void exclude(std::string_view base_name);
+  bool is_excluded(core::RuleId rule) const { return excluded_[rule.index()]; }
+
   struct Refusal {
     std::string rule;    ///< Rule::name
     std::string values;  ///< Of its parameters: `s = 2, t = 2`.
@@ -64,7 +69,8 @@ class Admission {
 
   const rules::RuleSet& rules_;
   AdmissionOptions options_;
-  std::vector<State> state_;  ///< By rule.
+  std::vector<State> state_;    ///< By rule.
+  std::vector<bool> excluded_;  ///< Likewise.
   mutable std::mutex mutex_;
   /// Entries stay where they are; each is proved by the thread that is there first.
   std::map<std::pair<std::size_t, Values>, std::unique_ptr<Entry>> entries_;
