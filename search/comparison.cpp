@@ -89,7 +89,11 @@ bool Comparison::add_exact(int sample, const Expected& expected,
                            const std::vector<std::vector<double>>& exact,
                            const std::vector<std::vector<double>>& actual) {
   bool equal = true;
+  const int turn = sample - static_cast<int>(options_.inputs.size());
+  const bool huge = turn >= 0 && sample_kind(turn) == SampleKind::kHuge;
   for (std::size_t k = 0; k < exact.size(); ++k) {
+    // What is f64 in the graph overflows in double precision, too.
+    if (huge && floors_[k].spacing == 0x1p-52) continue;
     // How rounding by one part in 2^23 is amplified, as the original itself shows.
     const Rounding own = rounding_of(expected.values[k], exact[k]);
     const double amplified =
