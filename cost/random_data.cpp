@@ -6,6 +6,7 @@
 
 #include "core/float16.h"
 #include "core/hash.h"
+#include "ops/registry.h"
 
 namespace soapstone::cost {
 namespace {
@@ -61,10 +62,13 @@ std::int64_t integer_bound(const core::Graph& graph, const runtime::Launch& laun
                            core::TensorId input) {
   constexpr std::int64_t kTruthValues = 2;
   const core::Node& head = graph.node(launch.head);
-  if (head.op->name != "gather" || head.inputs[1] != input) return kTruthValues;
-  const core::Shape& shape = graph.tensor(head.inputs[0]).type.shape;
-  const auto axis = static_cast<std::size_t>(head.attributes.get_int("axis"));
-  return std::max<std::int64_t>(shape[axis].as_constant().value_or(1), 1);
+  if (ops::is_opaque(head)) return kTruthValues;
+  for (const ops::Requirement& r : ops::semantics_of(graph, launch.head).requirements) {
+    const bool is_read = r.value->kind == ops::ExprKind::kRead;
+    if (is_read && r.value->tensor < head.inputs.size() && head.inputs[r.value->tensor] == input)
+      return std::max<std::int64_t>(r.high.as_constant().value_or(1), 1);
+  }
+  return kTruthValues;
 }
 
 }  // namespace soapstone::cost

@@ -27,6 +27,16 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                   launch.inputs.begin());
 }
 
+Window window_of(const core::Attributes& attributes) {
+  Window window{attributes.get_ints("strides"), attributes.get_ints("dilations"), {}, {}};
+  for (std::int64_t& dilation : window.dilations) dilation -= 1;
+  const std::vector<std::int64_t> pads = attributes.get_ints("pads");
+  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
+  window.pads_begin.assign(pads.begin(), middle);
+  window.pads_end.assign(middle, pads.end());
+  return window;
+}
+
 ContractionKernel::ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                                      const Epilogue& epilogue)
     : stream_(request.stream), threads_(request.threads), inputs_(request),
@@ -69,8 +79,8 @@ std::size_t ContractionKernel::scratch_bytes() const {
          std::max(primitive_.scratch_bytes(), repack_->scratch_bytes());
 }
 
-void ContractionKernel::run(std::span<const std::byte* const> inputs,
-                            std::span<std::byte* const> outputs, std::byte* scratch) {
+core::Status ContractionKernel::run(std::span<const std::byte* const> inputs,
+                                    std::span<std::byte* const> outputs, std::byte* scratch) {
   use_threads(threads_);
   const void* weights = packed_.data();
   if (repack_) {
@@ -91,6 +101,7 @@ void ContractionKernel::run(std::span<const std::byte* const> inputs,
   }
   primitive_.set(destination_, outputs[0]);
   primitive_.run(stream_, scratch);
+  return core::Done{};
 }
 
 }  // namespace soapstone::cpu

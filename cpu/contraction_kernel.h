@@ -24,12 +24,15 @@ struct Contraction {
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch);
 
+/// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
+Window window_of(const core::Attributes& attributes);
+
 class ContractionKernel final : public runtime::Kernel {
  public:
   ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                     const Epilogue& epilogue);
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override;
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override;
   std::size_t scratch_bytes() const override;
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override { return primitive_.implementation(); }

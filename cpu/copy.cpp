@@ -28,12 +28,13 @@ class CopyKernel final : public runtime::Kernel {
         request.engine);
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
     if (filling_) filling_->run(fill_.data(), outputs[0], stream_, threads_, scratch);
     for (Bound& copy : copies_)
       copy.copy.run(inputs_.find(copy.input, inputs), outputs[copy.output], stream_, threads_,
                     scratch);
+    return core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;

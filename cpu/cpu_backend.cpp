@@ -97,9 +97,10 @@ class ConversionKernel final : public Kernel {
  public:
   ConversionKernel(StridedCopy copy, const dnnl::stream& stream, int threads)
       : copy_(std::move(copy)), stream_(stream), threads_(threads) {}
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
     copy_.run(inputs[0], outputs[0], stream_, threads_, scratch);
+    return core::Done{};
   }
   std::size_t scratch_bytes() const override { return copy_.scratch_bytes(); }
   std::string implementation() const override {

@@ -1,6 +1,9 @@
-// Gather: copies the slices that the indices name; an index out of range names zeros.
+// Gather: copies the slices that the indices name, after a look at all of them: an index outside of
+// [−n, n) is an error, as in ONNX.
 #include <algorithm>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "cpu/kernel_request.h"
 #include "cpu/threads.h"
@@ -32,24 +35,28 @@ class GatherKernel final : public runtime::Kernel {
         product(data, axis + 1, data.size()) * core::size_bytes(request.output_type().data_type);
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     const std::byte* data = inputs_.find(data_, inputs);
     const auto* indices = reinterpret_cast<const Index*>(inputs_.find(indices_, inputs));
+    for (std::size_t i = 0; i < count_; ++i)
+      if (indices[i] < -size_ || indices[i] >= size_)
+        return core::invalid_input(
+            fmt::format("gather: index {} (element {} of the indices) is not "
+                        "in [{}, {})",
+                        indices[i], i, -size_, size_));
     constexpr std::size_t kGrainBytes = 1 << 17;
     const std::size_t grain = kGrainBytes / std::max<std::size_t>(slice_bytes_, 1) + 1;
     parallel_ranges(threads_, outer_ * count_, grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const auto index = static_cast<std::int64_t>(indices[i % count_]);
+        const auto place = static_cast<std::size_t>(index < 0 ? index + size_ : index);
         const std::size_t block = i / count_ * static_cast<std::size_t>(size_);
-        std::byte* to = outputs[0] + i * slice_bytes_;
-        if (index < 0 || index >= size_)
-          std::memset(to, 0, slice_bytes_);
-        else
-          std::memcpy(to, data + (block + static_cast<std::size_t>(index)) * slice_bytes_,
-                      slice_bytes_);
+        std::memcpy(outputs[0] + i * slice_bytes_, data + (block + place) * slice_bytes_,
+                    slice_bytes_);
       }
     });
+    return core::Done{};
   }
   std::string implementation() const override { return "own copy"; }
 

@@ -21,6 +21,7 @@ std::int64_t mul(std::int64_t x, std::int64_t y) { return wrap(Unsigned(x) * Uns
 std::int64_t min(std::int64_t x, std::int64_t y) { return y < x ? y : x; }
 std::int64_t max(std::int64_t x, std::int64_t y) { return x < y ? y : x; }
 std::int64_t less(std::int64_t x, std::int64_t y) { return x < y; }
+std::int64_t less_or_equal(std::int64_t x, std::int64_t y) { return x <= y; }
 std::int64_t equal(std::int64_t x, std::int64_t y) { return x == y; }
 
 void integer_identity(const std::int64_t* x, std::int64_t* y, std::size_t count, float, float) {
@@ -30,13 +31,14 @@ void integer_identity(const std::int64_t* x, std::int64_t* y, std::size_t count,
 constexpr std::array<std::pair<std::string_view, UnaryLoop<std::int64_t>>, 1> kUnary = {{
     {"cast", integer_identity},
 }};
-constexpr std::array<std::pair<std::string_view, BinaryLoop<std::int64_t>>, 7> kBinary = {{
+constexpr std::array<std::pair<std::string_view, BinaryLoop<std::int64_t>>, 8> kBinary = {{
     {"add", integer_loop<add>},
     {"sub", integer_loop<sub>},
     {"mul", integer_loop<mul>},
     {"min", integer_loop<min>},
     {"max", integer_loop<max>},
     {"less", integer_loop<less>},
+    {"less_or_equal", integer_loop<less_or_equal>},
     {"equal", integer_loop<equal>},
 }};
 

@@ -39,8 +39,8 @@ class BatchNormKernel final : public runtime::Kernel {
     if (constant_) prepare({});
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     if (!constant_) prepare(inputs);
     const float* x = parameter(0, inputs);
     auto* y = reinterpret_cast<float*>(outputs[0]);
@@ -55,6 +55,7 @@ class BatchNormKernel final : public runtime::Kernel {
           scale_shift_loop(x + i * run, y + i * run, run, factors_[c], shifts_[c]);
       }
     });
+    return core::Done{};
   }
   std::string implementation() const override { return "own loops"; }
 
@@ -93,8 +94,8 @@ class RmsNormKernel final : public runtime::Kernel {
     size_ = product(dims, axis, dims.size());
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     const auto* scale = reinterpret_cast<const float*>(inputs_.find(scale_, inputs));
     const auto* from = reinterpret_cast<const float*>(inputs_.find(x_, inputs));
     auto* to = reinterpret_cast<float*>(outputs[0]);
@@ -102,6 +103,7 @@ class RmsNormKernel final : public runtime::Kernel {
       for (std::size_t i = begin; i < end; ++i)
         rms_norm_row(from + i * size_, scale, to + i * size_, size_, epsilon_);
     });
+    return core::Done{};
   }
   std::string implementation() const override { return "own loops"; }
 

@@ -16,13 +16,14 @@ void PrimitiveKernel::add_argument(int argument, const Descriptor& descriptor, s
   arguments_.emplace_back(primitive_.add(argument, descriptor), input);
 }
 
-void PrimitiveKernel::run(std::span<const std::byte* const> inputs,
-                          std::span<std::byte* const> outputs, std::byte* scratch) {
+core::Status PrimitiveKernel::run(std::span<const std::byte* const> inputs,
+                                  std::span<std::byte* const> outputs, std::byte* scratch) {
   use_threads(threads_);
   for (const auto& [argument, input] : arguments_)
     primitive_.set(argument, inputs_.find(input, inputs));
   primitive_.set(destination_, outputs[0]);
   primitive_.run(stream_, scratch);
+  return core::Done{};
 }
 
 }  // namespace soapstone::cpu

@@ -16,8 +16,8 @@ class PrimitiveKernel final : public runtime::Kernel {
   /// A further input of the launch.
   void add_argument(int argument, const Descriptor& descriptor, std::size_t input);
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override;
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override;
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string implementation() const override { return primitive_.implementation(); }
 

@@ -52,8 +52,9 @@ constexpr std::size_t kLanes = 16;
   }
 
 SOAPSTONE_REDUCTION(sum, 0.0f, a + b)
-SOAPSTONE_REDUCTION(max, -std::numeric_limits<float>::infinity(), b > a ? b : a)
-SOAPSTONE_REDUCTION(min, std::numeric_limits<float>::infinity(), b < a ? b : a)
+// NaN if one is.
+SOAPSTONE_REDUCTION(max, -std::numeric_limits<float>::infinity(), b > a || b != b ? b : a)
+SOAPSTONE_REDUCTION(min, std::numeric_limits<float>::infinity(), b < a || b != b ? b : a)
 
 float row(Combine combine, const float* x, std::size_t count) {
   if (combine == Combine::kSum) return sum_of_row(x, count);
@@ -126,8 +127,8 @@ class ReduceKernel final : public runtime::Kernel {
         factor_(factor), count_(static_cast<std::size_t>(
                              core::element_count(request.dims(request.launch.outputs[0])))) {}
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* result = reinterpret_cast<float*>(outputs[0]);
     auto* between = reinterpret_cast<float*>(scratch);
@@ -137,8 +138,9 @@ class ReduceKernel final : public runtime::Kernel {
       from = to;
       between += passes_[i].outer * passes_[i].inner;
     }
-    if (factor_ == 1) return;
-    for (std::size_t i = 0; i < count_; ++i) result[i] *= factor_;
+    if (factor_ != 1)
+      for (std::size_t i = 0; i < count_; ++i) result[i] *= factor_;
+    return core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t elements = 0;
@@ -161,7 +163,7 @@ class ReduceKernel final : public runtime::Kernel {
 core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRequest& request) {
   const std::string& op = request.op();
   const bool pools = op == "global_average_pool";
-  if (!pools && !op.starts_with("reduce_")) return not_mine();
+  if (!pools && (!op.starts_with("reduce_") || op == "reduce_log_sum_exp")) return not_mine();
   if (!request.all_floats()) return refuse("reduction: elements are not f32");
   if (!request.has_elements()) return refuse("reduction: an empty tensor");
   if (!request.launch.epilogue.empty()) return refuse("reduction: has no epilogue");

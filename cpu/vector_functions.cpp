@@ -28,6 +28,7 @@ SOAPSTONE_UNARY(hard_swish, (x * clamp01(x * (1.0f / 6) + 0.5f)))
 SOAPSTONE_UNARY(sigmoid, sigmoid1(x))
 SOAPSTONE_UNARY(tanh, tanh1(x))
 SOAPSTONE_UNARY(erf, erf1(x))
+SOAPSTONE_UNARY(softplus, softplus1(x))
 SOAPSTONE_UNARY(exp, exp1(x))
 SOAPSTONE_UNARY(log, log1(x))
 SOAPSTONE_UNARY(gelu, 0.5f * x * (1.0f + erf1(x * 0.707106781186547524f)))
@@ -59,13 +60,15 @@ SOAPSTONE_BINARY(add, x + y)
 SOAPSTONE_BINARY(sub, x - y)
 SOAPSTONE_BINARY(mul, (x * y))
 SOAPSTONE_BINARY(div, x / y)
-SOAPSTONE_BINARY(min, std::min(x, y))
-SOAPSTONE_BINARY(max, std::max(x, y))
+// NaN if one is; of zeros the second.
+SOAPSTONE_BINARY(min, x < y || x != x ? x : y)
+SOAPSTONE_BINARY(max, x > y || x != x ? x : y)
 SOAPSTONE_BINARY(pow, std::pow(x, y))
 SOAPSTONE_BINARY(less, x < y ? 1.0f : 0.0f)
+SOAPSTONE_BINARY(less_or_equal, x <= y ? 1.0f : 0.0f)
 SOAPSTONE_BINARY(equal, x == y ? 1.0f : 0.0f)
 
-constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 25> kUnary = {{
+constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 26> kUnary = {{
     {"relu", relu_loop},
     {"leaky_relu", leaky_relu_loop},
     {"clip", clip_loop},
@@ -74,6 +77,7 @@ constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 25> kUnary =
     {"sigmoid", sigmoid_loop},
     {"tanh", tanh_loop},
     {"erf", erf_loop},
+    {"softplus", softplus_loop},
     {"exp", exp_loop},
     {"log", log_loop},
     {"gelu", gelu_loop},
@@ -93,7 +97,7 @@ constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 25> kUnary =
     {"cube", cube_loop},
 }};
 
-constexpr std::array<std::pair<std::string_view, BinaryLoop<float>>, 9> kBinary = {{
+constexpr std::array<std::pair<std::string_view, BinaryLoop<float>>, 10> kBinary = {{
     {"add", add_loop},
     {"sub", sub_loop},
     {"mul", mul_loop},
@@ -102,6 +106,7 @@ constexpr std::array<std::pair<std::string_view, BinaryLoop<float>>, 9> kBinary 
     {"max", max_loop},
     {"pow", pow_loop},
     {"less", less_loop},
+    {"less_or_equal", less_or_equal_loop},
     {"equal", equal_loop},
 }};
 

@@ -71,7 +71,8 @@ SOAPSTONE_INLINE erf1(float x) {
   q = q * s + -7.37332916720468e-03f;
   q = q * s + -1.42647390514189e-02f;
   const float y = bounded * p / q;
-  return x != x ? x : y;
+  // Exactly ±1 from there on: gelu multiplies what is left of 1 + erf(x) by x.
+  return x != x ? x : (x >= 4.0f ? 1.0f : (x <= -4.0f ? -1.0f : y));
 }
 
 /// x = 2^e·m with m in [√½, √2), then a polynomial of m − 1. Subnormal numbers are scaled first.
@@ -98,6 +99,16 @@ SOAPSTONE_INLINE log1(float x) {
   y = x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : y;
   return x == kInfinity || x != x ? x : y;
 }
+
+/// log(1 + x) for x in [0, 1], also where 1 + x rounds to 1: the error of log(1 + x) is that of 1 +
+/// x.
+SOAPSTONE_INLINE log1p1(float x) {
+  const float u = 1.0f + x;
+  return u == 1.0f ? x : log1(u) * (x / (u - 1.0f));
+}
+
+/// log(1 + exp(x))
+SOAPSTONE_INLINE softplus1(float x) { return (x < 0.0f ? 0.0f : x) + log1p1(exp1(-std::fabs(x))); }
 
 SOAPSTONE_INLINE clamp01(float x) { return std::min(std::max(x, 0.0f), 1.0f); }
 

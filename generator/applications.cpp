@@ -57,6 +57,7 @@ bool is_exact(const ops::Expr& e) {
     case ops::Function::kAbs:
     case ops::Function::kSelect:
     case ops::Function::kLess:
+    case ops::Function::kLessOrEqual:
     case ops::Function::kEqual:
     case ops::Function::kIsZero:
       break;

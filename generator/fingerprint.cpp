@@ -127,7 +127,7 @@ void Fingerprinter<T>::run(const Application& application, std::span<const Value
     buffer_.resize(type.elements[world]);
     const std::span<T> output(buffer_);
     compiled<T>(application, world)
-        .run(std::span(inputs.data(), operands.size()), std::span(&output, 1));
+        .compute(std::span(inputs.data(), operands.size()), std::span(&output, 1));
     return std::span<const T>(buffer_);
   };
   smallest(values_at, application.result, variants, candidate);

@@ -160,7 +160,7 @@ template <class T>
 void ValueStore<T>::Operands::run(std::size_t world, std::size_t variant, std::span<T> out) const {
   std::array<std::span<const T>, kMostChildren> inputs;
   for (std::size_t k = 0; k < arity; ++k) inputs[k] = views[k].at(world, to_child[k][variant]);
-  compiled<T>(*application, world).run(std::span(inputs.data(), arity), std::span(&out, 1));
+  compiled<T>(*application, world).compute(std::span(inputs.data(), arity), std::span(&out, 1));
 }
 
 template <class T>
@@ -197,7 +197,7 @@ std::span<const T> ValueStore<T>::evaluate(TermId id, Renaming slots, std::size_
         world, room);
   const std::span<T> output =
       room.take(terms_.applications().type(application.result).elements[world]);
-  compiled<T>(application, world).run(std::span(inputs.data(), arity), std::span(&output, 1));
+  compiled<T>(application, world).compute(std::span(inputs.data(), arity), std::span(&output, 1));
   return output;
 }
 

@@ -43,6 +43,8 @@ constexpr Binary kBinaries[] = {
      applied<Function::kPow>},
     {"less", "Less", nullptr, "a b → 1 if a < b, else 0", Elements::kNumbers, false, true,
      applied<Function::kLess>},
+    {"less_or_equal", "LessOrEqual", nullptr, "a b → 1 if a ≤ b, else 0", Elements::kNumbers, false,
+     true, applied<Function::kLessOrEqual>},
     {"equal", "Equal", nullptr, "a b → 1 if a = b, else 0", Elements::kNumbers, true, true,
      applied<Function::kEqual>},
 };
@@ -75,7 +77,21 @@ Semantics semantics(const Binary& op, const OpInstance& instance) {
   return std::move(builder).finish();
 }
 
+/// Before opset 12 there is no LessOrEqual, before 11 no Equal on floats. `not less(b, a)` would be
+/// true where an operand is NaN.
+core::Status write_less_or_equal(OnnxExport& out) {
+  Emitter emitter(out);
+  const std::string a = emitter.input(0), b = emitter.input(1);
+  if (emitter.opset() >= 12) return emitter.finish("LessOrEqual", {a, b});
+  if (!core::is_floating(emitter.data_type(0)))
+    return emitter.finish("Not", {emitter.emit("Less", {b, a})});
+  if (emitter.opset() < 11)
+    return cannot_write(out, "this opset cannot compare floats for equality");
+  return emitter.finish("Or", {emitter.emit("Less", {a, b}), emitter.emit("Equal", {a, b})});
+}
+
 core::Status write(const Binary& op, OnnxExport& out) {
+  if (is(op, "less_or_equal")) return write_less_or_equal(out);
   const core::Tensor& a = out.graph().tensor(out.node().inputs[0]);
   const bool truth = op.onnx_bool && a.type.data_type == DataType::kBool;
   out.emit_same(truth ? op.onnx_bool : op.onnx);
@@ -115,7 +131,8 @@ ReadFunction read_chain(std::string op) {
   };
 }
 
-/// Squares and roots by themselves are simpler than a power.
+/// A square by itself is simpler than a power. A root is not x^½: that of −∞ is no number, and
+/// (−∞)^½ is ∞.
 ReadResult read_pow(OnnxImport& import) {
   if (!has_input(import, 1)) return bad_node(import, "its second input is missing");
   if (!is_aligned(import)) return cannot_read(import, "operands aligned at an axis");
@@ -131,7 +148,6 @@ ReadResult read_pow(OnnxImport& import) {
     const double power = value->to_doubles()[0];
     if (power == 1) return std::vector{base};
     if (power == 2) return compose.finish(compose.append("mul", {base, base}));
-    if (power == 0.5 && floating) return compose.finish(compose.append("sqrt", {base}));
   }
   return compose.finish(compose.append("pow", {base, exponent}));
 }
@@ -141,6 +157,9 @@ std::vector<OnnxReader> readers(const Binary& op) {
   if (is(op, "less"))
     return {reader("Less", op.elements, read_aligned("less")),
             reader("Greater", op.elements, read_aligned("less", true))};
+  if (is(op, "less_or_equal"))
+    return {reader("LessOrEqual", op.elements, read_aligned("less_or_equal"), 12),
+            reader("GreaterOrEqual", op.elements, read_aligned("less_or_equal", true), 12)};
   if (is(op, "add"))
     return {reader("Add", op.elements, read_aligned("add")),
             reader("Sum", op.elements, read_chain("add"))};

@@ -1,10 +1,12 @@
 // The language in which every operator states its meaning: one output element as an expression in
 // its index. Executor, fingerprints, proofs, costs and partitioning all interpret this one text.
-// Left out on purpose: data-dependent indices, truncating division, sorting.
+// Left out on purpose: data-dependent indices, truncating division, sorting. An operator that
+// selects by data states which values it admits as requirements beside its stages.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/polynomial.h"
@@ -108,6 +110,17 @@ struct Stage {
   Expr body;
 };
 
+/// A precondition on data that belongs to a definition: low ≤ `value` < high at every index of
+/// `shape`. Where it does not hold the operator has no value: an executor reports an error, and a
+/// proof must show it for the target wherever the source has it.
+struct Requirement {
+  Shape shape;
+  std::vector<Symbol> index;
+  Expr value;  ///< An integer; reads inputs and stages.
+  Polynomial low, high;
+  std::string what;  ///< What the value is, for messages: "index", "label".
+};
+
 /// The meaning of an operator on given shapes: stages in order, each reading the inputs (tensors
 /// 0 … input_count−1) and earlier stages (the numbers that follow). Softmax has three: maximum,
 /// sum of exponentials, quotient.
@@ -115,6 +128,7 @@ struct Semantics {
   std::uint32_t input_count = 0;
   std::vector<Stage> stages;
   std::vector<std::uint32_t> outputs;  ///< Tensor numbers.
+  std::vector<Requirement> requirements;
 };
 
 /// Hands out index variables that are unique within one Semantics, and collects its stages.
@@ -130,6 +144,10 @@ class SemanticsBuilder {
   std::uint32_t stage(Shape shape, const std::function<Expr(const std::vector<Polynomial>&)>& body);
   /// stage(), and the tensor is the next output.
   void output(Shape shape, const std::function<Expr(const std::vector<Polynomial>&)>& body);
+  /// Requires low ≤ value(index) < high at every index of `shape`.
+  void require(std::string what, Shape shape,
+               const std::function<Expr(const std::vector<Polynomial>&)>& value, Polynomial low,
+               Polynomial high);
   Semantics finish() &&;
 
  private:

@@ -35,10 +35,20 @@ class CompiledSemantics {
   CompiledSemantics(CompiledSemantics&&) noexcept;
 
   /// Row-major inputs and outputs; an input that is left out is an empty span. Thread-safe.
-  void run(std::span<const std::span<const T>> inputs, std::span<const std::span<T>> outputs) const;
+  /// Errors: kInvalidInput if a requirement does not hold of the inputs; outputs then hold nothing
+  /// of use.
+  core::Status run(std::span<const std::span<const T>> inputs,
+                   std::span<const std::span<T>> outputs) const;
+  /// run() for values that nobody is shown: where a requirement does not hold, sums that it makes
+  /// select one element select none.
+  void compute(std::span<const std::span<const T>> inputs,
+               std::span<const std::span<T>> outputs) const;
 
  private:
   struct Program;
+  /// compute(), then the requirements if `is_checked`.
+  core::Status execute(std::span<const std::span<const T>> inputs,
+                       std::span<const std::span<T>> outputs, bool is_checked) const;
   std::unique_ptr<const Program> program_;
 };
 
@@ -57,7 +67,8 @@ class GraphProgram {
   GraphProgram(GraphProgram&&) noexcept;
 
   /// Values of all outputs, in order, from row-major values of all graph inputs. A tensor's memory
-  /// is freed after its last use. Thread-safe. Errors: kInvalidInput if a size differs.
+  /// is freed after its last use. Thread-safe. Errors: kInvalidInput if a size differs, or if the
+  /// requirements of an operator do not hold.
   core::Result<std::vector<std::vector<T>>> run(std::span<const std::vector<T>> inputs) const;
 
  private:

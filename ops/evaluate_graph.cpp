@@ -43,6 +43,7 @@ struct GraphProgram<T>::Program {
     CompiledSemantics<T> semantics;
     std::vector<TensorId> inputs, outputs;
     std::vector<TensorId> last_used;  // tensors that nobody needs after this step
+    std::string name;                 // of the node, for messages
   };
   std::vector<Step> steps;
   std::vector<std::size_t> sizes;         // by tensor id
@@ -80,8 +81,11 @@ struct GraphProgram<T>::Program {
       SOAPSTONE_ASSIGN_OR_RETURN(const core::Dims d, dims_of(graph.tensor(t)));
       sizes[t.index()] = static_cast<std::size_t>(core::element_count(d));
     }
-    steps.push_back(
-        {CompiledSemantics<T>(semantics_of(graph, id), dims, key), node.inputs, node.outputs, {}});
+    steps.push_back({CompiledSemantics<T>(semantics_of(graph, id), dims, key),
+                     node.inputs,
+                     node.outputs,
+                     {},
+                     describe(node)});
     return core::Done{};
   }
 
@@ -156,7 +160,7 @@ GraphProgram<T>::run(std::span<const std::vector<T>> inputs) const {
       values[t.index()].resize(p.sizes[t.index()]);
       targets.push_back(values[t.index()]);
     }
-    step.semantics.run(sources, targets);
+    if (auto done = step.semantics.run(sources, targets); !done) return done.error().at(step.name);
     for (TensorId t : step.last_used) std::vector<T>().swap(values[t.index()]);
   }
   std::vector<std::vector<T>> results;

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/hash.h"
+#include "ops/rational.h"
 
 namespace soapstone::ops {
 namespace field {
@@ -79,6 +80,8 @@ Value apply(Function function, const Value* a, std::uint64_t key) {
     return x != 0 ? a[1] : a[2];
   case Function::kLess:
     return to_signed(x) < to_signed(a[1]) ? 1 : 0;
+  case Function::kLessOrEqual:
+    return to_signed(x) <= to_signed(a[1]) ? 1 : 0;
   case Function::kEqual:
     return x == a[1] ? 1 : 0;
   case Function::kIsZero:
@@ -90,6 +93,8 @@ Value apply(Function function, const Value* a, std::uint64_t key) {
   case Function::kRound:
   case Function::kTruncate:
     return random_rounding(function, x, key);
+  case Function::kLog1p:
+    return x == 0 ? 0 : random_map(Function::kLog, add(x, 1), key);
   case Function::kExp:
   case Function::kLog:
   case Function::kSqrt:
@@ -125,7 +130,11 @@ std::vector<Field::Value> to_field(const core::Literal& literal) {
   if (const auto ints = literal.to_ints()) {
     for (std::int64_t v : *ints) values.push_back(field::from_int(v));
   } else {
-    for (double v : literal.to_doubles()) values.push_back(field_from_rational(to_rational(v)));
+    const bool exact = literal.data_type() == core::DataType::kFloat64;
+    for (double v : literal.to_doubles()) {
+      const Rational r = to_rational(v);
+      values.push_back(field_from_rational(exact ? r : canonical_constant(r)));
+    }
   }
   return values;
 }

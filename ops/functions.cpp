@@ -11,7 +11,7 @@
 namespace soapstone::ops {
 namespace {
 
-constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Function::kIsZero) + 1;
+constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Function::kLog1p) + 1;
 
 constexpr std::array<FunctionProperties, kFunctionCount> kProperties = {{
     {.name = "relu",
@@ -82,6 +82,8 @@ constexpr std::array<FunctionProperties, kFunctionCount> kProperties = {{
      .idempotent = true,
      .integral = true},
     {.name = "is_zero", .arity = 1, .even = true, .non_negative = true, .integral = true},
+    {.name = "less_or_equal", .arity = 2, .non_negative = true, .integral = true},
+    {.name = "log1p", .arity = 1, .zero_preserving = true, .zero_only_at_zero = true},
 }};
 
 }  // namespace
@@ -140,6 +142,10 @@ double evaluate(Function function, std::span<const double> a) {
     return std::trunc(x);
   case Function::kIsZero:
     return x == 0 ? 1.0 : 0.0;
+  case Function::kLessOrEqual:
+    return x <= a[1] ? 1.0 : 0.0;
+  case Function::kLog1p:
+    return std::log1p(x);
   }
   CHECK(false, "unreachable");
 }

@@ -1,5 +1,5 @@
-// `gather`: elements chosen by the values of another tensor. Indices are non-negative: a reader
-// makes negative ones positive, when the model is read if they are known then, else at run time.
+// `gather`: elements chosen by the values of another tensor. As in ONNX, an index from −n to −1
+// counts from the end, and an index outside of [−n, n) is an error.
 #include "ops/family_parts.h"
 
 #include <fmt/format.h>
@@ -30,16 +30,21 @@ std::vector<TensorType> infer_gather(InferContext& c) {
   return {{c.input(0).data_type, std::move(result)}};
 }
 
-/// An index that is out of range, or negative, selects nothing: the sum is 0. Readers of models
-/// make negative indices positive.
+/// A stage makes negative indices positive; the result sums over the elements, of which one is
+/// selected. The requirement says that one is.
 Semantics gather_semantics(const OpInstance& op) {
   SemanticsBuilder builder(2);
   const Shape& data = op.inputs[0].shape;
   const std::size_t axis = axis_of(op.attributes);
   const auto first = static_cast<std::ptrdiff_t>(axis);
   const auto last = first + static_cast<std::ptrdiff_t>(op.inputs[1].shape.size());
+  const auto place = builder.stage(
+      op.inputs[1].shape, [&](const Index& i) { return wrapped_index(read(1, i), data[axis]); });
+  builder.require(
+      "index", op.inputs[1].shape, [](const Index& i) { return read(1, i); }, -1 * data[axis],
+      data[axis]);
   builder.output(op.outputs[0].shape, [&](const Index& i) {
-    const Expr index = read(1, Index(i.begin() + first, i.begin() + last));
+    const Expr index = read(place, Index(i.begin() + first, i.begin() + last));
     return builder.sum_over(data[axis], [&](const Polynomial& v) {
       Index element(i.begin(), i.begin() + first);
       element.push_back(v);
@@ -50,28 +55,15 @@ Semantics gather_semantics(const OpInstance& op) {
   return std::move(builder).finish();
 }
 
-/// Negative indices count from the end; they are known and changed here, or changed at run time.
-core::Result<TensorId> non_negative_indices(OnnxImport& import, std::int64_t size) {
-  const TensorId indices = import.input(1);
-  const DataType type = import.type(indices).data_type;
+/// Whether all indices that are known lie within a dimension of that size.
+core::Status check_known_indices(const OnnxImport& import, std::int64_t size) {
   const core::LiteralPtr literal = import.constant_input(1);
-  if (const auto values = literal ? literal->to_ints() : std::nullopt) {
-    std::vector<std::int64_t> changed = *values;
-    for (std::int64_t& value : changed) {
-      if (value < -size || value >= size)
-        return bad_node(import, fmt::format("index {} into a dimension of size {}", value, size));
-      if (value < 0) value += size;
-    }
-    if (changed == *values) return indices;
-    return import.constant(core::Literal::ints(literal->dims(), changed));
-  }
-  Composer compose(import);
-  const TensorId below = compose.append("less", {indices, compose.scalar(type, 0)});
-  const TensorId wrapped =
-      compose.append("add", {indices, compose.scalar(type, static_cast<double>(size))});
-  const TensorId result = compose.append("where", {below, wrapped, indices});
-  SOAPSTONE_RETURN_IF_ERROR(compose.finish(result));
-  return result;
+  const auto values = literal ? literal->to_ints() : std::nullopt;
+  if (!values) return core::Done{};
+  for (const std::int64_t value : *values)
+    if (value < -size || value >= size)
+      return bad_node(import, fmt::format("index {} into a dimension of size {}", value, size));
+  return core::Done{};
 }
 
 ReadResult read_gather(OnnxImport& import) {
@@ -79,9 +71,8 @@ ReadResult read_gather(OnnxImport& import) {
   if (!has_input(import, 1)) return bad_node(import, "it has no indices");
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
                              non_negative_axis(import, import.int_or("axis", 0), data.size()));
-  SOAPSTONE_ASSIGN_OR_RETURN(const TensorId indices,
-                             non_negative_indices(import, data[static_cast<std::size_t>(axis)]));
-  return import.append("gather", {import.input(0), indices}, {{"axis", Polynomial(axis)}});
+  SOAPSTONE_RETURN_IF_ERROR(check_known_indices(import, data[static_cast<std::size_t>(axis)]));
+  return import.append("gather", {import.input(0), import.input(1)}, {{"axis", Polynomial(axis)}});
 }
 
 core::Status write_gather(OnnxExport& out) {
@@ -95,8 +86,9 @@ core::Status write_gather(OnnxExport& out) {
 OpDefinition gather() {
   return OpDefinition({
       .name = "gather",
-      .equation =
-          "data[a…,v,b…] indices[i…] → y[a…,i…,b…] = Σ over v of [indices[i…] = v]·data[a…,v,b…]",
+      .equation = "data[a…,v,b…] indices[i…] → y[a…,i…,b…] = data[a…,j,b…], j = indices[i…], plus "
+                  "n if that "
+                  "is negative",
       .attributes = std::vector{axis_attribute()},
       .inputs = Arity(2, 2),
       .op_class = OpClass::kMovement,

@@ -35,6 +35,12 @@ Expr read_broadcast(std::uint32_t tensor, const Shape& input, const Index& index
   return read(tensor, broadcast_index(input, index));
 }
 
+Expr wrapped_index(Expr index, const Polynomial& size) {
+  const Expr from_end = index + size_value(size);
+  Expr is_negative = apply(Function::kLess, {index, number(Rational{0, 1})});
+  return apply(Function::kSelect, {std::move(is_negative), from_end, std::move(index)});
+}
+
 Polynomial flat_position(const Shape& shape, const Index& index) {
   Polynomial position = 0;
   for (std::size_t d = 0; d < shape.size(); ++d) position = position * shape[d] + index[d];

@@ -26,6 +26,9 @@ Expr size_value(const Polynomial& size);
 Index broadcast_index(const Shape& input, const Index& index);
 Expr read_broadcast(std::uint32_t tensor, const Shape& input, const Index& index);
 
+/// An index into `size` elements, of which −1 is the last: itself, or size more if it is negative.
+Expr wrapped_index(Expr index, const Polynomial& size);
+
 /// Row-major number of the element at `index`.
 Polynomial flat_position(const Shape& shape, const Index& index);
 

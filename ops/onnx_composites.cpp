@@ -1,6 +1,6 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
 // Flatten, DepthToSpace, …. Each reader is its meaning. What would become slower or lose range in
-// pieces (Softplus, Mish, …) is left out and stays opaque.
+// pieces (Elu, Selu, …) is left out and stays opaque, or has an operator of its own (Softplus).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -208,14 +208,19 @@ ReadResult read_mean(OnnxImport& import) {
   return compose.finish(compose.append("div", {total, count}));
 }
 
-/// `first(a, b)`, then `not` of it.
-ReadFunction read_negated(std::string op, bool exchanged) {
-  return [op, exchanged](OnnxImport& import) -> ReadResult {
-    if (!has_input(import, 1)) return bad_node(import, "its second input is missing");
-    Composer compose(import);
-    const TensorId a = import.input(exchanged ? 1 : 0), b = import.input(exchanged ? 0 : 1);
-    return compose.finish(compose.append("not", {compose.append(op, {a, b})}));
-  };
+ReadResult read_xor(OnnxImport& import) {
+  if (!has_input(import, 1)) return bad_node(import, "its second input is missing");
+  Composer compose(import);
+  const TensorId same = compose.append("equal", {import.input(0), import.input(1)});
+  return compose.finish(compose.append("not", {same}));
+}
+
+/// x·tanh(log(1 + exp(x))), which is how runtimes take it apart too.
+ReadResult read_mish(OnnxImport& import) {
+  Composer compose(import);
+  const TensorId x = import.input(0);
+  const TensorId gate = compose.append("tanh", {compose.append("softplus", {x})});
+  return compose.finish(compose.append("mul", {x, gate}));
 }
 
 /// One slope for all is leaky_relu.
@@ -244,10 +249,9 @@ std::vector<OnnxReader> composite_readers() {
       reader("Tile", kN, read_tile, 6),
       reader("Gemm", Elements::kArithmetic, read_gemm),
       reader("Mean", kF, read_mean),
-      reader("GreaterOrEqual", kN, read_negated("less", false), 12),
-      reader("LessOrEqual", kN, read_negated("less", true), 12),
-      reader("Xor", Elements::kBool, read_negated("equal", false), 7),
+      reader("Xor", Elements::kBool, read_xor, 7),
       reader("PRelu", kF, read_prelu),
+      reader("Mish", kF, read_mish, 18),
   };
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
   return readers;

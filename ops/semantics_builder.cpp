@@ -152,6 +152,20 @@ void SemanticsBuilder::output(Shape shape,
   semantics_.outputs.push_back(number);
 }
 
+void SemanticsBuilder::require(std::string what, Shape shape,
+                               const std::function<Expr(const std::vector<Polynomial>&)>& value,
+                               Polynomial low, Polynomial high) {
+  Requirement requirement;
+  requirement.index = fresh(shape.size());
+  requirement.shape = std::move(shape);
+  requirement.value =
+      value(std::vector<Polynomial>(requirement.index.begin(), requirement.index.end()));
+  requirement.low = std::move(low);
+  requirement.high = std::move(high);
+  requirement.what = std::move(what);
+  semantics_.requirements.push_back(std::move(requirement));
+}
+
 Semantics SemanticsBuilder::finish() && {
   CHECK(!semantics_.outputs.empty(), "an operator needs an output");
   return std::move(semantics_);
@@ -169,6 +183,11 @@ std::string to_string(const Semantics& semantics, const core::SymbolTable& names
                         printer.list({stage.index.begin(), stage.index.end()}),
                         core::to_string(stage.shape, names), printer.expression(stage.body));
   }
+  for (const Requirement& r : semantics.requirements)
+    text += fmt::format("require {} ≤ {} < {} for {} in {}\n", printer.polynomial(r.low),
+                        printer.expression(r.value), printer.polynomial(r.high),
+                        printer.list({r.index.begin(), r.index.end()}),
+                        core::to_string(r.shape, names));
   return text;
 }
 

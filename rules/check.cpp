@@ -8,18 +8,23 @@
 
 #include "ops/evaluate.h"
 #include "ops/registry.h"
+#include "ops/valid_values.h"
 #include "rules/constraints.h"
+#include "rules/edge_trials.h"
 #include "rules/float_behavior.h"
 #include "rules/sample_sizes.h"
 
 namespace soapstone::rules {
 namespace {
 
+using core::DataType;
 using core::Symbol;
 using Field = ops::Field::Value;
 
 constexpr int kAttemptsPerSize = 300;
 constexpr int kFloatTrials = 4;
+/// At how many sizes the edges of types are tried.
+constexpr int kEdgeSizes = 4;
 
 template <class T>
 using Values = std::vector<std::vector<T>>;
@@ -29,14 +34,19 @@ enum class Draw { kSmall, kAny };
 
 Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
   Values<Field> inputs;
+  const auto valid = ops::valid_values(side);
   for (TensorId id : side.inputs()) {
     const core::TensorType& type = side.tensor(id).type;
     const auto count = static_cast<std::size_t>(core::element_count(*core::concrete(type.shape)));
     const bool flag = type.data_type == core::DataType::kBool;
     const bool small = draw == Draw::kSmall || !core::is_floating(type.data_type);
     std::vector<Field> values(count);
+    const auto& range = valid[id.index()];
+    const bool is_bounded = range && range->low < range->high;
     for (Field& v : values) {
-      const std::int64_t number = flag ? random.between(0, 1) : random.between(-3, 3);
+      const std::int64_t number = flag         ? random.between(0, 1)
+                                  : is_bounded ? random.between(range->low, range->high - 1)
+                                               : random.between(-3, 3);
       v = !small ? random.next() % ops::Field::kPrime
                  : (number < 0 ? ops::Field::kPrime - static_cast<Field>(-number)
                                : static_cast<Field>(number));
@@ -50,6 +60,7 @@ Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
 struct Difference {
   std::size_t output = 0, element = 0;
   std::string source, target;
+  bool is_rejected = false;  ///< The target does not admit inputs that the source does.
 };
 
 std::string field_text(Field value) {
@@ -114,7 +125,8 @@ bool is_too_large(const Graph& side) {
 
 class Checker {
  public:
-  Checker(const Rule& rule, std::uint64_t seed) : rule_(rule), sampler_(rule), random_(seed) {}
+  Checker(const Rule& rule, std::uint64_t seed, int edge_tries)
+      : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries) {}
 
   Result<CheckReport> run(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
@@ -127,6 +139,7 @@ class Checker {
         continue;
       }
       SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare(*sides, report_.sizes_tried));
+      if (edge_tries_ > 0 && report_.sizes_tried < kEdgeSizes) try_edges(*sides, size_count);
       ++report_.sizes_tried;
       if (!difference) continue;
       SOAPSTONE_RETURN_IF_ERROR(explain(values, *difference));
@@ -134,6 +147,7 @@ class Checker {
     }
     if (report_.sizes_tried == 0)
       return core::unsupported("no sizes satisfy the rule and its guard: " + last.message);
+    report_.floats = std::max(report_.floats, range_behavior(report_.edges, DataType::kFloat32));
     return report_;
   }
 
@@ -143,6 +157,8 @@ class Checker {
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
     if (!guard_holds(rule_, sizes)) return core::invalid_input("the guard does not hold");
     SOAPSTONE_ASSIGN_OR_RETURN(Rule sides, specialize(rule_, values));
+    if (has_empty_tensor(sides.source))
+      return core::invalid_input("a tensor of the source is empty");
     if (is_too_large(sides.source) || is_too_large(sides.target))
       return core::invalid_input("the tensors would be too large to be computed");
     return sides;
@@ -152,7 +168,7 @@ class Checker {
   Result<std::optional<Difference>> compare(const Rule& sides, int trial) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare_in_field(sides));
     const bool is_up_to_doubles = needs_doubles(sides.source) || needs_doubles(sides.target);
-    if (difference && !is_up_to_doubles) return difference;
+    if (difference && (difference->is_rejected || !is_up_to_doubles)) return difference;
     if (!difference && trial >= kFloatTrials) return difference;
     const FloatObservation floats = observe_floats(sides, random_.next());
     report_.floats = std::max(report_.floats, floats.behavior);
@@ -167,6 +183,12 @@ class Checker {
                                     fmt::format("{:.6g}", d.target)});
   }
 
+  void try_edges(const Rule& sides, int size_count) {
+    const int sizes = std::clamp(size_count, 1, kEdgeSizes);
+    report_.edges.note(
+        observe_edges(sides, (edge_tries_ + sizes - 1) / sizes, edge_random_.next()));
+  }
+
   Result<std::optional<Difference>> compare_in_field(const Rule& sides) {
     const std::uint64_t key = random_.next();
     SOAPSTONE_ASSIGN_OR_RETURN(const auto source,
@@ -178,12 +200,17 @@ class Checker {
     for (Draw draw : {Draw::kSmall, Draw::kAny}) {
       if (large_only && draw == Draw::kSmall) continue;
       const auto inputs = field_inputs(sides.source, draw, random_);
-      SOAPSTONE_ASSIGN_OR_RETURN(const auto left, source.run(inputs));
-      SOAPSTONE_ASSIGN_OR_RETURN(const auto right, target.run(inputs));
-      for (std::size_t k = 0; k < left.size(); ++k)
-        for (std::size_t i = 0; i < left[k].size(); ++i)
-          if (left[k][i] != right[k][i])
-            return std::optional(Difference{k, i, field_text(left[k][i]), field_text(right[k][i])});
+      // Nothing is said of inputs that the source does not admit.
+      const auto left = source.run(inputs);
+      if (!left) continue;
+      const auto right = target.run(inputs);
+      if (!right)
+        return std::optional(
+            Difference{0, 0, "defined", "not: " + right.error().to_string(), true});
+      for (std::size_t k = 0; k < left->size(); ++k)
+        for (std::size_t i = 0; i < (*left)[k].size(); ++i)
+          if (const Field a = (*left)[k][i], b = (*right)[k][i]; a != b)
+            return std::optional(Difference{k, i, field_text(a), field_text(b)});
     }
     return std::optional<Difference>();
   }
@@ -224,13 +251,15 @@ class Checker {
   const Rule& rule_;
   const SizeSampler sampler_;
   Random random_;
+  Random edge_random_;  ///< Of its own, so that edges change nothing of the rest.
+  const int edge_tries_;
   CheckReport report_;
 };
 
 }  // namespace
 
-Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed) {
-  return Checker(rule, seed).run(size_count);
+Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries) {
+  return Checker(rule, seed, edge_tries).run(size_count);
 }
 
 }  // namespace soapstone::rules

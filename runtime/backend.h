@@ -37,9 +37,10 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   /// Pointers parallel to Launch::inputs and outputs. Constants have been given to
-  /// Backend::compile already; their pointers may be null.
-  virtual void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte* scratch) = 0;
+  /// Backend::compile already; their pointers may be null. Errors: kInvalidInput if the inputs
+  /// break a requirement of an operator, such as the range of an index.
+  virtual core::Status run(std::span<const std::byte* const> inputs,
+                           std::span<std::byte* const> outputs, std::byte* scratch) = 0;
   virtual std::size_t scratch_bytes() const { return 0; }
   /// The input over which output 0 may be written, which saves a copy: run() then gets the same
   /// pointer for both. The executor does so where nothing reads that input later; who times

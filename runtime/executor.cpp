@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "runtime/aligned_block.h"
 #include "runtime/fold.h"
+#include "runtime/memory_check.h"
 #include "runtime/placement.h"
 
 namespace soapstone::runtime {
@@ -21,6 +22,7 @@ struct Executable::State {
   /// A kernel with its pointers.
   struct Step {
     Kernel* kernel;
+    core::NodeId head;  // of a launch
     std::vector<const std::byte*> inputs;
     std::vector<std::byte*> outputs;
   };
@@ -157,6 +159,7 @@ void Executable::State::bind(const Placement& placement) {
       const Launch& launch = plan.launches[step.number];
       const LaunchLayouts& layouts = plan.layouts[step.number];
       bound.kernel = kernels[step.number].get();
+      bound.head = launch.head;
       for (std::size_t i = 0; i < launch.inputs.size(); ++i)
         bound.inputs.push_back(address(placement, launch.inputs[i], layouts.inputs[i]));
       for (std::size_t i = 0; i < launch.outputs.size(); ++i)
@@ -186,6 +189,7 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend) 
 core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
                                           const Options& options) {
   SOAPSTONE_RETURN_IF_ERROR(check_types(graph));
+  SOAPSTONE_RETURN_IF_ERROR(check_memory(graph));
   auto state = std::make_unique<State>();
   state->graph = graph;
   state->plan = plan_execution(graph, backend, options.fusion);
@@ -225,7 +229,7 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
       std::memcpy(state_->graph_inputs[i].data(), inputs[i].bytes().data(),
                   inputs[i].bytes().size());
   }
-  run_again();
+  SOAPSTONE_RETURN_IF_ERROR(run_again());
   std::vector<core::Literal> results;
   for (std::size_t i = 0; i < state_->graph_outputs.size(); ++i) {
     const core::TensorType& type = state_->graph.tensor(state_->graph.outputs()[i]).type;
@@ -235,9 +239,15 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
   return results;
 }
 
-void Executable::run_again() {
-  for (State::Step& step : state_->steps)
-    step.kernel->run(step.inputs, step.outputs, state_->scratch.data());
+core::Status Executable::run_again() {
+  for (State::Step& step : state_->steps) {
+    auto done = step.kernel->run(step.inputs, step.outputs, state_->scratch.data());
+    if (done) continue;
+    if (!step.head.valid()) return done;
+    const core::Node& head = state_->graph.node(step.head);
+    return done.error().at(head.op->name + " `" + head.name + "`");
+  }
+  return core::Done{};
 }
 
 const ExecutableReport& Executable::report() const { return state_->report; }

@@ -35,7 +35,7 @@ class Executable {
     bool hold_shared_weights = true;
   };
   /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
-  /// shape; kUnavailable if memory runs out.
+  /// shape, or what takes more memory than is allowed; kUnavailable if memory runs out.
   static core::Result<Executable> make(const core::Graph& graph, Backend& backend,
                                        const Options& options);
   static core::Result<Executable> make(const core::Graph& graph, Backend& backend);
@@ -43,11 +43,12 @@ class Executable {
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
 
-  /// One literal a graph input, in order. Errors: kInvalidInput for a wrong type or shape.
+  /// One literal a graph input, in order. Errors: kInvalidInput for a wrong type or shape, and
+  /// for values that an operator does not admit, such as an index out of range.
   core::Result<std::vector<core::Literal>> run(std::span<const core::Literal> inputs);
   /// Runs on the inputs of the last run() (zeros before the first), without copying in or out, for
-  /// timing.
-  void run_again();
+  /// timing. Errors: as run(); zeros are admitted by every operator.
+  core::Status run_again();
   const ExecutableReport& report() const;
 
  private:
@@ -56,7 +57,8 @@ class Executable {
   std::unique_ptr<State> state_;
 };
 
-/// Random inputs of the graph's types: signed normal floats; integers in [0, `integer_bound`).
+/// Random inputs of the graph's types: signed normal floats; integers in [0, `integer_bound`),
+/// or in the range that the operators which read them require.
 /// The same on every machine.
 std::vector<core::Literal> random_inputs(const core::Graph& graph, std::uint64_t seed,
                                          std::int64_t integer_bound = 2);

@@ -54,7 +54,7 @@ class Folding {
     }
     SOAPSTONE_ASSIGN_OR_RETURN(AlignedBlock scratch,
                                AlignedBlock::allocate(kernel.scratch_bytes()));
-    kernel.run(inputs, outputs, scratch.data());
+    SOAPSTONE_RETURN_IF_ERROR(kernel.run(inputs, outputs, scratch.data()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const core::TensorType& type = graph_.tensor(launch.outputs[i]).type;
       auto owner = std::make_shared<const AlignedBlock>(std::move(blocks[i]));

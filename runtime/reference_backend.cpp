@@ -42,17 +42,18 @@ class ReferenceKernel final : public Kernel {
     }
   }
 
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     for (std::size_t i = 0; i < inputs_; ++i) {
       Value& value = values_[i];
       if (!value.constant) value.elements = load_elements(value.type, value.layout, inputs[i]);
     }
-    for (const Step& step : steps_) run_step(step);
+    for (const Step& step : steps_) SOAPSTONE_RETURN_IF_ERROR(run_step(step));
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const Value& value = values_[outputs_[i]];
       store_elements(value.type, value.layout, value.elements, outputs[i]);
     }
+    return core::Done{};
   }
 
   std::string implementation() const override { return "reference"; }
@@ -98,14 +99,14 @@ class ReferenceKernel final : public Kernel {
                              std::move(inputs), std::move(outputs)});
   }
 
-  void run_step(const Step& step) {
+  core::Status run_step(const Step& step) {
     std::vector<std::span<const double>> inputs;
     for (const auto& input : step.inputs)
       inputs.push_back(input ? std::span<const double>(values_[*input].elements)
                              : std::span<const double>());
     std::vector<std::span<double>> outputs;
     for (std::size_t output : step.outputs) outputs.push_back(values_[output].elements);
-    step.program.run(inputs, outputs);
+    return step.program.run(inputs, outputs);
   }
 
   std::vector<Value> values_;  // the launch's inputs, then results of its nodes
@@ -119,9 +120,10 @@ class ReferenceConversion final : public Kernel {
   ReferenceConversion(const core::TensorType& type, Layout from, Layout to)
       : dims_(dims_of(type)), element_bytes_(core::size_bytes(type.data_type)),
         from_(strides_of(dims_, from)), to_(strides_of(dims_, to)) {}
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte*) override {
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte*) override {
     copy_strided(dims_, element_bytes_, inputs[0], from_, outputs[0], to_);
+    return core::Done{};
   }
   std::string implementation() const override { return "reference"; }
 

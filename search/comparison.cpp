@@ -34,7 +34,10 @@ std::string error_text(const OutputError& error) {
 
 std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals) {
   std::vector<std::vector<double>> values;
-  for (const core::Literal& literal : literals) values.push_back(literal.to_doubles());
+  for (const core::Literal& literal : literals) {
+    const bool numeric = core::size_bytes(literal.data_type()) > 0;
+    values.push_back(numeric ? literal.to_doubles() : std::vector<double>());
+  }
   return values;
 }
 

@@ -44,6 +44,7 @@ class Comparison {
   EquivalenceReport report_;
 };
 
+/// Texts become nothing.
 std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals);
 
 }  // namespace soapstone::search

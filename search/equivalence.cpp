@@ -46,6 +46,16 @@ core::Status require_same_interface(const Graph& a, const Graph& b) {
   return compare(a.outputs(), b.outputs(), "output");
 }
 
+/// Texts are not computed here: such an output is an input handed through, the same one in both
+/// graphs.
+bool same_source(const Graph& a, const Graph& b, std::size_t output) {
+  const auto number = [output](const Graph& graph) {
+    const auto inputs = graph.inputs();
+    return std::find(inputs.begin(), inputs.end(), graph.outputs()[output]) - inputs.begin();
+  };
+  return number(a) == number(b) && number(a) < std::ssize(a.inputs());
+}
+
 core::Status require_fitting(const Graph& graph, const std::vector<Literal>& inputs) {
   if (inputs.size() != graph.inputs().size()) {
     return core::invalid_input(fmt::format("{} input arrays were given, the model has {} inputs",
@@ -145,6 +155,7 @@ struct EquivalenceCheck::State {
   core::Result<bool> compare_on(int sample, runtime::Executable& other,
                                 DoublePrecision* other_exact, Comparison& comparison);
   core::Result<CutGraph> cut_alike(const Graph& other) const;
+  void compare_texts(const Graph& other, Comparison& comparison) const;
   std::optional<DoublePrecision> exact_twin(const Graph& other, int sample_count) const;
 };
 
@@ -191,6 +202,14 @@ core::Result<CutGraph> EquivalenceCheck::State::cut_alike(const Graph& other) co
   SOAPSTONE_ASSIGN_OR_RETURN(CutGraph result, cut_at_opaque(other));
   SOAPSTONE_RETURN_IF_ERROR(require_same_interface(cut.graph, result.graph));
   return result;
+}
+
+void EquivalenceCheck::State::compare_texts(const Graph& other, Comparison& comparison) const {
+  const auto outputs = cut.graph.outputs();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (core::size_bytes(cut.graph.tensor(outputs[k]).type.data_type) > 0) continue;
+    if (!same_source(cut.graph, other, k)) comparison.fail(0, "is another text");
+  }
 }
 
 /// For what double precision shows unasked, if that is cheap.
@@ -254,6 +273,7 @@ core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
                              lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
   auto twin = state.exact_twin(cut.graph, state.samples());
   Comparison comparison(state.options, state.floors, state.cut.output_names);
+  state.compare_texts(cut.graph, comparison);
   const int total = state.samples();
   int done = 0;
   for (; done < total && (done == 0 || !stop.stop_requested()); ++done) {

@@ -105,8 +105,9 @@ double draw_mask(DataType type, const ValueRole& role, Random& random) {
 double draw_index(SampleKind kind, const ValueRole& role, Random& random) {
   const auto bound = static_cast<double>(role.index_bound);
   if (kind == SampleKind::kZero) return 0;
-  const bool wraps = role.may_wrap && (kind == SampleKind::kExtreme || kind == SampleKind::kTiny);
-  return random.integer(wraps ? -bound : 0, bound - 1);
+  const auto least = static_cast<double>(role.least_index);
+  const bool wraps = kind == SampleKind::kExtreme || kind == SampleKind::kTiny;
+  return random.integer(wraps ? least : std::max(least, 0.0), bound - 1);
 }
 
 double draw_integer(DataType type, SampleKind kind, Random& random) {
@@ -189,6 +190,10 @@ std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind ki
   for (std::size_t k = 0; k < roles.size(); ++k) {
     const core::TensorType& type = graph.tensor(graph.inputs()[k]).type;
     const core::Dims dims = core::concrete(type.shape).value();
+    if (core::size_bytes(type.data_type) == 0) {  // texts: nothing here reads them
+      result.push_back(core::Literal::copy(type.data_type, dims, {}));
+      continue;
+    }
     std::vector<double> values(static_cast<std::size_t>(core::element_count(dims)));
     for (double& value : values) value = draw(type.data_type, kind, roles[k], random);
     result.push_back(literal_of(type, values));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ops/registry.h"
+#include "ops/valid_values.h"
 
 namespace soapstone::search {
 namespace {
@@ -32,30 +33,26 @@ class Follower {
 
   ValueRole role_of(TensorId input) {
     role_ = {};
-    role_.may_wrap = true;
     if (core::is_floating(graph_.tensor(input).type.data_type)) {
       follow_reals(input);
     } else {
       follow_integers(input);
     }
-    role_.may_wrap = role_.may_wrap && role_.index_bound > 0;
     return role_;
   }
 
  private:
   struct At {
     TensorId tensor;
-    bool changed = false;  ///< By arithmetic.
     bool scaled = false, added = false;
     auto key() const { return 4 * tensor.index() + 2 * std::size_t{scaled} + std::size_t{added}; }
   };
 
-  void note_gather(const Node& node, const At& at) {
+  void note_gather(const Node& node) {
     const auto dims = core::concrete(graph_.tensor(node.inputs[0]).type.shape);
     if (!dims) return;
     const auto size = (*dims)[static_cast<std::size_t>(node.attributes.get_int("axis"))];
     role_.index_bound = role_.index_bound == 0 ? size : std::min(role_.index_bound, size);
-    if (at.changed) role_.may_wrap = false;
   }
 
   /// Integers are divided by nodes that are opaque here.
@@ -80,11 +77,10 @@ class Follower {
           note_opaque(node, at);
           continue;
         }
-        if (node.op->name == "gather" && node.inputs[1] == at.tensor) note_gather(node, at);
+        if (node.op->name == "gather" && node.inputs[1] == at.tensor) note_gather(node);
         if (!is_integer(graph_, node.outputs[0])) continue;
         if (node.op->name == "gather" && node.inputs[0] != at.tensor) continue;
-        for (const TensorId output : node.outputs)
-          todo.push_back({output, at.changed || !copies(node)});
+        for (const TensorId output : node.outputs) todo.push_back({output});
       }
     }
   }
@@ -117,7 +113,7 @@ class Follower {
     }
     for (const TensorId output : node.outputs)
       if (core::is_floating(graph_.tensor(output).type.data_type))
-        todo.push_back({output, false, at.scaled, at.added});
+        todo.push_back({output, at.scaled, at.added});
   }
 
   const Graph& graph_;
@@ -129,7 +125,16 @@ class Follower {
 std::vector<ValueRole> value_roles(const Graph& graph) {
   Follower follower(graph);
   std::vector<ValueRole> roles;
-  for (const TensorId input : graph.inputs()) roles.push_back(follower.role_of(input));
+  const auto valid = ops::valid_values(graph);
+  for (const TensorId input : graph.inputs()) {
+    ValueRole role = follower.role_of(input);
+    // What operators demand of values that come to them by copies alone.
+    if (const auto& range = valid[input.index()]; range && range->low < range->high) {
+      role.index_bound = range->high;
+      role.least_index = range->low;
+    }
+    roles.push_back(role);
+  }
   return roles;
 }
 

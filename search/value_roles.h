@@ -9,10 +9,10 @@
 namespace soapstone::search {
 
 struct ValueRole {
-  /// A gather reads it as indices of a dimension of this size, the smallest if several do; 0: none.
+  /// It is read as indices below this bound, the smallest if several are; 0: it is not.
   std::int64_t index_bound = 0;
-  /// Nothing but casts and copies stands between it and the gathers, so that −n to −1 are valid.
-  bool may_wrap = false;
+  /// The least valid index. 0 where arithmetic stands between it and what reads the index.
+  std::int64_t least_index = 0;
   bool is_opaque = false;       ///< An opaque node reads it, or what is made of it by copies.
   bool is_divisor = false;      ///< Something integer is divided by it.
   bool is_mask = false;         ///< Added to what a softmax reads.

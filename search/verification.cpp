@@ -8,9 +8,14 @@
 namespace soapstone::search {
 namespace {
 
-/// Whether the rule says of itself that it may lose values at the ends of the range.
+/// Whether the rule says of itself that it may lose values at the ends of a range, if only there.
 bool may_lose_values(const rules::Rule& rule) {
-  return rule.floats != rules::FloatBehavior::kExact;
+  using rules::EdgeEffect;
+  if (rule.floats == rules::FloatBehavior::kChangesRange) return true;
+  if (!rule.edges) return rule.floats != rules::FloatBehavior::kExact;
+  return std::ranges::any_of(rule.edges->all(), [](const rules::Edge& edge) {
+    return edge.effect != EdgeEffect::kRecovers && edge.effect != EdgeEffect::kZeroSign;
+  });
 }
 
 }  // namespace

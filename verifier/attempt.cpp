@@ -54,14 +54,9 @@ std::vector<DigitOrder> digit_orders(const std::vector<Factorization>& found) {
   return orders;
 }
 
-bool is_boolean(core::DataType type) { return type == core::DataType::kBool; }
-bool is_integer(core::DataType type) { return !core::is_floating(type); }
-
-std::vector<std::uint32_t> inputs_of(const core::Graph& graph, bool (*is_wanted)(core::DataType)) {
-  std::vector<std::uint32_t> result;
-  for (std::uint32_t k = 0; k < graph.inputs().size(); ++k) {
-    if (is_wanted(graph.tensor(graph.inputs()[k]).type.data_type)) result.push_back(k);
-  }
+std::vector<core::DataType> input_types(const core::Graph& graph) {
+  std::vector<core::DataType> result;
+  for (core::TensorId id : graph.inputs()) result.push_back(graph.tensor(id).type.data_type);
   return result;
 }
 
@@ -159,6 +154,13 @@ bool Attempt::equal_in_cases(core::TensorId left, core::TensorId right, const El
   return false;
 }
 
+/// Results of an integer type are equal if they are congruent modulo 2^bits.
+NormalForm Attempt::congruent(core::TensorId result, NormalForm form, const Element& element) {
+  const core::DataType type = rule_.source.tensor(result).type.data_type;
+  if (core::is_floating(type) || type == core::DataType::kBool) return form;
+  return normalizer_.modulo(std::move(form), type, element.ranges);
+}
+
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
   try {
     Domain source;
@@ -167,8 +169,8 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
       const Normalizer::Noting noting(normalizer_, domain);
       return reader.element(tensor, element.index, element.ranges);
     };
-    const NormalForm a = read(source_, left, source);
-    const NormalForm b = read(target_, right, target);
+    const NormalForm a = congruent(left, read(source_, left, source), element);
+    const NormalForm b = congruent(left, read(target_, right, target), element);
     // Where neither side has a value nothing is to be proved.
     Premises premises{source.non_negative_elements(element.ranges), {}};
     const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
@@ -235,8 +237,7 @@ std::string Attempt::run(Effort effort) {
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     orders_ = digit_orders(factorizations(shapes));
-    normalizer_.set_booleans(inputs_of(rule_.source, is_boolean));
-    normalizer_.set_integers(inputs_of(rule_.source, is_integer));
+    normalizer_.set_types(input_types(rule_.source));
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k, effort); !reason.empty()) return reason;
     }

@@ -43,6 +43,7 @@ class Attempt {
 
   std::string compare(std::size_t output, Effort effort);
   Element any_element(const std::vector<Linear>& shape);
+  NormalForm congruent(core::TensorId result, NormalForm form, const Element& element);
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);
   bool equal_at_each(core::TensorId left, core::TensorId right, const Element& element);
 

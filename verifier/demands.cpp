@@ -75,8 +75,7 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
     if (form.empty() ? demand == Demand::kNotZero : is_negative_number(form)) {
       throw OutOfBudget{"a value that does not exist"};
     }
-    // A count: of the places under a window, which sees something.
-    if (never_negative || is_count(form, context)) return;
+    if (is_at_least(form, demand == Demand::kNotZero ? 1 : 0, context)) return;
   }
   // No multiple of the form is 0 or negative where the form is not.
   const Fraction scale = leading_coefficient(form);
@@ -94,18 +93,17 @@ void Normalizer::note_demands_of(ops::Function function, const NormalForm& argum
   if (function != ops::Function::kSqrt) require(Demand::kNotZero, form, context);
 }
 
-/// An integer that the context shows not to be negative.
-bool Normalizer::is_count(const NormalForm& form, const FactSet& context) {
+/// An integer that the context shows to be large enough.
+bool Normalizer::is_at_least(const NormalForm& form, std::int64_t least, const FactSet& context) {
   const auto integer = as_integer(form);
-  return integer && oracle_.implied(context, at_least(*integer, 0));
+  return integer && oracle_.implied(context, at_least(*integer, least));
 }
 
-/// Never 0, or not where anything has a value: a count of the places under a window.
 bool Normalizer::is_never_zero(const NormalForm& form, const FactSet& context) {
-  return !reads_input(form) || (non_negative(form, context) &&
-                                std::any_of(form.begin(), form.end(), [&](const Term& term) {
-                                  return is_positive(term, context);
-                                }));
+  return is_at_least(form, 1, context) ||
+         (non_negative(form, context) &&
+          std::any_of(form.begin(), form.end(),
+                      [&](const Term& term) { return is_positive(term, context); }));
 }
 
 /// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "ops/rational.h"
 #include "verifier/normalizer.h"
 #include "verifier/small_forms.h"
 
@@ -121,6 +122,15 @@ class InChoice {
  private:
   std::vector<Choice>& choices_;
 };
+
+/// Whether the value depends on elements of tensors.
+bool reads(const ops::ExprNode& node) {
+  return node.kind == ExprKind::kRead || node.kind == ExprKind::kReadFlat ||
+         std::any_of(node.arguments.begin(), node.arguments.end(),
+                     [](const ops::Expr& argument) { return reads(*argument); }) ||
+         std::any_of(node.alternatives.begin(), node.alternatives.end(),
+                     [](const ops::Alternative& each) { return reads(*each.body); });
+}
 
 bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
   return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
@@ -277,7 +287,9 @@ struct Normalizer::Evaluation {
   NormalForm reciprocal(const ops::ExprNode& node, const Substitution& names,
                         const FactSet& context) const {
     const NormalForm argument = evaluate(*node.arguments[0], names, context);
-    normalizer.note_demands_of(Function::kPow, argument, context);
+    // An operator that divides by a count of its own, as of the places under a window, has shape
+    // constraints by which it counts something.
+    if (reads(*node.arguments[0])) normalizer.note_demands_of(Function::kPow, argument, context);
     return normalizer.reciprocal(argument, context);
   }
 
@@ -286,7 +298,8 @@ struct Normalizer::Evaluation {
     normalizer.spend();
     switch (node.kind) {
     case ExprKind::kNumber: {
-      return normalizer.arena().number(Fraction(node.number.numerator, node.number.denominator));
+      const ops::Rational number = ops::canonical_constant(node.number);
+      return normalizer.arena().number(Fraction(number.numerator, number.denominator));
     }
     case ExprKind::kIndexValue:
       return normalizer.arena().value_of(linear(node.index[0], names));

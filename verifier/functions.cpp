@@ -15,10 +15,6 @@ bool rounds_to_integer(Function function) {
          function == Function::kRound || function == Function::kTruncate;
 }
 
-bool in(const std::vector<std::uint32_t>& tensors, std::uint32_t tensor) {
-  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
-}
-
 bool is_truth_value(Function function) {
   return function == Function::kLess || function == Function::kEqual ||
          function == Function::kIsZero;
@@ -33,6 +29,8 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
     return x[0].magnitude();
   case Function::kLess:
     return Fraction(x[0] < x[1] ? 1 : 0);
+  case Function::kLessOrEqual:
+    return Fraction(x[1] < x[0] ? 0 : 1);
   case Function::kEqual:
     return Fraction(x[0] == x[1] ? 1 : 0);
   case Function::kIsZero:
@@ -57,31 +55,34 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
 
 /// Sums and products of integers, and of what is rounded to them.
 bool Normalizer::is_integral(const NormalForm& form) const {
-  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
-    return term.coefficient.is_integer() &&
-           std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
-             if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
-             const Atom& atom = *factor.atom;
-             switch (atom.kind) {
-             case AtomKind::kRead:
-               return in(integers_, atom.tensor) || is_boolean(atom);
-             case AtomKind::kIndex:
-               return true;
-             case AtomKind::kApply:
-               return ops::properties(atom.function).integral ||
-                      ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
-                       is_integral(atom.arguments[0]->terms));
-             case AtomKind::kMax:
-               return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-                 return is_integral(piece.body->terms);
-               });
-             case AtomKind::kNumber:
-             case AtomKind::kReciprocal:
-             case AtomKind::kRounded:
-               return false;
-             }
-             return false;
-           });
+  return std::all_of(form.begin(), form.end(), [&](const Term& term) { return is_integral(term); });
+}
+
+bool Normalizer::is_integral(const Term& term) const {
+  if (!term.coefficient.is_integer()) return false;
+  return std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+    if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
+    const Atom& atom = *factor.atom;
+    switch (atom.kind) {
+    case AtomKind::kRead:
+      return atom.tensor < types_.size() && !core::is_floating(types_[atom.tensor]);
+    case AtomKind::kNumber:
+      return atom.number.is_integer();
+    case AtomKind::kIndex:
+    case AtomKind::kWrapped:
+      return true;
+    case AtomKind::kApply:
+      return ops::properties(atom.function).integral ||
+             ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
+              is_integral(atom.arguments[0]->terms));
+    case AtomKind::kMax:
+      return std::all_of(atom.pieces.begin(), atom.pieces.end(),
+                         [&](const Piece& piece) { return is_integral(piece.body->terms); });
+    case AtomKind::kReciprocal:
+    case AtomKind::kRounded:
+      return false;
+    }
+    return false;
   });
 }
 
@@ -126,6 +127,12 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (numbers.size() == arguments.size()) {
     if (const auto value = value_at(function, numbers)) return constant(*value);
   }
+  // Of numbers, a ≤ b is not b < a; what NaN gives is no matter of a proof.
+  if (function == Function::kLessOrEqual)
+    return sum_of(constant(1),
+                  negated(apply_to_whole(Function::kLess, {arguments[1], arguments[0]}, context)));
+  if (function == Function::kLog1p)
+    return apply_to_whole(Function::kLog, {sum_of(constant(1), arguments[0])}, context);
   if (auto known = decided(function, arguments, context)) return *std::move(known);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);

@@ -2,27 +2,46 @@
 #include "verifier/graph_reader.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
+#include <string_view>
 
 #include "ops/infer_rules.h"
+#include "ops/rational.h"
 #include "ops/registry.h"
 
 namespace soapstone::verifier {
 namespace {
 
+/// With `exact`, the very numbers; otherwise what they stand for in fp32.
 /// Errors: throws OutOfBudget where a fraction of 64-bit numbers is not the very number.
-std::vector<Fraction> exact_values(const core::Literal& literal) {
+std::vector<Fraction> values_of(const core::Literal& literal, bool exact) {
   std::vector<Fraction> result;
   if (const auto integers = literal.to_ints()) {
+    const bool is_wide = literal.data_type() == core::DataType::kUInt64;
+    if (is_wide && std::any_of(integers->begin(), integers->end(), [](auto v) { return v < 0; })) {
+      throw OutOfBudget{"a constant beyond 2^63"};
+    }
     result.assign(integers->begin(), integers->end());
     return result;
   }
   for (double value : literal.to_doubles()) {
+    if (std::isinf(value)) throw OutOfBudget{"an infinite constant, which no proof computes with"};
     if (!ops::is_representable(value)) throw OutOfBudget{"a constant that is no small fraction"};
-    const ops::Rational rational = ops::to_rational(value);
+    const ops::Rational stored = ops::to_rational(value);
+    const ops::Rational rational = exact ? stored : ops::canonical_constant(stored);
     result.emplace_back(rational.numerator, rational.denominator);
   }
   return result;
+}
+
+/// Each result is an element of an input, or a number that the node names: it fits into the type.
+bool chooses(const core::Node& node) {
+  static constexpr std::array<std::string_view, 16> kChoosing = {
+      "transpose", "reshape", "concat", "split", "slice", "pad",        "expand",     "gather",
+      "where",     "min",     "max",    "relu",  "clip",  "reduce_max", "reduce_min", "max_pool"};
+  return std::find(kChoosing.begin(), kChoosing.end(), node.op->name) != kChoosing.end();
 }
 
 bool has_division(const ops::ExprNode& node) {
@@ -32,6 +51,27 @@ bool has_division(const ops::ExprNode& node) {
                      [](const ops::Expr& argument) { return has_division(*argument); }) ||
          std::any_of(node.alternatives.begin(), node.alternatives.end(),
                      [](const ops::Alternative& each) { return has_division(*each.body); });
+}
+
+/// Integers are divided with a remainder, and cannot be fractions that an attribute names: neither
+/// is what the comprehension says. Errors: throws OutOfBudget.
+void refuse_fractions(const core::Node& node, const ops::Semantics& meaning, core::DataType type) {
+  const bool divides =
+      std::any_of(meaning.stages.begin(), meaning.stages.end(),
+                  [](const ops::Stage& stage) { return has_division(*stage.body); });
+  if (divides) throw OutOfBudget{"a division of integers"};
+  if (node.op->name == "cast" || node.op->name == "less" || node.op->name == "equal") return;
+  const auto range = range_of(type);
+  for (const core::AttributeSchema& schema : node.op->attributes) {
+    const core::AttributeValue* value = node.attributes.find(schema.name);
+    const auto* real = value != nullptr ? std::get_if<double>(value) : nullptr;
+    if (real == nullptr || std::isinf(*real)) continue;
+    constexpr double kMost = 0x1p62;
+    if (!range || !(std::abs(*real) < kMost) || *real != std::floor(*real) ||
+        !range->contains({static_cast<std::int64_t>(*real), static_cast<std::int64_t>(*real)})) {
+      throw OutOfBudget{"an attribute that is no integer of the type"};
+    }
+  }
 }
 
 }  // namespace
@@ -65,12 +105,8 @@ const ops::Semantics& GraphReader::semantics(core::NodeId node) {
   const auto found = semantics_.find(node);
   if (found != semantics_.end()) return found->second;
   const auto& meaning = semantics_.emplace(node, ops::semantics_of(graph_, node)).first->second;
-  // Integers are divided with a remainder, which is not what the comprehension says.
   const core::DataType type = graph_.tensor(graph_.node(node).outputs[0]).type.data_type;
-  const bool divides =
-      std::any_of(meaning.stages.begin(), meaning.stages.end(),
-                  [](const ops::Stage& stage) { return has_division(*stage.body); });
-  if (!core::is_floating(type) && divides) throw OutOfBudget{"a division of integers"};
+  if (!core::is_floating(type)) refuse_fractions(graph_.node(node), meaning, type);
   return meaning;
 }
 
@@ -78,7 +114,8 @@ const ops::Semantics& GraphReader::semantics(core::NodeId node) {
 NormalForm GraphReader::constant(const core::Literal& literal, const std::vector<Linear>& index) {
   constexpr std::size_t kMaxElements = 64;
   const core::Dims& dims = literal.dims();
-  const std::vector<Fraction> values = exact_values(literal);
+  const std::vector<Fraction> values =
+      values_of(literal, rounds_ || literal.data_type() == core::DataType::kFloat64);
   const bool uniform =
       std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
   if (uniform && !values.empty()) {
@@ -116,19 +153,28 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
     return {std::move(term)};
   }
   const ops::Semantics& meaning = semantics(edge.producer);
-  NormalForm result = stage(edge.producer, meaning.outputs[edge.output_index], index, context);
-  if (!rounds_ || !core::is_floating(edge.type.data_type)) return result;
-  return normalizer_.rounded(result, format_of(edge.producer), context);
+  const NormalForm result =
+      stage(edge.producer, meaning.outputs[edge.output_index], index, context);
+  return as_stored(graph_.node(edge.producer), result, edge.type.data_type, context);
 }
 
-/// A cast between floating types rounds to another format, whatever it is given.
-std::uint32_t GraphReader::format_of(core::NodeId node) const {
-  const core::Node& op = graph_.node(node);
-  if (op.inputs.size() != 1) return Normalizer::kOwnFormat;
-  const core::DataType from = graph_.tensor(op.inputs[0]).type.data_type;
-  const core::DataType to = graph_.tensor(op.outputs[0]).type.data_type;
-  return from != to && core::is_floating(from) ? static_cast<std::uint32_t>(to) + 1
-                                               : Normalizer::kOwnFormat;
+/// What the tensor's type makes of a result that is computed as if exactly. A floating type rounds
+/// it, which only counts where every bit does; but a cast to fewer bits is there to round, and one
+/// of a large integer has no other value.
+NormalForm GraphReader::as_stored(const core::Node& node, const NormalForm& exactly,
+                                  core::DataType type, const FactSet& context) {
+  if (type == core::DataType::kBool) return exactly;
+  const bool is_floating = core::is_floating(type);
+  if (node.op->name == "cast") {
+    const core::DataType from = graph_.tensor(node.inputs[0]).type.data_type;
+    const bool widens = is_floating && core::is_floating(from) && holds_all_of(type, from);
+    if (widens) return exactly;
+    if (is_floating) return normalizer_.rounded(exactly, type, context);
+    if (core::is_floating(from)) return normalizer_.truncated(exactly, type, context);
+  } else if (is_floating) {
+    return rounds_ ? normalizer_.rounded(exactly, type, context) : exactly;
+  }
+  return chooses(node) ? exactly : normalizer_.wrapped(exactly, type, context);
 }
 
 NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,

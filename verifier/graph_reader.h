@@ -31,7 +31,8 @@ class GraphReader {
   NormalForm stage(core::NodeId node, std::uint32_t tensor, const std::vector<Linear>& index,
                    const FactSet& context);
   const ops::Semantics& semantics(core::NodeId node);
-  std::uint32_t format_of(core::NodeId node) const;
+  NormalForm as_stored(const core::Node& node, const NormalForm& exactly, core::DataType type,
+                       const FactSet& context);
 
   const core::Graph& graph_;
   const SizeSystem& sizes_;

@@ -124,6 +124,7 @@ bool Unifier::atom(const Atom& a, const Atom& b, const State& state, const Conti
   case AtomKind::kApply:
   case AtomKind::kReciprocal:
   case AtomKind::kRounded:
+  case AtomKind::kWrapped:
     return forms(a.arguments, b.arguments, state, next);
   case AtomKind::kMax:
     return maximum(a, b, state, next);

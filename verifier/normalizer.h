@@ -10,6 +10,7 @@
 
 #include "ops/comprehension.h"
 #include "verifier/domain.h"
+#include "verifier/number_formats.h"
 #include "verifier/oracle.h"
 #include "verifier/term.h"
 
@@ -55,12 +56,11 @@ class Normalizer {
   Oracle& oracle() { return oracle_; }
   Witness& witness() { return oracle_.witness(); }
   void set_digits(DigitOrder order) { digits_ = std::move(order); }
-  /// Inputs whose elements are 0 or 1, and those whose elements are integers.
-  void set_booleans(std::vector<std::uint32_t> tensors) { booleans_ = std::move(tensors); }
-  void set_integers(std::vector<std::uint32_t> tensors) { integers_ = std::move(tensors); }
+  /// Of the elements of all inputs.
+  void set_types(std::vector<core::DataType> types) { types_ = std::move(types); }
   bool is_boolean(const Atom& atom) const {
-    return atom.kind == AtomKind::kRead &&
-           std::find(booleans_.begin(), booleans_.end(), atom.tensor) != booleans_.end();
+    return atom.kind == AtomKind::kRead && atom.tensor < types_.size() &&
+           types_[atom.tensor] == core::DataType::kBool;
   }
   /// The size itself if it is not split.
   std::vector<Linear> factors_of(const Linear& size);
@@ -92,9 +92,19 @@ class Normalizer {
                    const FactSet& context);
 
   /// The result of an operation that is computed as if exactly and rounded once; nothing happens to
-  /// what is a floating-point number already. Rounding to another format always counts.
-  static constexpr std::uint32_t kOwnFormat = 0;
-  NormalForm rounded(const NormalForm& form, std::uint32_t format, const FactSet& context);
+  /// what is a number of that floating type already.
+  NormalForm rounded(const NormalForm& form, core::DataType type, const FactSet& context);
+  /// The result of an operation on integers that is computed as if exactly and wraps around.
+  NormalForm wrapped(const NormalForm& form, core::DataType type, const FactSet& context);
+  /// A real number as an integer, towards 0.
+  NormalForm truncated(const NormalForm& form, core::DataType type, const FactSet& context);
+  /// A form that is congruent to this modulo 2^bits of the integer type.
+  NormalForm modulo(NormalForm form, core::DataType type, const FactSet& context);
+  /// What wrapped() and truncated() put around forms.
+  static bool is_wrap(const Atom& atom) { return (atom.tensor & kUndefinedOutside) == 0; }
+  static core::DataType type_of_wrap(const Atom& atom) {
+    return static_cast<core::DataType>(atom.tensor & ~kUndefinedOutside);
+  }
 
   struct OpenPiece {
     std::vector<Symbol> binders;
@@ -156,7 +166,8 @@ class Normalizer {
   void note_demands_of(ops::Function function, const NormalForm& argument, const FactSet& context);
   void note_demands_of_power(const std::vector<NormalForm>& arguments, const FactSet& context);
   void require(Demand demand, const NormalForm& form, const FactSet& context);
-  bool is_count(const NormalForm& form, const FactSet& context);
+  bool is_at_least(const NormalForm& form, std::int64_t least, const FactSet& context);
+  bool is_over_something(const Term& sum, const FactSet& context);
   void require_factors(const Term& product, const FactSet& context);
   bool is_positive(const Term& term, const FactSet& context);
   NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
@@ -166,7 +177,13 @@ class Normalizer {
   NormalForm apply_to_whole(ops::Function function, std::vector<NormalForm> arguments,
                             const FactSet& context);
   NormalForm relu_of_whole(const NormalForm& form, const FactSet& context);
-  bool is_representable(const NormalForm& form) const;
+  bool is_representable(const NormalForm& form, core::DataType type) const;
+  bool is_representable(const Atom& atom, core::DataType type) const;
+  NormalForm rounded_whole(const NormalForm& form, core::DataType type, const FactSet& context);
+  std::optional<IntegerRange> range_of(const Atom& atom) const;
+  std::optional<IntegerRange> range_of(const NormalForm& form) const;
+  bool fits(const NormalForm& form, core::DataType type) const;
+  static std::optional<Term> reduced(Term term, int bits);
   NormalForm exponential(const NormalForm& form);
   std::optional<NormalForm> logarithm(const NormalForm& form);
   NormalForm where(const Fact& fact, const FactSet& context);
@@ -213,6 +230,7 @@ class Normalizer {
                                         const FactSet& context);
   std::optional<NormalForm> without_inverse_of_inverse(const Term& term, const FactSet& context);
   bool is_integral(const NormalForm& form) const;
+  bool is_integral(const Term& term) const;
   std::optional<NormalForm> pull_out_power(std::vector<OpenPiece>& pieces, const FactSet& context);
 
   struct DigitNames {
@@ -228,12 +246,12 @@ class Normalizer {
   std::vector<Symbol> outer_;
   std::vector<DigitNames> digit_names_;
   DigitOrder digits_;
-  std::vector<std::uint32_t> booleans_;
-  std::vector<std::uint32_t> integers_;
+  std::vector<core::DataType> types_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
   /// Tensors from here on are no inputs.
   static constexpr std::uint32_t kFirstNonNegative = 1U << 24;
+  static constexpr std::uint32_t kUndefinedOutside = 1U << 8;  ///< In the format of a kWrapped.
   std::uint32_t next_non_negative_ = 0;
   int case_depth_ = 0;
   bool is_expanding_ = false;

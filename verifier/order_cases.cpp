@@ -324,7 +324,11 @@ NormalForm Splitter::replace(const Factor& factor, const Atom& atom, const Norma
       arguments.push_back(replace(arena.open(argument), atom, value));
     }
     if (own.kind == AtomKind::kRounded) {
-      base = normalizer_.rounded(arguments[0], own.tensor, context);
+      base = normalizer_.rounded(arguments[0], static_cast<core::DataType>(own.tensor), context);
+    } else if (own.kind == AtomKind::kWrapped) {
+      const core::DataType type = Normalizer::type_of_wrap(own);
+      base = Normalizer::is_wrap(own) ? normalizer_.wrapped(arguments[0], type, context)
+                                      : normalizer_.truncated(arguments[0], type, context);
     } else if (own.kind == AtomKind::kReciprocal) {
       base = normalizer_.reciprocal(arguments[0], context);
     } else if (own.kind == AtomKind::kApply && own.function == Function::kExp) {

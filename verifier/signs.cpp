@@ -89,6 +89,8 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   case AtomKind::kReciprocal:
   case AtomKind::kRounded:
     return non_negative(atom.arguments[0]->terms, context);
+  case AtomKind::kWrapped:
+    return false;
   case AtomKind::kMax:
     return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
       return non_negative(piece.body->terms, unite(context, piece.guards));
@@ -148,17 +150,30 @@ bool Normalizer::non_negative(const NormalForm& form, const FactSet& context) {
   });
 }
 
+/// The guards certainly hold for some values of the binders: near 0; or, for one binder after the
+/// other, wherever each of its lower bounds is below each of its upper ones. That is exact for
+/// bounds with coefficient 1.
+bool Normalizer::is_over_something(const Term& sum, const FactSet& context) {
+  constexpr std::int64_t kPlaces = 4;
+  for (std::int64_t place = 0; place < kPlaces; ++place) {
+    Substitution values;
+    for (Symbol binder : sum.binders) values.emplace_back(binder, Linear(place));
+    const bool holds = std::all_of(sum.guards.begin(), sum.guards.end(), [&](const Fact& fact) {
+      return oracle_.implied(context, fact.substitute(values));
+    });
+    if (holds) return true;
+  }
+  OpenPiece piece{sum.binders, sum.guards, {}};
+  if (!project_unused(piece, context)) return false;
+  return std::all_of(piece.guards.begin(), piece.guards.end(),
+                     [&](const Fact& fact) { return oracle_.implied(context, fact); });
+}
+
 /// Certainly greater than 0: a product of such factors, or a sum of them over something.
 bool Normalizer::is_positive(const Term& term, const FactSet& context) {
   if (term.coefficient.sign() <= 0) return false;
-  // A sum is over something if it is over 0.
-  Substitution zero;
-  for (Symbol binder : term.binders) zero.emplace_back(binder, Linear(0));
-  const bool present = std::all_of(term.guards.begin(), term.guards.end(), [&](const Fact& fact) {
-    return oracle_.implied(context, fact.substitute(zero));
-  });
   const FactSet inside = unite(context, term.guards);
-  return present &&
+  return is_over_something(term, context) &&
          std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
            const Atom& atom = *factor.atom;
            switch (atom.kind) {
@@ -172,6 +187,7 @@ bool Normalizer::is_positive(const Term& term, const FactSet& context) {
              return non_negative(atom.arguments[0]->terms, inside);
            case AtomKind::kRead:
            case AtomKind::kRounded:
+           case AtomKind::kWrapped:
            case AtomKind::kMax:
              return false;
            }

@@ -80,6 +80,8 @@ const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution
     return reciprocal(substitute(atom->arguments[0], substitution));
   case AtomKind::kRounded:
     return rounded(substitute(atom->arguments[0], substitution), atom->tensor);
+  case AtomKind::kWrapped:
+    return wrapped(substitute(atom->arguments[0], substitution), atom->tensor);
   case AtomKind::kMax:
     break;
   }

@@ -77,6 +77,7 @@ std::uint64_t signature_of(const Atom& atom) {
   case AtomKind::kApply:
   case AtomKind::kReciprocal:
   case AtomKind::kRounded:
+  case AtomKind::kWrapped:
     hash = hash_combine(hash, static_cast<std::uint64_t>(atom.function));
     hash = hash_combine(hash, atom.tensor);
     for (const Form* argument : atom.arguments) hash = hash_combine(hash, argument->signature);
@@ -198,6 +199,14 @@ const Atom* Arena::reciprocal(const Form* argument) {
 const Atom* Arena::rounded(const Form* argument, std::uint32_t format) {
   Atom atom;
   atom.kind = AtomKind::kRounded;
+  atom.tensor = format;
+  atom.arguments = {argument};
+  return intern(std::move(atom));
+}
+
+const Atom* Arena::wrapped(const Form* argument, std::uint32_t format) {
+  Atom atom;
+  atom.kind = AtomKind::kWrapped;
   atom.tensor = format;
   atom.arguments = {argument};
   return intern(std::move(atom));

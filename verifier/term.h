@@ -43,6 +43,7 @@ enum class AtomKind : std::uint8_t {
   kApply,       ///< A function of normal forms.
   kReciprocal,  ///< 1 / normal form that is more than one product.
   kRounded,     ///< The floating-point number nearest to a normal form.
+  kWrapped,     ///< The integer of some bits that a normal form becomes.
   kMax,         ///< The largest over all pieces.
 };
 
@@ -56,11 +57,11 @@ struct Piece {
 
 struct Atom {
   AtomKind kind = AtomKind::kRead;
-  std::uint32_t tensor = 0;                       // kRead; kRounded: the format
+  std::uint32_t tensor = 0;                       // kRead; kRounded, kWrapped: the format
   Fraction number = 0;                            // kNumber
   std::vector<Linear> index;                      // kRead; kIndex: the symbol
   ops::Function function = ops::Function::kRelu;  // kApply
-  std::vector<const Form*> arguments;             // kApply, kReciprocal, kRounded
+  std::vector<const Form*> arguments;             // kApply, kReciprocal, kRounded, kWrapped
   std::vector<Piece> pieces;                      // kMax
 
   // Derived, filled in by the arena.
@@ -99,6 +100,7 @@ class Arena {
   const Atom* reciprocal(const Form* argument);
   /// `format` tells kinds of rounding apart.
   const Atom* rounded(const Form* argument, std::uint32_t format);
+  const Atom* wrapped(const Form* argument, std::uint32_t format);
   /// Pieces in any order; duplicates count once.
   const Atom* maximum(std::vector<Piece> pieces);
   /// The same pieces with canonical binders.

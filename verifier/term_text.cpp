@@ -43,6 +43,8 @@ std::string text_of(const Atom& atom) {
     return fmt::format("1/({})", list);
   case AtomKind::kRounded:
     return fmt::format("round({})", list);
+  case AtomKind::kWrapped:
+    return fmt::format("wrap{}({})", atom.tensor, list);
   case AtomKind::kMax:
     return fmt::format("max({})", list);
   }

@@ -51,6 +51,8 @@ void become(char* const* arguments, int input, int output, int errors) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
   signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   // Above 2, so that no dup2 overwrites what another one still needs.
   input = fcntl(input, F_DUPFD, 3);
   output = fcntl(output, F_DUPFD, 3);

@@ -21,7 +21,7 @@ void run_two_inputs(benchmark::State& state, const Semantics& semantics, const c
   const std::span<const T> inputs[] = {a, b};
   const std::span<T> outputs[] = {c};
   for (auto _ : state) {
-    program.run(inputs, outputs);
+    program.compute(inputs, outputs);
     benchmark::DoNotOptimize(c.data());
   }
   state.SetItemsProcessed(state.iterations() * core::element_count(z));

@@ -68,8 +68,8 @@ class FakeBackend final : public runtime::Backend {
    public:
     FakeKernel(FakeBackend& backend, bool in_place, std::vector<bool> is_constant)
         : backend_(backend), in_place_(in_place), is_constant_(std::move(is_constant)) {}
-    void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-             std::byte* scratch) override {
+    core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                     std::byte* scratch) override {
       ++backend_.run;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         float first = 0;
@@ -78,6 +78,7 @@ class FakeBackend final : public runtime::Backend {
       }
       backend_.saw_in_place |= !inputs.empty() && inputs[0] == outputs[0];
       std::memset(scratch, 1, scratch_bytes());
+      return core::Done{};
     }
     std::size_t scratch_bytes() const override { return 100; }
     std::optional<std::size_t> in_place_input() const override {

@@ -79,7 +79,7 @@ std::vector<std::vector<T>> run(const ops::Semantics& semantics, const std::vect
     values.emplace_back(std::size_t(core::element_count(*core::concrete(type.shape))));
   for (auto& value : values) outputs.emplace_back(value);
   std::vector<std::span<const T>> spans(inputs.begin(), inputs.end());
-  program.run(spans, outputs);
+  program.compute(spans, outputs);
   return values;
 }
 

@@ -53,14 +53,14 @@ TEST(AddingAnOperator, TakesItsDefinitionAlone) {
   std::vector<double> y(3);
   const std::vector<std::span<const double>> inputs{x};
   const std::vector<std::span<double>> outputs{y};
-  CompiledSemantics<double>(meaning, dims).run(inputs, outputs);
+  ASSERT_TRUE(CompiledSemantics<double>(meaning, dims).run(inputs, outputs).ok());
   EXPECT_EQ(y, (std::vector<double>{2, 5, 10}));
 
   std::vector<Field::Value> in_field(3);
   const std::vector<Field::Value> x_in_field{1, 2, 3};
   const std::vector<std::span<const Field::Value>> field_inputs{x_in_field};
   const std::vector<std::span<Field::Value>> field_outputs{in_field};
-  CompiledSemantics<Field::Value>(meaning, dims).run(field_inputs, field_outputs);
+  ASSERT_TRUE(CompiledSemantics<Field::Value>(meaning, dims).run(field_inputs, field_outputs).ok());
   EXPECT_EQ(in_field, (std::vector<Field::Value>{2, 5, 10}));
 }
 

@@ -141,8 +141,8 @@ TEST(Conv, GroupsNeedNoVisibleDivisor) {
   Values y(1 * 6 * 2 * 2);
   const std::vector<Dims> dims{{1, 4, 4, 4}, {6, 2, 3, 3}};
   CompiledSemantics<double>(meaning, dims)
-      .run(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
-           std::vector<std::span<double>>{y});
+      .compute(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
+               std::vector<std::span<double>>{y});
   expect_near(y, run(graph, inputs)[0]);
 }
 

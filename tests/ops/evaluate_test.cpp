@@ -30,7 +30,7 @@ std::vector<std::vector<T>> run(const Semantics& semantics, const std::vector<co
   }
   std::vector<std::span<const T>> in(inputs.begin(), inputs.end());
   std::vector<std::span<T>> out(outputs.begin(), outputs.end());
-  program.run(in, out);
+  program.compute(in, out);
   return outputs;
 }
 

@@ -21,7 +21,7 @@ inline std::vector<OpExample> unary_examples() {
   std::vector<OpExample> examples;
   for (const char* op :
        {"relu", "sigmoid", "tanh", "erf", "exp", "neg", "abs", "hard_swish", "floor", "ceil",
-        "round", "sin", "cos", "leaky_relu", "hard_sigmoid", "gelu"})
+        "round", "sin", "cos", "leaky_relu", "hard_sigmoid", "gelu", "softplus"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]"});
   for (const char* op : {"log", "sqrt", "reciprocal"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]", true});
@@ -52,7 +52,7 @@ inline std::vector<OpExample> binary_examples() {
     examples.push_back({"a: i64[3]  b: i64[]", std::string(op) + "(a, b)", "i64[3]"});
   for (const char* op : {"mul", "min", "max"})
     examples.push_back({"a: bool[3]  b: bool[3]", std::string(op) + "(a, b)", "bool[3]"});
-  for (const char* op : {"less", "equal"})
+  for (const char* op : {"less", "less_or_equal", "equal"})
     examples.push_back({"a: i64[4, 3]  b: i64[3]", std::string(op) + "(a, b)", "bool[4, 3]"});
   examples.push_back({"a: f32[2, 3]  b: f32[3]", "pow(a, b)", "f32[2, 3]", true});
   examples.push_back({"c: bool[3]  a: f32[2, 1]  b: f32[]", "where(c, a, b)", "f32[2, 3]"});
@@ -70,7 +70,26 @@ inline std::vector<OpExample> window_examples() {
       {grouped, "conv(x, w, b; group=2, pads=[1, 1, 1, 1])", "f32[2, 6, 5, 7]"},
       {"x: f32[1, 2, 7]  w: f32[3, 2, 3]", "conv(x, w; strides=[2], dilations=[1], pads=[1, 1])",
        "f32[1, 3, 4]"},
+      {"x: f32[2, 4, 3, 5]  w: f32[4, 6, 3, 2]", "conv_transpose(x, w)", "f32[2, 6, 5, 6]"},
+      {"x: f32[2, 4, 3, 5]  w: f32[4, 3, 3, 2]  b: f32[6]",
+       "conv_transpose(x, w, b; group=2, strides=[2, 1], pads=[1, 0, 1, 1], output_padding=[1, 0])",
+       "f32[2, 6, 6, 5]"},
+      {"x: f32[1, 2, 4]  w: f32[2, 3, 3]",
+       "conv_transpose(x, w; strides=[3], dilations=[2], pads=[0, 2])", "f32[1, 3, 12]"},
       {"w: f32[2, 3, 3, 2]", "enlarge(w; kernel=[5, 5])", "f32[2, 3, 5, 5]"},
+      {"x: f32[1, 2, 3, 4]", "resize(x; up=[1, 1, 2, 3])", "f32[1, 2, 6, 12]"},
+      {"x: f32[1, 2, 4, 6]",
+       "resize(x; up=[1, 1, 3, 1], down=[1, 1, 2, 2], coordinates=\"asymmetric\", "
+       "rounding=\"floor\")",
+       "f32[1, 2, 6, 3]"},
+      {"x: f32[1, 2, 3, 4]", "resize(x; up=[1, 1, 2, 2], mode=\"linear\")", "f32[1, 2, 6, 8]"},
+      {"x: f32[1, 1, 3, 5]",
+       "resize(x; up=[1, 1, 2, 1], down=[1, 1, 1, 4], mode=\"linear\", "
+       "coordinates=\"align_corners\")",
+       "f32[1, 1, 5, 2]"},
+      {"x: f32[2, 4]",
+       "resize(x; up=[1, 5], down=[1, 3], coordinates=\"align_corners\", rounding=\"ceil\")",
+       "f32[2, 6]"},
       {image, "max_pool(x; kernel=[3, 2])", "f32[2, 3, 4, 6]"},
       {image, "max_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1)",
        "f32[2, 3, 4, 4]"},
@@ -100,13 +119,33 @@ inline std::vector<OpExample> other_examples() {
       {"x: f32[2, 3, 4]  s: f32[4]", "rms_norm(x, s; axis=2)", "f32[2, 3, 4]"},
       {"x: f32[2, 3, 4]", "softmax(x; axis=1)", "f32[2, 3, 4]"},
       {"x: f32[2, 3, 4]", "softmax(x; axis=2)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3, 4]", "log_softmax(x; axis=1)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3, 4]", "log_softmax(x; axis=2)", "f32[2, 3, 4]"},
+      {"x: f32[2, 3]  t: i64[2]", "nll_loss(x, t)", "f32[]"},
+      {"x: f32[2, 3, 4]  t: i32[2, 4]  w: f32[3]",
+       "nll_loss(x, t, w; reduction=\"none\", ignore_index=[1])", "f32[2, 4]"},
+      {"x: f32[2, 3, 4]  t: i64[2, 4]  w: f32[3]", "nll_loss(x, t, w; reduction=\"sum\")", "f32[]"},
       {"x: f32[2, 3, 4]", "reduce_sum(x; axes=[0, 2])", "f32[1, 3, 1]"},
       {"x: f32[2, 3, 4]", "reduce_sum(x; axes=[1], keep_dims=0)", "f32[2, 4]"},
       {"x: f32[2, 3]", "reduce_sum(x; axes=[])", "f32[2, 3]"},
       {"x: f32[2, 3, 4]", "reduce_mean(x; axes=[0, 1], keep_dims=0)", "f32[4]"},
       {"x: f32[2, 3, 4]", "reduce_max(x; axes=[2])", "f32[2, 3, 1]"},
       {"x: f32[2, 3, 4]", "reduce_min(x; axes=[0], keep_dims=0)", "f32[3, 4]"},
+      {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[0, 1])", "f32[1, 1, 4]"},
+      {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[2], keep_dims=0)", "f32[2, 3]"},
+      {"x: f32[2, 5, 3]", "cumsum(x; axis=1)", "f32[2, 5, 3]"},
+      {"x: f32[4, 3]", "cumsum(x; axis=0, exclusive=1)", "f32[4, 3]"},
+      {"x: f32[2, 5]", "cumsum(x; axis=1, exclusive=1, reverse=1)", "f32[2, 5]"},
+      {"x: i64[6]", "cumsum(x; axis=0, reverse=1)", "i64[6]"},
+      {"a: f32[2, 3]  b: f32[3, 4]", "einsum(a, b; equation=\"ab,bc->ac\")", "f32[2, 4]"},
+      {"a: f32[5, 2, 3]  b: f32[5, 4, 3]", "einsum(a, b; equation=\"abc,adc->adb\")",
+       "f32[5, 4, 2]"},
+      {"a: f32[3, 3, 2]", "einsum(a; equation=\"aab->ba\")", "f32[2, 3]"},
+      {"a: f32[3]  b: f32[3]  c: f32[2]", "einsum(a, b, c; equation=\"a,a,b->b\")", "f32[2]"},
+      {"a: f32[2]  b: f32[3]", "einsum(a, b; equation=\"a,b->ab\")", "f32[2, 3]"},
       {"", "full(; shape=[2, 3], value=0.5)", "f32[2, 3]"},
+      {"", "iota(; shape=[4], axis=0)", "i64[4]"},
+      {"", "iota(; shape=[2, 3, 4], axis=1)", "i64[2, 3, 4]"},
       {"", "eye(; shape=[2, 3])", "f32[2, 3]"},
       {"", "eye(; shape=[3, 2, 3, 4])", "f32[3, 2, 3, 4]"},
   };

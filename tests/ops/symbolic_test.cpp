@@ -64,8 +64,8 @@ TEST_P(EverySymbolicExample, AgreesWithNumbers) {
   std::vector<Values> outputs;
   for (const Values& values : expected) outputs.emplace_back(values.size());
   CompiledSemantics<double>(meaning, symbolic.dims)
-      .run(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
-           std::vector<std::span<double>>(outputs.begin(), outputs.end()));
+      .compute(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
+               std::vector<std::span<double>>(outputs.begin(), outputs.end()));
   for (std::size_t k = 0; k < expected.size(); ++k) expect_near(outputs[k], expected[k]);
 }
 

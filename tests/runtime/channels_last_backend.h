@@ -14,9 +14,9 @@ class InPlaceKernel final : public Kernel {
  public:
   explicit InPlaceKernel(std::unique_ptr<Kernel> kernel, bool has_inputs)
       : kernel_(std::move(kernel)), has_inputs_(has_inputs) {}
-  void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-           std::byte* scratch) override {
-    kernel_->run(inputs, outputs, scratch);
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
+    return kernel_->run(inputs, outputs, scratch);
   }
   std::optional<std::size_t> in_place_input() const override {
     return has_inputs_ ? std::optional<std::size_t>(0) : std::nullopt;

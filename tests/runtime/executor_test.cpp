@@ -45,7 +45,7 @@ TEST(Executor, RunsAgainOnTheSameInputs) {
   Executable program = executable(graph, *backend);
   const auto inputs = random_inputs(graph, 3);
   const auto first = program.run(inputs);
-  program.run_again();
+  ASSERT_TRUE(program.run_again().ok());
   const auto second = program.run(inputs);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ((*first)[0], (*second)[0]);

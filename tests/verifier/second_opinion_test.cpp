@@ -75,10 +75,11 @@ class WrongBackend final : public runtime::Backend {
   class Half final : public runtime::Kernel {
    public:
     explicit Half(std::unique_ptr<runtime::Kernel> right) : right_(std::move(right)) {}
-    void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-             std::byte* scratch) override {
-      right_->run(inputs, outputs, scratch);
+    core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                     std::byte* scratch) override {
+      const core::Status status = right_->run(inputs, outputs, scratch);
       *reinterpret_cast<float*>(outputs[0]) = 0.5F;
+      return status;
     }
     std::string implementation() const override { return "wrong"; }
 
