@@ -31,10 +31,7 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
     return core::Error{core::ErrorCode::kNotEquivalent,
                        fmt::format("the rewritten model computes something else, first after {}",
                                    report.offending_rule),
-                       options.model,
-                       fmt::format("nothing was written; --skip {} leaves the rule out, and please "
-                                   "report it",
-                                   report.offending_rule)};
+                       options.model, "nothing was written; please report it with the model"};
   }
   if (report.outcome == search::Outcome::kInterrupted) {
     return core::Error{core::ErrorCode::kInterrupted,
