@@ -16,7 +16,7 @@
 namespace soapstone::verifier {
 
 /// Of the prover, as written into rule files. Goes up when proofs of before must not be believed.
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 /// What another look at a proved rule has found.
 struct SecondLookResult {
@@ -64,7 +64,7 @@ struct RuleVerdict {
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
   std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.
-  /// Numbers contradict a proof: a fault of the prover. The batch ends there.
+  /// Numbers contradict a proof: a fault of the prover or of the numbers. The rule is unknown.
   std::string disagreement;
   /// If VerifyOptions::keep_record says so: of all instances.
   std::vector<LoggedProof> proofs;
