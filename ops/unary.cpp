@@ -1,7 +1,9 @@
 // Operators on one tensor, element by element: a table of functions. `cast` has a file of its own.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numbers>
 
@@ -38,10 +40,27 @@ Expr applied(const Expr& x, const Attributes&) {
 
 Expr relu(Expr x) { return apply(Function::kRelu, {std::move(x)}); }
 
+/// That very number, also where it is beyond what one fraction of a comprehension can hold: as a
+/// product. Precondition: finite.
+Expr exact_number(double value) {
+  if (is_representable(value)) return number(value);
+  constexpr int kMantissa = 53, kMost = 62;
+  int exponent = 0;
+  const double mantissa = std::ldexp(std::frexp(value, &exponent), kMantissa);
+  Expr result = number(Rational{static_cast<std::int64_t>(mantissa), 1});
+  for (int rest = exponent - kMantissa; rest != 0;) {
+    const int step = std::clamp(rest, -kMost, kMost);
+    const std::int64_t power = std::int64_t{1} << std::abs(step);
+    result = result * number(step < 0 ? Rational{1, power} : Rational{power, 1});
+    rest -= step;
+  }
+  return result;
+}
+
 /// max before min, as ONNX has it where the bounds cross.
 Expr clamp(Expr x, double low, double high) {
-  if (low != -kInfinity) x = maximum(std::move(x), number(low));
-  return high == kInfinity ? x : minimum(std::move(x), number(high));
+  if (low != -kInfinity) x = maximum(std::move(x), exact_number(low));
+  return high == kInfinity ? x : minimum(std::move(x), exact_number(high));
 }
 
 Expr leaky_relu(const Expr& x, const Attributes& attributes) {
@@ -236,6 +255,8 @@ bool require_attributes(InferContext& c, const Unary& op) {
     // Only a default may be infinite: it says that there is no bound.
     const double value = c.attributes().get_real(attribute.name);
     if (std::isinf(value) && *attribute.default_value == core::AttributeValue(value)) continue;
+    // ONNX clips ±∞ to the largest numbers of the type where a bound is left out.
+    if (std::string_view(op.name) == "clip" && std::isfinite(value)) continue;
     if (!require_representable(c, op.name, attribute.name)) return false;
   }
   if (!c.attributes().find("approximate")) return true;
