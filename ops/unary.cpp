@@ -107,7 +107,7 @@ AttributeSchema real(const char* name, double fallback, std::vector<core::Attrib
   return {name, AttributeKind::kReal, fallback, std::move(tried)};
 }
 
-/// A bound of Clip: none, a number that `clip` can hold, or a tensor.
+/// A bound of Clip: none, a number, or a tensor that is computed at run time.
 struct Bound {
   std::optional<double> number;
   TensorId tensor;
@@ -154,14 +154,13 @@ core::Result<Bound> read_bound(OnnxImport& import, std::size_t k) {
   if (!literal) return given ? Bound{std::nullopt, import.input(k)} : Bound{};
   double value = literal->to_doubles()[0];
   if (value == (k == 1 ? -kInfinity : kInfinity)) return Bound{};
-  if (literal->data_type() == DataType::kFloat32) value = shortest_decimal(static_cast<float>(value));
-  if (is_representable(value)) return Bound{value, {}};
-  if (given && literal->dims().empty()) return Bound{std::nullopt, import.input(k)};
-  return Bound{std::nullopt,
-               import.constant(filled_literal(literal->data_type(), {}, literal->to_doubles()[0]))};
+  if (!std::isfinite(value)) return cannot_read(import, "a bound that no number is within");
+  if (literal->data_type() == DataType::kFloat32 && is_representable(value))
+    value = shortest_decimal(static_cast<float>(value));
+  return Bound{value, {}};
 }
 
-/// Bounds that `clip` cannot hold become a maximum and a minimum.
+/// Bounds that are computed at run time become a maximum and a minimum.
 ReadResult read_clip(OnnxImport& import) {
   Composer compose(import);
   SOAPSTONE_ASSIGN_OR_RETURN(const Bound low, read_bound(import, 1));
@@ -169,9 +168,9 @@ ReadResult read_clip(OnnxImport& import) {
   TensorId x = import.input(0);
   if (low.tensor.valid()) x = compose.append("max", {x, low.tensor});
   if (low.number || high.number || (!low.tensor.valid() && !high.tensor.valid()))
-    x = compose.append("clip", {x},
-                       {{"min", low.number.value_or(-kInfinity)},
-                        {"max", high.number.value_or(kInfinity)}});
+    x = compose.append(
+        "clip", {x},
+        {{"min", low.number.value_or(-kInfinity)}, {"max", high.number.value_or(kInfinity)}});
   if (high.tensor.valid()) x = compose.append("min", {x, high.tensor});
   return compose.finish(x);
 }
