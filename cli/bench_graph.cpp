@@ -79,12 +79,12 @@ core::Result<cli::BenchReport> measure(const Options& options, cost::CostDatabas
   if (options.against.empty()) {
     session.console.stage("timing");
     runtime::Executable* const alone[] = {&model.executable};
-    report.models[0].timing = cost::time_in_turn(alone, options.rounds, time_us)[0];
+    report.models[0].timing = cost::time_in_turn(alone, options.rounds, time_us, session.stop)[0];
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(Loaded other, load(options.against, options, *backend, session));
     session.console.stage("timing in turn");
-    const cost::Comparison comparison =
-        cost::compare_and_time(other.executable, model.executable, options.rounds, time_us);
+    const cost::Comparison comparison = cost::compare_and_time(
+        other.executable, model.executable, options.rounds, time_us, session.stop);
     report.models[0].timing = comparison.b;
     report.models.push_back({options.against, comparison.a, other.executable.report()});
     report.ratio = comparison.ratio;
@@ -93,7 +93,8 @@ core::Result<cli::BenchReport> measure(const Options& options, cost::CostDatabas
   if (options.breakdown) {
     session.console.stage("timing launches");
     report.launches =
-        cost::make_measured_cost(*backend, report.fusion, database)->breakdown(model.graph);
+        cost::make_measured_cost(*backend, report.fusion, database, {.stop = &session.stop})
+            ->breakdown(model.graph);
   }
   return report;
 }

@@ -109,7 +109,8 @@ class Optimizer {
 
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
-  report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_);
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
+                             simplify(original_, baseline_, &report_.simplify, stop_));
   SearchOptions options = options_.search;
   options.objective = &objective_;
   if (options.trace != nullptr) options.trace->simplified(report_.simplify, report_.baseline);
