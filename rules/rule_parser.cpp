@@ -1,8 +1,11 @@
 // One rule instance: statements of both sides, names to tensors, results by their names, evidence.
 #include "rules/rule_parser.h"
 
+#include <algorithm>
+
 #include "core/literal_text.h"
 #include "core/statements.h"
+#include "ops/size_limits.h"
 #include "rules/complete.h"
 #include "rules/evidence.h"
 #include "rules/rule_side.h"
@@ -21,7 +24,7 @@ using ops::SizeConstraint;
 
 /// Of the operators of one side. Matching and proving are made for a few operators; what takes
 /// longer than anyone waits is refused when it is read.
-constexpr std::size_t kMostResults = 2000;
+constexpr std::size_t kMostResults = 1000;
 
 class InstanceParser {
  public:
@@ -77,10 +80,12 @@ class InstanceParser {
     tokens_.next();
     do {
       SOAPSTONE_ASSIGN_OR_RETURN(const Polynomial left, core::parse_polynomial(tokens_, symbols_));
+      if (!is_small(left)) return tokens_.error("a number of the condition is too large");
       const bool less = tokens_.accept("<"), greater = !less && tokens_.accept(">");
       const bool equal = tokens_.accept("=");
       if (!less && !greater && !equal) return tokens_.expected("`=`, `<`, `<=`, `>` or `>=`");
       SOAPSTONE_ASSIGN_OR_RETURN(const Polynomial right, core::parse_polynomial(tokens_, symbols_));
+      if (!is_small(right)) return tokens_.error("a number of the condition is too large");
       Polynomial difference = less ? right - left : left - right;
       if ((less || greater) && !equal) difference += Polynomial(-1);
       add_condition(less || greater ? SizeConstraint::Kind::kNonNegative
@@ -88,6 +93,16 @@ class InstanceParser {
                     difference);
     } while (tokens_.accept(","));
     return core::Done{};
+  }
+
+  /// Differences of such numbers fit into 64 bits.
+  static bool is_small(const Polynomial& p) {
+    const auto small = [](std::int64_t value) {
+      return value >= -ops::kLargestSize && value <= ops::kLargestSize;
+    };
+    return small(p.constant()) && std::ranges::all_of(p.terms(), [&](const Polynomial::Term& term) {
+             return small(term.coefficient);
+           });
   }
 
   void add_condition(SizeConstraint::Kind kind, const Polynomial& p) {

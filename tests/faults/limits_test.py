@@ -290,7 +290,7 @@ LAW = "  source\n    t = neg(x)\n    y = neg(t)\n  target\n    y = x\n"
 WORDS = {
     "a chain": ("rule f\n  x: [n]\n  source\n" + "".join(
         f"    t{k} = relu({f't{k - 1}' if k else 'x'})\n" for k in range(100_000)) +
-        "  target\n    t99999 = relu(x)\n", "more than 2000 results"),
+        "  target\n    t99999 = relu(x)\n", "more than 1000 results"),
     "values": ("rule f\n  for k in {" + ",".join(map(str, range(40_000))) + "}\n  x: [n]\n" + LAW,
                "more than 5000 values"),
     "loops": ("rule f\n" + "".join(

@@ -239,9 +239,10 @@ rule sums
 
 def rules():
     """Rules of our language, with a blank line between any two."""
-    shipped = ROOT / "rules" / "layout.rules"
-    own = [r for r in shipped.read_text().split("\n\n") if "rule " in r]
-    return "\n\n".join([RULES.split("\n\nrule sums")[0], *own[:12]]) + "\n"
+    shipped = (ROOT / "rules").glob("*.rules")
+    own = [rule for file in sorted(shipped) if file.name != "generated.rules"
+           for rule in file.read_text().split("\n\n") if "rule " in rule]
+    return "\n\n".join([RULES.rstrip(), *own]) + "\n"
 
 
 @lru_cache
