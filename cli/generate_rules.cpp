@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "cli/belief.h"
 #include "cli/gain_costs.h"
 #include "cli/generated_rules.h"
 #include "cli/rank_run.h"
@@ -102,6 +103,11 @@ core::Result<std::vector<rules::Rule>> known_rules(const Options& options, cli::
   for (const std::string& name : options.known)
     for (const std::string& file : cli::files_called(name)) {
       if (file != name && std::filesystem::path(file).filename() == cli::kGeneratedRules) continue;
+      if (cli::is_own_rule_file(file)) {
+        SOAPSTONE_ASSIGN_OR_RETURN(auto believed, cli::read_believed(file, false, session));
+        std::ranges::move(believed, std::back_inserter(known));
+        continue;
+      }
       SOAPSTONE_ASSIGN_OR_RETURN(cli::RuleFileContents contents, cli::read_rule_file(file));
       std::ranges::move(contents.rules, std::back_inserter(known));
     }

@@ -87,7 +87,7 @@ void log_refused(const Refusals& refusals, const cli::OptimizeArguments& options
 
 core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   if (options.list_rules) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules, session));
     return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
   }
   const auto started = std::chrono::steady_clock::now();

@@ -62,7 +62,7 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
 
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
   OptimizeJob job;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules, session));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {

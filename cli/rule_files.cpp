@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/belief.h"
 #include "cli/suggestion.h"
 #include "cli/table.h"
 #include "rules/import_taso.h"
@@ -43,7 +44,7 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
   return core::Done{};
 }
 
-core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
+core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options, Session& session) {
   std::vector<std::string> files = options.files;
   if (files.empty()) files = files_called("shipped");
   // Of the shipped ones the baseline is apart, and what was generated is used if asked for.
@@ -55,8 +56,8 @@ core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
   if (options.generated) files.push_back((rules_folder() / kGeneratedRules).string());
   std::vector<Rule> all;
   for (const std::string& file : files) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
-    std::move(read.rules.begin(), read.rules.end(), std::back_inserter(all));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, options.trust_proofs, session));
+    std::ranges::move(read, std::back_inserter(all));
   }
   return all;
 }
@@ -106,6 +107,9 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("--allow-unproved", options.allow_unproved,
                "Use rules without a proof, too; the report says so");
+  app.add_flag("--trust-proofs", options.trust_proofs,
+               "Believe the proof lines of rule files of your own instead of proving the rules "
+               "again");
   app.add_flag("--allow-range-changes", options.allow_range_changes,
                "Use rules, too, whose result overflows, divides by zero or vanishes where what it "
                "replaces does not, in the floating type at hand");
@@ -149,12 +153,12 @@ core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
   return contents;
 }
 
-core::Result<LoadedRules> load_rules(const RuleOptions& options) {
+core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session) {
   LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
-  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(baseline));
-  loaded.baseline = std::move(read.rules);
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
+                             read_believed(baseline, options.trust_proofs, session));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options, session));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
@@ -184,8 +188,8 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& optio
   return core::Error{core::ErrorCode::kUnsupported,
                      fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
                      fmt::format("{}:{}", file, first->line),
-                     fmt::format("verify-rules --write {} looks for one; --allow-unproved uses the "
-                                 "rule all the same",
+                     fmt::format("verify-rules {} shows what is wrong with it; --allow-unproved "
+                                 "uses the rule all the same",
                                  file)};
 }
 

@@ -107,6 +107,7 @@ ordered_json to_json(const RuleVerdict& v) {
     json["instance"] = v.instance;
     json["reason"] = v.reason;
   }
+  if (!v.disagreement.empty()) json["disagreement"] = v.disagreement;
   json["cpu_ms"] = v.cpu_ms;
   return json;
 }
@@ -164,7 +165,7 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
     line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
                                                 v.law_of_function ? ", a law of functions" : "",
                                                 verifier::kVersion, verifier::z3_version())};
-  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
+  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0 && v.disagreement.empty()) {
     line.evidence = {
         Kind::kChecked,
         fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};

@@ -157,6 +157,8 @@ class Checker {
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
     if (!guard_holds(rule_, sizes)) return core::invalid_input("the guard does not hold");
     SOAPSTONE_ASSIGN_OR_RETURN(Rule sides, specialize(rule_, values));
+    if (has_empty_tensor(sides.source))
+      return core::invalid_input("a tensor of the source is empty");
     if (is_too_large(sides.source) || is_too_large(sides.target))
       return core::invalid_input("the tensors would be too large to be computed");
     return sides;

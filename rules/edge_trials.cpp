@@ -44,7 +44,7 @@ constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kN
 
 constexpr std::int64_t kLargestInteger = 9;
 /// After that many tries without anything new there are no more.
-constexpr int kLeastPatience = 48;
+constexpr int kLeastPatience = 64;
 
 using ValidValues = std::vector<std::optional<ops::ValueRange>>;
 
@@ -58,8 +58,9 @@ class Draw {
     positive_ = one_in(3);
     flat_ = one_in(3);
     mixed_ = one_in(4);
-    // Magnitudes where exp and its like go from ordinary values to infinite ones.
-    if (one_in(3)) shared_ = static_cast<int>(random_.between(0, 8));
+    // Of the magnitudes for all tensors some are those where exp and its like become infinite.
+    if (one_in(3))
+      shared_ = extreme || one_in(3) ? any_exponent() : static_cast<int>(random_.between(0, 8));
   }
 
   /// `valid`: by tensor, where its requirements say which integers it may hold.

@@ -9,7 +9,9 @@
 #include "rules/edit.h"
 #include "rules/families.h"
 #include "rules/loops.h"
+#include "rules/optional_inputs.h"
 #include "rules/permutations.h"
+#include "rules/quotients.h"
 
 namespace soapstone::rules {
 namespace {
@@ -102,6 +104,20 @@ class Substitution {
   Token before_;
 };
 
+/// `choose p in 1..n` as `choose p in 1 .. n`: the lexer takes `1..n` for one number.
+std::string with_spaced_choices(std::string text) {
+  if (text.find("choose") == std::string::npos) return text;
+  std::vector<Edit> edits;
+  for (TokenStream tokens(text); !tokens.at_end(); tokens.next()) {
+    if (!tokens.at("choose") || tokens.peek(2).text != "in") continue;
+    const Token& range = tokens.peek(3);
+    const std::size_t dots = range.text.find("..");
+    if (range.kind != TokenKind::kNumber || dots == std::string::npos) continue;
+    edits.push_back({range.offset + dots, range.offset + dots + 2, " .. "});
+  }
+  return edited(text, edits);
+}
+
 /// `written`: characters of all texts so far, whole instances or not.
 core::Status expand_into(const std::string& text, const std::string& choices, int depth,
                          std::size_t& written, std::vector<RuleInstance>& instances) {
@@ -119,8 +135,13 @@ core::Status expand_into(const std::string& text, const std::string& choices, in
                                      " instances",
                                  "write it with fewer values, or as several rules");
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string families, expand_families(text));
-    SOAPSTONE_ASSIGN_OR_RETURN(std::string final_text, evaluate_permutations(families));
-    instances.push_back({choices.empty() ? "" : "[" + choices + "]", std::move(final_text)});
+    SOAPSTONE_ASSIGN_OR_RETURN(std::string values, evaluate_permutations(families));
+    SOAPSTONE_ASSIGN_OR_RETURN(values, name_quotients(with_spaced_choices(std::move(values))));
+    SOAPSTONE_ASSIGN_OR_RETURN(std::vector<RuleInstance> given, expand_optional_inputs(values));
+    for (RuleInstance& instance : given) {
+      const std::string comma = choices.empty() || instance.suffix.empty() ? "" : ",";
+      instances.push_back({choices + comma + instance.suffix, std::move(instance.text)});
+    }
     return core::Done{};
   }
   const std::string rest = edited(text, {Edit{loop->begin, loop->end, {}}});

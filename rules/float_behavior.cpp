@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/valid_values.h"
+#include "rules/noise.h"
 #include "rules/rounded_side.h"
 #include "rules/sample.h"
 
@@ -74,8 +75,9 @@ void compare_rounded(const Tensor& source, const Tensor& target, FloatObservatio
 }
 
 /// Of the runs in doubles. An overflow that only the target has, as exp(1/x) has for small x,
-/// changes the range; one that only the source has extends it. Large inputs are left to the rounded
-/// runs. What rounding the largest number on the way can do is no difference.
+/// changes the range. Where the source has no value nothing is promised: a target that has one
+/// extends the range. Large inputs are left to the rounded runs. What rounding the largest number
+/// on the way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
   const double tolerance =
@@ -84,13 +86,23 @@ void find_difference(const Tensor& source, const Tensor& target, std::size_t out
     const double a = source[i], b = target[i];
     const bool finite = both_finite(a, b);
     if (same(a, b) || (finite && std::fabs(a - b) <= tolerance)) continue;
-    if (!finite && largest_seen > kNearOverflow) {
-      if (std::isfinite(a)) seen.behavior = FloatBehavior::kChangesRange;
+    if (!std::isfinite(a)) {
       if (std::isfinite(b)) seen.behavior = std::max(seen.behavior, FloatBehavior::kExtendsRange);
+    } else if (!finite && largest_seen > kNearOverflow) {
+      seen.behavior = FloatBehavior::kChangesRange;
     } else if (finite || magnitude < kLarge) {
       seen.difference = FloatDifference{output, i, a, b};
     }
   }
+}
+
+/// Whether no rounding on the way explains the difference.
+bool survives_noise(const Rule& sides, const Values& inputs, const FloatDifference& difference,
+                    std::uint64_t seed) {
+  const auto source = run_with_noise(sides.source, inputs, seed),
+             target = run_with_noise(sides.target, inputs, seed);
+  return differ_beyond_noise(source.outputs[difference.output][difference.element],
+                             target.outputs[difference.output][difference.element]);
 }
 
 }  // namespace
@@ -103,6 +115,7 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
     const Values inputs = draw(sides.source, wanted, random);
     for (bool round : {false, true}) {
       if (round && wanted.magnitude > kLarge) continue;
+      const bool known = seen.difference.has_value();
       const auto rounding = round ? std::optional(Rounding()) : std::nullopt;
       double largest_seen = 0;
       const auto left = source.run(inputs, rounding, largest_seen);
@@ -113,6 +126,9 @@ FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
           compare_rounded((*left)[k], (*right)[k], seen);
         else
           find_difference((*left)[k], (*right)[k], k, wanted.magnitude, largest_seen, seen);
+      if (!known && seen.difference &&
+          !survives_noise(sides, inputs, *seen.difference, random.next()))
+        seen.difference.reset();
     }
   }
   return seen;

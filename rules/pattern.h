@@ -59,10 +59,16 @@ using Plan = std::vector<Step>;
 /// polynomial = the number that was met. `solve_for` is the one symbol that is still unknown then,
 /// with a factor that is known; or −1: all are known.
 struct Equation {
+  enum class Kind : std::uint8_t {
+    kMet,
+    kStated,  ///< A `where` clause: the number is 0.
+    kChosen,  ///< `solve_for` is any number from `factor` to `rest`: the one in the middle.
+  };
   core::Polynomial polynomial;
   std::int64_t solve_for = -1;
   core::Polynomial factor, rest;  ///< polynomial = factor · symbol + rest
   bool of_size = false;           ///< It stands in a shape: a solution is not negative.
+  Kind kind = Kind::kMet;
 };
 
 struct Pattern {

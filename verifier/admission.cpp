@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "verifier/float_types.h"
+#include "rules/float_types.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -40,11 +40,11 @@ bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
 /// For a rule that no file is believed of: sizes and inputs for a look at the edges of types.
 constexpr int kEdgeSizes = 4, kEdgeTries = 400;
 
-/// What a file would say of a proved rule. Errors: kUnsupported: no sizes satisfy it.
+/// What a file would say of a proved rule, less its types. Errors: kUnsupported: no sizes satisfy
+/// it.
 core::Status observe_label(Rule& rule, const VerifyOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
                              rules::check(rule, kEdgeSizes, options.seed + 1, kEdgeTries));
-  rule.types = float_types_of(rule);
   rule.floats = report.floats;
   rule.edges = report.edges;
   return core::Done{};
@@ -96,19 +96,25 @@ bool Admission::is_proved(core::RuleId rule) const {
   return rules_[rule].evidence.kind == rules::Evidence::Kind::kProved;
 }
 
-Admission::Values Admission::values_of(const Rule& rule, const rules::Match& match) const {
-  Values values;
-  values.reserve(rule.parameters.size());
-  for (const core::Symbol s : rule.parameters) values.push_back(match.sizes[s.id]);
-  return values;
+Admission::Key Admission::key_of(core::RuleId id, const rules::Match& match) const {
+  const Rule& rule = rules_[id];
+  Key key{id.index(), {}};
+  key.values.reserve(rule.parameters.size());
+  for (const core::Symbol s : rule.parameters) key.values.push_back(match.sizes[s.id]);
+  if (rules::depends_on_float_type(rule)) key.type = match.float_type;
+  return key;
 }
 
-void Admission::prove(const Rule& rule, const Values& values, Entry& entry) const {
+void Admission::prove(const Key& key, Entry& entry) const {
   const double before = core::thread_cpu_ms();
+  const Rule& rule = rules_[core::RuleId(key.rule)];
   rules::Bindings bindings(rule.source.symbols().size());
-  for (std::size_t k = 0; k < values.size(); ++k) bindings[rule.parameters[k].id] = values[k];
+  for (std::size_t k = 0; k < key.values.size(); ++k)
+    bindings[rule.parameters[k].id] = key.values[k];
   try {
     auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
+    if (special && key.type != DataType::kFloat32)
+      special = rules::with_float_type(*special, key.type);
     // A solver of its own: what it was asked before must not change its answers.
     entry.reason = special ? attempt_proof(*special, *make_z3_solver(), options_.verify)
                            : special.error().message;
@@ -141,16 +147,15 @@ void Admission::note_label_refusal(core::RuleId id, DataType type, RuleUse use) 
 }
 
 std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& match, RuleUse use) {
-  const Rule& rule = rules_[id];
-  Values values = values_of(rule, match);
+  const Key key = key_of(id, match);
   Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    auto& slot = entries_[{id.index(), values}];
+    auto& slot = entries_[key];
     if (!slot) slot = std::make_unique<Entry>();
     entry = slot.get();
   }
-  std::call_once(entry->once, [&] { prove(rule, values, *entry); });
+  std::call_once(entry->once, [&] { prove(key, *entry); });
   if (!entry->reason.empty() || options_.believe_files) return entry->reason;
   return refusal_by_label(entry->labelled, match.float_type, use, options_);
 }
@@ -178,10 +183,10 @@ std::vector<Admission::Refusal> Admission::refusals() const {
   std::vector<Refusal> refusals;
   for (const auto& [key, entry] : entries_) {
     if (entry->reason.empty()) continue;
-    const Rule& rule = rules_[core::RuleId(key.first)];
+    const Rule& rule = rules_[core::RuleId(key.rule)];
     rules::Bindings values(rule.source.symbols().size());
-    for (std::size_t k = 0; k < key.second.size(); ++k)
-      values[rule.parameters[k].id] = key.second[k];
+    for (std::size_t k = 0; k < key.values.size(); ++k)
+      values[rule.parameters[k].id] = key.values[k];
     refusals.push_back({rule.name, parameter_text(rule, values), entry->reason});
   }
   return refusals;

@@ -82,8 +82,15 @@ class Admission {
 
   std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use);
   void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
-  Values values_of(const rules::Rule& rule, const rules::Match& match) const;
-  void prove(const rules::Rule& rule, const Values& values, Entry& entry) const;
+  /// What a proof is about: a rule, its parameters, and if it depends on what f32 stands for, that.
+  struct Key {
+    std::size_t rule = 0;
+    Values values;
+    core::DataType type = core::DataType::kFloat32;
+    auto operator<=>(const Key&) const = default;
+  };
+  Key key_of(core::RuleId rule, const rules::Match& match) const;
+  void prove(const Key& key, Entry& entry) const;
 
   const rules::RuleSet& rules_;
   AdmissionOptions options_;
@@ -94,7 +101,7 @@ class Admission {
   std::vector<std::atomic<std::uint8_t>> forbidden_;
   mutable std::mutex mutex_;
   /// Entries stay where they are; each is proved by the thread that is there first.
-  std::map<std::pair<std::size_t, Values>, std::unique_ptr<Entry>> entries_;
+  std::map<Key, std::unique_ptr<Entry>> entries_;
 };
 
 }  // namespace soapstone::verifier

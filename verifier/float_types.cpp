@@ -1,29 +1,21 @@
 // See float_types.h.
 #include "verifier/float_types.h"
 
-#include <algorithm>
+#include "rules/float_types.h"
 
 namespace soapstone::verifier {
-namespace {
 
-bool names_types(const core::Graph& side) {
-  const auto is_named = [&](core::TensorId id) {
-    const core::DataType type = side.tensor(id).type.data_type;
-    return core::is_floating(type) && type != core::DataType::kFloat32;
-  };
-  return std::ranges::any_of(side.inputs(), is_named) ||
-         std::ranges::any_of(side.order(), [&](core::NodeId id) {
-           const core::Node& node = side.node(id);
-           return node.op->name == "cast" || std::ranges::any_of(node.outputs, is_named);
-         });
-}
+using core::DataType;
 
-}  // namespace
-
-rules::FloatTypes float_types_of(const rules::Rule& rule) {
-  if (names_types(rule.source) || names_types(rule.target))
-    return rules::FloatTypes::only({core::DataType::kFloat32});
-  return rules::FloatTypes::any();
+rules::FloatTypes proved_types(const rules::Rule& rule, Solver& solver,
+                               const VerifyOptions& options) {
+  if (!rules::depends_on_float_type(rule)) return rules::FloatTypes::any();
+  std::vector<DataType> proved{DataType::kFloat32};
+  for (const DataType type : {DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16}) {
+    const auto typed = rules::with_float_type(rule, type);
+    if (typed && attempt_proof(*typed, solver, options).empty()) proved.push_back(type);
+  }
+  return rules::FloatTypes::only(std::move(proved));
 }
 
 }  // namespace soapstone::verifier

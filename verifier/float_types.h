@@ -1,12 +1,15 @@
-// The floating types for which a proof over the real numbers holds.
+// The floating types for which a rule is proved.
 #pragma once
 
 #include "rules/rule.h"
+#include "verifier/verify.h"
 
 namespace soapstone::verifier {
 
-/// `any`, since reals know no types; but f32 alone if the rule casts or names another floating
-/// type: then what f32 stands for decides which of the casts lose something.
-rules::FloatTypes float_types_of(const rules::Rule& rule);
+/// Of a rule that is proved as it is written, with f32 for f32. Any type if its proof is about real
+/// numbers alone; if it casts or names a type, those types in place of f32 with which it is proved.
+/// Precondition: no parameters left.
+rules::FloatTypes proved_types(const rules::Rule& rule, Solver& solver,
+                               const VerifyOptions& options);
 
 }  // namespace soapstone::verifier

@@ -88,7 +88,10 @@ class Fuzzer:
         self.refusals = collections.Counter()
         self.finds = []
         self.begin_find = lambda find: None
-        self.rule_count = len(self.optimizer.ask(do="rules")["rules"])
+        loaded = self.optimizer.ask(do="rules")
+        if "rules" not in loaded:
+            raise RuntimeError(f"no rules to work with: {loaded['error']}")
+        self.rule_count = len(loaded["rules"])
         read = {entry[1] for entry in self.optimizer.ask(do="operators")["operators"]}
         # An operator that is read and never drawn would go unnoticed.
         for operator in sorted(read - node_templates.covered()):
@@ -174,7 +177,9 @@ class Fuzzer:
             job["favour"] = model.rule
         answer, verdict = self.attempt(model, judge, job)
         while "favour" in job and answer.get("result") == "original" and job["seed"] < 6000:
-            job["seed"] += 1001  # Other costs; with one of them a rule may pay.
+            # Other costs; with one of them a rule may pay. Saturation takes longest to begin.
+            job["seed"] += 1001
+            job["strategy"] = "backtracking"
             answer, verdict = self.attempt(model, judge, job)
         for name in {r[0] for r in answer.get("rules", [])}:
             self.rules[name] += 1
@@ -339,14 +344,14 @@ def fuzz(options, deadline):
         worker = multiprocessing.Process(target=work, args=(options, seed, deadline, end))
         worker.start()
         end.close()
-        state, pending, told = None, None, 0
+        state, pending, told, begun = None, None, 0, False
         while True:
             try:
                 what, value = pipe.recv()
             except EOFError:
                 break
             if what == "begin":
-                seed = value
+                seed, begun = value, True
             elif what == "find":
                 pending = value
             elif what == "end":
@@ -361,6 +366,8 @@ def fuzz(options, deadline):
             results.add(state)
         if pending:
             results.tell(pending)
+        if not begun and not done:
+            raise RuntimeError("the fuzzer did not come to its first model")
         if not done:
             results.counts[f"worker died, status {worker.exitcode}"] += 1
             print(f"worker died at seed {seed}, status {worker.exitcode}", flush=True)

@@ -15,6 +15,7 @@ from random_models import FLOATS, LETTER, NUMPY, retype
 
 onnxruntime.set_default_logger_severity(4)
 warnings.simplefilter("ignore")
+np.seterr(all="ignore")  # Infinities are what is looked for.
 
 KINDS = ("normal", "ties", "zero", "large", "tiny", "extreme", "special")
 # In these, rules may change what is finite if their label says so.
