@@ -34,6 +34,7 @@ core::Result<Loaded> load(const std::string& path, const Options& options,
                           runtime::Backend& backend, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
                              cli::read_model(path, options.shapes, session));
+  SOAPSTONE_RETURN_IF_ERROR(cli::check_can_run(path, model.graph));
   session.console.stage("compiling " + path);
   auto executable =
       runtime::Executable::make(model.graph, backend, {.fusion = options.device.fusion_level()});

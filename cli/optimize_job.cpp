@@ -12,7 +12,6 @@
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
-#include "runtime/memory_check.h"
 
 namespace soapstone::cli {
 namespace {
@@ -106,8 +105,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || options.verify != "off") {
-    if (auto fits = runtime::check_memory(job.model.graph); !fits)
-      return fits.error().at(options.model);
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(options.model, job.model.graph));
   }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)

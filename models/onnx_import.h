@@ -44,6 +44,7 @@ struct ImportState {
   std::vector<std::pair<core::TensorId, OpaqueNode>> opaque;
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
+  std::int64_t elements_read = 0;  ///< By folding.
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;
   InferenceProcess inference;

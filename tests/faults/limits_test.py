@@ -69,6 +69,9 @@ TOO_LARGE = {
                        [("x", FLOAT, [1])], [("y", FLOAT)], [("n", np.int64(LARGE))]),
     "an input": one("Relu", [[LARGE]]),
 }
+# Small, and it would run for days.
+TOO_LONG = one("AveragePool", [[1, 1, 4, 4]], kernel_shape=[1 << 24, 1 << 24],
+               pads=[1 << 23, 1 << 23, 1 << 23, 1 << 23])
 NEIGHBOURS = {
     "AffineGrid": one("AffineGrid", [[1, 2, 3]], [ints(1, 1, 4, 2)]),
     "Expand": one("Expand", [[1]], [ints(4)]),
@@ -203,6 +206,10 @@ class Models(unittest.TestCase):
         self.refused(["model.onnx", "the largest tensor is", "--max-memory"], "optimize-graph",
                      model, "-o", self.path / "out.onnx", "--cost-db", "none", codes=(4,))
         self.refused(["--max-memory"], "bench-graph", model, codes=(4,))
+
+    def test_work_is_checked_before_anything_runs(self):
+        model = self.model(TOO_LONG)
+        self.refused(["model.onnx", "operations"], "compare-graphs", model, model, codes=(3, 4))
 
     def test_neighbours_are_read_and_run(self):
         for name, data in NEIGHBOURS.items():
