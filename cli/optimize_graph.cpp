@@ -95,6 +95,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
                                                  options.rules.allow_range_changes};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(options, job);
+  session.keep_results();
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
                              search::optimize(job.model.graph, baseline, rules, *job.cost,
                                               *job.backend, job.optimize, session.console,

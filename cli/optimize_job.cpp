@@ -15,7 +15,6 @@
 #include "models/npz.h"
 #include "models/open_sizes.h"
 #include "ops/onnx_writing.h"
-#include "runtime/memory_check.h"
 #include "search/simplify.h"
 
 namespace soapstone::cli {
@@ -170,8 +169,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || options.verify != "off") {
-    if (auto fits = runtime::check_memory(job.model.graph); !fits)
-      return fits.error().at(options.model);
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(options.model, job.model.graph));
   }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)

@@ -17,7 +17,8 @@ using core::Result;
 
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
-  report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_, !freeze_);
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
+                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;

@@ -30,12 +30,13 @@ struct SimplifyReport {
 };
 
 /// Applies the `baseline` rules that are admitted until none matches, and merges equal nodes.
-/// Every baseline rule must shrink the graph or move work into constants, or this does not end;
-/// a bound on the rounds makes that an error of ours, not a hang. At `stop` the rest is left out.
+/// Every baseline rule must shrink the graph or move work into constants, or this would not end:
+/// the rewrites and the growth of the graph are bounded. At `stop` the rest is left out. Errors:
+/// kInvalidInput if a bound is reached; it names the rule.
 /// Without `behind_opaque` what depends on opaque nodes stays as it is.
-core::Graph simplify(const core::Graph& graph, verifier::Admission& baseline,
-                     SimplifyReport* report = nullptr, const core::StopToken& stop = {},
-                     bool behind_opaque = true);
+core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission& baseline,
+                                   SimplifyReport* report = nullptr,
+                                   const core::StopToken& stop = {}, bool behind_opaque = true);
 
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
