@@ -105,7 +105,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   cli::RunSummary summary;
   summary.model = options.model;
   session.console.stage("writing");
-  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary));
+  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary, session));
   summary.costs = job.cost->description();
   summary.left_out = refused_by_label(baseline, rules);
   log_refused(summary.left_out, options, session);

@@ -6,6 +6,8 @@
 
 #include "core/file_io.h"
 
+#include "cli/open_result.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -27,7 +29,8 @@ core::Status write_proof(const OptimizeArguments& options, const search::ProofCh
 }  // namespace
 
 core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run) {
+                          const search::OptimizeReport& report, RunSummary& run,
+                          Session& session) {
   if (report.outcome == search::Outcome::kNotEquivalent) {
     run.output_note = "it computes something else";
     return core::Done{};
@@ -48,10 +51,16 @@ core::Status write_result(const OptimizeArguments& options, const OptimizeJob& j
   core::Graph graph = report.graph;
   search::ProofChain chain = report.chain;
   if (!options.keep_constants) {
-    SOAPSTONE_ASSIGN_OR_RETURN(graph, search::fold_constants(report.graph, *job.backend));
+    const auto kept = models::constants_within_originals(report.graph, *job.model.header);
+    SOAPSTONE_ASSIGN_OR_RETURN(graph, search::fold_constants(report.graph, *job.backend, kept));
     chain.add(search::ChainStep::Kind::kFoldConstants, graph.hash());
+    chain.steps.back().nodes = kept;
   }
-  SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
+  const OpenResult open = leave_sizes_open(options, job, graph, chain, session);
+  if (!open.note.empty()) run.notes.push_back(open.note);
+  SOAPSTONE_RETURN_IF_ERROR(open.file
+                                ? open.file->write(options.output)
+                                : models::write_onnx(graph, *job.model.header, options.output));
   return write_proof(options, chain);
 }
 

@@ -85,6 +85,7 @@ class Optimizer {
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   void merge_in_results();
+  void drop_unwritable();
   core::Status compare_baseline();
   void record_chain();
   void note_proofs();
@@ -122,6 +123,7 @@ core::Status Optimizer::search_graphs() {
   report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();
+  drop_unwritable();
   report_.cost_before = report_.search.cost_before;
   report_.objective = options_.objective;
   report_.peak_limit_bytes = options_.peak_limit_bytes;
@@ -141,6 +143,29 @@ void Optimizer::merge_in_results() {
       candidate.cost_us = score.latency_us;
     }
     candidate.graph = std::move(merged);
+  }
+}
+
+/// What the file's opset cannot say is no result. The search is not lost for it: others may be.
+void Optimizer::drop_unwritable() {
+  if (!options_.writable) return;
+  auto& best = report_.search.best;
+  for (auto candidate = best.begin(); candidate != best.end();) {
+    const core::Status writable = options_.writable(candidate->graph);
+    if (writable) {
+      ++candidate;
+      continue;
+    }
+    std::string rule = "merging equal nodes";
+    for_each_graph(report_.baseline, rules_.rules(), candidate->steps,
+                   [&](const Step& step, const Graph& graph) {
+                     const bool still = options_.writable(graph).ok();
+                     if (!still) rule = step.base_rule;
+                     return still;
+                   });
+    report_.notes.push_back(fmt::format("a result was left out, after {}: {}", rule,
+                                        writable.error().to_string()));
+    candidate = best.erase(candidate);
   }
 }
 
@@ -222,6 +247,13 @@ core::Status Optimizer::choose_by_time() {
 /// With nothing better, the baseline is the result if it beats the model as it was given.
 core::Status Optimizer::compare_baseline() {
   if (original_.hash() == report_.baseline.hash()) return core::Done{};
+  if (options_.writable) {
+    if (const core::Status writable = options_.writable(report_.baseline); !writable) {
+      report_.notes.push_back(fmt::format("what the baseline made of the model was left out: {}",
+                                          writable.error().to_string()));
+      return core::Done{};
+    }
+  }
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;

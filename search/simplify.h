@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ core::Graph name_constants(const core::Graph& graph);
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr);
 
 /// Constant expressions become constants, computed on the backend. What is a single large `full`
-/// stays as it is: it is smaller that way.
-core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend);
+/// stays as it is: it is smaller that way. So do the nodes of `kept`, constants though they are.
+core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend,
+                                         std::span<const core::NodeId> kept = {});
 
 }  // namespace soapstone::search
