@@ -141,6 +141,12 @@ class Normalizer {
    private:
     Normalizer& normalizer_;
   };
+  /// Notes that an operator demands low ≤ value < high. `of_all`: it may be noted that more is
+  /// demanded; true: it was.
+  bool demand_range(const NormalForm& value, const Linear& low, const Linear& high,
+                    const FactSet& context, bool of_all);
+  /// An operator demands 0 ≤ place < size, so Σ over 0 ≤ v < size of [place = v]·x(v) is x(place).
+  void add_selector(const NormalForm& place, const Linear& size, const FactSet& context);
   void spend() { budget_.spend(); }
   bool is_never_zero(const NormalForm& form, const FactSet& context);
 
@@ -158,6 +164,21 @@ class Normalizer {
 
   void simplify_powers(Term& term);
   bool join_with_relu(Term& term);
+  const Form* selector_of(const Term& term, Symbol binder) const;
+  std::optional<Symbol> selected_binder(const Term& term, const Form* place) const;
+  /// Σ over the binder in its range of [place = binder]·inside(binder).
+  struct Selection {
+    Symbol binder;
+    FactSet range;
+    Factor selector;
+    std::vector<NormalForm> inside;
+  };
+  std::optional<Selection> selection_in(const std::vector<NormalForm>& arguments);
+  std::optional<NormalForm> through_selector(ops::Function function,
+                                             const std::vector<NormalForm>& arguments,
+                                             const FactSet& context);
+  std::optional<Term> without_selector(const Term& term) const;
+  static bool is_selection(const Factor& factor, const Form* place, Symbol binder);
   void unite_equal_factors(Term& term, const FactSet& context);
   std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
@@ -247,6 +268,7 @@ class Normalizer {
   std::vector<DigitNames> digit_names_;
   DigitOrder digits_;
   std::vector<core::DataType> types_;
+  std::vector<std::pair<const Form*, Linear>> selectors_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
   /// Tensors from here on are no inputs.
