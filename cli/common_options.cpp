@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/memory_limit.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -41,12 +43,23 @@ Verbosity CommonOptions::verbosity() const {
   return verbose ? Verbosity::kDebug : Verbosity::kNormal;
 }
 
+std::uint64_t CommonOptions::max_memory_bytes() const {
+  if (max_memory_gib <= 0) return core::default_memory_limit();
+  return static_cast<std::uint64_t>(max_memory_gib * (1 << 30));
+}
+
 void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option("--json", options.json,
                  "Write the report as JSON; - writes it to stdout in place of the text")
       ->type_name("FILE");
   auto* quiet = app.add_flag("-q,--quiet", options.quiet, "No progress, no warnings");
   app.add_flag("-v,--verbose", options.verbose, "Say more")->excludes(quiet);
+  app.add_option("--max-memory", options.max_memory_gib,
+                 fmt::format("GiB of memory that the command may take; 0: half of what there is, "
+                             "{:.1f} here",
+                             static_cast<double>(core::default_memory_limit()) / (1 << 30)))
+      ->type_name("GIB")
+      ->check(number_between(0, 1 << 20));
   app.set_version_flag("--version", "soapstone " SOAPSTONE_VERSION);
 }
 
@@ -76,7 +89,8 @@ void set_examples(CLI::App& app, const std::string& examples) {
   app.footer(
       "Examples:\n" + examples +
       "\n\nExit codes: 0 fine, 1 internal error, 2 wrong usage, 3 invalid input, 4 unsupported,\n"
-      "5 requirement not met, 6 not equivalent, 7 device, file or cost data not available,\n"
+      "5 requirement not met, 6 not equivalent, 7 memory, device, disk or cost data not "
+      "available,\n"
       "130 interrupted");
 }
 

@@ -19,13 +19,15 @@ struct CommonOptions {
   std::string json;  ///< Path of the JSON report; `-`: stdout instead of the text; empty: none.
   bool quiet = false;
   bool verbose = false;
+  double max_memory_gib = 0;  ///< 0: core::default_memory_limit().
   /// Not an option: one of several processes, another of which speaks for all. Nothing is printed
   /// or written, and the exit code is 0.
   bool is_silent = false;
   Verbosity verbosity() const;
+  std::uint64_t max_memory_bytes() const;
 };
 
-/// --json, -q, -v, --version.
+/// --json, -q, -v, --max-memory, --version.
 void add_common_options(CLI::App& app, CommonOptions& options);
 /// --shape NAME=1x3x224x224 and --shape DIMENSION=4, repeatable.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);

@@ -20,7 +20,7 @@ struct Options : cli::CommonOptions {
   std::vector<std::string> shapes, inputs;
   cli::DeviceOptions device;
   search::EquivalenceOptions equivalence;
-  bool random_weights = false;
+  bool random_weights = false, allow_range_changes = false;
 };
 
 std::string proof_text(const Options& options, const cli::ProofCheck& proof) {
@@ -94,8 +94,9 @@ core::Status compare(Options& options, cli::Session& session) {
   }
   std::optional<cli::ProofCheck> proof;
   if (!options.proof.empty()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        proof, cli::check_proof(options.proof, a, b, options.shapes, *backend, session));
+    SOAPSTONE_ASSIGN_OR_RETURN(proof,
+                               cli::check_proof(options.proof, a, b, options.shapes,
+                                                options.allow_range_changes, *backend, session));
   }
   if (!numbers) {
     return session.report(proof_text(options, *proof),
@@ -147,6 +148,9 @@ void declare(CLI::App& app, Options& options) {
                  "What optimize-graph --proof wrote: replay it from A to B, and prove each of its "
                  "rules; --samples 0 leaves out the numbers")
       ->type_name("FILE");
+  app.add_flag("--allow-range-changes", options.allow_range_changes,
+               "With --proof: rules may lose values at the edges of floating types, as where "
+               "optimize-graph was allowed to use them");
   app.add_flag(
       "--random-weights", options.random_weights,
       "Random numbers for weights that are one number everywhere, the same in both models; both "

@@ -93,6 +93,18 @@ void Console::log(core::LogLevel level, std::string_view message) {
   if (redraw) show(now_());
 }
 
+std::string Console::current_stage() {
+  const std::lock_guard lock(mutex_);
+  return stage_;
+}
+
+void Console::write_stage(int descriptor) noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || stage_.empty()) return;
+  (void)!::write(descriptor, " while ", 7);
+  (void)!::write(descriptor, stage_.data(), stage_.size());
+}
+
 void Console::finish() {
   const std::lock_guard lock(mutex_);
   clear_line();

@@ -33,6 +33,11 @@ class Console final : public core::ProgressSink {
   void update(std::uint64_t done, std::uint64_t total, std::string_view note) override;
   void log(core::LogLevel level, std::string_view message) override;
 
+  std::string current_stage();
+  /// Writes `while STAGE` to a file descriptor; nothing outside of stages. Neither allocates nor
+  /// waits, for the moment when there is no memory left.
+  void write_stage(int descriptor) noexcept;
+
   /// Ends the stage and takes the progress line away.
   void finish();
 

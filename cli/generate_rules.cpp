@@ -6,17 +6,18 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "cli/belief.h"
 #include "cli/gain_costs.h"
 #include "cli/generated_rules.h"
 #include "cli/rank_run.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "core/clock.h"
+#include "core/file_io.h"
 #include "generator/completeness.h"
 #include "generator/minimise.h"
 #include "generator/presets.h"
@@ -102,6 +103,11 @@ core::Result<std::vector<rules::Rule>> known_rules(const Options& options, cli::
   for (const std::string& name : options.known)
     for (const std::string& file : cli::files_called(name)) {
       if (file != name && std::filesystem::path(file).filename() == cli::kGeneratedRules) continue;
+      if (cli::is_own_rule_file(file)) {
+        SOAPSTONE_ASSIGN_OR_RETURN(auto believed, cli::read_believed(file, false, session));
+        std::ranges::move(believed, std::back_inserter(known));
+        continue;
+      }
       SOAPSTONE_ASSIGN_OR_RETURN(cli::RuleFileContents contents, cli::read_rule_file(file));
       std::ranges::move(contents.rules, std::back_inserter(known));
     }
@@ -322,27 +328,10 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }
 
-/// A file beside the wanted one, which takes its place when it is whole.
-std::string unfinished(const std::string& path) { return path + ".part"; }
-
-core::Status write_whole(const std::string& path, const std::string& text) {
-  std::ofstream out(unfinished(path), std::ios::binary);
-  const bool written = (out << text << std::flush).good();
-  out.close();
-  std::error_code error;
-  if (written) std::filesystem::rename(unfinished(path), path, error);
-  if (written && !error) return core::Done{};
-  std::filesystem::remove(unfinished(path), error);
-  return core::invalid_input("the file cannot be written").at(path);
-}
-
 /// Before the work is done, not after.
 core::Status require_writable(const std::string& path) {
-  const bool writable = std::ofstream(unfinished(path), std::ios::binary).good();
-  std::error_code error;
-  std::filesystem::remove(unfinished(path), error);
-  if (writable && !std::filesystem::is_directory(path, error)) return core::Done{};
-  return core::invalid_input("the file cannot be written").at(path);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto unused, core::AtomicFile::create(path));
+  return core::Done{};
 }
 
 core::Status run(const Options& options, cli::Session& session, parallel::Ranks* ranks) {
@@ -355,7 +344,7 @@ core::Status run(const Options& options, cli::Session& session, parallel::Ranks*
   SOAPSTONE_RETURN_IF_ERROR(generate(options, session, ranks, prover, outcome));
   if (options.launch.rank > 0) return core::Done{};
   SOAPSTONE_RETURN_IF_ERROR(
-      write_whole(options.output, cli::rule_file_text(outcome.rules, heading(options))));
+      core::write_file(options.output, cli::rule_file_text(outcome.rules, heading(options))));
   return session.report(report_text(options, outcome, prover), report_json(outcome, prover));
 }
 

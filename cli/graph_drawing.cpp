@@ -5,11 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "core/file_io.h"
 
 namespace soapstone::cli {
 namespace {
@@ -125,18 +128,18 @@ std::string graph_ends(const Graph& graph) {
   return text;
 }
 
-core::Error cannot_write(const std::filesystem::path& path, const std::string& why) {
-  return core::invalid_input("cannot be written: " + why, "choose a file in a writable folder")
-      .at(path.string());
-}
-
 /// Exit status of the program, or an error if it could not be started.
-core::Result<int> run_program(std::vector<std::string> arguments) {
+core::Result<int> run_program(std::vector<std::string> arguments, int input, int output) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   pid_t child = 0;
-  const int failed = posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ);
+  const int failed = posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   if (failed) return core::unavailable(std::generic_category().message(failed));
   int status = 0;
   if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
@@ -154,19 +157,19 @@ std::string dot_text(const Graph& graph, runtime::Fusion fusion) {
 }
 
 core::Status write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!file) return cannot_write(path, std::generic_category().message(errno));
-  if (!(file << text << std::flush)) return cannot_write(path, "the disk is full");
-  return core::Done{};
+  return core::write_file(path, text);
 }
 
 core::Status write_svg(const std::filesystem::path& path, const std::string& dot) {
-  std::filesystem::path source = path;
-  source += ".dot.part";
-  SOAPSTONE_RETURN_IF_ERROR(write_text(source, dot));
-  const auto status = run_program({"dot", "-Tsvg", "-o", path.string(), source.string()});
-  std::error_code ignored;
-  std::filesystem::remove(source, ignored);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto drawing, core::AtomicFile::create(path));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> source(std::tmpfile(), &std::fclose);
+  if (!source || std::fwrite(dot.data(), 1, dot.size(), source.get()) != dot.size() ||
+      std::fflush(source.get()) != 0) {
+    return core::unavailable("there is no room for temporary files",
+                             "write DOT with --dot and draw it with another program");
+  }
+  std::rewind(source.get());
+  const auto status = run_program({"dot", "-Tsvg"}, fileno(source.get()), drawing->descriptor());
   if (!status) {
     return core::unavailable("the program `dot` cannot be run: " + status.error().message,
                              "install Graphviz, or write DOT with --dot");
@@ -176,7 +179,7 @@ core::Status write_svg(const std::filesystem::path& path, const std::string& dot
                              "write DOT with --dot and draw it with another program")
         .at(path.string());
   }
-  return core::Done{};
+  return drawing->commit();
 }
 
 }  // namespace soapstone::cli

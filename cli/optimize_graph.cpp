@@ -65,15 +65,37 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
   return core::Done{};
 }
 
+using Refusals = std::vector<verifier::Admission::LabelRefusal>;
+
+Refusals refused_by_label(const verifier::Admission& baseline, const verifier::Admission& rules) {
+  Refusals all = baseline.label_refusals();
+  for (auto& refusal : rules.label_refusals()) all.push_back(std::move(refusal));
+  return all;
+}
+
+/// Whoever names rules wants them; of the shipped ones the report tells.
+void log_refused(const Refusals& refusals, const cli::OptimizeArguments& options,
+                 cli::Session& session) {
+  const bool chosen = !options.rules.files.empty() || !options.rules.only.empty();
+  for (const auto& refusal : refusals) {
+    session.console.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
+                        fmt::format("rule {} matches and is left out: {}; --allow-range-changes "
+                                    "uses it",
+                                    refusal.rule, refusal.reason));
+  }
+}
+
 core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   if (options.list_rules) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded, cli::load_rules(options.rules, session));
     return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
   }
   const auto started = std::chrono::steady_clock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const cli::OptimizeJob job, cli::prepare(options, session));
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
-  const verifier::AdmissionOptions admission{.allow_unproved = options.rules.allow_unproved};
+  const verifier::AdmissionOptions admission{.allow_unproved = options.rules.allow_unproved,
+                                             .allow_range_changes =
+                                                 options.rules.allow_range_changes};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(options, job);
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
@@ -85,7 +107,8 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   session.console.stage("writing");
   SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary));
   summary.costs = job.cost->description();
-  summary.left_out = job.left_out;
+  summary.left_out = refused_by_label(baseline, rules);
+  log_refused(summary.left_out, options, session);
   summary.device = job.backend->device().key();
   summary.total_cpu_s = core::process_cpu_s();
   summary.total_wall_s =

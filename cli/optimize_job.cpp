@@ -12,6 +12,7 @@
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
+#include "runtime/memory_check.h"
 
 namespace soapstone::cli {
 namespace {
@@ -61,17 +62,8 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
 
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
   OptimizeJob job;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules));
+  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules, session));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
-  job.left_out = leave_out_range_changes(job.rules, options.rules);
-  // Whoever names rules wants them; of the shipped ones the report tells.
-  const bool chosen = !options.rules.files.empty() || !options.rules.only.empty();
-  for (const std::string& rule : job.left_out) {
-    session.console.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
-                        fmt::format("rule {} changes the range of floats and is left out; "
-                                    "--allow-range-changes uses it",
-                                    rule));
-  }
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
@@ -112,6 +104,11 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   job.optimize.fusion = fusion;
   job.optimize.record_chain = !options.proof.empty();
   job.optimize.measure = options.costs == "measured";
+  // What could not be timed or checked afterwards is not worth a search.
+  if (job.optimize.measure || options.verify != "off") {
+    if (auto fits = runtime::check_memory(job.model.graph); !fits)
+      return fits.error().at(options.model);
+  }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);

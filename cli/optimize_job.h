@@ -19,7 +19,6 @@ namespace soapstone::cli {
 struct OptimizeJob {
   models::OnnxModel model;
   LoadedRules rules;
-  std::vector<std::string> left_out;
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
   std::unique_ptr<cost::CostModel> cost;

@@ -2,10 +2,9 @@
 #include "cli/optimize_output.h"
 
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
-#include <fmt/format.h>
+#include "core/file_io.h"
 
 namespace soapstone::cli {
 namespace {
@@ -15,18 +14,14 @@ namespace fs = std::filesystem;
 core::Status copy_original(const std::string& from, const std::string& to) {
   std::error_code error;
   if (fs::equivalent(from, to, error)) return core::Done{};
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-  if (error) return core::invalid_input(fmt::format("cannot write: {}", error.message())).at(to);
-  return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto original, core::MappedFile::open(from));
+  return core::write_file(to, original->text());
 }
 
 /// What it takes to check the output against the input.
 core::Status write_proof(const OptimizeArguments& options, const search::ProofChain& chain) {
   if (options.proof.empty()) return core::Done{};
-  std::ofstream file(options.proof, std::ios::binary);
-  if (file << search::print(chain) << std::flush) return core::Done{};
-  return core::invalid_input("the proof cannot be written", "choose a file in a writable folder")
-      .at(options.proof);
+  return core::write_file(options.proof, search::print(chain));
 }
 
 }  // namespace

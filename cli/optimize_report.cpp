@@ -1,7 +1,10 @@
 // Layout of optimize-graph's report.
 #include "cli/optimize_report.h"
 
+#include <map>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -123,6 +126,18 @@ void add_rules(Lines& lines, const search::OptimizeReport& report) {
   lines.line("\nrules applied                                        count   predicted gain");
   for (const search::RuleUse& use : report.rules_applied) {
     lines.line(fmt::format("  {:<50}{:>6} {:>14.1f} us", use.rule, use.count, use.gain_us));
+  }
+}
+
+/// By type, since a rule may be right for one and lose values in another.
+void add_left_out(Lines& lines, const RunSummary& run) {
+  std::map<std::string_view, std::vector<std::string_view>> by_type;
+  for (const auto& refusal : run.left_out)
+    by_type[core::to_string(refusal.type)].push_back(refusal.rule);
+  for (const auto& [type, names] : by_type) {
+    lines.line(fmt::format("note:   {} rules that match are left out for what they do at the edges "
+                           "of {}: {}; --allow-range-changes uses them",
+                           names.size(), type, fmt::join(names, ", ")));
   }
 }
 
@@ -296,6 +311,7 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
                          run.total_cpu_s, run.peak_rss_mb));
   for (const std::string& note : report.notes) lines.line(fmt::format("note:   {}", note));
+  add_left_out(lines, run);
   lines.line(run.output.empty()
                  ? fmt::format("result: not written ({})", run.output_note)
                  : fmt::format("result: {}{}", run.output,
@@ -346,7 +362,12 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["proofs_tried"] = report.proofs_tried;
   json["proof_cpu_s"] = report.proof_cpu_s;
   json["unproved_rules"] = report.unproved_rules;
-  json["rules_left_out"] = run.left_out;
+  json["rules_left_out"] = ordered_json::array();
+  for (const auto& refusal : run.left_out) {
+    json["rules_left_out"].push_back({{"rule", refusal.rule},
+                                      {"type", core::to_string(refusal.type)},
+                                      {"reason", refusal.reason}});
+  }
   json["unproved_rules_applied"] = report.unproved_rules_applied;
   add_equivalence(json, report);
   json["costs"] = run.costs;

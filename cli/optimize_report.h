@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "search/optimize.h"
+#include "verifier/admission.h"
 
 namespace soapstone::cli {
 
@@ -17,8 +18,8 @@ struct RunSummary {
   std::string output_note;  ///< Why not, or that the original was copied.
   std::string costs;        ///< CostModel::description().
   std::string device;
-  /// Rules that change the range of floats and were not allowed.
-  std::vector<std::string> left_out;
+  /// Rules that matched tensors of a type for which their label forbids them.
+  std::vector<verifier::Admission::LabelRefusal> left_out;
   double total_cpu_s = 0;
   double total_wall_s = 0;
   double peak_rss_mb = 0;

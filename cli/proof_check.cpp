@@ -52,10 +52,13 @@ core::Result<Graph> written_and_read(const Graph& graph, const models::OnnxModel
 core::Result<ProofCheck> check_proof(const std::string& path, const models::OnnxModel& a,
                                      const models::OnnxModel& b,
                                      const std::vector<std::string>& shapes,
-                                     runtime::Backend& backend, Session& session) {
+                                     bool allow_range_changes, runtime::Backend& backend,
+                                     Session& session) {
   session.console.stage("replaying the proof");
   SOAPSTONE_ASSIGN_OR_RETURN(const search::ProofChain chain, read_chain(path));
-  auto replayed = search::replay(chain, a.graph, backend, {}, session.console, session.stop);
+  auto replayed =
+      search::replay(chain, a.graph, backend, {.allow_range_changes = allow_range_changes},
+                     session.console, session.stop);
   if (!replayed) return replayed.error().at(path);
   ProofCheck check{chain.steps.size(), chain.rules.size(), replayed->proofs,
                    replayed->proof_cpu_ms};

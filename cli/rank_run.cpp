@@ -36,7 +36,11 @@ void announce_termination(std::string_view hint) {
 core::Status run_on_ranks(const parallel::Launch& launch, std::string_view hint,
                           const std::function<core::Status(parallel::Ranks*)>& body) {
   if (launch.is_alone()) return body(nullptr);
-  if (launch.rank == 0) announce_termination(hint);
+  if (launch.rank == 0) {
+    announce_termination(hint);
+  } else {
+    std::signal(SIGTERM, SIG_DFL);  // mpirun waits two seconds at most
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world());
   parallel::Ranks ranks(*world);
   const core::Status mine = without_exceptions([&] { return body(&ranks); });

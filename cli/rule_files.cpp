@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/belief.h"
 #include "cli/suggestion.h"
 #include "cli/table.h"
 #include "rules/import_taso.h"
@@ -43,7 +44,7 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
   return core::Done{};
 }
 
-core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
+core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options, Session& session) {
   std::vector<std::string> files = options.files;
   if (files.empty()) files = files_called("shipped");
   // Of the shipped ones the baseline is apart, and what was generated is used if asked for.
@@ -55,8 +56,8 @@ core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options) {
   if (options.generated) files.push_back((rules_folder() / kGeneratedRules).string());
   std::vector<Rule> all;
   for (const std::string& file : files) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
-    std::move(read.rules.begin(), read.rules.end(), std::back_inserter(all));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, options.trust_proofs, session));
+    std::ranges::move(read, std::back_inserter(all));
   }
   return all;
 }
@@ -71,6 +72,10 @@ std::string evidence_text(const Rule& rule) {
     return "proved";
   }
   return "";
+}
+
+std::string edges_text(const Rule& rule) {
+  return rule.edges ? rules::to_string(*rule.edges) : "unknown";
 }
 
 /// One entry a rule as written, with the number of its instances.
@@ -102,9 +107,12 @@ void add_rule_options(CLI::App& app, RuleOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("--allow-unproved", options.allow_unproved,
                "Use rules without a proof, too; the report says so");
+  app.add_flag("--trust-proofs", options.trust_proofs,
+               "Believe the proof lines of rule files of your own instead of proving the rules "
+               "again");
   app.add_flag("--allow-range-changes", options.allow_range_changes,
-               "Use rules, too, of which one side overflows or divides by zero where the other "
-               "does not");
+               "Use rules, too, whose result overflows, divides by zero or vanishes where what it "
+               "replaces does not, in the floating type at hand");
 }
 
 fs::path rules_folder() {
@@ -145,31 +153,18 @@ core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
   return contents;
 }
 
-core::Result<LoadedRules> load_rules(const RuleOptions& options) {
+core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session) {
   LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
-  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(baseline));
-  loaded.baseline = std::move(read.rules);
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
+                             read_believed(baseline, options.trust_proofs, session));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options, session));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
     return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
   });
   return loaded;
-}
-
-std::vector<std::string> leave_out_range_changes(LoadedRules& loaded, const RuleOptions& options) {
-  std::vector<std::string> names;
-  if (options.allow_range_changes) return names;
-  for (auto* list : {&loaded.baseline, &loaded.search}) {
-    std::erase_if(*list, [&](const Rule& rule) {
-      if (rule.floats != rules::FloatBehavior::kChangesRange) return false;
-      if (names.empty() || names.back() != rule.base_name) names.push_back(rule.base_name);
-      return true;
-    });
-  }
-  return names;
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {
@@ -193,17 +188,24 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& optio
   return core::Error{core::ErrorCode::kUnsupported,
                      fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
                      fmt::format("{}:{}", file, first->line),
-                     fmt::format("verify-rules --write {} looks for one; --allow-unproved uses the "
-                                 "rule all the same",
+                     fmt::format("verify-rules {} shows what is wrong with it; --allow-unproved "
+                                 "uses the rule all the same",
                                  file)};
 }
 
 std::string rules_text(const LoadedRules& loaded) {
-  Table table({{"rule"}, {"instances", Align::kRight}, {"evidence"}, {"floats"}, {"what it does"}});
+  Table table({{"rule"},
+               {"instances", Align::kRight},
+               {"evidence"},
+               {"types"},
+               {"floats"},
+               {"edges"},
+               {"what it does"}});
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
     for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
       table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
-                     std::string(rules::to_string(rule.floats)), rule.description});
+                     rules::to_string(rule.types), std::string(rules::to_string(rule.floats)),
+                     edges_text(rule), rule.description});
     });
   }
   return table.to_string();
@@ -217,7 +219,9 @@ nlohmann::ordered_json rules_json(const LoadedRules& loaded) {
                       {"baseline", list == &loaded.baseline},
                       {"instances", instances},
                       {"evidence", evidence_text(rule)},
+                      {"types", rules::to_string(rule.types)},
                       {"floats", rules::to_string(rule.floats)},
+                      {"edges", edges_text(rule)},
                       {"description", rule.description},
                       {"file", rule.file.filename().string()},
                       {"line", rule.line}});

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/run_main.h"
 #include "core/result.h"
 #include "rules/rule.h"
 
@@ -22,9 +23,10 @@ struct RuleOptions {
   bool generated = false;  ///< Those of generated.rules, too.
   bool allow_unproved = false;
   bool allow_range_changes = false;
+  bool trust_proofs = false;
 };
 
-/// --rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes.
+/// --rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes, --trust-proofs.
 void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
@@ -51,11 +53,9 @@ struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
   std::vector<rules::Rule> search;
 };
-/// Errors: those of reading rules; kUsage if --only or --skip names a rule that there is not.
-core::Result<LoadedRules> load_rules(const RuleOptions& options);
-
-/// Takes out rules that change the range of floats, unless they are allowed. Their names.
-std::vector<std::string> leave_out_range_changes(LoadedRules& loaded, const RuleOptions& options);
+/// With evidence that may be believed (belief.h). Errors: those of reading rules; kUsage if --only
+/// or --skip names a rule that there is not; kInterrupted.
+core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.

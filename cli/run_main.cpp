@@ -7,13 +7,17 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <new>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/suggestion.h"
+#include "core/file_io.h"
+#include "core/memory_limit.h"
 
 namespace soapstone::cli {
 namespace {
@@ -30,15 +34,20 @@ extern "C" void handle_interrupt(int) {
   (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
 }
 
-/// Turns Ctrl-C into a request while it lives.
+/// Turns Ctrl-C and SIGTERM into a request while it lives. Afterwards, when all is written and the
+/// exit code is settled, both come too late and are ignored. A file that grows beyond what the
+/// system allows is an error of the write, not the end of the process.
 class InterruptGuard {
  public:
   InterruptGuard() {
     interrupted_token = &token_;
     std::signal(SIGINT, handle_interrupt);
+    std::signal(SIGTERM, handle_interrupt);
+    std::signal(SIGXFSZ, SIG_IGN);
   }
   ~InterruptGuard() {
-    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGTERM, SIG_IGN);
     interrupted_token = nullptr;
   }
   InterruptGuard(const InterruptGuard&) = delete;
@@ -49,12 +58,64 @@ class InterruptGuard {
   core::StopToken token_;
 };
 
-core::Status write_json(const std::string& path, const std::string& json) {
-  std::ofstream file(path, std::ios::binary);
-  if (file << json << std::flush) return core::Done{};
-  return core::invalid_input("the JSON report cannot be written",
-                             "choose a file in a writable folder")
-      .at(path);
+/// Where the terminate handler finds what is being done.
+std::atomic<Console*> console_in_use = nullptr;
+
+void say(std::string_view text) noexcept { (void)!write(STDERR_FILENO, text.data(), text.size()); }
+
+/// An exception that leaves a thread, or a function that may throw none: mostly there is no memory
+/// left. Nothing may be allocated here, and nothing half-written stays: what is not committed has
+/// no name.
+[[noreturn]] void handle_terminate() noexcept {
+  auto code = core::ErrorCode::kInternal;
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    say("\nerror: unexpected end");
+  } catch (const std::bad_alloc&) {
+    code = core::ErrorCode::kUnavailable;
+    say("\nerror: out of memory");
+  } catch (const std::length_error&) {
+    code = core::ErrorCode::kUnavailable;
+    say("\nerror: out of memory");
+  } catch (const std::exception& exception) {
+    say("\nerror: unexpected: ");
+    say(exception.what());
+  } catch (...) {
+    say("\nerror: unexpected exception");
+  }
+  if (Console* const console = console_in_use.load()) console->write_stage(STDERR_FILENO);
+  say(code == core::ErrorCode::kUnavailable
+          ? "\nhint: --max-memory GIB allows more; else use a smaller model or another machine\n"
+          : "\nhint: this is a fault of soapstone: please report it with the model\n");
+  _exit(static_cast<int>(code));
+}
+
+class TerminateGuard {
+ public:
+  explicit TerminateGuard(Console& console) : before_(std::set_terminate(handle_terminate)) {
+    console_in_use = &console;
+  }
+  ~TerminateGuard() {
+    console_in_use = nullptr;
+    std::set_terminate(before_);
+  }
+  TerminateGuard(const TerminateGuard&) = delete;
+  TerminateGuard& operator=(const TerminateGuard&) = delete;
+
+ private:
+  std::terminate_handler before_;
+};
+
+core::Error out_of_memory(Console* console) {
+  const std::string stage = console == nullptr ? "" : console->current_stage();
+  return core::unavailable(
+      fmt::format("out of memory{}{}: {} are allowed", stage.empty() ? "" : " while ", stage,
+                  core::memory_text(core::memory_limit())),
+      "--max-memory GIB allows more; else use a smaller model or another machine");
+}
+
+bool is_lack_of_memory(const std::error_code& code) {
+  return code == std::errc::not_enough_memory || code == std::errc::resource_unavailable_try_again;
 }
 
 std::string error_json(const core::Error& error) {
@@ -91,15 +152,17 @@ void print_error(const core::Error& error) {
   if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", error.hint);
 }
 
-core::Status without_exceptions(const std::function<core::Status()>& body) {
+core::Status without_exceptions(const std::function<core::Status()>& body, Console* console) {
   using core::ErrorCode;
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return core::Error{ErrorCode::kInternal,
-                       "out of memory",
-                       {},
-                       "use a smaller batch or a machine with more memory"};
+    return out_of_memory(console);
+  } catch (const std::length_error&) {  // more than any memory holds
+    return out_of_memory(console);
+  } catch (const std::system_error& failure) {
+    if (is_lack_of_memory(failure.code())) return out_of_memory(console);
+    return core::unavailable(failure.what());
   } catch (const std::exception& exception) {
     return core::Error{ErrorCode::kInternal,
                        fmt::format("unexpected: {}", exception.what()),
@@ -118,9 +181,11 @@ core::Status Session::report(const std::string& text, const std::string& json) {
   has_reported_ = true;
   if (options_.is_silent) return core::Done{};
   const bool to_stdout = options_.json == "-";
-  fmt::print("{}", to_stdout ? json : text);
+  const std::string& shown = to_stdout ? json : text;
+  // What cannot be written shows when run_main flushes.
+  (void)!std::fwrite(shown.data(), 1, shown.size(), stdout);
   if (options_.json.empty() || to_stdout) return core::Done{};
-  return write_json(options_.json, json);
+  return core::write_file(options_.json, json);
 }
 
 core::Status Session::report(const std::string& text, const nlohmann::ordered_json& json) {
@@ -134,19 +199,21 @@ core::Status Session::check_interrupt() const {
 
 int run_main(int argc, const char* const* argv, CLI::App& app, const CommonOptions& options,
              const std::function<core::Status(Session&)>& body) {
+  const InterruptGuard interrupt;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (options.is_silent) return 0;
     return parse_failure(app, error);
   }
-  const InterruptGuard interrupt;
+  core::limit_memory(options.max_memory_bytes());
   Console console(options.verbosity());
+  const TerminateGuard terminate(console);
   Session session(console, interrupt.token(), options);
-  core::Status status = without_exceptions([&] { return body(session); });
+  core::Status status = without_exceptions([&] { return body(session); }, &console);
   console.finish();
-  if (status && std::fflush(stdout) != 0) {
-    status = core::Error{core::ErrorCode::kInternal, "cannot write to standard output", {}, {}};
+  if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = core::unavailable("cannot write to standard output", "is the disk full?");
   }
   if (status || options.is_silent) return 0;
   print_error(status.error());

@@ -1,4 +1,5 @@
-// What surrounds every command: parsing, Ctrl-C, and errors turned into messages and exit codes.
+// What surrounds every command: parsing, Ctrl-C, the limit on memory, and errors turned into
+// messages and exit codes.
 #pragma once
 
 #include <functional>
@@ -42,13 +43,17 @@ class Session {
 /// `error: where: message` and, on a line of its own, `hint: …`, to stderr.
 void print_error(const core::Error& error);
 
-/// The body's own Status; an exception as an Error. Errors: kInternal.
-core::Status without_exceptions(const std::function<core::Status()>& body);
+/// The body's own Status; an exception as an Error. `console`: knows what was being done; may be
+/// null. Errors: kUnavailable if memory runs out, else kInternal.
+core::Status without_exceptions(const std::function<core::Status()>& body,
+                                Console* console = nullptr);
 
 /// Parses, runs `body`, and returns the exit code: 0, or the code of the Error, which is printed as
 /// `error: where: message` and, on a line of its own, `hint: …`. With --json the error is written
 /// there, unless there is a report already. Wrong usage is 2, --help and --version are 0; an
-/// unexpected exception is 1. Precondition: `options` is bound to `app`.
+/// unexpected exception is 1. Sets --max-memory. Ctrl-C and SIGTERM stop the session; once the
+/// body has ended they are ignored, so the process should end then. Precondition: `options` is
+/// bound to `app`.
 int run_main(int argc, const char* const* argv, CLI::App& app, const CommonOptions& options,
              const std::function<core::Status(Session&)>& body);
 

@@ -97,12 +97,17 @@ ordered_json to_json(const RuleVerdict& v) {
   if (const std::string guard = guard_of(v); !guard.empty()) json["guard"] = guard;
   if (v.kind == VerdictKind::kRefuted && !v.saving_guard.empty())
     json["guarded_verdict"] = "proved";
-  if (v.kind != VerdictKind::kRefuted) json["floats"] = rules::to_string(v.floats);
+  if (v.kind != VerdictKind::kRefuted) {
+    json["types"] = rules::to_string(v.types);
+    json["floats"] = rules::to_string(v.floats);
+    json["edges"] = rules::to_string(v.edges);
+  }
   if (v.refutation) json["counterexample"] = counterexample_json(v);
   if (v.kind == VerdictKind::kUnknown) {
     json["instance"] = v.instance;
     json["reason"] = v.reason;
   }
+  if (!v.disagreement.empty()) json["disagreement"] = v.disagreement;
   json["cpu_ms"] = v.cpu_ms;
   return json;
 }
@@ -116,7 +121,9 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
                {"instances", kRight},
                {"verdict"},
                {"guard"},
+               {"types"},
                {"floats"},
+               {"edges"},
                {"ms", kRight},
                {"reason"}});
   std::string examples;
@@ -127,9 +134,10 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
     if (only_unproved && v.kind == VerdictKind::kProved) continue;
     const bool wrong = v.kind == VerdictKind::kRefuted;
     table.add_row({v.rule, fmt::to_string(v.instances), std::string(verifier::to_string(v.kind)),
-                   cut_to_width(guard_of(v), kGuardWidth),
+                   cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
                    wrong ? "-" : std::string(rules::to_string(v.floats)),
-                   fmt::format("{:.1f}", v.cpu_ms), reason_of(v)});
+                   wrong ? "-" : rules::to_string(v.edges), fmt::format("{:.1f}", v.cpu_ms),
+                   reason_of(v)});
     if (v.refutation) examples += counterexample_text(v);
   }
   std::string text = table.empty() ? "" : table.to_string();
@@ -149,13 +157,15 @@ ordered_json verdicts_json(const std::vector<RuleVerdict>& verdicts) {
 rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   rules::EvidenceLine line;
   line.floats = v.floats;
+  line.types = v.types;
+  line.edges = v.edges;
   using Kind = rules::Evidence::Kind;
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
     line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
                                                 v.law_of_function ? ", a law of functions" : "",
                                                 verifier::kVersion, verifier::z3_version())};
-  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0) {
+  } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0 && v.disagreement.empty()) {
     line.evidence = {
         Kind::kChecked,
         fmt::format("{}, {} sizes", v.law_of_function ? "doubles" : "2^61-1", v.check_sizes)};

@@ -11,9 +11,11 @@
 #include "cli/derivability_report.h"
 #include "cli/device_options.h"
 #include "cli/mutation_report.h"
+#include "cli/proof_logs.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
+#include "core/file_io.h"
 #include "rules/evidence.h"
 #include "verifier/batch.h"
 #include "verifier/second_opinion.h"
@@ -66,21 +68,24 @@ core::Status write_evidence(const std::string& file, const std::vector<RuleVerdi
     if (v.file == file) edits.push_back({v.line, cli::evidence_of(v)});
   const std::string updated = rules::with_evidence(text.str(), edits);
   if (updated == text.str()) return core::Done{};
-  std::ofstream out(file, std::ios::binary);
-  if (out << updated << std::flush) return core::Done{};
-  return core::invalid_input("the file cannot be written").at(file);
+  return core::write_file(file, updated);
 }
 
+/// The worst that can be found: it outweighs every verdict.
 core::Status refuse_disagreement(const std::vector<RuleVerdict>& verdicts) {
-  if (verdicts.empty() || verdicts.back().disagreement.empty()) return core::Done{};
-  const RuleVerdict& v = verdicts.back();
+  const auto disputed = [](const RuleVerdict& v) { return !v.disagreement.empty(); };
+  const auto first = std::ranges::find_if(verdicts, disputed);
+  if (first == verdicts.end()) return core::Done{};
+  const auto others = std::ranges::count_if(verdicts, disputed) - 1;
   return core::Error{core::ErrorCode::kInternal,
-                     fmt::format("{} was proved, but {}", v.instance, v.disagreement),
-                     fmt::format("{}:{}", v.file.string(), v.line),
+                     fmt::format("{} was proved, but {}{}", first->instance, first->disagreement,
+                                 others > 0 ? fmt::format("; so were {} other rules", others) : ""),
+                     fmt::format("{}:{}", first->file.string(), first->line),
                      "this is a fault of the prover: please report it with the rule"};
 }
 
 core::Status conclude(const std::vector<RuleVerdict>& verdicts) {
+  SOAPSTONE_RETURN_IF_ERROR(refuse_disagreement(verdicts));
   const auto count = [&](VerdictKind kind) {
     return std::ranges::count(verdicts, kind, &RuleVerdict::kind);
   };
@@ -106,36 +111,9 @@ core::Status write_proofs(const std::string& folder, const std::vector<RuleVerdi
     if (v.kind != VerdictKind::kProved) continue;
     const auto path =
         std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
-    std::ofstream out(path, std::ios::binary);
-    if (!(out << verifier::print_proofs(v.proofs) << std::flush))
-      return core::invalid_input("the proof cannot be written").at(path.string());
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(path, verifier::print_proofs(v.proofs)));
   }
   return core::Done{};
-}
-
-/// Replays all logs of a folder.
-core::Status check_logs(const std::string& folder, cli::Session& session) {
-  std::vector<std::filesystem::path> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".proof") paths.push_back(entry.path());
-  if (paths.empty())
-    return core::Error{core::ErrorCode::kInvalidInput, "there are no proof logs", folder,
-                       "verify-rules --proofs DIR writes them"};
-  std::ranges::sort(paths);
-  const auto solver = verifier::make_z3_solver();
-  std::size_t proofs = 0;
-  for (std::size_t k = 0; k < paths.size(); ++k) {
-    session.console.update(k, paths.size(), paths[k].filename().string());
-    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
-    std::ostringstream text;
-    text << std::ifstream(paths[k], std::ios::binary).rdbuf();
-    auto checked = verifier::check_proofs(text.str(), *solver);
-    if (!checked) return checked.error().at(paths[k].string());
-    proofs += *checked;
-  }
-  return session.report(fmt::format("{} proofs in {} logs hold\n", proofs, paths.size()),
-                        {{"logs", paths.size()}, {"proofs", proofs}});
 }
 
 core::Status verify(const Options& options, cli::Session& session) {
@@ -160,7 +138,6 @@ core::Status verify(const Options& options, cli::Session& session) {
   const bool look_twice = options.second_opinion || options.write;
   if (look_twice && !options.no_second_opinion) batch.make_second_look = make_second_look;
   auto verdicts = verifier::verify_all(all, batch, session.console, session.stop);
-  SOAPSTONE_RETURN_IF_ERROR(refuse_disagreement(verdicts));
   std::ranges::move(skipped, std::back_inserter(verdicts));
   if (options.write)
     for (const std::string& file : files) SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, verdicts));
@@ -198,7 +175,10 @@ core::Status mutate(const Options& options, cli::Session& session) {
 core::Status run(const Options& options, cli::Session& session) {
   if (options.mutants > 0) return mutate(options, session);
   if (!options.derivability.from.empty()) return derive(options, session);
-  if (!options.check.empty()) return check_logs(options.check, session);
+  if (!options.check.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto all, read_rules(options));
+    return cli::check_logs(options.check, all, options.batch.specializations, session);
+  }
   const auto foreign = std::ranges::find_if_not(options.files, cli::is_own_rule_file);
   if (options.write && foreign != options.files.end())
     return core::Error{core::ErrorCode::kUsage,
@@ -217,6 +197,13 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str();
+  app.add_option(
+         "--edge-tries", options.batch.edge_tries,
+         "Inputs at the edges of f32, f16 and bf16 on which each rule is tried, over all of "
+         "its instances, 64 at least for one; an eighth for rules that keep every bit")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000).description(""))
+      ->capture_default_str();
   app.add_flag("--write", options.write,
                "Put what was found under the rules: a proof, or that they were checked");
   auto* twice = app.add_flag("--second-opinion", options.second_opinion,
@@ -228,7 +215,8 @@ void declare(CLI::App& app, Options& options) {
                  "Write a log of each proof there, by which it can be checked again")
       ->type_name("DIR");
   app.add_option("--check", options.check,
-                 "Instead, check the proofs that are logged there: no search, only what was found")
+                 "Instead, check that the proofs that are logged there prove these rules: no "
+                 "search, only what was found")
       ->type_name("DIR");
   app.add_option("--mutate", options.mutants,
                  "Instead, make that many wrong rules of these and see that none is proved")
@@ -242,7 +230,8 @@ void declare(CLI::App& app, Options& options) {
                          "  $ verify-rules mine.rules --write\n"
                          "  $ verify-rules mine.rules --sizes 1000 --seed 7\n"
                          "  $ verify-rules graph_subst.pb -q\n"
-                         "  $ verify-rules mine.rules --proofs logs && verify-rules --check logs\n"
+                         "  $ verify-rules mine.rules --proofs logs && "
+                         "verify-rules mine.rules --check logs\n"
                          "  $ verify-rules --mutate 10000\n"
                          "  $ verify-rules graph_subst.pb --derivable-from shipped\n"
                          "  $ verify-rules mine.rules --json - | jq '.rules[] | .verdict'");

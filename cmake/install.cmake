@@ -23,6 +23,8 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(DIRECTORY rules/ DESTINATION "${CMAKE_INSTALL_DATADIR}/soapstone/rules"
         FILES_MATCHING PATTERN "*.rules")
+install(DIRECTORY workers/ DESTINATION "${CMAKE_INSTALL_DATADIR}/soapstone/workers"
+        FILES_MATCHING PATTERN "*.py")
 
 configure_package_config_file(
   cmake/SoapstoneConfig.cmake.in "${PROJECT_BINARY_DIR}/SoapstoneConfig.cmake"

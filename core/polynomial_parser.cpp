@@ -9,7 +9,7 @@ namespace soapstone::core {
 namespace {
 
 constexpr int kMaxDepth = 64;            // of parentheses: the parser is recursive
-constexpr std::size_t kMaxTerms = 1024;  // a product of sums grows fast
+constexpr std::size_t kMaxTerms = 1024;  // each is looked at for each that is added
 
 class PolynomialParser {
  public:
@@ -25,6 +25,8 @@ class PolynomialParser {
       auto next = Polynomial::checked_add(total, term);
       if (!next) return too_large(at);
       total = *std::move(next);
+      if (total.terms().size() > kMaxTerms)
+        return TokenStream::error_at(at, "sum has too many terms");
       negative = tokens_.at("-");
     } while (tokens_.accept("+") || tokens_.accept("-"));
     return total;

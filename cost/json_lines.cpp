@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/file_io.h"
 #include "cost/cost_database.h"
 #include "cost/cost_database_state.h"
 
@@ -102,34 +103,18 @@ core::Result<std::size_t> import_all(CostDatabase::State& state, std::istream& f
   return count;
 }
 
-core::Error cannot_write(const std::filesystem::path& path, const std::string& why) {
-  return core::invalid_input("cannot be written: " + why, "choose a file in a writable folder")
-      .at(path.string());
-}
-
 }  // namespace
 
 core::Result<std::size_t> CostDatabase::export_json_lines(const std::filesystem::path& path) const {
   const std::lock_guard lock(state_->mutex);
-  std::filesystem::path unfinished = path;
-  unfinished += ".part";
-  std::ofstream file(unfinished, std::ios::binary);
-  if (!file) return cannot_write(path, std::generic_category().message(errno));
-
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::AtomicFile::create(path));
   SOAPSTONE_ASSIGN_OR_RETURN(Statement query, Statement::prepare(state_->handle.get(), kExport));
   std::size_t count = 0;
   int code = query.step();
-  for (; code == SQLITE_ROW; code = query.step(), ++count) file << query.text(0) << '\n';
-  file.close();
-
-  std::error_code failed;
-  if (code != SQLITE_DONE || !file) {
-    std::filesystem::remove(unfinished, failed);
-    if (code != SQLITE_DONE) return database_error(state_->handle.get()).at(state_->path.string());
-    return cannot_write(path, "the disk is full or the device failed");
-  }
-  std::filesystem::rename(unfinished, path, failed);
-  if (failed) return cannot_write(path, failed.message());
+  for (; code == SQLITE_ROW; code = query.step(), ++count)
+    SOAPSTONE_RETURN_IF_ERROR(file->write(query.text(0) + "\n"));
+  if (code != SQLITE_DONE) return database_error(state_->handle.get()).at(state_->path.string());
+  SOAPSTONE_RETURN_IF_ERROR(file->commit());
   return count;
 }
 

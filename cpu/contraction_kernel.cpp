@@ -27,6 +27,16 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                   launch.inputs.begin());
 }
 
+Window window_of(const core::Attributes& attributes) {
+  Window window{attributes.get_ints("strides"), attributes.get_ints("dilations"), {}, {}};
+  for (std::int64_t& dilation : window.dilations) dilation -= 1;
+  const std::vector<std::int64_t> pads = attributes.get_ints("pads");
+  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
+  window.pads_begin.assign(pads.begin(), middle);
+  window.pads_end.assign(middle, pads.end());
+  return window;
+}
+
 ContractionKernel::ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                                      const Epilogue& epilogue)
     : stream_(request.stream), threads_(request.threads), inputs_(request),

@@ -24,6 +24,9 @@ struct Contraction {
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch);
 
+/// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
+Window window_of(const core::Attributes& attributes);
+
 class ContractionKernel final : public runtime::Kernel {
  public:
   ContractionKernel(const KernelRequest& request, const Contraction& contraction,

@@ -14,16 +14,6 @@ Layout effective_layout(const core::TensorType& type, Layout layout) {
   return either ? Layout::kChannelsLast : layout;
 }
 
-Window window_of(const core::Attributes& attributes) {
-  Window window{attributes.get_ints("strides"), attributes.get_ints("dilations"), {}, {}};
-  for (std::int64_t& dilation : window.dilations) dilation -= 1;
-  const std::vector<std::int64_t> pads = attributes.get_ints("pads");
-  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
-  window.pads_begin.assign(pads.begin(), middle);
-  window.pads_end.assign(middle, pads.end());
-  return window;
-}
-
 /// A window that lies in the padding alone. There oneDNN 2.6.3's brgconv applies post-ops to wrong
 /// memory (tests/cpu/contraction_test.cpp finds it at once).
 bool may_see_padding_only(const Window& window, const Dims& weights) {

@@ -16,6 +16,8 @@ float real(const Node& node, std::string_view attribute) {
   return static_cast<float>(node.attributes.get_real(attribute));
 }
 
+/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞.
+/// Who compares special values runs without fusion.
 constexpr std::array<std::pair<std::string_view, algorithm>, 12> kFunctions = {{
     {"relu", algorithm::eltwise_relu},
     {"sigmoid", algorithm::eltwise_logistic},

@@ -84,7 +84,12 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_layer_norm_kernel(const Kern
 core::Result<std::unique_ptr<runtime::Kernel>> make_normalization_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_elementwise_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_loss_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_copy_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::Kernel>> make_gather_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_deconvolution_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_einsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_cumsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::Kernel>> make_resize_kernel(const KernelRequest&);
 
 }  // namespace soapstone::cpu

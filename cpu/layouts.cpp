@@ -39,7 +39,8 @@ void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,
 
 /// A reduction keeps the order in memory of the dimensions that stay.
 bool keeps_order(const Node& node) {
-  return node.op->name == "global_average_pool" || node.attributes.get_int("keep_dims") != 0;
+  if (node.op->name == "global_average_pool") return true;
+  return node.attributes.find("keep_dims") && node.attributes.get_int("keep_dims") != 0;
 }
 
 bool follows_inputs(const Node& node, ops::OpClass op_class) {
@@ -48,6 +49,7 @@ bool follows_inputs(const Node& node, ops::OpClass op_class) {
   case ops::OpClass::kElementwise:
     return true;
   case ops::OpClass::kReduction:
+    if (op == "nll_loss" || op == "reduce_log_sum_exp") return false;  // kernels of their own
     return op.ends_with("_pool") || keeps_order(node);
   case ops::OpClass::kNormalization:
     return op == "batch_norm";

@@ -34,6 +34,20 @@ Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
   return finish<Forward>(description);
 }
 
+Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
+                             const Descriptor& weights, const std::optional<Descriptor>& bias,
+                             const Descriptor& destination, const Window& window,
+                             const primitive_attr& attributes) {
+  using Forward = dnnl::deconvolution_forward;
+  const auto direct = dnnl::algorithm::deconvolution_direct;
+  const Forward::desc operation =
+      bias ? Forward::desc(kInference, direct, source, weights, *bias, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end)
+           : Forward::desc(kInference, direct, source, weights, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end);
+  return finish<Forward>(Forward::primitive_desc(operation, attributes, engine));
+}
+
 Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
                       const Descriptor& weights, const std::optional<Descriptor>& bias,
                       const Descriptor& destination, const primitive_attr& attributes) {
@@ -53,13 +67,6 @@ Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descripto
   const Forward::desc operation(kInference, algorithm, source, destination, window.strides, kernel,
                                 window.dilations, window.pads_begin, window.pads_end);
   return finish<Forward>(Forward::primitive_desc(operation, attributes, engine));
-}
-
-Primitive make_softmax(const dnnl::engine& engine, const Descriptor& tensor, int axis,
-                       const primitive_attr& attributes) {
-  using Forward = dnnl::softmax_forward;
-  return finish<Forward>(
-      Forward::primitive_desc(Forward::desc(kInference, tensor, axis), attributes, engine));
 }
 
 Primitive make_layer_norm(const dnnl::engine& engine, const Descriptor& tensor, float epsilon,

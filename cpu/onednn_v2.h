@@ -29,6 +29,11 @@ Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
                            const dnnl::primitive_attr& attributes, std::string_view avoid);
+/// Weights are [g,] o, i, k…, as of a convolution that turns i channels into o.
+Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
+                             const Descriptor& weights, const std::optional<Descriptor>& bias,
+                             const Descriptor& destination, const Window& window,
+                             const dnnl::primitive_attr& attributes);
 Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
                       const Descriptor& weights, const std::optional<Descriptor>& bias,
                       const Descriptor& destination, const dnnl::primitive_attr& attributes);
@@ -37,8 +42,6 @@ enum class Pooling : std::uint8_t { kMax, kAverageWithPadding, kAverage };
 Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descriptor& source,
                        const Descriptor& destination, const dnnl::memory::dims& kernel,
                        const Window& window, const dnnl::primitive_attr& attributes);
-Primitive make_softmax(const dnnl::engine& engine, const Descriptor& tensor, int axis,
-                       const dnnl::primitive_attr& attributes);
 /// Over the last dimension, with DNNL_ARG_SCALE, and DNNL_ARG_SHIFT if `has_shift`.
 Primitive make_layer_norm(const dnnl::engine& engine, const Descriptor& tensor, float epsilon,
                           bool has_shift, const dnnl::primitive_attr& attributes);

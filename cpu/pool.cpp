@@ -1,7 +1,11 @@
-// Pooling by oneDNN, in the layout in which the data lies.
+// Pooling by oneDNN, in the layout in which the data lies. Its maxima pass over NaN and know
+// nothing below the least finite number; where there is such an element, the comprehension is
+// asked.
 #include <algorithm>
+#include <limits>
 
 #include "cpu/primitive_kernel.h"
+#include "cpu/vector_clones.h"
 
 namespace soapstone::cpu {
 namespace {
@@ -37,6 +41,37 @@ PoolWindow window_of(const core::Attributes& attributes, const Dims& from, const
   return result;
 }
 
+/// NaN or −∞.
+SOAPSTONE_VECTOR_CLONES bool has_special(const float* x, std::size_t count) {
+  bool found = false;
+  for (std::size_t i = 0; i < count; ++i) found |= !(x[i] >= std::numeric_limits<float>::lowest());
+  return found;
+}
+
+class MaxPoolKernel final : public runtime::Kernel {
+ public:
+  MaxPoolKernel(const KernelRequest& request, std::unique_ptr<runtime::Kernel> fast,
+                std::unique_ptr<runtime::Kernel> exact)
+      : inputs_(request), fast_(std::move(fast)), exact_(std::move(exact)),
+        count_(static_cast<std::size_t>(core::element_count(request.dims(request.head_input(0))))) {
+  }
+
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override {
+    const auto* x = reinterpret_cast<const float*>(inputs_.find(0, inputs));
+    return (has_special(x, count_) ? exact_ : fast_)->run(inputs, outputs, scratch);
+  }
+  std::size_t scratch_bytes() const override {
+    return std::max(fast_->scratch_bytes(), exact_->scratch_bytes());
+  }
+  std::string implementation() const override { return fast_->implementation(); }
+
+ private:
+  Inputs inputs_;
+  std::unique_ptr<runtime::Kernel> fast_, exact_;
+  std::size_t count_;
+};
+
 core::Result<std::unique_ptr<runtime::Kernel>> make(const KernelRequest& request) {
   const core::TensorId source = request.head_input(0), result = request.launch.outputs[0];
   const Dims from = request.dims(source), to = request.dims(result);
@@ -51,9 +86,15 @@ core::Result<std::unique_ptr<runtime::Kernel>> make(const KernelRequest& request
   }
   // A tensor whose layouts are all the same bytes takes the one of the other side.
   const runtime::Layout layout = std::max(request.layout(source), request.output_layout());
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<PrimitiveKernel>(
+  std::unique_ptr<runtime::Kernel> kernel = std::make_unique<PrimitiveKernel>(
       request, make_pooling(request.engine, kind, describe(from, layout), describe(to, layout),
-                            pool.kernel, pool.window, plain_attributes())));
+                            pool.kernel, pool.window, plain_attributes()));
+  if (kind != Pooling::kMax) return kernel;
+  SOAPSTONE_ASSIGN_OR_RETURN(auto exact,
+                             runtime::compile_reference(request.graph, request.launch,
+                                                        request.layouts, request.constants));
+  return std::unique_ptr<runtime::Kernel>(
+      std::make_unique<MaxPoolKernel>(request, std::move(kernel), std::move(exact)));
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ class Enumerator {
         progress_(options.progress != nullptr ? *options.progress : core::silent()) {}
 
   Result<Enumeration> run() {
-    SOAPSTONE_ASSIGN_OR_RETURN(const TileFiles files,
-                               TileFiles::open(options_.resume_dir, run_, rank()));
+    SOAPSTONE_ASSIGN_OR_RETURN(const TileFiles files, TileFiles::open(options_.resume_dir, run_));
     add_leaves();
     for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
     arena_.execute([&] { look_at_pairs(); });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/file_io.h"
 #include "core/hash.h"
 
 namespace soapstone::generator {
@@ -33,23 +34,8 @@ std::optional<std::vector<std::byte>> read_bytes(const std::filesystem::path& pa
   return bytes;
 }
 
-/// Under another name first, so that a killed run leaves no half of a file.
-core::Status write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes,
-                         std::size_t rank) {
-  const std::filesystem::path unfinished = fmt::format("{}.part{}", path.string(), rank);
-  {
-    std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out)
-      return core::unavailable(fmt::format("cannot write '{}'", unfinished.string()),
-                               "is there room on the disk?");
-  }
-  std::error_code failure;
-  std::filesystem::rename(unfinished, path, failure);
-  if (failure) return core::unavailable(fmt::format("cannot write '{}'", path.string()));
-  return core::Done{};
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void append(Bytes& bytes, std::uint64_t number) {
@@ -102,7 +88,7 @@ core::Result<TileResult> deserialize(std::span<const std::byte> bytes, const Til
   std::memcpy(&header, bytes.data(), sizeof(Header));
   std::memcpy(&checksum, bytes.data() + sizeof(Header) + body, sizeof(checksum));
   if (checksum != core::hash_bytes(bytes.first(sizeof(Header) + body)) ||
-      header.count * sizeof(Candidate) != body)
+      body % sizeof(Candidate) != 0 || header.count != body / sizeof(Candidate))
     return damaged();
   if (header.run != run || header.range != range)
     return core::invalid_input("the tile is of another run");
@@ -132,9 +118,8 @@ core::Status share(TileExchange& exchange, std::uint64_t run, const core::Status
   return core::Done{};
 }
 
-core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint64_t run,
-                                        std::size_t rank) {
-  if (folder.empty()) return TileFiles({}, run, rank);
+core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint64_t run) {
+  if (folder.empty()) return TileFiles({}, run);
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   const std::filesystem::path mark = folder / kRunFile;
@@ -145,9 +130,9 @@ core::Result<TileFiles> TileFiles::open(std::filesystem::path folder, std::uint6
           fmt::format("'{}' holds tiles of a run with other options", folder.string()),
           "give the same options, or another folder");
   } else {
-    SOAPSTONE_RETURN_IF_ERROR(write_bytes(mark, std::span(bytes, sizeof(run)), rank));
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(mark, as_text(std::span(bytes, sizeof(run)))));
   }
-  return TileFiles(std::move(folder), run, rank);
+  return TileFiles(std::move(folder), run);
 }
 
 std::filesystem::path TileFiles::path_of(const TileRange& r) const {
@@ -165,7 +150,7 @@ std::optional<TileResult> TileFiles::read(const TileRange& range) const {
 
 core::Status TileFiles::write(const TileResult& result) const {
   if (folder_.empty()) return core::Done{};
-  return write_bytes(path_of(result.range), serialize(result, run_), rank_);
+  return core::write_file(path_of(result.range), as_text(serialize(result, run_)));
 }
 
 }  // namespace soapstone::generator

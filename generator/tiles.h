@@ -55,22 +55,20 @@ core::Status share(TileExchange& exchange, std::uint64_t run, const core::Status
 /// Finished tiles in a folder, one file each, written whole or not at all.
 class TileFiles {
  public:
-  /// An empty path: nothing is kept. `rank` tells processes apart that write at the same time.
+  /// An empty path: nothing is kept. Several processes may write into one folder.
   /// Errors: kInvalidInput if the folder cannot be written or holds tiles of another run.
-  static core::Result<TileFiles> open(std::filesystem::path folder, std::uint64_t run,
-                                      std::size_t rank = 0);
+  static core::Result<TileFiles> open(std::filesystem::path folder, std::uint64_t run);
 
   /// None if it is not there or damaged (then it is computed again).
   std::optional<TileResult> read(const TileRange& range) const;
   core::Status write(const TileResult& result) const;
 
  private:
-  TileFiles(std::filesystem::path folder, std::uint64_t run, std::size_t rank)
-      : folder_(std::move(folder)), run_(run), rank_(rank) {}
+  TileFiles(std::filesystem::path folder, std::uint64_t run)
+      : folder_(std::move(folder)), run_(run) {}
   std::filesystem::path path_of(const TileRange& range) const;
   std::filesystem::path folder_;
   std::uint64_t run_;
-  std::size_t rank_;
 };
 
 }  // namespace soapstone::generator

@@ -57,7 +57,8 @@ bool lies_in(const fs::path& path, const fs::path& directory) {
 
 }  // namespace
 
-core::Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(const std::string& location) {
+core::Result<std::shared_ptr<const core::MappedFile>>
+ExternalFiles::open(const std::string& location) {
   if (const auto known = open_.find(location); known != open_.end()) return known->second;
   const fs::path relative = fs::path(location).lexically_normal();
   if (relative.is_absolute() || relative.empty() || *relative.begin() == "..") {
@@ -77,7 +78,7 @@ core::Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(const std::s
         fmt::format("its external location '{}' is a link out of the model's directory", location),
         "copy the file beside the model");
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto file, core::MappedFile::open(path));
   open_.emplace(location, file);
   return file;
 }

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
 #include <string_view>
+
+#include "core/memory_limit.h"
 
 namespace soapstone::models {
 namespace {
@@ -16,6 +19,8 @@ namespace {
 using core::DataType;
 using core::Literal;
 using core::Result;
+
+constexpr std::uint64_t kChunk = std::uint64_t{1} << 24;
 
 struct CloseArchive {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -95,6 +100,18 @@ Result<Literal> parse_array(std::string_view bytes) {
   return Literal::copy(*type, *dims, std::as_bytes(std::span(data.data(), data.size())));
 }
 
+/// Errors: kInvalidInput if no compression packs so much into so little; kUnsupported if it is more
+/// than may be held, once as it is read and once as an array.
+core::Status check_claim(const zip_stat_t& stat) {
+  constexpr std::uint64_t kMostRatio = 1100;  // deflate reaches 1032
+  if ((stat.valid & ZIP_STAT_COMP_SIZE) != 0 && stat.size / kMostRatio > stat.comp_size)
+    return core::invalid_input(
+        fmt::format("is damaged: {} bytes are said to hold {}", stat.comp_size, stat.size));
+  if (stat.size > core::memory_limit() / 2)
+    return core::check_fits_memory(std::max(stat.size, 2 * stat.size), "the array");
+  return core::Done{};
+}
+
 Result<std::string> read_entry(zip_t* archive, zip_uint64_t index) {
   zip_stat_t stat;
   if (zip_stat_index(archive, index, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0) {
@@ -102,12 +119,15 @@ Result<std::string> read_entry(zip_t* archive, zip_uint64_t index) {
   }
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen_index(archive, index, 0));
   if (!file) return core::invalid_input(zip_strerror(archive));
-  std::string bytes(stat.size, '\0');
-  std::size_t done = 0;
-  while (done < bytes.size()) {
+  SOAPSTONE_RETURN_IF_ERROR(check_claim(stat));
+  // Room is made for what has come, not for what is announced.
+  std::string bytes;
+  while (bytes.size() < stat.size) {
+    const std::size_t done = bytes.size();
+    bytes.resize(done + std::min<std::uint64_t>(stat.size - done, kChunk));
     const zip_int64_t got = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
-    if (got <= 0) return core::invalid_input("is damaged");
-    done += static_cast<std::size_t>(got);
+    if (got <= 0) return core::invalid_input("is damaged: it ends early");
+    bytes.resize(done + static_cast<std::size_t>(got));
   }
   return bytes;
 }
@@ -125,7 +145,8 @@ Result<std::vector<std::pair<std::string, Literal>>> read_npz(const std::filesys
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t k = 0; k < count; ++k) {
     const auto index = static_cast<zip_uint64_t>(k);
-    std::string name = zip_get_name(archive.get(), index, 0);
+    const char* const entry_name = zip_get_name(archive.get(), index, 0);
+    std::string name = entry_name == nullptr ? fmt::format("number {}", k) : entry_name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     const std::string where = fmt::format("{}: array {}", path.string(), name);
     auto bytes = read_entry(archive.get(), index);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "models/model_header.h"
+#include "models/tensor_claims.h"
 
 namespace soapstone::models {
 namespace {
@@ -103,6 +104,7 @@ core::Result<onnx::ModelProto> parse_document(std::string_view bytes) {
   onnx::ModelProto model;
   if (!parse(bytes, model)) return no_model("it is truncated or of another format");
   if (!model.has_graph()) return no_model("it has no graph");
+  SOAPSTONE_RETURN_IF_ERROR(check_tensor_claims(model));
   SOAPSTONE_RETURN_IF_ERROR(use_short_domains(model));
   SOAPSTONE_RETURN_IF_ERROR(check_versions(model));
   return model;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <system_error>
 
-#include "models/file_io.h"
+#include "core/file_io.h"
 #include "models/onnx_export.h"
 #include "models/onnx_weights.h"
 
@@ -41,7 +41,7 @@ void refer(onnx::TensorProto& tensor, const std::string& location, std::uint64_t
 
 /// Writes large weights to `file`, which will be called `location`.
 core::Status write_external(ExportedModel& exported, const std::string& location,
-                            AtomicFile& file) {
+                            core::AtomicFile& file) {
   onnx::GraphProto& graph = *exported.model.mutable_graph();
   std::uint64_t end = 0;
   for (const NamedWeight& weight : exported.weights) {
@@ -62,7 +62,7 @@ core::Status write_external(ExportedModel& exported, const std::string& location
   return core::Done{};
 }
 
-core::Status write_model(const onnx::ModelProto& model, AtomicFile& file) {
+core::Status write_model(const onnx::ModelProto& model, core::AtomicFile& file) {
   if (model.ByteSizeLong() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     return core::unsupported("the model is larger than 2 GB even without its weights");
   }
@@ -78,7 +78,7 @@ core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& hea
                                 const std::filesystem::path& path,
                                 std::uint64_t most_embedded_bytes) {
   SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel exported, export_graph(graph, header));
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, AtomicFile::create(path));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::AtomicFile::create(path));
   const bool external =
       header.has_external_weights || exported.weight_bytes() > most_embedded_bytes;
   if (!external) {
@@ -89,7 +89,7 @@ core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& hea
   }
   std::filesystem::path data_path = path;
   data_path += ".data";
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto data, AtomicFile::create(data_path));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto data, core::AtomicFile::create(data_path));
   SOAPSTONE_RETURN_IF_ERROR(write_external(exported, data_path.filename().string(), *data));
   SOAPSTONE_RETURN_IF_ERROR(write_model(exported.model, *file));
   // The weights first: a model must never be there without them.

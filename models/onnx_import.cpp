@@ -208,7 +208,7 @@ core::Result<OnnxModel> parse_onnx(std::string_view bytes, const ImportOptions& 
 }
 
 core::Result<OnnxModel> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::MappedFile::open(path));
   const auto directory_of = [](const std::filesystem::path& file_path) {
     return file_path.has_parent_path() ? file_path.parent_path() : std::filesystem::path(".");
   };

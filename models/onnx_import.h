@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/fold.h"
+#include "models/inference_process.h"
 #include "models/onnx_document.h"
 #include "models/onnx_inputs.h"
 #include "models/onnx_model.h"
@@ -45,6 +46,7 @@ struct ImportState {
   std::int64_t folded_elements = 0;
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;
+  InferenceProcess inference;
   onnx::checker::CheckerContext checker;
   onnx::checker::LexicalScopeContext scope;
 };
@@ -61,10 +63,11 @@ core::Result<bool> import_taken_branch(ImportState& state, onnx::NodeProto& node
 /// Appends the node as it is, with the tensors that its subgraphs read as further inputs.
 core::Status import_opaque(ImportState& state, const onnx::NodeProto& node, std::string reason);
 
+using InferredTypes = std::unordered_map<std::string, onnx::TypeProto>;
 /// The types of the node's named results as far as ONNX's own inference knows them.
-std::unordered_map<std::string, onnx::TypeProto> infer_with_onnx(const ImportState& state,
-                                                                 const onnx::NodeProto& node);
-/// Why ONNX's own inference refuses the node, or an empty text.
-std::string refusal_of_onnx(const ImportState& state, const onnx::NodeProto& node);
+/// Errors: kInvalidInput or kUnsupported if the node breaks it.
+core::Result<InferredTypes> infer_with_onnx(ImportState& state, const onnx::NodeProto& node);
+/// Why ONNX's own inference refuses the node, or an empty text. Errors: as above.
+core::Result<std::string> refusal_of_onnx(ImportState& state, const onnx::NodeProto& node);
 
 }  // namespace soapstone::models

@@ -77,14 +77,16 @@ class NodeOrder {
  public:
   explicit NodeOrder(const onnx::GraphProto& graph)
       : graph_(graph), waiting_for_(static_cast<std::size_t>(graph.node_size())),
-        readers_(static_cast<std::size_t>(graph.node_size())) {}
+        readers_(static_cast<std::size_t>(graph.node_size())),
+        open_(static_cast<std::size_t>(graph.node_size())) {}
 
   core::Result<std::vector<int>> run() {
     SOAPSTONE_RETURN_IF_ERROR(find_definitions());
     for (int i = 0; i < graph_.node_size(); ++i) SOAPSTONE_RETURN_IF_ERROR(find_reads(i));
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (int i = 0; i < graph_.node_size(); ++i) {
-      if (waiting_for_[index(i)].empty()) ready.push(i);
+      open_[index(i)] = waiting_for_[index(i)].size();
+      if (open_[index(i)] == 0) ready.push(i);
     }
     std::vector<int> order;
     while (!ready.empty()) {
@@ -92,9 +94,7 @@ class NodeOrder {
       ready.pop();
       order.push_back(next);
       for (int reader : readers_[index(next)]) {
-        auto& waits = waiting_for_[index(reader)];
-        waits.erase(std::find(waits.begin(), waits.end(), next));
-        if (waits.empty()) ready.push(reader);
+        if (--open_[index(reader)] == 0) ready.push(reader);
       }
     }
     if (order.size() != index(graph_.node_size())) return cycle();
@@ -140,6 +140,7 @@ class NodeOrder {
     const onnx::NodeProto& reader = graph_.node(node);
     std::vector<std::string> names(reader.input().begin(), reader.input().end());
     for (std::string& name : captured_names(reader)) names.push_back(std::move(name));
+    std::unordered_set<int> seen;
     for (const std::string& name : names) {
       if (name.empty()) continue;
       const auto found = definitions_.find(name);
@@ -148,9 +149,8 @@ class NodeOrder {
             .at(describe(reader));
       }
       if (found->second == kNoNode) continue;
-      auto& waits = waiting_for_[index(node)];
-      if (std::find(waits.begin(), waits.end(), found->second) != waits.end()) continue;
-      waits.push_back(found->second);
+      if (!seen.insert(found->second).second) continue;
+      waiting_for_[index(node)].push_back(found->second);
       readers_[index(found->second)].push_back(node);
     }
     return core::Done{};
@@ -159,11 +159,13 @@ class NodeOrder {
   /// Every node that is left waits for one that is left, so walking on comes back somewhere.
   core::Error cycle() const {
     int at = 0;
-    while (waiting_for_[index(at)].empty()) ++at;
+    while (open_[index(at)] == 0) ++at;
     std::vector<int> path;
-    while (std::find(path.begin(), path.end(), at) == path.end()) {
+    std::unordered_set<int> seen;
+    while (seen.insert(at).second) {
       path.push_back(at);
-      at = waiting_for_[index(at)].front();
+      const auto& waits = waiting_for_[index(at)];
+      at = *std::find_if(waits.begin(), waits.end(), [&](int i) { return open_[index(i)] > 0; });
     }
     std::string text = describe(graph_.node(at));
     for (auto i = path.rbegin();; ++i) {
@@ -177,6 +179,7 @@ class NodeOrder {
   const onnx::GraphProto& graph_;
   std::unordered_map<std::string, int> definitions_;
   std::vector<std::vector<int>> waiting_for_, readers_;
+  std::vector<std::size_t> open_;  ///< How many nodes that it waits for are not in the order yet.
 };
 
 }  // namespace

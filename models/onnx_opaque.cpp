@@ -2,10 +2,9 @@
 // the types that ONNX's own inference or the file itself knows.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "models/onnx_import.h"
-#include "onnx/shape_inference/implementation.h"
 #include "ops/registry.h"
 
 namespace soapstone::models {
@@ -24,20 +23,25 @@ constexpr std::int64_t kLongestInferenceInput = 4096;
 /// The names that the node reads, its subgraphs' captures last, each once.
 std::vector<std::string> names_read(const onnx::NodeProto& node) {
   std::vector<std::string> names;
+  std::unordered_set<std::string> seen;
   const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
-      names.push_back(name);
-    }
+    if (!name.empty() && seen.insert(name).second) names.push_back(name);
   };
   for (const std::string& name : node.input()) add(name);
   for (const std::string& name : captured_names(node)) add(name);
   return names;
 }
 
-/// A graph of that one node. None: the type of an input is not known, and without it ONNX's
+/// A model of that one node. None: the type of an input is not known, and without it ONNX's
 /// inference is not worth asking.
-std::optional<onnx::GraphProto> graph_of(const ImportState& state, const onnx::NodeProto& node) {
-  onnx::GraphProto graph;
+std::optional<onnx::ModelProto> model_of(const ImportState& state, const onnx::NodeProto& node) {
+  onnx::ModelProto model;
+  for (const auto& [domain, version] : state.opsets) {
+    auto& import = *model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(version);
+  }
+  onnx::GraphProto& graph = *model.mutable_graph();
   graph.set_name("g");
   *graph.add_node() = node;
   for (const std::string& name : names_read(node)) {
@@ -56,7 +60,7 @@ std::optional<onnx::GraphProto> graph_of(const ImportState& state, const onnx::N
     else
       *input.mutable_type() = type_to_onnx(tensor.type);
   }
-  return graph;
+  return model;
 }
 
 TensorType settled(const onnx::TypeProto* type, const DimensionSizes& sizes) {
@@ -67,8 +71,7 @@ TensorType settled(const onnx::TypeProto* type, const DimensionSizes& sizes) {
 }
 
 /// What inference found or, where it found less, what the file declares.
-TensorType result_type(ImportState& state, const std::string& name,
-                       const std::unordered_map<std::string, onnx::TypeProto>& inferred) {
+TensorType result_type(ImportState& state, const std::string& name, const InferredTypes& inferred) {
   const auto found = inferred.find(name);
   const auto declared = state.declared_types.find(name);
   const onnx::TypeProto* best = found != inferred.end() ? &found->second : nullptr;
@@ -102,31 +105,21 @@ onnx::NodeProto without_names(const onnx::NodeProto& node) {
 
 }  // namespace
 
-std::unordered_map<std::string, onnx::TypeProto> infer_with_onnx(const ImportState& state,
-                                                                 const onnx::NodeProto& node) {
-  std::unordered_map<std::string, onnx::TypeProto> types;
-  auto graph = graph_of(state, node);
-  if (!graph) return types;
-  try {
-    onnx::shape_inference::InferShapes(&*graph, state.opsets, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(false, 0, false));
-  } catch (const std::exception&) {
-    return types;  // then the node's results are of unknown shape
-  }
-  for (const auto& value : graph->value_info()) types[value.name()] = value.type();
+core::Result<InferredTypes> infer_with_onnx(ImportState& state, const onnx::NodeProto& node) {
+  InferredTypes types;
+  const auto model = model_of(state, node);
+  if (!model) return types;
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto answer, state.inference.infer(*model, false));
+  // If it refuses, the node's results are of unknown shape.
+  for (const auto& value : answer.graph.value_info()) types[value.name()] = value.type();
   return types;
 }
 
-std::string refusal_of_onnx(const ImportState& state, const onnx::NodeProto& node) {
-  auto graph = graph_of(state, node);
-  if (!graph) return {};
-  try {
-    onnx::shape_inference::InferShapes(&*graph, state.opsets, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(true, 1, false));
-  } catch (const std::exception& error) {
-    return one_line(error.what());
-  }
-  return {};
+core::Result<std::string> refusal_of_onnx(ImportState& state, const onnx::NodeProto& node) {
+  const auto model = model_of(state, node);
+  if (!model) return std::string();
+  SOAPSTONE_ASSIGN_OR_RETURN(auto answer, state.inference.infer(*model, true));
+  return std::move(answer.refusal);
 }
 
 core::Status import_opaque(ImportState& state, const onnx::NodeProto& node, std::string reason) {
@@ -140,7 +133,7 @@ core::Status import_opaque(ImportState& state, const onnx::NodeProto& node, std:
   std::vector<TensorId> inputs;
   for (const std::string& name : node.input()) inputs.push_back(state.tensor(name));
   for (const std::string& name : captured_names(node)) inputs.push_back(state.tensor(name));
-  const auto inferred = infer_with_onnx(state, node);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto inferred, infer_with_onnx(state, node));
   std::vector<TensorType> types;
   for (const std::string& name : node.output()) types.push_back(result_type(state, name, inferred));
   const auto results = state.builder.add_node(ops::opaque_schema(), std::move(attributes),

@@ -154,7 +154,7 @@ core::Result<std::vector<TensorId>> read_with(const ops::OnnxReader& reader, Imp
   auto results = reader.read(import);
   if (results || results.error().code == core::ErrorCode::kUnsupported) return results;
   // Either the file is wrong or our rule is narrower than ONNX; ONNX itself knows.
-  const std::string refusal = refusal_of_onnx(state, node);
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string refusal, refusal_of_onnx(state, node));
   if (refusal.empty()) return core::unsupported(results.error().message);
   core::Error error = results.error();
   error.hint = "ONNX's own shape inference says: " + refusal;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/file_io.h"
 #include "core/literal.h"
 #include "core/result.h"
-#include "models/file_io.h"
 #include "models/onnx_protobuf.h"
 
 namespace soapstone::models {
@@ -25,7 +25,7 @@ class ExternalFiles {
 
   struct Bytes {
     std::span<const std::byte> bytes;
-    std::shared_ptr<const MappedFile> owner;
+    std::shared_ptr<const core::MappedFile> owner;
   };
   /// The bytes of an external tensor. Errors: kInvalidInput if the location leaves the directory,
   /// is missing, or has not `expected_bytes` at its offset.
@@ -33,10 +33,10 @@ class ExternalFiles {
   bool any() const { return !open_.empty(); }
 
  private:
-  core::Result<std::shared_ptr<const MappedFile>> open(const std::string& location);
+  core::Result<std::shared_ptr<const core::MappedFile>> open(const std::string& location);
 
   std::vector<std::filesystem::path> directories_;
-  std::map<std::string, std::shared_ptr<const MappedFile>> open_;
+  std::map<std::string, std::shared_ptr<const core::MappedFile>> open_;
 };
 
 /// Whether a Literal can hold the tensor: its elements are of a type of ours that has a size.

@@ -1,14 +1,14 @@
 // The decoding of a tensor itself is that of a model's weights.
 #include "models/tensor_file.h"
 
-#include "models/file_io.h"
+#include "core/file_io.h"
 #include "models/onnx_weights.h"
 
 namespace soapstone::models {
 
 core::Result<core::Literal> read_tensor(const std::filesystem::path& path) {
   const QuietProtobuf quiet;
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::MappedFile::open(path));
   onnx::TensorProto tensor;
   if (!tensor.ParseFromArray(file->bytes().data(), static_cast<int>(file->bytes().size()))) {
     return core::invalid_input("is no ONNX tensor").at(path.string());

@@ -3,6 +3,7 @@
 // own are tensors of the graph, not operators.
 #include <algorithm>
 
+#include "ops/family_parts.h"
 #include "ops/indexing.h"
 #include "ops/infer_rules.h"
 #include "ops/onnx_reading.h"
@@ -175,6 +176,6 @@ OpDefinition eye() {
 
 }  // namespace
 
-std::vector<OpDefinition> constant_ops() { return {full(), eye()}; }
+std::vector<OpDefinition> constant_ops() { return {full(), eye(), iota()}; }
 
 }  // namespace soapstone::ops

@@ -2,6 +2,7 @@
 // puts a kernel inside a larger kernel of zeros (TASO, table 1).
 #include <fmt/format.h>
 
+#include "ops/family_parts.h"
 #include "ops/registry.h"
 #include "ops/window.h"
 
@@ -229,6 +230,6 @@ OpDefinition enlarge() {
 
 }  // namespace
 
-std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge()}; }
+std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge(), conv_transpose()}; }
 
 }  // namespace soapstone::ops

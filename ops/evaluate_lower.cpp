@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "ops/evaluate_program.h"
 #include "ops/field.h"
+#include "ops/rational.h"
 
 namespace soapstone::ops::evaluation {
 namespace {
@@ -16,7 +17,7 @@ T element(Rational value) {
   if constexpr (std::is_same_v<T, double>)
     return static_cast<double>(value.numerator) / static_cast<double>(value.denominator);
   else
-    return field_from_rational(value);
+    return field_from_rational(canonical_constant(value));
 }
 
 /// The innermost index, if it is long enough to pay for the overhead of a run of lanes; else the

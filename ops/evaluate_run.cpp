@@ -1,6 +1,7 @@
 // Interprets a stage program. Each node is evaluated for lanes low ≤ l < high of the current block;
 // its value is either a view of data that is there already or is written to the buffer it is given.
 #include <algorithm>
+#include <type_traits>
 
 #include "core/check.h"
 #include "ops/evaluate_lanes.h"
@@ -87,7 +88,7 @@ class Runner {
     case NodeKind::kAdd:
       return fold_children(node, low, high, buffer, free, A::add);
     case NodeKind::kMul:
-      return fold_children(node, low, high, buffer, free, A::multiply);
+      return compute_product(node, low, high, buffer, free);
     case NodeKind::kInverse: {
       const View a = eval_into(node, nodes_[node.children[0]], low, high, buffer, free);
       invert_lanes(buffer, a, low, high);
@@ -119,6 +120,27 @@ class Runner {
       T* const operand = free + block_;
       const View b = eval(nodes_[node.children[k]], low, high, operand, operand + block_);
       combine(buffer, a, b, low, high, [f](T x, T y) { return f(x, y); });
+      a = {buffer, 1};
+    }
+    return a;
+  }
+
+  /// A double times 1/b is divided by b: 1/b overflows where b is subnormal, and rounds once more.
+  View compute_product(const Node<T>& node, std::int64_t low, std::int64_t high, T* buffer,
+                       T* free) {
+    if constexpr (!std::is_same_v<T, double>)
+      return fold_children(node, low, high, buffer, free, A::multiply);
+    View a = eval_into(node, nodes_[node.children[0]], low, high, buffer, free);
+    for (std::size_t k = 1; k < node.children.size(); ++k) {
+      T* const operand = free + block_;
+      const Node<T>& factor = nodes_[node.children[k]];
+      const bool divides = factor.kind == NodeKind::kInverse;
+      const Node<T>& child = divides ? nodes_[factor.children[0]] : factor;
+      const View b = eval(child, low, high, operand, operand + block_);
+      if (divides)
+        combine(buffer, a, b, low, high, [](T x, T y) { return x / y; });
+      else
+        combine(buffer, a, b, low, high, [](T x, T y) { return x * y; });
       a = {buffer, 1};
     }
     return a;

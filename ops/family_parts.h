@@ -13,7 +13,14 @@ OpDefinition slice();
 OpDefinition pad();
 OpDefinition gather();
 OpDefinition cast();
-OpDefinition softmax();
+/// softmax, log_softmax: listed by normalization_ops(), as nll_loss is.
+std::vector<OpDefinition> softmax_ops();
+OpDefinition nll_loss();
+OpDefinition iota();
+OpDefinition cumsum();
+OpDefinition einsum();
+OpDefinition conv_transpose();
+OpDefinition resize();
 
 /// Reductions and normalizations that are compositions: listed by composite_readers().
 std::vector<OnnxReader> statistics_readers();

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/hash.h"
+#include "ops/rational.h"
 
 namespace soapstone::ops {
 namespace field {
@@ -129,7 +130,11 @@ std::vector<Field::Value> to_field(const core::Literal& literal) {
   if (const auto ints = literal.to_ints()) {
     for (std::int64_t v : *ints) values.push_back(field::from_int(v));
   } else {
-    for (double v : literal.to_doubles()) values.push_back(field_from_rational(to_rational(v)));
+    const bool exact = literal.data_type() == core::DataType::kFloat64;
+    for (double v : literal.to_doubles()) {
+      const Rational r = to_rational(v);
+      values.push_back(field_from_rational(exact ? r : canonical_constant(r)));
+    }
   }
   return values;
 }

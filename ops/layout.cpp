@@ -208,7 +208,7 @@ OpDefinition expand() {
 
 std::vector<OpDefinition> layout_ops() {
   std::vector<OpDefinition> ops = slicing_ops();
-  for (OpDefinition& op : std::vector{transpose(), reshape(), expand(), gather()})
+  for (OpDefinition& op : std::vector{transpose(), reshape(), expand(), gather(), resize()})
     ops.push_back(std::move(op));
   return ops;
 }

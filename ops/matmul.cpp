@@ -1,5 +1,7 @@
 // Matrix product with NumPy broadcasting of the leading dimensions. ONNX's products of vectors are
 // read through reshapes, so that rules see one form only.
+#include "ops/family_parts.h"
+
 #include <algorithm>
 
 #include "ops/indexing.h"
@@ -60,10 +62,8 @@ ReadResult read_matmul(OnnxImport& import) {
   return compose.finish(compose.reshape(product, result));
 }
 
-}  // namespace
-
-std::vector<OpDefinition> matmul_ops() {
-  return {OpDefinition({
+OpDefinition matmul() {
+  return OpDefinition({
       .name = "matmul",
       .equation = "a[…,m,k] b[…,k,n] → y[…,m,n] = Σ over k of a[…,m,k]·b[…,k,n]",
       .attributes = std::vector<core::AttributeSchema>{},
@@ -73,7 +73,11 @@ std::vector<OpDefinition> matmul_ops() {
       .semantics = matmul_semantics,
       .onnx =
           OnnxMapping{{reader("MatMul", Elements::kArithmetic, read_matmul)}, write_same("MatMul")},
-  })};
+  });
 }
+
+}  // namespace
+
+std::vector<OpDefinition> matmul_ops() { return {matmul(), einsum()}; }
 
 }  // namespace soapstone::ops

@@ -235,7 +235,9 @@ OpDefinition rms_norm() {
 }  // namespace
 
 std::vector<OpDefinition> normalization_ops() {
-  return {batch_norm(), layer_norm(), rms_norm(), softmax()};
+  std::vector<OpDefinition> ops{batch_norm(), layer_norm(), rms_norm(), nll_loss()};
+  for (OpDefinition& op : softmax_ops()) ops.push_back(std::move(op));
+  return ops;
 }
 
 }  // namespace soapstone::ops

@@ -1,6 +1,6 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
 // Flatten, DepthToSpace, …. Each reader is its meaning. What would become slower or lose range in
-// pieces (Softplus, Mish, …) is left out and stays opaque.
+// pieces (Elu, Selu, …) is left out and stays opaque, or has an operator of its own (Softplus).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -215,6 +215,14 @@ ReadResult read_xor(OnnxImport& import) {
   return compose.finish(compose.append("not", {same}));
 }
 
+/// x·tanh(log(1 + exp(x))), which is how runtimes take it apart too.
+ReadResult read_mish(OnnxImport& import) {
+  Composer compose(import);
+  const TensorId x = import.input(0);
+  const TensorId gate = compose.append("tanh", {compose.append("softplus", {x})});
+  return compose.finish(compose.append("mul", {x, gate}));
+}
+
 /// One slope for all is leaky_relu.
 ReadResult read_prelu(OnnxImport& import) {
   const LiteralPtr slope = has_input(import, 1) ? import.constant_input(1) : nullptr;
@@ -243,6 +251,7 @@ std::vector<OnnxReader> composite_readers() {
       reader("Mean", kF, read_mean),
       reader("Xor", Elements::kBool, read_xor, 7),
       reader("PRelu", kF, read_prelu),
+      reader("Mish", kF, read_mish, 18),
   };
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
   return readers;

@@ -1,5 +1,5 @@
 // ONNX reductions and normalizations that are read as several of our operators: ReduceL2,
-// ReduceLogSumExp, InstanceNormalization, ….
+// InstanceNormalization, ….
 #include <algorithm>
 
 #include "ops/family_parts.h"
@@ -44,19 +44,6 @@ ReadFunction read_reduced_sum(const ReducedSum& how) {
     if (how.after) y = compose.append(how.after, {y});
     return compose.finish(y);
   };
-}
-
-/// m + log Σ exp(x − m) with the maximum m, which keeps exp within range.
-ReadResult read_log_sum_exp(OnnxImport& import) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
-  Composer compose(import);
-  const TensorId x = import.input(0);
-  if (over.none || core::element_count(compose.dims(x)) == 0)
-    return cannot_read(import, "no axes or no elements");
-  const TensorId m = compose.append("reduce_max", {x}, over.attributes(true));
-  TensorId y = compose.append("exp", {compose.append("sub", {x, m})});
-  y = compose.append("log", {compose.append("reduce_sum", {y}, over.attributes())});
-  return compose.finish(compose.append("add", {y, compose.reshape(m, compose.dims(y))}));
 }
 
 ReadResult read_global_max(OnnxImport& import) {
@@ -133,7 +120,6 @@ ReadResult read_group_norm(OnnxImport& import) {
 std::vector<OnnxReader> statistics_readers() {
   constexpr auto kF = Elements::kFloating;
   std::vector<OnnxReader> readers = {
-      reader("ReduceLogSumExp", kF, read_log_sum_exp),
       reader("GlobalMaxPool", kF, read_global_max),
       reader("InstanceNormalization", kF, read_instance_norm),
       reader("GroupNormalization", kF, read_group_norm, 18),

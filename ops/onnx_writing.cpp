@@ -52,6 +52,10 @@ std::string Emitter::scalar(double value) {
   return out_.constant(filled_literal(data_type(0), {}, value));
 }
 
+std::string Emitter::integer(std::int64_t value) {
+  return out_.constant(core::Literal::ints({}, std::span(&value, 1)));
+}
+
 std::string Emitter::ints(const std::vector<std::int64_t>& values) {
   return out_.constant(core::Literal::ints({static_cast<std::int64_t>(values.size())}, values));
 }

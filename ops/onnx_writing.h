@@ -35,6 +35,7 @@ class Emitter {
   /// A scalar of the element type of input 0.
   std::string scalar(double value);
   std::string ints(const std::vector<std::int64_t>& values);
+  std::string integer(std::int64_t value);  ///< A scalar of type i64.
   std::string reshape(std::string x, const core::Dims& shape);
   std::string reduce_mean(std::string x, const std::vector<std::int64_t>& axes);
   int opset() const { return out_.opset(); }

@@ -80,7 +80,53 @@ Rational convergent(std::int64_t numerator, int shift, double value) {
   return best;
 }
 
+struct WideFraction {
+  Wide numerator, denominator;
+};
+
+/// A positive double of few digits. Precondition: from 2^-62 to 2^62.
+WideFraction exact_fraction(double value) {
+  int exponent = 0;
+  Wide numerator = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+  exponent -= 53;
+  for (; numerator % 2 == 0; numerator /= 2) ++exponent;
+  const Wide power = Wide{1} << std::abs(exponent);
+  return exponent >= 0 ? WideFraction{numerator * power, 1} : WideFraction{numerator, power};
+}
+
+/// The fraction of least denominator strictly between two positive ones; by their continued
+/// fractions, which agree up to there. Precondition: low < high.
+WideFraction simplest_between(WideFraction low, WideFraction high) {
+  const Wide whole = low.numerator / low.denominator;
+  if ((whole + 1) * high.denominator < high.numerator) return {whole + 1, 1};
+  const WideFraction above{high.numerator - whole * high.denominator, high.denominator};
+  const WideFraction below{low.numerator - whole * low.denominator, low.denominator};
+  // The reciprocals change places; that of 0 is beyond everything.
+  WideFraction rest{above.denominator / above.numerator + 1, 1};
+  if (below.numerator != 0)
+    rest = simplest_between({above.denominator, above.numerator},
+                            {below.denominator, below.numerator});
+  return {whole * rest.numerator + rest.denominator, rest.numerator};
+}
+
 }  // namespace
+
+Rational canonical_constant(Rational value) {
+  // Small fractions are the simplest near them: others are at least 1/(q·q') away.
+  constexpr std::int64_t kSmallProduct = std::int64_t{1} << 22;
+  if (value.denominator <= 1) return value;
+  const std::int64_t size = std::abs(value.numerator);
+  if (size < kSmallProduct / value.denominator) return value;
+  const auto number =
+      static_cast<float>(static_cast<double>(size) / static_cast<double>(value.denominator));
+  if (!(number >= 0x1p-60f && number <= 0x1p60f)) return value;
+  const double low = (double{std::nextafter(number, 0.0f)} + double{number}) / 2;
+  const double high = (double{std::nextafter(number, 0x1p120f)} + double{number}) / 2;
+  const WideFraction simple = simplest_between(exact_fraction(low), exact_fraction(high));
+  const auto result =
+      reduced(value.numerator < 0 ? -simple.numerator : simple.numerator, simple.denominator);
+  return result.value_or(value);
+}
 
 std::optional<Rational> sum_of(Rational a, Rational b) {
   if (a.denominator == 0 || b.denominator == 0) return std::nullopt;

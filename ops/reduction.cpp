@@ -1,5 +1,6 @@
-// Sums, means, maxima and minima over dimensions. The four differ in one expression and in the
-// opset at which ONNX made the axes an input.
+// Sums, means, maxima, minima and logarithms of sums of exponentials over dimensions. They differ
+// in one expression and in the opset at which ONNX made the axes an input.
+#include "ops/family_parts.h"
 #include "ops/indexing.h"
 #include "ops/onnx_reading.h"
 #include "ops/onnx_reduction.h"
@@ -18,6 +19,7 @@ struct Reduction {
   const char* equation;
   Elements elements;
   bool nonempty;  ///< An empty maximum or mean has no value.
+  /// Null: reduce_log_sum_exp, which takes several stages.
   Expr (*combine)(std::vector<Binder> over, Expr element, const Polynomial& count);
 };
 
@@ -46,6 +48,9 @@ constexpr Reduction kReductions[] = {
      combine_max},
     {"reduce_min", "ReduceMin", "x[…] → y = min of x over axes", Elements::kArithmetic, true,
      combine_min},
+    {"reduce_log_sum_exp", "ReduceLogSumExp",
+     "x[…] → y = m + log Σ exp(x − m) over axes, m the maximum", Elements::kFloating, true,
+     nullptr},
 };
 
 std::vector<TensorType> infer(const Reduction& reduction, InferContext& c) {
@@ -63,36 +68,84 @@ std::vector<TensorType> infer(const Reduction& reduction, InferContext& c) {
   return {{c.input(0).data_type, *keep != 0 ? kept : without(x, *axes)}};
 }
 
-Semantics semantics(const Reduction& reduction, const OpInstance& op) {
-  SemanticsBuilder builder(1);
-  const Shape& x = op.inputs[0].shape;
-  const std::vector<std::size_t> axes = axes_of(op.attributes);
-  const bool keep = op.attributes.get_int("keep_dims") != 0;
-  builder.output(op.outputs[0].shape, [&](const Index& i) {
-    Index element = keep ? i : Index(x.size());
-    if (!keep) {
+/// What reductions of one node have in common.
+class Reducing {
+ public:
+  explicit Reducing(const OpInstance& op)
+      : builder(1), x_(op.inputs[0].shape), axes_(axes_of(op.attributes)),
+        keep_(op.attributes.get_int("keep_dims") != 0) {}
+
+  /// value() of binders over the axes, the index of an element of x, and the number of elements.
+  Expr over(const Index& i,
+            const std::function<Expr(std::vector<Binder>, Index, const Polynomial&)>& value) {
+    Index element = keep_ ? i : Index(x_.size());
+    if (!keep_) {
       std::size_t next = 0, axis = 0;
-      for (std::size_t d = 0; d < x.size(); ++d) {
-        if (axis < axes.size() && axes[axis] == d)
+      for (std::size_t d = 0; d < x_.size(); ++d) {
+        if (axis < axes_.size() && axes_[axis] == d)
           ++axis;
         else
           element[d] = i[next++];
       }
     }
-    std::vector<Binder> over;
+    std::vector<Binder> binders;
     Polynomial count = 1;
-    for (std::size_t axis : axes) {
-      over.push_back({builder.fresh(), 0, x[axis]});
-      element[axis] = over.back().variable;
-      count *= x[axis];
+    for (std::size_t axis : axes_) {
+      binders.push_back({builder.fresh(), 0, x_[axis]});
+      element[axis] = binders.back().variable;
+      count *= x_[axis];
     }
-    return reduction.combine(std::move(over), read(0, std::move(element)), count);
+    return value(std::move(binders), std::move(element), count);
+  }
+
+  SemanticsBuilder builder;
+
+ private:
+  const Shape& x_;
+  std::vector<std::size_t> axes_;
+  bool keep_;
+};
+
+Semantics semantics(const Reduction& reduction, const OpInstance& op) {
+  Reducing reducing(op);
+  reducing.builder.output(op.outputs[0].shape, [&](const Index& i) {
+    return reducing.over(
+        i, [&](std::vector<Binder> binders, Index element, const Polynomial& count) {
+          return reduction.combine(std::move(binders), read(0, std::move(element)), count);
+        });
   });
-  return std::move(builder).finish();
+  return std::move(reducing.builder).finish();
+}
+
+/// m + log Σ exp(x − m), m the maximum, or 0 where that is infinite: −∞ − −∞ would be no number.
+Semantics log_sum_exp_semantics(const OpInstance& op) {
+  Reducing reducing(op);
+  const Shape& shape = op.outputs[0].shape;
+  const auto largest = reducing.builder.stage(shape, [&](const Index& i) {
+    return reducing.over(i, [](std::vector<Binder> binders, Index element, const Polynomial&) {
+      return combine_max(std::move(binders), read(0, std::move(element)), 1);
+    });
+  });
+  const auto shift = reducing.builder.stage(shape, [&](const Index& i) {
+    const Expr m = read(largest, i), zero = number(Rational{0, 1});
+    return apply(Function::kSelect, {apply(Function::kEqual, {m - m, zero}), m, zero});
+  });
+  reducing.builder.output(shape, [&](const Index& i) {
+    const Expr total =
+        reducing.over(i, [&](std::vector<Binder> binders, Index element, const Polynomial&) {
+          const Expr centred = read(0, std::move(element)) - read(shift, i);
+          return sum(std::move(binders), apply(Function::kExp, {centred}));
+        });
+    return read(shift, i) + apply(Function::kLog, {total});
+  });
+  return std::move(reducing.builder).finish();
 }
 
 ReadResult read_reduction(const Reduction& reduction, OnnxImport& import) {
   SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
+  if (reduction.nonempty && core::element_count(input_dims(import, 0)) == 0)
+    return cannot_read(import, "no elements");
+  if (over.none && !reduction.combine) return cannot_read(import, "no axes");
   if (over.none) return std::vector{import.input(0)};
   return import.append(reduction.name, {import.input(0)}, over.attributes());
 }
@@ -121,7 +174,10 @@ OpDefinition define(const Reduction& reduction) {
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
       .infer = [&reduction](InferContext& c) { return infer(reduction, c); },
-      .semantics = [&reduction](const OpInstance& op) { return semantics(reduction, op); },
+      .semantics =
+          [&reduction](const OpInstance& op) {
+            return reduction.combine ? semantics(reduction, op) : log_sum_exp_semantics(op);
+          },
       .onnx = OnnxMapping{{reader(reduction.onnx, reduction.elements, read)}, write},
   });
 }
@@ -156,6 +212,7 @@ core::Result<ReductionAxes> read_reduction_axes(const OnnxImport& import) {
 std::vector<OpDefinition> reduction_ops() {
   std::vector<OpDefinition> ops;
   for (const Reduction& reduction : kReductions) ops.push_back(define(reduction));
+  ops.push_back(cumsum());
   return ops;
 }
 

@@ -61,6 +61,17 @@ Expr hard_swish(const Expr& x, const Attributes&) {
   return x * clamp(number(Rational{1, 6}) * x + number(Rational{1, 2}), 0, 1);
 }
 
+/// m + log(exp(−m) + exp(x − m)), m = max(x, 0), which is log(1 + exp(x)) without an exp that could
+/// overflow. An infinite m counts as 0, as ∞ − ∞ is no number, and log1p keeps small results.
+Expr softplus(const Expr& x, const Attributes&) {
+  const Expr zero = number(Rational{0, 1});
+  const Expr largest = relu(x);
+  const Expr is_finite = apply(Function::kEqual, {largest - largest, zero});
+  const Expr m = apply(Function::kSelect, {is_finite, largest, zero});
+  const Expr rest = apply(Function::kExp, {number(-1.0) * m}) + number(-1.0);
+  return m + apply(Function::kLog1p, {rest + apply(Function::kExp, {x - m})});
+}
+
 Expr gelu(const Expr& x, const Attributes& attributes) {
   const Expr half = number(Rational{1, 2}) * x;
   if (attributes.get_text("approximate") == "none")
@@ -166,6 +177,7 @@ std::vector<Unary> table() {
       {"exp", "Exp", "x → exp(x)", kF, applied<Function::kExp>},
       {"log", "Log", "x → log(x)", kF, applied<Function::kLog>},
       {"sqrt", "Sqrt", "x → √x", kF, applied<Function::kSqrt>},
+      {"softplus", "Softplus", "x → log(1 + exp(x)), within range for all x", kF, softplus},
       {"neg", "Neg", "x → −x", kA,
        [](const Expr& x, const Attributes&) { return number(-1.0) * x; }},
       {"abs", "Abs", "x → |x|", kA, applied<Function::kAbs>},

@@ -10,6 +10,7 @@
 #include "ops/registry.h"
 #include "ops/valid_values.h"
 #include "rules/constraints.h"
+#include "rules/edge_trials.h"
 #include "rules/float_behavior.h"
 #include "rules/sample_sizes.h"
 #include "rules/typed_check.h"
@@ -17,11 +18,14 @@
 namespace soapstone::rules {
 namespace {
 
+using core::DataType;
 using core::Symbol;
 using Field = ops::Field::Value;
 
 constexpr int kAttemptsPerSize = 300;
 constexpr int kFloatTrials = 4;
+/// At how many sizes the edges of types are tried.
+constexpr int kEdgeSizes = 4;
 
 template <class T>
 using Values = std::vector<std::vector<T>>;
@@ -122,7 +126,8 @@ bool is_too_large(const Graph& side) {
 
 class Checker {
  public:
-  Checker(const Rule& rule, std::uint64_t seed) : rule_(rule), sampler_(rule), random_(seed) {}
+  Checker(const Rule& rule, std::uint64_t seed, int edge_tries)
+      : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries) {}
 
   Result<CheckReport> run(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
@@ -135,6 +140,7 @@ class Checker {
         continue;
       }
       SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare(*sides, report_.sizes_tried));
+      if (edge_tries_ > 0 && report_.sizes_tried < kEdgeSizes) try_edges(*sides, size_count);
       ++report_.sizes_tried;
       if (!difference) continue;
       SOAPSTONE_RETURN_IF_ERROR(explain(values, *difference));
@@ -142,6 +148,7 @@ class Checker {
     }
     if (report_.sizes_tried == 0)
       return core::unsupported("no sizes satisfy the rule and its guard: " + last.message);
+    report_.floats = std::max(report_.floats, range_behavior(report_.edges, DataType::kFloat32));
     return report_;
   }
 
@@ -151,6 +158,8 @@ class Checker {
     for (std::size_t s = 0; s < values.size(); ++s) sizes[s] = values[s].value_or(0);
     if (!guard_holds(rule_, sizes)) return core::invalid_input("the guard does not hold");
     SOAPSTONE_ASSIGN_OR_RETURN(Rule sides, specialize(rule_, values));
+    if (has_empty_tensor(sides.source))
+      return core::invalid_input("a tensor of the source is empty");
     if (is_too_large(sides.source) || is_too_large(sides.target))
       return core::invalid_input("the tensors would be too large to be computed");
     return sides;
@@ -189,6 +198,12 @@ class Checker {
     if (trial < kFloatTrials)
       report_.floats = std::max(report_.floats, observe_floats(sides, random_.next()).behavior);
     return std::optional<Difference>();
+  }
+
+  void try_edges(const Rule& sides, int size_count) {
+    const int sizes = std::clamp(size_count, 1, kEdgeSizes);
+    report_.edges.note(
+        observe_edges(sides, (edge_tries_ + sizes - 1) / sizes, edge_random_.next()));
   }
 
   Result<std::optional<Difference>> compare_in_field(const Rule& sides) {
@@ -253,13 +268,15 @@ class Checker {
   const Rule& rule_;
   const SizeSampler sampler_;
   Random random_;
+  Random edge_random_;  ///< Of its own, so that edges change nothing of the rest.
+  const int edge_tries_;
   CheckReport report_;
 };
 
 }  // namespace
 
-Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed) {
-  return Checker(rule, seed).run(size_count);
+Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries) {
+  return Checker(rule, seed, edge_tries).run(size_count);
 }
 
 }  // namespace soapstone::rules

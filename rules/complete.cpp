@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "core/lexer.h"
 #include "rules/constraints.h"
 #include "rules/pattern.h"
 #include "rules/sample.h"
@@ -17,10 +19,30 @@ using ops::SizeConstraint;
 
 namespace {
 
+/// In sizes of inputs and in attributes that are no reals.
+std::vector<core::Symbol> integer_symbols(const Graph& side) {
+  std::vector<core::Symbol> symbols;
+  const auto add = [&](const core::Polynomial& p) {
+    std::ranges::copy(p.symbols(), std::back_inserter(symbols));
+  };
+  for (TensorId id : side.inputs()) std::ranges::for_each(side.tensor(id).type.shape, add);
+  for (NodeId id : side.order()) {
+    const core::Node& node = side.node(id);
+    for (const core::AttributeSchema& schema : node.op->attributes) {
+      const core::AttributeValue* value = node.attributes.find(schema.name);
+      if (!value || schema.kind == core::AttributeKind::kReal) continue;
+      if (const auto* p = std::get_if<core::Polynomial>(value)) add(*p);
+      if (const auto* list = std::get_if<std::vector<core::Polynomial>>(value))
+        std::ranges::for_each(*list, add);
+    }
+  }
+  return symbols;
+}
+
 std::vector<SizeConstraint> where_clauses(const Rule& rule) {
   std::vector<SizeConstraint> clauses;
   for (const SizeConstraint& c : rule.guard)
-    if (c.label == "where") clauses.push_back(c);
+    if (is_stated(c)) clauses.push_back(c);
   return clauses;
 }
 
@@ -79,6 +101,41 @@ std::vector<SizeConstraint> open_requirements(const TypedSides& typed,
   std::vector<SizeConstraint> known = typed.assumptions;
   known.insert(known.end(), where.begin(), where.end());
   return not_implied(typed.requirements, known, size_symbols(typed.source));
+}
+
+bool reals_are_symbols(const Graph& side) {
+  return std::ranges::all_of(side.order(), [&](NodeId id) {
+    const core::Node& node = side.node(id);
+    return std::ranges::all_of(node.op->attributes, [&](const core::AttributeSchema& schema) {
+      const auto* value = node.attributes.find(schema.name);
+      const auto* p = value ? std::get_if<core::Polynomial>(value) : nullptr;
+      if (schema.kind != core::AttributeKind::kReal || !p || p->is_constant()) return true;
+      return p->symbols().size() == 1 && *p == core::Polynomial(p->symbols()[0]);
+    });
+  });
+}
+
+/// Reals are matched bit by bit and computed with as doubles; sizes are integers.
+core::Status refuse_mixed_reals(const Rule& rule) {
+  if (!reals_are_symbols(rule.source))
+    return core::invalid_input("a real attribute of the source is a number or a symbol alone");
+  const auto matched = parameters_of(rule.source, rule.source, true);
+  const core::SymbolTable& names = rule.source.symbols();
+  for (core::Symbol s : parameters_of(rule.source, rule.target, true)) {
+    const bool is_matched = std::ranges::binary_search(matched, s);
+    if (!is_matched && !core::is_identifier(names.name(s)))
+      return core::invalid_input(fmt::format(
+          "`{}` is a size; a real attribute has sums and products of reals alone", names.name(s)));
+    if (!is_matched)
+      return core::invalid_input(
+          fmt::format("the real number `{}` is no real attribute of the source", names.name(s)));
+    std::vector<core::Symbol> integers = integer_symbols(rule.source);
+    std::ranges::copy(integer_symbols(rule.target), std::back_inserter(integers));
+    if (std::ranges::find(integers, s) != integers.end())
+      return core::invalid_input(
+          fmt::format("`{}` stands for a real number and for an integer", names.name(s)));
+  }
+  return core::Done{};
 }
 
 /// Types that follow from some values of the parameters, to see that there are any at all.
@@ -147,13 +204,16 @@ Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose, int pa
   if (failure) *failure = {};
   const bool matched = purpose == Purpose::kMatching;
   if (matched && same_structure(rule.source, rule.target))
-    return core::invalid_input("source and target are the same");
+    return core::invalid_input("source and target are the same", "there is nothing to rewrite");
   const bool moderate = has_moderate_numbers(rule.source) && has_moderate_numbers(rule.target) &&
                         std::ranges::all_of(rule.guard, is_moderate, &SizeConstraint::expression);
-  if (!moderate) return core::invalid_input("a number in the rule is larger than a million");
+  if (!moderate)
+    return core::invalid_input("a number in the rule is larger than a million",
+                               "a symbol stands for a size of any magnitude");
   rule.derived.clear();
   rule.parameters = parameters_of(rule.source, rule.target, false);
   rule.real_parameters = parameters_of(rule.source, rule.target, true);
+  if (!rule.real_parameters.empty()) SOAPSTONE_RETURN_IF_ERROR(refuse_mixed_reals(rule));
   if (matched) {
     if (auto pattern = compile_pattern(rule); !pattern) return pattern.error();
   }

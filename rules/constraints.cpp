@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 namespace soapstone::rules {
 
@@ -12,6 +13,37 @@ using core::Polynomial;
 using core::Symbol;
 using ops::DerivedSize;
 using ops::SizeConstraint;
+
+namespace {
+
+/// The number of the symbol follows: `choose 3`. The lower bound comes first.
+constexpr std::string_view kChosenLabel = "choose ";
+
+}  // namespace
+
+bool is_stated(const SizeConstraint& constraint) {
+  return constraint.label == kStatedLabel || constraint.label.starts_with(kChosenLabel);
+}
+
+std::vector<SizeConstraint> conditions_of(const ChosenSize& chosen) {
+  const std::string label = std::string(kChosenLabel) + std::to_string(chosen.symbol.id);
+  const Polynomial size(chosen.symbol);
+  return {{SizeConstraint::Kind::kNonNegative, size - chosen.low, label},
+          {SizeConstraint::Kind::kNonNegative, chosen.high - size, label}};
+}
+
+std::vector<ChosenSize> chosen_sizes(const std::vector<SizeConstraint>& guard) {
+  std::vector<ChosenSize> chosen;
+  for (std::size_t k = 0; k + 1 < guard.size(); ++k) {
+    if (!guard[k].label.starts_with(kChosenLabel) || guard[k + 1].label != guard[k].label) continue;
+    const std::string number = guard[k].label.substr(kChosenLabel.size());
+    const Symbol symbol{static_cast<std::uint32_t>(std::stoul(number))};
+    const Polynomial size(symbol);
+    chosen.push_back({symbol, size - guard[k].expression, guard[k + 1].expression + size});
+    ++k;
+  }
+  return chosen;
+}
 
 std::vector<Symbol> size_symbols(const Graph& side) {
   std::vector<Symbol> symbols;
@@ -124,6 +156,16 @@ bool guard_holds(const Rule& rule, std::vector<std::int64_t>& sizes) {
     const auto number = evaluate(c.expression);
     return number && (c.kind == SizeConstraint::Kind::kZero ? *number == 0 : *number >= 0);
   });
+}
+
+bool has_empty_tensor(const Graph& graph) {
+  for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
+    const TensorId id(k);
+    if (!graph.contains(id)) continue;
+    const core::Shape& shape = graph.tensor(id).type.shape;
+    if (std::ranges::find(shape, Polynomial(0)) != shape.end()) return true;
+  }
+  return false;
 }
 
 std::string to_string(const SizeConstraint& constraint, const core::SymbolTable& symbols) {

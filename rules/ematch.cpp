@@ -284,12 +284,19 @@ class Search {
     if (!is_first_start() || !is_first_of_symmetric() || !symbols_.solve_equations()) return;
     const Rule& rule = prepared_->rule;
     if (!guard_holds(rule, symbols_.numbers())) return;
+    const auto float_type = common_float_type(*pattern_, [&](std::size_t slot) {
+      return graph_.type(graph_[slots_[slot]].type).data_type;
+    });
+    if (!float_type) return;
     outputs_.clear();
     for (std::int32_t slot : pattern_->outputs)
       outputs_.push_back(slots_[static_cast<std::size_t>(slot)]);
-    const EMatch match{rule_, std::span(slots_).first(rule.source.inputs().size()), outputs_,
+    const EMatch match{rule_,
+                       std::span(slots_).first(rule.source.inputs().size()),
+                       outputs_,
                        std::span(nodes_).first(pattern_->nodes.size()),
-                       std::span(symbols_.numbers()).first(rule.source.symbols().size())};
+                       std::span(symbols_.numbers()).first(rule.source.symbols().size()),
+                       *float_type};
     ended_ = !found_(match);
     given_up_ = ++matches_ >= limits_.matches;
   }

@@ -87,6 +87,7 @@ struct EMatch {
   std::span<const ClassId> inputs, outputs;
   std::span<const ENodeId> nodes;
   std::span<const std::int64_t> sizes;  ///< By symbol.
+  core::DataType float_type;            ///< As in Match.
 };
 using EMatchFound = std::function<bool(const EMatch&)>;  ///< False ends the search.
 

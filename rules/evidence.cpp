@@ -2,7 +2,6 @@
 #include "rules/evidence.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -12,8 +11,7 @@
 namespace soapstone::rules {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFloatNames = {"exact", "reassociates", "changes-range"};
-constexpr std::string_view kFloatsKey = "floats:";
+constexpr std::string_view kFloatsKey = "floats:", kTypesKey = "types:", kEdgesKey = "edges:";
 constexpr std::string_view kDigestKey = "; rule ";
 
 std::string_view trimmed(std::string_view text) {
@@ -28,11 +26,35 @@ bool begins_with_word(std::string_view line, std::string_view word) {
          (content.size() == word.size() || content[word.size()] == ' ');
 }
 
-}  // namespace
-
-std::string_view to_string(FloatBehavior floats) {
-  return kFloatNames[static_cast<std::size_t>(floats)];
+/// Reads the part if it belongs to the label. False: it does not.
+Result<bool> parse_label(std::string_view part, EvidenceLine& line) {
+  const auto value = [&](std::string_view key) { return trimmed(part.substr(key.size())); };
+  if (part.starts_with(kFloatsKey)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(line.floats, parse_float_behavior(value(kFloatsKey)));
+  } else if (part.starts_with(kTypesKey)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(line.types, parse_float_types(value(kTypesKey)));
+  } else if (part.starts_with(kEdgesKey)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(line.edges, parse_edges(value(kEdgesKey)));
+  } else {
+    return false;
+  }
+  return true;
 }
+
+/// The line up to the digest.
+std::string without_digest(const EvidenceLine& line) {
+  // The label comes second, before the versions of the provers.
+  const std::string& detail = line.evidence.detail;
+  const std::size_t first = std::min(detail.find(';'), detail.size());
+  std::string label;
+  if (line.types.known()) label += fmt::format("; {} {}", kTypesKey, to_string(line.types));
+  label += fmt::format("; {} {}", kFloatsKey, to_string(line.floats));
+  if (line.edges) label += fmt::format("; {} {}", kEdgesKey, to_string(*line.edges));
+  const bool proved = line.evidence.kind == Evidence::Kind::kProved;
+  return (proved ? "proof " : "checked ") + detail.substr(0, first) + label + detail.substr(first);
+}
+
+}  // namespace
 
 Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest) {
   EvidenceLine line;
@@ -42,34 +64,26 @@ Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest) 
     const std::string_view part = trimmed(rest.substr(0, end));
     more = end != std::string_view::npos;
     if (more) rest.remove_prefix(end + 1);
-    if (!part.starts_with(kFloatsKey)) {
-      if (!line.evidence.detail.empty() && !part.empty()) line.evidence.detail += "; ";
-      line.evidence.detail += part;
-      continue;
-    }
-    const std::string_view name = trimmed(part.substr(kFloatsKey.size()));
-    const auto known = std::ranges::find(kFloatNames, name);
-    if (known == kFloatNames.end())
-      return core::invalid_input("floats are `exact`, `reassociates` or `changes-range`, not `" +
-                                 std::string(name) + "`");
-    line.floats = static_cast<FloatBehavior>(known - kFloatNames.begin());
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool is_label, parse_label(part, line));
+    if (is_label) continue;
+    if (!line.evidence.detail.empty() && !part.empty()) line.evidence.detail += "; ";
+    line.evidence.detail += part;
   }
   return line;
 }
 
 std::string to_string(const EvidenceLine& line, std::string_view rule_text) {
   if (line.evidence.kind == Evidence::Kind::kNone) return {};
-  const bool proved = line.evidence.kind == Evidence::Kind::kProved;
-  // The treatment of floats comes second, before the versions of the provers.
-  const std::string& detail = line.evidence.detail;
-  const std::size_t first = std::min(detail.find(';'), detail.size());
-  std::string text = (proved ? "proof " : "checked ") + detail.substr(0, first) +
-                     "; floats: " + std::string(to_string(line.floats)) + detail.substr(first);
-  if (proved) text += std::string(kDigestKey) + rule_digest(rule_text);
+  std::string text = without_digest(line);
+  if (line.evidence.kind == Evidence::Kind::kProved)
+    text += std::string(kDigestKey) + proof_digest(rule_text, line);
   return text;
 }
 
-std::string rule_digest(std::string_view rule_text) {
+namespace {
+
+/// Of the words, from `rule` to the evidence.
+std::uint64_t words_digest(std::string_view rule_text) {
   std::uint64_t digest = 0;
   bool in_target = false;
   int line = 0, depth = 0;
@@ -91,19 +105,37 @@ std::string rule_digest(std::string_view rule_text) {
     digest = core::hash_combine(digest, 2 * static_cast<std::uint64_t>(token.kind) +
                                             static_cast<std::uint64_t>(starts_line));
   }
-  return fmt::format("{:016x}", digest);
+  return digest;
 }
 
-Evidence confirmed(Evidence evidence, std::string_view rule_text) {
-  if (evidence.kind != Evidence::Kind::kProved) return evidence;
-  const std::size_t key = evidence.detail.rfind(kDigestKey);
+}  // namespace
+
+std::string proof_digest(std::string_view rule_text, const EvidenceLine& line) {
+  return fmt::format("{:016x}", core::hash_combine(words_digest(rule_text),
+                                                   core::hash_text(without_digest(line))));
+}
+
+Evidence confirmed(const EvidenceLine& line, std::string_view rule_text) {
+  if (line.evidence.kind != Evidence::Kind::kProved) return line.evidence;
+  EvidenceLine plain = line;
+  std::string& detail = plain.evidence.detail;
+  const std::size_t key = detail.rfind(kDigestKey);
   if (key == std::string::npos)
     return {Evidence::Kind::kNone, "the proof does not say of which rule it is"};
-  const std::string digest = evidence.detail.substr(key + kDigestKey.size());
-  if (digest != rule_digest(rule_text))
-    return {Evidence::Kind::kNone, "the rule was changed after its proof"};
-  evidence.detail.resize(key);
-  return evidence;
+  const std::string digest = detail.substr(key + kDigestKey.size());
+  detail.resize(key);
+  if (!line.types.known() || !line.edges)
+    return {Evidence::Kind::kNone, "the proof does not say for which types it holds"};
+  if (digest != proof_digest(rule_text, plain))
+    return {Evidence::Kind::kNone, "the rule was changed after its proof, or its label was"};
+  return plain.evidence;
+}
+
+void put_label(const EvidenceLine& line, Rule& rule) {
+  rule.floats = line.floats;
+  rule.types = line.types;
+  rule.edges = line.edges;
+  rule.evidence = line.evidence;
 }
 
 namespace {

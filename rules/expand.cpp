@@ -9,7 +9,9 @@
 #include "rules/edit.h"
 #include "rules/families.h"
 #include "rules/loops.h"
+#include "rules/optional_inputs.h"
 #include "rules/permutations.h"
+#include "rules/quotients.h"
 
 namespace soapstone::rules {
 namespace {
@@ -19,7 +21,8 @@ using core::Token;
 using core::TokenKind;
 using core::TokenStream;
 
-constexpr std::size_t kMaxInstances = 5000;  // of one rule; more is a slip of the pen
+constexpr int kMaxLoops = 16;
+constexpr std::size_t kMaxCharacters = std::size_t{1} << 24;  // of all instances of a rule
 
 /// Puts one value for one variable.
 class Substitution {
@@ -101,16 +104,44 @@ class Substitution {
   Token before_;
 };
 
-core::Status expand_into(const std::string& text, const std::string& choices,
-                         std::vector<RuleInstance>& instances) {
+/// `choose p in 1..n` as `choose p in 1 .. n`: the lexer takes `1..n` for one number.
+std::string with_spaced_choices(std::string text) {
+  if (text.find("choose") == std::string::npos) return text;
+  std::vector<Edit> edits;
+  for (TokenStream tokens(text); !tokens.at_end(); tokens.next()) {
+    if (!tokens.at("choose") || tokens.peek(2).text != "in") continue;
+    const Token& range = tokens.peek(3);
+    const std::size_t dots = range.text.find("..");
+    if (range.kind != TokenKind::kNumber || dots == std::string::npos) continue;
+    edits.push_back({range.offset + dots, range.offset + dots + 2, " .. "});
+  }
+  return edited(text, edits);
+}
+
+/// `written`: characters of all texts so far, whole instances or not.
+core::Status expand_into(const std::string& text, const std::string& choices, int depth,
+                         std::size_t& written, std::vector<RuleInstance>& instances) {
+  written += text.size();
+  if (written > kMaxCharacters)
+    return core::invalid_input("the instances of a rule have more than " +
+                                   std::to_string(kMaxCharacters) + " characters together",
+                               "write it with fewer or smaller parameters");
   SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text));
+  if (loop && depth == kMaxLoops)
+    return core::invalid_input("a rule has more than " + std::to_string(kMaxLoops) + " parameters");
   if (!loop) {
     if (instances.size() == kMaxInstances)
       return core::invalid_input("a rule has more than " + std::to_string(kMaxInstances) +
-                                 " instances");
+                                     " instances",
+                                 "write it with fewer values, or as several rules");
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string families, expand_families(text));
-    SOAPSTONE_ASSIGN_OR_RETURN(std::string final_text, evaluate_permutations(families));
-    instances.push_back({choices.empty() ? "" : "[" + choices + "]", std::move(final_text)});
+    SOAPSTONE_ASSIGN_OR_RETURN(std::string values, evaluate_permutations(families));
+    SOAPSTONE_ASSIGN_OR_RETURN(values, name_quotients(with_spaced_choices(std::move(values))));
+    SOAPSTONE_ASSIGN_OR_RETURN(std::vector<RuleInstance> given, expand_optional_inputs(values));
+    for (RuleInstance& instance : given) {
+      const std::string comma = choices.empty() || instance.suffix.empty() ? "" : ",";
+      instances.push_back({choices + comma + instance.suffix, std::move(instance.text)});
+    }
     return core::Done{};
   }
   const std::string rest = edited(text, {Edit{loop->begin, loop->end, {}}});
@@ -123,7 +154,7 @@ core::Status expand_into(const std::string& text, const std::string& choices,
       std::erase_if(value, [](char c) { return c == ' ' || c == '"'; });
       chosen += (chosen.empty() ? "" : ",") + loop->variables[i] + "=" + value;
     }
-    SOAPSTONE_RETURN_IF_ERROR(expand_into(instance, chosen, instances));
+    SOAPSTONE_RETURN_IF_ERROR(expand_into(instance, chosen, depth + 1, written, instances));
   }
   return core::Done{};
 }
@@ -132,7 +163,8 @@ core::Status expand_into(const std::string& text, const std::string& choices,
 
 Result<std::vector<RuleInstance>> expand(const RuleText& rule) {
   std::vector<RuleInstance> instances;
-  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, {}, instances));
+  std::size_t written = 0;
+  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, {}, 0, written, instances));
   return instances;
 }
 

@@ -15,17 +15,23 @@ struct RuleText {
   std::string name;
   std::string description;  ///< The comment directly above it, as one line.
   int line = 0;             ///< Of `rule`.
-  std::string text;         ///< With line ends in front, so that its lines have their numbers.
+  std::string text;         ///< Its first line counts as line 1 in errors about it.
 };
 
-/// One choice of all parameters, in the language without `for`, `A..` and `|A|`.
+/// One choice of all parameters, in the language without `for`, `A..`, `|A|`, quotients and
+/// optional inputs.
 struct RuleInstance {
-  std::string suffix;  ///< `[A=1,f=relu]`, or empty.
+  std::string suffix;  ///< `A=1,f=relu`, or empty.
   std::string text;
 };
 
-/// Errors: kInvalidInput where a line outside of rules is no comment.
-core::Result<std::vector<RuleText>> split_rules(std::string_view file_text);
+struct SplitRules {
+  std::vector<RuleText> rules;
+  /// kInvalidInput: lines outside of rules that are no comments, rules without a name.
+  std::vector<core::Error> errors;
+};
+/// Goes on behind an error at the next line that begins with `rule`.
+SplitRules split_rules(std::string_view file_text);
 /// Errors: kInvalidInput with line and column: malformed `for` or permutation, too many instances.
 core::Result<std::vector<RuleInstance>> expand(const RuleText& rule);
 

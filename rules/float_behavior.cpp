@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/evaluate.h"
-#include "ops/registry.h"
 #include "ops/valid_values.h"
+#include "rules/noise.h"
+#include "rules/rounded_side.h"
 #include "rules/sample.h"
 
 namespace soapstone::rules {
 namespace {
 
-using Tensor = std::vector<double>;
 using Values = std::vector<Tensor>;
 
 struct Inputs {
@@ -63,78 +62,22 @@ double largest(const Tensor& values) {
   return most;
 }
 
-/// One side compiled node by node, so that results may be rounded in between.
-class Side {
- public:
-  explicit Side(const Graph& graph) : graph_(graph) {
-    for (NodeId id : graph.order()) {
-      std::vector<core::Dims> dims;
-      for (TensorId input : graph.node(id).inputs)
-        dims.push_back(input.valid() ? *core::concrete(graph.tensor(input).type.shape)
-                                     : core::Dims());
-      programs_.emplace_back(ops::semantics_of(graph, id), dims);
-    }
-  }
-
-  /// `largest_seen` grows to the largest finite number on the way. None: an operator does not admit
-  /// the inputs.
-  std::optional<Values> run(const Values& inputs, bool round, double& largest_seen) const {
-    std::vector<Tensor> values(graph_.tensor_bound());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (graph_.contains(TensorId(i)) && graph_.tensor(TensorId(i)).value)
-        values[i] = graph_.tensor(TensorId(i)).value->to_doubles();
-    for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs()[k].index()] = inputs[k];
-    for (std::size_t n = 0; n < programs_.size(); ++n)
-      if (!run_node(n, values, round)) return std::nullopt;
-    for (const Tensor& tensor : values) largest_seen = std::max(largest_seen, largest(tensor));
-    Values outputs;
-    for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
-    return outputs;
-  }
-
- private:
-  bool run_node(std::size_t n, std::vector<Tensor>& values, bool round) const {
-    const core::Node& node = graph_.node(graph_.order()[n]);
-    std::vector<std::span<const double>> inputs;
-    for (TensorId id : node.inputs)
-      inputs.push_back(id.valid() ? std::span<const double>(values[id.index()])
-                                  : std::span<const double>());
-    std::vector<std::span<double>> outputs;
-    for (TensorId id : node.outputs) {
-      const auto dims = *core::concrete(graph_.tensor(id).type.shape);
-      values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
-      outputs.push_back(values[id.index()]);
-    }
-    if (!programs_[n].run(inputs, outputs)) return false;
-    if (round)
-      for (std::span<double> output : outputs)
-        std::ranges::transform(output, output.begin(), rounded);
-    return true;
-  }
-
-  const Graph& graph_;
-  std::vector<ops::CompiledSemantics<double>> programs_;
-};
-
 /// Beyond the square root of the largest double.
 constexpr double kNearOverflow = 1e150;
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 bool both_finite(double a, double b) { return std::isfinite(a) && std::isfinite(b); }
 
-void compare_rounded(const Tensor& source, const Tensor& target, double magnitude,
-                     FloatObservation& seen) {
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    if (same(source[i], target[i])) continue;
-    const bool range = magnitude == kLarge && !both_finite(source[i], target[i]);
-    seen.behavior = std::max(seen.behavior,
-                             range ? FloatBehavior::kChangesRange : FloatBehavior::kReassociates);
-  }
+void compare_rounded(const Tensor& source, const Tensor& target, FloatObservation& seen) {
+  for (std::size_t i = 0; i < source.size(); ++i)
+    if (!same(source[i], target[i]))
+      seen.behavior = std::max(seen.behavior, FloatBehavior::kReassociates);
 }
 
-/// Of the runs in doubles. An overflow that only one side has, as exp(1/x) has for small x, changes
-/// the range; large inputs are left to the rounded runs. What rounding the largest number on the
-/// way can do is no difference.
+/// Of the runs in doubles. An overflow that only the target has, as exp(1/x) has for small x,
+/// changes the range. Where the source has no value nothing is promised: a target that has one
+/// extends the range. Large inputs are left to the rounded runs. What rounding the largest number
+/// on the way can do is no difference.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
   const double tolerance =
@@ -143,7 +86,9 @@ void find_difference(const Tensor& source, const Tensor& target, std::size_t out
     const double a = source[i], b = target[i];
     const bool finite = both_finite(a, b);
     if (same(a, b) || (finite && std::fabs(a - b) <= tolerance)) continue;
-    if (!finite && largest_seen > kNearOverflow) {
+    if (!std::isfinite(a)) {
+      if (std::isfinite(b)) seen.behavior = std::max(seen.behavior, FloatBehavior::kExtendsRange);
+    } else if (!finite && largest_seen > kNearOverflow) {
       seen.behavior = FloatBehavior::kChangesRange;
     } else if (finite || magnitude < kLarge) {
       seen.difference = FloatDifference{output, i, a, b};
@@ -151,25 +96,39 @@ void find_difference(const Tensor& source, const Tensor& target, std::size_t out
   }
 }
 
+/// Whether no rounding on the way explains the difference.
+bool survives_noise(const Rule& sides, const Values& inputs, const FloatDifference& difference,
+                    std::uint64_t seed) {
+  const auto source = run_with_noise(sides.source, inputs, seed),
+             target = run_with_noise(sides.target, inputs, seed);
+  return differ_beyond_noise(source.outputs[difference.output][difference.element],
+                             target.outputs[difference.output][difference.element]);
+}
+
 }  // namespace
 
 FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
   Random random(seed);
   FloatObservation seen;
-  const Side source(sides.source), target(sides.target);
+  const RoundedSide source(sides.source), target(sides.target);
   for (const Inputs& wanted : kInputs) {
     const Values inputs = draw(sides.source, wanted, random);
     for (bool round : {false, true}) {
       if (round && wanted.magnitude > kLarge) continue;
+      const bool known = seen.difference.has_value();
+      const auto rounding = round ? std::optional(Rounding()) : std::nullopt;
       double largest_seen = 0;
-      const auto left = source.run(inputs, round, largest_seen);
-      const auto right = target.run(inputs, round, largest_seen);
+      const auto left = source.run(inputs, rounding, largest_seen);
+      const auto right = target.run(inputs, rounding, largest_seen);
       if (!left || !right) continue;  // what only one side admits, check() finds
       for (std::size_t k = 0; k < left->size(); ++k)
         if (round)
-          compare_rounded((*left)[k], (*right)[k], wanted.magnitude, seen);
+          compare_rounded((*left)[k], (*right)[k], seen);
         else
           find_difference((*left)[k], (*right)[k], k, wanted.magnitude, largest_seen, seen);
+      if (!known && seen.difference &&
+          !survives_noise(sides, inputs, *seen.difference, random.next()))
+        seen.difference.reset();
     }
   }
   return seen;

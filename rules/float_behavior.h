@@ -1,6 +1,5 @@
-// How the two sides of a rule differ in floating point, by experiment. The model: an operator
-// computes its result as if exactly and rounds it once to f32. The order in which a kernel adds is
-// its own affair and changes with sizes anyway; what a rule adds or removes are roundings.
+// How the two sides of a rule differ in floating point, by experiment: in roundings on ordinary
+// inputs. What they do at the edges of types is for edge_trials.h.
 #pragma once
 
 #include <optional>
@@ -16,8 +15,8 @@ struct FloatDifference {
 };
 
 struct FloatObservation {
-  /// kExact: the same bits every time. kChangesRange: with large inputs one side overflows where
-  /// the other one does not. Else kReassociates.
+  /// kExact: the same bits every time. kReassociates: other ones. Beyond that: one side overflows
+  /// in doubles where the other one does not.
   FloatBehavior behavior = FloatBehavior::kExact;
   std::optional<FloatDifference> difference;
 };

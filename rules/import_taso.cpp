@@ -128,7 +128,7 @@ class RuleText {
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string where, conditions());
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string left, statements(source, true));
     SOAPSTONE_ASSIGN_OR_RETURN(const std::string right, statements(target, false));
-    return text + where + "  source\n" + left + "  target\n" + right;
+    return text + where + results() + "  source\n" + left + "  target\n" + right;
   }
 
  private:
@@ -136,6 +136,13 @@ class RuleText {
     taso::Value value{fmt::format("x{}", -static_cast<std::int64_t>(id)), taso::Axes(rank)};
     for (taso::Axis& axis : value.axes) axis.size = source_sizes_.fresh();
     return value;
+  }
+
+  std::string results() const {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < message_.outputs.size(); ++k)
+      names.push_back(fmt::format("y{}", k));
+    return fmt::format("  results {}\n", fmt::join(names, ", "));
   }
 
   /// Of what is the result of two outputs, the first names it.
@@ -234,16 +241,17 @@ void import_rule(const RuleMessage& message, std::size_t number, const TasoImpor
     reason = rule.error().message;
     rule = parse_instance(*text, Purpose::kProof);
   }
-  if (!rule || !*rule) {
+  if (!rule || rule->empty()) {
     rules.skipped.push_back({number, rule ? "no sizes satisfy it" : rule.error().message});
     return;
   }
-  (*rule)->name = (*rule)->base_name = name;
-  (*rule)->description = fmt::format("Rule {} of TASO's file.", number);
+  Rule& found = rule->front().rule;
+  found.name = found.base_name = name;
+  found.description = fmt::format("Rule {} of TASO's file.", number);
   if (reason.empty())
-    rules.file.rules.push_back(**std::move(rule));
+    rules.file.rules.push_back(std::move(found));
   else
-    rules.unmatched.push_back({**std::move(rule), std::move(reason)});
+    rules.unmatched.push_back({std::move(found), std::move(reason)});
 }
 
 }  // namespace

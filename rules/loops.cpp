@@ -97,6 +97,9 @@ class LoopParser {
         values.push_back(std::move(value));
       }
       if (several) SOAPSTONE_RETURN_IF_ERROR(tokens_.expect(")"));
+      if (loop_.values.size() == kMaxInstances)
+        return tokens_.error("a parameter has more than " + std::to_string(kMaxInstances) +
+                             " values");
       // Values that mention earlier parameters may coincide.
       if (std::ranges::find(loop_.values, values) == loop_.values.end())
         loop_.values.push_back(std::move(values));

@@ -9,6 +9,9 @@
 
 namespace soapstone::rules {
 
+/// Instances of one rule, and values of one of its loops; more is a slip of the pen.
+inline constexpr std::size_t kMaxInstances = 5000;
+
 struct Loop {
   std::vector<std::string> variables;
   bool over_ranks = false;

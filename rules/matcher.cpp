@@ -100,6 +100,11 @@ class Search {
       return true;
     const Rule& rule = rules_[rule_];
     if (!guard_holds(rule, binding_.numbers())) return true;
+    const auto float_type = common_float_type(*pattern_, [&](std::size_t slot) {
+      return graph_.tensor(binding_.slot(slot)).type.data_type;
+    });
+    if (!float_type) return true;
+    match_.float_type = *float_type;
     const auto slots = binding_.slots().begin();
     const auto inputs = static_cast<std::ptrdiff_t>(rule.source.inputs().size());
     match_.inputs.assign(slots, slots + inputs);

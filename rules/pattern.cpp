@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "rules/constraints.h"
 #include "rules/substitute.h"
 
 namespace soapstone::rules {
@@ -29,6 +30,7 @@ class PatternCompiler {
     add_slots();
     for (NodeId id : source_.order()) add_node(source_.node(id));
     for (TensorId id : source_.outputs()) pattern_.outputs.push_back(slot(id));
+    add_stated();
     SOAPSTONE_RETURN_IF_ERROR(order_equations());
     SOAPSTONE_RETURN_IF_ERROR(make_plans());
     return std::move(pattern_);
@@ -108,22 +110,60 @@ class PatternCompiler {
     return a;
   }
 
-  /// Picks equations with at most one unknown until none is left.
+  /// Conditions may determine what shapes and attributes of the source do not mention; the guard
+  /// checks all others anyway.
+  void add_stated() {
+    std::vector<bool> mentioned = known_;
+    for (const Equation& equation : pattern_.equations)
+      for (Symbol s : equation.polynomial.symbols()) mentioned[s.id] = true;
+    for (const ops::SizeConstraint& c : rule_.guard) {
+      const std::vector<Symbol> symbols = c.expression.symbols();
+      const bool determines = std::ranges::any_of(
+          symbols, [&](Symbol s) { return s.id < mentioned.size() && !mentioned[s.id]; });
+      if (c.label == kStatedLabel && c.kind == ops::SizeConstraint::Kind::kZero && determines)
+        pattern_.equations.push_back({c.expression, -1, 0, 0, false, Equation::Kind::kStated});
+    }
+    for (const ChosenSize& chosen : chosen_sizes(rule_.guard))
+      pattern_.equations.push_back({Polynomial(0), chosen.symbol.id, chosen.low, chosen.high, true,
+                                    Equation::Kind::kChosen});
+  }
+
+  /// Picks equations with at most one unknown until none is left. A size is chosen only where no
+  /// equation helps.
   core::Status order_equations() {
     std::vector<bool> done(pattern_.equations.size());
-    for (bool progress = true; progress;) {
-      progress = false;
+    const auto pick = [&](bool chosen) {
+      bool progress = false;
       for (std::uint32_t e = 0; e < done.size(); ++e) {
-        if (done[e] || !prepare(pattern_.equations[e])) continue;
+        Equation& equation = pattern_.equations[e];
+        if (done[e] || (equation.kind == Equation::Kind::kChosen) != chosen) continue;
+        if (chosen ? !prepare_choice(equation) : !prepare(equation)) continue;
         done[e] = progress = true;
         pattern_.equation_order.push_back(e);
+        if (chosen) break;
       }
+      return progress;
+    };
+    while (pick(false) || pick(true)) {
     }
     for (Symbol s : needed_symbols())
-      if (s.id < known_.size() && !known_[s.id])
+      if (s.id < known_.size() && !known_[s.id]) {
+        const std::string& name = source_.symbols().name(s);
         return core::invalid_input(
-            fmt::format("the source does not determine `{}`", source_.symbols().name(s)));
+            fmt::format("the source does not determine `{}`", name),
+            fmt::format("if any size will do, say from where to where: `choose {} in 1..n`", name));
+      }
     return core::Done{};
+  }
+
+  bool prepare_choice(const Equation& choice) {
+    const auto is_known = [&](Symbol s) { return s.id < known_.size() && known_[s.id]; };
+    const Symbol chosen{static_cast<std::uint32_t>(choice.solve_for)};
+    if (is_known(chosen) || !std::ranges::all_of(choice.factor.symbols(), is_known) ||
+        !std::ranges::all_of(choice.rest.symbols(), is_known))
+      return false;
+    known_[chosen.id] = true;
+    return true;
   }
 
   std::vector<Symbol> needed_symbols() const {
@@ -165,7 +205,8 @@ class PatternCompiler {
       pattern_.plans.push_back(plan_from(start));
       const Plan& plan = pattern_.plans.back();
       if (plan.size() != pattern_.nodes.size())
-        return core::invalid_input("the source falls into parts that share no tensor");
+        return core::invalid_input("the source falls into parts that share no tensor",
+                                   "write a rule for each part");
       const std::int64_t cost = start_cost(plan);
       if (best >= 0 && cost >= best) continue;
       best = cost;

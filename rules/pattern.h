@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rules/rule.h"
@@ -58,10 +59,16 @@ using Plan = std::vector<Step>;
 /// polynomial = the number that was met. `solve_for` is the one symbol that is still unknown then,
 /// with a factor that is known; or −1: all are known.
 struct Equation {
+  enum class Kind : std::uint8_t {
+    kMet,
+    kStated,  ///< A `where` clause: the number is 0.
+    kChosen,  ///< `solve_for` is any number from `factor` to `rest`: the one in the middle.
+  };
   core::Polynomial polynomial;
   std::int64_t solve_for = -1;
   core::Polynomial factor, rest;  ///< polynomial = factor · symbol + rest
   bool of_size = false;           ///< It stands in a shape: a solution is not negative.
+  Kind kind = Kind::kMet;
 };
 
 struct Pattern {
@@ -74,6 +81,22 @@ struct Pattern {
   std::vector<std::uint32_t> equation_order;  ///< Such that each has at most one unknown.
   std::size_t symbol_count = 0;               ///< Without derived ones.
 };
+
+/// What the inputs of type f32 stand for in a match; f32 if there are none. None: different types,
+/// which no proof is about.
+template <class TypeOfSlot>
+std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSlot type_of) {
+  std::optional<core::DataType> common;
+  for (std::size_t k = 0; k < pattern.slots.size(); ++k) {
+    const SlotPattern& slot = pattern.slots[k];
+    if (slot.kind != SlotPattern::Kind::kInput || slot.data_type != core::DataType::kFloat32)
+      continue;
+    const core::DataType type = type_of(k);
+    if (common && *common != type) return std::nullopt;
+    common = type;
+  }
+  return common.value_or(core::DataType::kFloat32);
+}
 
 /// Errors: kInvalidInput: a symbol that the source does not determine, or a source in parts that
 /// share no tensor.

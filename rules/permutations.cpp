@@ -14,6 +14,8 @@ using core::Result;
 using core::Token;
 using core::TokenStream;
 
+constexpr int kMostCalls = 256;  // each reads the whole text again
+
 Result<std::vector<int>> permutation(TokenStream& tokens) {
   const Token at = tokens.peek();
   std::vector<int> values;
@@ -69,6 +71,13 @@ Result<std::optional<Edit>> last_call(const std::string& text) {
 
 core::Result<std::string> evaluate_permutations(std::string text) {
   const auto mentions = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  int calls = 0;
+  for (const std::string_view word : {"inverse", "compose"})
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+      ++calls;
+  if (calls > kMostCalls)
+    return core::invalid_input("a rule mentions `inverse` and `compose` more than " +
+                               std::to_string(kMostCalls) + " times");
   while (mentions("inverse") || mentions("compose")) {  // else, as mostly: no need for tokens
     SOAPSTONE_ASSIGN_OR_RETURN(auto edit, last_call(text));
     if (!edit) return text;

@@ -14,6 +14,7 @@
 #include "core/graph.h"
 #include "core/result.h"
 #include "ops/infer_context.h"
+#include "rules/float_label.h"
 
 namespace soapstone::rules {
 
@@ -21,9 +22,6 @@ using core::Graph;
 using core::NodeId;
 using core::Result;
 using core::TensorId;
-
-/// How a rule treats floating-point rounding.
-enum class FloatBehavior : std::uint8_t { kExact, kReassociates, kChangesRange };
 
 /// Why a rule may be believed.
 struct Evidence {
@@ -33,7 +31,7 @@ struct Evidence {
     kProved,   ///< Proved for all sizes.
   };
   Kind kind = Kind::kNone;
-  std::string detail;  ///< As in the file, without the floats: "2^61-1, 200 sizes".
+  std::string detail;  ///< As in the file, without the label: "2^61-1, 200 sizes".
 };
 
 struct Rule {
@@ -60,6 +58,8 @@ struct Rule {
   /// a `where` clause have the label "where".
   std::vector<ops::SizeConstraint> guard;
   FloatBehavior floats = FloatBehavior::kExact;
+  FloatTypes types = {};            ///< For which its proof holds.
+  std::optional<Edges> edges = {};  ///< None: they are not known.
   Evidence evidence;
 };
 
@@ -76,7 +76,7 @@ struct Rule {
 ///       ab = concat(a, b; axis=1)
 ///       yz = matmul(x, ab)
 ///       y, z = split(yz; axis=|A|+1, sizes=[n, p])
-///     checked 2^61-1, 200 sizes; floats: exact
+///     checked 2^61-1, 200 sizes; types: any; floats: exact; edges: none
 ///
 /// The results are the names that both sides define. `y = x` in the target gives a result another
 /// name. `x: [n, m] constant` matches constant expressions only, `i: i64[n]` only that type (f32 or
@@ -101,7 +101,6 @@ Result<RuleFile> read_rules(const std::filesystem::path& file);
 Result<RuleFile> read_rule_folder(const std::filesystem::path& folder);
 /// One instance in the text language. parse(print(r)) is r.
 std::string print(const Rule& rule);
-std::string_view to_string(FloatBehavior floats);
 
 /// A value for each symbol of a rule that has one; a real parameter's is the bits of its double.
 using Bindings = std::vector<std::optional<std::int64_t>>;
@@ -118,6 +117,8 @@ struct Match {
   std::vector<NodeId> nodes;        ///< Per source node, in source order().
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.
   std::vector<std::int64_t> sizes;  ///< Per symbol; 0 where a symbol has no value.
+  /// What the rule's inputs of type f32 stand for here, one type for all of them.
+  core::DataType float_type = core::DataType::kFloat32;
 };
 
 /// Rules prepared for matching: indexed by the operator of an anchor node.
@@ -163,12 +164,14 @@ struct CheckReport {
   int sizes_tried = 0;
   /// The sides agree in doubles only: the rule is a law of a function that is random in the field.
   bool law_of_function = false;
-  /// As observed in doubles. Means nothing if there is a counterexample.
+  /// As observed. Means nothing if there is a counterexample.
   FloatBehavior floats = FloatBehavior::kExact;
+  Edges edges;  ///< As observed, if that was asked for.
   std::optional<Counterexample> counterexample;
 };
 /// Evaluates both sides in the prime field (and in doubles where a function there is random) at
-/// random sizes that satisfy the guard. Errors: kUnsupported if no sizes satisfy it.
-Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed);
+/// random sizes that satisfy the guard. `edge_tries`: how many inputs at the edges of each type
+/// both sides are tried on, all sizes together. Errors: kUnsupported if no sizes satisfy the guard.
+Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries = 0);
 
 }  // namespace soapstone::rules

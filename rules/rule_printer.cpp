@@ -24,12 +24,13 @@ class RulePrinter {
   std::string run() {
     choose_names();
     std::string body = inputs() + constants(rule_.source, source_names_);
-    body += constants(rule_.target, target_names_) + where();
+    body += constants(rule_.target, target_names_) + where() + choices() + results();
     body += line("source") + nodes(rule_.source, source_names_);
     body += line("target") + nodes(rule_.target, target_names_) + aliases();
     const std::string comment = rule_.description.empty() ? "" : "# " + rule_.description + "\n";
     const std::string text = "rule " + core::quote_name(rule_.name) + "\n" + symbols() + body;
-    const std::string evidence = to_string(EvidenceLine{rule_.evidence, rule_.floats}, text);
+    const std::string evidence =
+        to_string(EvidenceLine{rule_.evidence, rule_.floats, rule_.types, rule_.edges}, text);
     return comment + text + (evidence.empty() ? "" : line(evidence));
   }
 
@@ -141,11 +142,42 @@ class RulePrinter {
   std::string where() {
     std::string text;
     for (const ops::SizeConstraint& c : rule_.guard) {
-      if (c.label != "where") continue;
+      if (c.label != kStatedLabel) continue;
       note(c.expression);
       text += line("where " + to_string(c, table()));
     }
     return text;
+  }
+
+  std::string choices() {
+    std::string text;
+    for (const ChosenSize& chosen : chosen_sizes(rule_.guard)) {
+      note(Polynomial(chosen.symbol));
+      note(chosen.low);
+      note(chosen.high);
+      text += line("choose " + core::quote_symbol(table().name(chosen.symbol)) + " in " +
+                   chosen.low.to_string(table()) + " .. " + chosen.high.to_string(table()));
+    }
+    return text;
+  }
+
+  /// A result that a node reads as well would be taken for a name used twice.
+  std::string results() const {
+    const auto is_read = [](const Graph& side, TensorId id) {
+      return std::ranges::any_of(side.order(), [&](NodeId node) {
+        return std::ranges::find(side.node(node).inputs, id) != side.node(node).inputs.end();
+      });
+    };
+    std::string list;
+    bool needed = false;
+    for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
+      const TensorId source = rule_.source.outputs()[k], target = rule_.target.outputs()[k];
+      list += (list.empty() ? "" : ", ") + source_names_[source.index()];
+      const bool by_name = target_names_[target.index()] == source_names_[source.index()] &&
+                           is_read(rule_.target, target);
+      needed = needed || is_read(rule_.source, source) || by_name;
+    }
+    return needed ? line("results " + list) : "";
   }
 
   std::string nodes(const Graph& side, const Names& names) {

@@ -14,16 +14,24 @@ using core::TokenStream;
 
 namespace {
 
-/// A word in place of a real attribute is a symbol, which a graph could not have.
-Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core::OpSchema& op) {
+bool is_symbol(const Polynomial& p) {
+  return p.symbols().size() == 1 && p == Polynomial(p.symbols()[0]);
+}
+
+/// A word in place of a real attribute is a symbol, which a graph could not have. Where it is
+/// computed it may be a sum of products.
+Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core::OpSchema& op,
+                                       bool computes) {
   core::NodeSyntax plain = node;
   core::Attributes symbolic;
   for (core::AttributeSyntax& given : plain.attributes) {
     const core::AttributeSchema* schema = op.find_attribute(given.name);
     const auto* p = std::get_if<Polynomial>(&given.value);
     if (!schema || schema->kind != core::AttributeKind::kReal || !p || p->is_constant()) continue;
-    if (p->symbols().size() != 1 || *p != Polynomial(p->symbols()[0]))
-      return TokenStream::error_at(given.at, "a real attribute is a number or a symbol alone");
+    if (!computes && !is_symbol(*p))
+      return TokenStream::error_at(given.at,
+                                   "a real attribute is a number or a symbol alone in the source; "
+                                   "only the target computes with it");
     symbolic.set(given.name, *p);
     given.value = 1.0;
   }
@@ -36,13 +44,20 @@ Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core:
 
 Status RuleSide::define(const NameSyntax& name, TensorId id) {
   if (tensors_.emplace(name.name, id).second) return core::Done{};
-  return TokenStream::error_at(name.at, "`" + name.name + "` is defined twice");
+  core::Error error = TokenStream::error_at(name.at, "`" + name.name + "` is defined twice");
+  error.hint = "each tensor of a side has a name of its own";
+  return error;
 }
 
 Result<TensorId> RuleSide::use(const NameSyntax& name) {
   const auto known = tensors_.find(name.name);
-  if (known == tensors_.end())
-    return TokenStream::error_at(name.at, "`" + name.name + "` is not defined on this side");
+  if (known == tensors_.end()) {
+    core::Error error =
+        TokenStream::error_at(name.at, "`" + name.name + "` is not defined on this side");
+    error.hint = "inputs are declared before `source`; what the source computes the target must "
+                 "compute again";
+    return error;
+  }
   mark_read(known->second);
   return known->second;
 }
@@ -51,14 +66,17 @@ Status RuleSide::add_node(const core::NodeSyntax& node) {
   SOAPSTONE_ASSIGN_OR_RETURN(const core::OpSchema* op, core::resolve_op(node, ops::registry()));
   if (op->is_opaque())
     return TokenStream::error_at(node.at, "a rule cannot say anything about opaque nodes");
-  SOAPSTONE_ASSIGN_OR_RETURN(auto attributes, attributes_of(node, *op));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto attributes, attributes_of(node, *op, computes_));
   std::vector<TensorId> operands;
   for (const auto& operand : node.operands) {
     operands.push_back(TensorId::none());
     if (operand) {
       SOAPSTONE_ASSIGN_OR_RETURN(operands.back(), use(*operand));
+      operands_.insert(operand->name);
     }
   }
+  // An optional input that is left out at the end is no input.
+  while (operands.size() > op->min_inputs && !operands.back().valid()) operands.pop_back();
   const core::TensorType unknown{core::DataType::kFloat32, {}, false};
   const auto ids =
       builder.add_node(*op, std::move(attributes), std::move(operands),

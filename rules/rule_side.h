@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace soapstone::rules {
 
 class RuleSide {
  public:
+  /// `computes`: real attributes may be sums and products of what the other side has matched.
+  explicit RuleSide(bool computes) : computes_(computes) {}
+
   core::GraphBuilder builder;
 
   /// Errors: kInvalidInput: the name is taken.
@@ -28,6 +32,11 @@ class RuleSide {
   bool is_result(std::string_view name) const { return results_.find(name) != results_.end(); }
   /// Names of results of nodes and aliases, in the order of the text.
   std::vector<core::NameSyntax> results() const;
+  /// Whether a node of this side reads the tensor of that name.
+  bool is_read_by_node(std::string_view name) const {
+    return operands_.find(name) != operands_.end();
+  }
+  std::size_t result_count() const { return results_.size(); }
   void mark_read(TensorId id);
   bool is_read(TensorId id) const { return id.index() < read_.size() && read_[id.index()]; }
   /// Read, or beside a result of the same node that is read.
@@ -40,6 +49,8 @@ class RuleSide {
   std::map<std::string, core::Token, std::less<>> results_;  // where each was defined
   std::vector<core::Token> operators_;                       // by node id
   std::vector<bool> read_;                                   // by tensor id
+  std::set<std::string, std::less<>> operands_;              // names that nodes read
+  bool computes_;
 };
 
 }  // namespace soapstone::rules

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "core/hash.h"
+#include "rules/constraints.h"
 
 namespace soapstone::rules {
 
@@ -23,6 +24,7 @@ Sampler::Sampler(const Rule& rule) : uses_(rule.source.symbols().size(), Use::kN
   parameters_ = rule.parameters;
   note_inputs(rule);
   note_attributes(rule.source);
+  note_conditions(rule);
 }
 
 void Sampler::note(Symbol symbol, Use use) { uses_[symbol.id] = std::max(uses_[symbol.id], use); }
@@ -31,6 +33,17 @@ void Sampler::note_inputs(const Rule& rule) {
   for (TensorId id : rule.source.inputs())
     for (const core::Size& size : rule.source.tensor(id).type.shape)
       for (Symbol s : size.symbols()) note(s, Use::kSize);
+}
+
+/// Sizes of which only conditions speak: quotients, and what is chosen.
+void Sampler::note_conditions(const Rule& rule) {
+  for (const ops::SizeConstraint& c : rule.guard) {
+    for (Symbol s : c.expression.symbols()) {
+      const bool derived =
+          std::ranges::find(rule.derived, s, &ops::DerivedSize::symbol) != rule.derived.end();
+      if (is_stated(c) && !derived && uses_[s.id] == Use::kNone) note(s, Use::kSize);
+    }
+  }
 }
 
 Sampler::Use Sampler::use_of(const core::AttributeSchema& attribute) {

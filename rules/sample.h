@@ -44,6 +44,7 @@ class Sampler {
   };
   void note_inputs(const Rule& rule);
   void note_attributes(const Graph& side);
+  void note_conditions(const Rule& rule);
   void note(core::Symbol symbol, Use use);
   static Use use_of(const core::AttributeSchema& attribute);
   static std::int64_t draw(Use use, Random& random, std::int64_t largest);

@@ -89,7 +89,8 @@ class Instances {
     for (std::size_t k = 0; instance.fits && k < rule.results.size(); ++k)
       instance.fits =
           slots[static_cast<std::size_t>(rule.results[k])] == graph_[match.outputs[k]].type;
-    if (instance.fits && admits_) instance.fits = admits_(match.rule, match.sizes);
+    if (instance.fits && admits_)
+      instance.fits = admits_(match.rule, match.sizes, match.float_type);
     return instance;
   }
 

@@ -57,9 +57,11 @@ struct Application {
 
 /// Asked after each round; true ends the saturation.
 using SaturationGoal = std::function<bool(const EGraph&)>;
-/// Whether the rule may be used at these sizes; asked once for each rule, sizes and types.
-using SaturationFilter =
-    std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes)>;
+/// Whether the rule may be used at these sizes, with its f32 inputs of that type; asked once for
+/// each rule, sizes and types. What is admitted makes both sides one, so each may stand for the
+/// other.
+using SaturationFilter = std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes,
+                                            core::DataType float_type)>;
 
 /// New e-nodes have the number of the rule as their maker. A match of which the target has no
 /// types, or other ones than what it replaces, is left out. Deterministic. `log`: all that was

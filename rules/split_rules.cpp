@@ -21,13 +21,17 @@ core::Error bad_line(int line, std::string message) {
 
 class Splitter {
  public:
-  core::Result<std::vector<RuleText>> run(std::string_view text) {
+  SplitRules run(std::string_view text) {
     for (int number = 1; !text.empty(); ++number) {
       const std::size_t end = text.find('\n');
-      SOAPSTONE_RETURN_IF_ERROR(read(text.substr(0, end), number));
+      if (auto status = read(text.substr(0, end), number); !status) {
+        // One for each rule: further lines like it are the same slip.
+        if (!complained_) found_.errors.push_back(status.error());
+        complained_ = true;
+      }
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
-    return std::move(rules_);
+    return std::move(found_);
   }
 
  private:
@@ -38,14 +42,15 @@ class Splitter {
     } else if (line[0] == '#') {
       add_comment(trimmed(content.substr(1)));
     } else if (content == line && (line == "rule" || line.starts_with("rule "))) {
-      rules_.push_back({{}, std::move(comment_), number, std::string(number - 1, '\n')});
+      found_.rules.push_back({{}, std::move(comment_), number, {}});
       comment_.clear();
+      complained_ = false;
     } else if (line[0] != ' ' && line[0] != '\t') {
       return bad_line(number, "expected `rule`; the lines of a rule are indented");
-    } else if (rules_.empty()) {
+    } else if (found_.rules.empty()) {
       return bad_line(number, "expected `rule` before this line");
     }
-    if (!rules_.empty()) rules_.back().text += std::string(line) + "\n";
+    if (!found_.rules.empty()) found_.rules.back().text += std::string(line) + "\n";
     return core::Done{};
   }
 
@@ -54,21 +59,40 @@ class Splitter {
     comment_ += text;
   }
 
-  std::vector<RuleText> rules_;
+  SplitRules found_;
   std::string comment_;
+  bool complained_ = false;
 };
 
 }  // namespace
 
-core::Result<std::vector<RuleText>> split_rules(std::string_view file_text) {
-  SOAPSTONE_ASSIGN_OR_RETURN(auto rules, Splitter().run(file_text));
-  for (RuleText& rule : rules) {
-    core::TokenStream tokens(rule.text);
-    SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
-    if (!tokens.on_same_line()) return bad_line(rule.line, "expected the name of the rule");
-    SOAPSTONE_ASSIGN_OR_RETURN(rule.name, tokens.expect_name("the name of the rule"));
-  }
-  return rules;
+namespace {
+
+core::Result<std::string> name_of(const RuleText& rule) {
+  core::TokenStream tokens(rule.text);
+  SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
+  if (!tokens.on_same_line()) return bad_line(rule.line, "expected the name of the rule");
+  const int column = tokens.peek().column;
+  auto name = tokens.expect_name("the name of the rule");
+  if (name) return name;
+  core::Error error = name.error();
+  error.where = std::to_string(rule.line) + ":" + std::to_string(column);
+  return error;
+}
+
+}  // namespace
+
+SplitRules split_rules(std::string_view file_text) {
+  SplitRules found = Splitter().run(file_text);
+  std::erase_if(found.rules, [&](RuleText& rule) {
+    auto name = name_of(rule);
+    if (name)
+      rule.name = *std::move(name);
+    else
+      found.errors.push_back(name.error());
+    return !name.ok();
+  });
+  return found;
 }
 
 }  // namespace soapstone::rules

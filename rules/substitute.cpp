@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace soapstone::rules {
 
@@ -70,6 +71,30 @@ Polynomial substitute(const Polynomial& p, const Bindings& values) {
   });
 }
 
+namespace {
+
+/// Of a polynomial in symbols that stand for reals: their values are the bits of doubles. None: one
+/// has no value.
+std::optional<double> real_value(const Polynomial& p, const Bindings& values) {
+  double total = 0;
+  bool first = true;
+  const auto add = [&](double part) {  // 0 + (−0) would lose the sign
+    total = std::exchange(first, false) ? part : total + part;
+  };
+  for (const Polynomial::Term& term : p.terms()) {
+    double product = term.coefficient == 1 ? 1 : static_cast<double>(term.coefficient);
+    for (Symbol s : term.monomial) {
+      if (s.id >= values.size() || !values[s.id]) return std::nullopt;
+      product *= std::bit_cast<double>(*values[s.id]);
+    }
+    add(product);
+  }
+  if (p.constant() != 0 || first) add(static_cast<double>(p.constant()));
+  return total;
+}
+
+}  // namespace
+
 Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
                       const Bindings& values) {
   Attributes result = attributes;
@@ -77,11 +102,11 @@ Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
     const core::AttributeValue* value = attributes.find(schema.name);
     if (!value) continue;
     if (const auto* p = std::get_if<Polynomial>(value); p && !p->is_constant()) {
-      const Polynomial number = substitute(*p, values);
-      if (schema.kind == core::AttributeKind::kReal && number.is_constant())
-        result.set(schema.name, std::bit_cast<double>(number.constant()));
-      else
-        result.set(schema.name, number);
+      if (schema.kind != core::AttributeKind::kReal) {
+        result.set(schema.name, substitute(*p, values));
+      } else if (const auto real = real_value(*p, values)) {
+        result.set(schema.name, *real);
+      }
     } else if (const auto* list = std::get_if<std::vector<Polynomial>>(value)) {
       if (std::ranges::all_of(*list, &Polynomial::is_constant)) continue;
       std::vector<Polynomial> numbers;
@@ -106,9 +131,10 @@ bool put_numbers(core::AttributeValue& value, bool is_real,
                  const std::vector<std::int64_t>& sizes) {
   if (auto* p = std::get_if<Polynomial>(&value)) {
     if (p->is_constant()) return true;
-    if (!put_numbers(*p, sizes)) return false;
-    if (is_real) value = std::bit_cast<double>(p->constant());
-    return true;
+    if (!is_real) return put_numbers(*p, sizes);
+    const auto real = real_value(*p, Bindings(sizes.begin(), sizes.end()));
+    if (real) value = *real;
+    return real.has_value();
   }
   auto* list = std::get_if<std::vector<Polynomial>>(&value);
   return !list || std::ranges::all_of(*list, [&](Polynomial& p) { return put_numbers(p, sizes); });

@@ -3,18 +3,45 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+
+#include "core/float16.h"
+#include "ops/rational.h"
 
 namespace soapstone::rules {
 
 using core::Polynomial;
 using core::Symbol;
 
+namespace {
+
+/// The element of a constant in a rule, which is of type f32, as that type has it.
+double in_type(double value, core::DataType type) {
+  switch (type) {
+  case core::DataType::kFloat16:
+    return core::float_from_f16(core::f16_from_float(static_cast<float>(value)));
+  case core::DataType::kBFloat16:
+    return core::float_from_bf16(core::bf16_from_float(static_cast<float>(value)));
+  default:
+    return value;
+  }
+}
+
+}  // namespace
+
 bool is_wanted(const core::Literal& value, const SlotPattern& wanted) {
   const core::Literal &a = value, &b = *wanted.literal;
   if (a.hash() == b.hash()) return a == b;
-  // The same numbers in another floating type.
+  // The same numbers in another floating type, as nearly as that type has them. f64 has more digits
+  // than the rule: only numbers that are meant exactly are the same there.
   if (!core::is_floating(a.data_type()) || !core::is_floating(b.data_type())) return false;
-  return a.data_type() != b.data_type() && a.dims() == b.dims() && a.to_doubles() == b.to_doubles();
+  if (a.data_type() == b.data_type() || a.dims() != b.dims()) return false;
+  const bool precise = a.data_type() == core::DataType::kFloat64;
+  return std::ranges::equal(a.to_doubles(), b.to_doubles(), [&](double in_graph, double in_rule) {
+    const ops::Rational exact = ops::to_rational(in_rule);
+    return in_graph == in_type(in_rule, a.data_type()) &&
+           (!precise || ops::canonical_constant(exact) == exact);
+  });
 }
 
 bool is_empty(const core::TensorType& type) {
@@ -72,8 +99,9 @@ bool SymbolBinding::match_attribute(const AttributePattern& wanted,
     return text && *text == wanted.text;
   }
   case AttributePattern::Kind::kReal: {
+    // Models have their attributes in fp32: numbers of the same nearest float are one.
     const auto* real = std::get_if<double>(&value);
-    return real && *real == wanted.real;
+    return real && static_cast<float>(*real) == static_cast<float>(wanted.real);
   }
   case AttributePattern::Kind::kRealSymbol: {
     const auto* real = std::get_if<double>(&value);
@@ -100,14 +128,20 @@ bool SymbolBinding::evaluate(const Polynomial& p, std::int64_t& result) const {
 bool SymbolBinding::solve_equations() {
   for (std::uint32_t e : pattern_->equation_order) {
     const Equation& equation = pattern_->equations[e];
+    const std::int64_t met = equation.kind == Equation::Kind::kStated ? 0 : met_[e];
     std::int64_t factor = 0, rest = 0;
     if (equation.solve_for < 0) {
-      if (!evaluate(equation.polynomial, rest) || rest != met_[e]) return false;
+      if (!evaluate(equation.polynomial, rest) || rest != met) return false;
       continue;
     }
     if (!evaluate(equation.factor, factor) || !evaluate(equation.rest, rest)) return false;
-    if (factor == 0 || (met_[e] - rest) % factor != 0) return false;
-    const std::int64_t solution = (met_[e] - rest) / factor;
+    if (equation.kind == Equation::Kind::kChosen) {
+      if (factor > rest) return false;
+      numbers_[static_cast<std::size_t>(equation.solve_for)] = std::midpoint(factor, rest);
+      continue;
+    }
+    if (factor == 0 || (met - rest) % factor != 0) return false;
+    const std::int64_t solution = (met - rest) / factor;
     if (equation.of_size && solution < 0) return false;
     numbers_[static_cast<std::size_t>(equation.solve_for)] = solution;
   }

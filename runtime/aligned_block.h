@@ -22,8 +22,9 @@ class AlignedBlock {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     block.data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
     if (!block.data_) {
-      return core::unavailable("no memory for " + std::to_string(bytes) + " bytes of tensors",
-                               "use a smaller batch or a machine with more memory");
+      return core::unavailable(
+          "no memory for " + std::to_string(bytes) + " bytes of tensors",
+          "--max-memory GIB allows more; else use a smaller batch or another machine");
     }
     std::memset(block.data_.get(), 0, rounded);
     return block;

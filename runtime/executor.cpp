@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "runtime/aligned_block.h"
 #include "runtime/fold.h"
+#include "runtime/memory_check.h"
 #include "runtime/placement.h"
 
 namespace soapstone::runtime {
@@ -188,6 +189,7 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend) 
 core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
                                           const Options& options) {
   SOAPSTONE_RETURN_IF_ERROR(check_types(graph));
+  SOAPSTONE_RETURN_IF_ERROR(check_memory(graph));
   auto state = std::make_unique<State>();
   state->graph = graph;
   state->plan = plan_execution(graph, backend, options.fusion);

@@ -35,7 +35,7 @@ class Executable {
     bool hold_shared_weights = true;
   };
   /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
-  /// shape; kUnavailable if memory runs out.
+  /// shape, or what takes more memory than is allowed; kUnavailable if memory runs out.
   static core::Result<Executable> make(const core::Graph& graph, Backend& backend,
                                        const Options& options);
   static core::Result<Executable> make(const core::Graph& graph, Backend& backend);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/file_io.h"
 #include "core/hash.h"
-#include "models/file_io.h"
 
 namespace soapstone::search {
 namespace {
@@ -83,7 +83,7 @@ core::Status Checkpoint::open(const CheckpointIdentity& identity, const rules::R
     changed_ = true;
     return write();
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, models::MappedFile::open(file_));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::MappedFile::open(file_));
   const auto bytes = file->bytes();
   auto contents = parse_checkpoint({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!contents) return contents.error().at(file_.string());
@@ -174,7 +174,7 @@ void Checkpoint::write_locked() {
   const std::string text = print(contents_, *rules_);
   changed_ = false;
   const auto save = [&]() -> core::Status {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto file, models::AtomicFile::create(file_));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::AtomicFile::create(file_));
     SOAPSTONE_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(text))));
     return file->commit();
   };

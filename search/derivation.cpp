@@ -133,8 +133,9 @@ Result<Equation> equation_at(verifier::Admission& admission, core::RuleId id,
       instance_of(rule.source, inputs, std::vector<std::int64_t>(sizes.begin(), sizes.end())));
   const auto match = whole_match(admission.rules(), id, left, sizes);
   if (!match) return refused("it does not match there");
-  const std::string reason = admission.refusal(id, *match);
-  if (!reason.empty()) return refused("it is not proved: " + reason);
+  // In an e-graph each side may stand for the other.
+  const std::string reason = admission.refusal(id, *match, verifier::RuleUse::kBothWays);
+  if (!reason.empty()) return refused("it is not admitted: " + reason);
   SOAPSTONE_ASSIGN_OR_RETURN(Graph right, rules::apply(left, rule, *match));
   SOAPSTONE_ASSIGN_OR_RETURN(auto made, made_by(rule.target, left, right));
   return Equation{std::move(left), std::move(right), std::move(made)};

@@ -27,7 +27,7 @@ struct Equation {
 };
 
 /// Matches the rule's source, of these sizes, with inputs of these types, has it admitted, and
-/// applies it. Errors: kNotEquivalent: it does not match there, or is not proved.
+/// applies it. Errors: kNotEquivalent: it does not match there, or is not admitted.
 core::Result<Equation> equation_at(verifier::Admission& rules, core::RuleId rule,
                                    std::span<const core::TensorType> inputs,
                                    std::span<const std::int64_t> sizes);

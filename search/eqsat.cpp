@@ -204,12 +204,13 @@ class RegionSaturation {
   /// True: everything that the rules lead to is there.
   bool saturate(const rules::SaturationLimits& limits) {
     const rules::SaturationGoal goal = [&](const EGraph&) { return stopped_(); };
-    const rules::SaturationFilter admits = [&](std::uint32_t rule,
-                                               std::span<const std::int64_t> sizes) {
-      rules::Match match;
-      match.sizes.assign(sizes.begin(), sizes.end());
-      return rules_.admits(core::RuleId(rule), match);
-    };
+    const rules::SaturationFilter admits =
+        [&](std::uint32_t rule, std::span<const std::int64_t> sizes, core::DataType float_type) {
+          rules::Match match;
+          match.sizes.assign(sizes.begin(), sizes.end());
+          match.float_type = float_type;
+          return rules_.admits(core::RuleId(rule), match, verifier::RuleUse::kBothWays);
+        };
     const auto report =
         rules::saturate(graph_, prepared_, limits, goal, core::StopToken(), admits, &log_);
     return report.end == rules::SaturationEnd::kSaturated;

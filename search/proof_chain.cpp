@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "rules/evidence.h"
 #include "search/derivation.h"
 #include "search/simplify.h"
 #include "verifier/admission.h"
@@ -22,18 +23,20 @@ using rules::Rule;
 
 /// A rule of the chain, ready to be matched and proved.
 struct ProvableRule {
-  ProvableRule(const Rule& rule, const verifier::VerifyOptions& options)
-      : set({rule}), admission(set, {.believe_files = false, .verify = options}) {}
+  ProvableRule(const Rule& rule, const verifier::AdmissionOptions& options)
+      : set({rule}), admission(set, options) {}
   rules::RuleSet set;
   verifier::Admission admission;
 };
 
 class Replayer {
  public:
-  Replayer(const ProofChain& chain, runtime::Backend& backend,
-           const verifier::VerifyOptions& options)
-      : chain_(chain), backend_(backend), options_(options), rules_(chain.rules.size()),
-        derived_(chain.rules.size()) {}
+  Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options)
+      : chain_(chain),
+        backend_(backend), options_{.believe_files = false,
+                                    .allow_range_changes = options.allow_range_changes,
+                                    .verify = options.verify},
+        rules_(chain.rules.size()), derived_(chain.rules.size()) {}
 
   Result<Graph> run(const Graph& graph, const ChainStep& step) {
     switch (step.kind) {
@@ -69,7 +72,7 @@ class Replayer {
     const auto match = find(graph, rule.set, step);
     if (!match) return refused(fmt::format("rule {} does not match there", name));
     const std::string reason = rule.admission.refusal(core::RuleId(0), *match);
-    if (!reason.empty()) return refused(fmt::format("rule {} is not proved: {}", name, reason));
+    if (!reason.empty()) return refused(fmt::format("rule {} is not admitted: {}", name, reason));
     auto result = rules::apply(graph, rule.set[core::RuleId(0)], *match);
     if (!result) return refused(fmt::format("rule {}: {}", name, result.error().message));
     return result;
@@ -131,7 +134,7 @@ class Replayer {
 
   const ProofChain& chain_;
   runtime::Backend& backend_;
-  verifier::VerifyOptions options_;
+  verifier::AdmissionOptions options_;
   std::vector<std::unique_ptr<ProvableRule>> rules_;  // made when needed
   std::vector<bool> derived_;                         // by rule
 };
@@ -152,8 +155,7 @@ void ProofChain::add(ChainStep::Kind kind, std::uint64_t result) {
 /// Where the rule is in the chain, which it becomes part of if it is not.
 std::size_t ProofChain::index_of(const Rule& rule) {
   Rule plain = rule;
-  plain.evidence = {};
-  plain.floats = {};
+  rules::put_label({}, plain);
   auto known = rules.begin();
   // Another rule may have the name: of the baseline, say.
   for (; known != rules.end(); ++known) {
@@ -193,7 +195,7 @@ void ProofChain::add_lemma(const Lemma& lemma, const rules::RuleSet& set, const 
 }
 
 Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Backend& backend,
-                      const verifier::VerifyOptions& options, core::ProgressSink& progress,
+                      const ReplayOptions& options, core::ProgressSink& progress,
                       const core::StopToken& stop) {
   using core::Error, core::ErrorCode;
   if (input.hash() != chain.input)

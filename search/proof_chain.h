@@ -79,12 +79,16 @@ struct Replay {
   std::size_t proofs = 0;
   double proof_cpu_ms = 0;
 };
-/// Proves every rule for the parameters that its match has, whatever a file says, and applies it;
-/// what was derived, by what it is derived from.
+struct ReplayOptions {
+  verifier::VerifyOptions verify = {};
+  bool allow_range_changes = false;  ///< As in AdmissionOptions.
+};
+/// Proves every rule for the parameters that its match has, whatever a file says, tries it at the
+/// edges of types, and applies it; what was derived, by what it is derived from.
 /// Errors: kNotEquivalent, with the step in `where`: another input, a match that is not there, a
-/// rule that the prover does not prove, another result.
+/// rule that is not admitted, another result.
 core::Result<Replay> replay(const ProofChain& chain, const core::Graph& input,
-                            runtime::Backend& backend, const verifier::VerifyOptions& options,
+                            runtime::Backend& backend, const ReplayOptions& options,
                             core::ProgressSink& progress, const core::StopToken& stop);
 
 }  // namespace soapstone::search

@@ -1,10 +1,14 @@
-// Proofs on demand, each made once.
+// Proofs on demand, each made once; and what labels say of the types that a match has.
 #include "verifier/admission.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "core/clock.h"
+#include "rules/float_types.h"
 #include "verifier/parameter_values.h"
 #include "verifier/z3_solver.h"
 
@@ -13,16 +17,68 @@ namespace {
 
 using rules::Rule;
 
+using core::DataType;
+using rules::FloatBehavior;
+
+constexpr DataType kFloatingTypes[] = {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16,
+                                       DataType::kBFloat16};
+constexpr RuleUse kUses[] = {RuleUse::kReplace, RuleUse::kBothWays};
+
+/// Which bit stands for a type and a use.
+std::uint8_t bit_of(DataType type, RuleUse use) {
+  const auto at = std::ranges::find(kFloatingTypes, type) - std::begin(kFloatingTypes);
+  return static_cast<std::uint8_t>(1U << (2 * at + static_cast<int>(use)));
+}
+
+/// Whatever a match is like, no label forbids it.
+bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
+  return std::ranges::all_of(kFloatingTypes, [&](DataType type) {
+    return refusal_by_label(rule, type, RuleUse::kBothWays, options).empty();
+  });
+}
+
+/// For a rule that no file is believed of: sizes and inputs for a look at the edges of types.
+constexpr int kEdgeSizes = 4, kEdgeTries = 400;
+
+/// What a file would say of a proved rule, less its types. Errors: kUnsupported: no sizes satisfy
+/// it.
+core::Status observe_label(Rule& rule, const VerifyOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
+                             rules::check(rule, kEdgeSizes, options.seed + 1, kEdgeTries));
+  rule.floats = report.floats;
+  rule.edges = report.edges;
+  return core::Done{};
+}
+
 }  // namespace
+
+std::string refusal_by_label(const Rule& rule, DataType type, RuleUse use,
+                             const AdmissionOptions& options) {
+  const std::string_view name = core::to_string(type);
+  if (rule.types.known() && !rule.types.hold_for(type) && !options.allow_unproved)
+    return fmt::format("its proof is for {} tensors, these are {}", to_string(rule.types), name);
+  if (options.allow_range_changes) return {};
+  const FloatBehavior of_type =
+      rule.edges ? range_behavior(*rule.edges, type) : FloatBehavior::kExact;
+  const FloatBehavior range = std::max(rule.floats, of_type);
+  if (range == FloatBehavior::kChangesRange)
+    return fmt::format("it loses values that its source has in {}", name);
+  if (range == FloatBehavior::kExtendsRange && use == RuleUse::kBothWays)
+    return fmt::format("its source loses values that its target has in {}, and here each may stand "
+                       "for the other",
+                       name);
+  return {};
+}
 
 struct Admission::Entry {
   std::once_flag once;
   std::string reason;  ///< Empty: proved. Valid once it was asked for.
+  Rule labelled = {};  ///< If no file is believed: a rule with what was seen of it as its label.
   double cpu_ms = 0;
 };
 
 Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& options)
-    : rules_(rules), options_(options) {
+    : rules_(rules), options_(options), forbidden_(rules.rules().size()) {
   for (const Rule& rule : rules.rules()) {
     const bool proved = rule.evidence.kind == rules::Evidence::Kind::kProved;
     if (!options.believe_files || (proved && !rule.parameters.empty())) {
@@ -30,6 +86,7 @@ Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& option
     } else {
       state_.push_back(proved || options.allow_unproved ? State::kAdmitted : State::kRefused);
     }
+    is_plain_.push_back(state_.back() == State::kAdmitted && forbids_nothing(rule, options));
   }
 }
 
@@ -39,48 +96,86 @@ bool Admission::is_proved(core::RuleId rule) const {
   return rules_[rule].evidence.kind == rules::Evidence::Kind::kProved;
 }
 
-Admission::Values Admission::values_of(const Rule& rule, const rules::Match& match) const {
-  Values values;
-  values.reserve(rule.parameters.size());
-  for (const core::Symbol s : rule.parameters) values.push_back(match.sizes[s.id]);
-  return values;
+Admission::Key Admission::key_of(core::RuleId id, const rules::Match& match) const {
+  const Rule& rule = rules_[id];
+  Key key{id.index(), {}};
+  key.values.reserve(rule.parameters.size());
+  for (const core::Symbol s : rule.parameters) key.values.push_back(match.sizes[s.id]);
+  if (rules::depends_on_float_type(rule)) key.type = match.float_type;
+  return key;
 }
 
-void Admission::prove(const Rule& rule, const Values& values, Entry& entry) const {
+void Admission::prove(const Key& key, Entry& entry) const {
   const double before = core::thread_cpu_ms();
+  const Rule& rule = rules_[core::RuleId(key.rule)];
   rules::Bindings bindings(rule.source.symbols().size());
-  for (std::size_t k = 0; k < values.size(); ++k) bindings[rule.parameters[k].id] = values[k];
+  for (std::size_t k = 0; k < key.values.size(); ++k)
+    bindings[rule.parameters[k].id] = key.values[k];
   try {
     auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
+    if (special && key.type != DataType::kFloat32)
+      special = rules::with_float_type(*special, key.type);
     // A solver of its own: what it was asked before must not change its answers.
     entry.reason = special ? attempt_proof(*special, *make_z3_solver(), options_.verify)
                            : special.error().message;
+    if (entry.reason.empty() && !options_.believe_files) {
+      if (const auto seen = observe_label(*special, options_.verify); !seen)
+        entry.reason = seen.error().message;
+      entry.labelled = *std::move(special);
+    }
   } catch (const std::exception& failure) {  // of the solver, or no memory left
     entry.reason = failure.what();
   }
   entry.cpu_ms = core::thread_cpu_ms() - before;
 }
 
-std::string Admission::refusal(core::RuleId id, const rules::Match& match) {
+std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleUse use) {
   const Rule& rule = rules_[id];
-  switch (state_[id.index()]) {
-  case State::kAdmitted:
-    return {};
-  case State::kRefused:
+  if (state_[id.index()] == State::kRefused)
     return rule.evidence.detail.empty() ? "the rule has no proof" : rule.evidence.detail;
-  case State::kOnDemand:
-    break;
+  if (options_.believe_files) {
+    // A label costs nothing to ask, a proof does.
+    std::string reason = refusal_by_label(rule, match.float_type, use, options_);
+    if (!reason.empty()) note_label_refusal(id, match.float_type, use);
+    if (!reason.empty() || state_[id.index()] == State::kAdmitted) return reason;
   }
-  Values values = values_of(rule, match);
+  return refusal_by_proof(id, match, use);
+}
+
+void Admission::note_label_refusal(core::RuleId id, DataType type, RuleUse use) {
+  forbidden_[id.index()].fetch_or(bit_of(type, use), std::memory_order_relaxed);
+}
+
+std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& match, RuleUse use) {
+  const Key key = key_of(id, match);
   Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    auto& slot = entries_[{id.index(), values}];
+    auto& slot = entries_[key];
     if (!slot) slot = std::make_unique<Entry>();
     entry = slot.get();
   }
-  std::call_once(entry->once, [&] { prove(rule, values, *entry); });
-  return entry->reason;
+  std::call_once(entry->once, [&] { prove(key, *entry); });
+  if (!entry->reason.empty() || options_.believe_files) return entry->reason;
+  return refusal_by_label(entry->labelled, match.float_type, use, options_);
+}
+
+std::vector<Admission::LabelRefusal> Admission::label_refusals() const {
+  std::vector<LabelRefusal> refusals;
+  for (std::size_t k = 0; k < forbidden_.size(); ++k) {
+    const Rule& rule = rules_[core::RuleId(k)];
+    for (const DataType type : kFloatingTypes) {
+      for (const RuleUse use : kUses) {
+        if ((forbidden_[k].load(std::memory_order_relaxed) & bit_of(type, use)) == 0) continue;
+        const bool known = std::ranges::any_of(refusals, [&](const LabelRefusal& other) {
+          return other.rule == rule.base_name && other.type == type;
+        });
+        if (known) continue;
+        refusals.push_back({rule.base_name, type, refusal_by_label(rule, type, use, options_)});
+      }
+    }
+  }
+  return refusals;
 }
 
 std::vector<Admission::Refusal> Admission::refusals() const {
@@ -88,10 +183,10 @@ std::vector<Admission::Refusal> Admission::refusals() const {
   std::vector<Refusal> refusals;
   for (const auto& [key, entry] : entries_) {
     if (entry->reason.empty()) continue;
-    const Rule& rule = rules_[core::RuleId(key.first)];
+    const Rule& rule = rules_[core::RuleId(key.rule)];
     rules::Bindings values(rule.source.symbols().size());
-    for (std::size_t k = 0; k < key.second.size(); ++k)
-      values[rule.parameters[k].id] = key.second[k];
+    for (std::size_t k = 0; k < key.values.size(); ++k)
+      values[rule.parameters[k].id] = key.values[k];
     refusals.push_back({rule.name, parameter_text(rule, values), entry->reason});
   }
   return refusals;

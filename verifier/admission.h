@@ -1,6 +1,7 @@
 // May this match of a rule be replaced? Nothing unproved is applied to a user's graph.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,10 +16,21 @@ namespace soapstone::verifier {
 struct AdmissionOptions {
   /// Rules without a proof are admitted, too.
   bool allow_unproved = false;
-  /// Believe the proof line of a rule file. Otherwise every rule is proved when it is first used.
+  /// Believe the proof line of a rule file. Otherwise every rule is proved, and tried at the edges
+  /// of floating types, when it is first used.
   bool believe_files = true;
+  /// Rules are admitted, too, whose target has lost a value that the source has.
+  bool allow_range_changes = false;
   VerifyOptions verify = {};
 };
+
+/// What becomes of a match. In an e-graph both sides are one, and each may stand for the other.
+enum class RuleUse : std::uint8_t { kReplace, kBothWays };
+
+/// Why a rule with this label must not be used where its f32 inputs stand for that type. Empty: it
+/// may. What is not known of a label forbids nothing.
+std::string refusal_by_label(const rules::Rule& rule, core::DataType type, RuleUse use,
+                             const AdmissionOptions& options = {});
 
 /// A set of rules, and what is known of their proofs. A rule with parameters (strides,
 /// permutations) was proved for some values; those that a match has are proved when they are first
@@ -34,11 +46,12 @@ class Admission {
   /// Thread-safe; the answers do not depend on the order of the questions. Precondition: the match
   /// is one of that rule, whose guard holds.
   /// Complexity: constant or one look into a table, but for the proof of new values.
-  bool admits(core::RuleId rule, const rules::Match& match) {
-    return state_[rule.index()] == State::kAdmitted || refusal(rule, match).empty();
+  bool admits(core::RuleId rule, const rules::Match& match, RuleUse use = RuleUse::kReplace) {
+    return is_plain_[rule.index()] || refusal(rule, match, use).empty();
   }
   /// Empty: admitted; else why not.
-  std::string refusal(core::RuleId rule, const rules::Match& match);
+  std::string refusal(core::RuleId rule, const rules::Match& match,
+                      RuleUse use = RuleUse::kReplace);
 
   /// Whether its file says that it is proved.
   bool is_proved(core::RuleId rule) const;
@@ -50,6 +63,14 @@ class Admission {
   };
   /// Values for which a proof was tried in vain, in the order of rules and values.
   std::vector<Refusal> refusals() const;
+  /// A rule that matched tensors of a type for which its label forbids it.
+  struct LabelRefusal {
+    std::string rule;  ///< Rule::base_name
+    core::DataType type = core::DataType::kFloat32;
+    std::string reason;
+  };
+  /// Each rule and type once, in their order.
+  std::vector<LabelRefusal> label_refusals() const;
   /// How many proofs were tried, and what they took.
   std::size_t proofs_tried() const;
   double cpu_ms() const;
@@ -59,15 +80,28 @@ class Admission {
   struct Entry;
   using Values = std::vector<std::int64_t>;
 
-  Values values_of(const rules::Rule& rule, const rules::Match& match) const;
-  void prove(const rules::Rule& rule, const Values& values, Entry& entry) const;
+  std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use);
+  void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
+  /// What a proof is about: a rule, its parameters, and if it depends on what f32 stands for, that.
+  struct Key {
+    std::size_t rule = 0;
+    Values values;
+    core::DataType type = core::DataType::kFloat32;
+    auto operator<=>(const Key&) const = default;
+  };
+  Key key_of(core::RuleId rule, const rules::Match& match) const;
+  void prove(const Key& key, Entry& entry) const;
 
   const rules::RuleSet& rules_;
   AdmissionOptions options_;
   std::vector<State> state_;  ///< By rule.
+  /// By rule: admitted whatever the match.
+  std::vector<bool> is_plain_;
+  /// By rule: bits of what its label has forbidden so far, types times uses.
+  std::vector<std::atomic<std::uint8_t>> forbidden_;
   mutable std::mutex mutex_;
   /// Entries stay where they are; each is proved by the thread that is there first.
-  std::map<std::pair<std::size_t, Values>, std::unique_ptr<Entry>> entries_;
+  std::map<Key, std::unique_ptr<Entry>> entries_;
 };
 
 }  // namespace soapstone::verifier

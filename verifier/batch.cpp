@@ -7,11 +7,14 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "core/clock.h"
 #include "rules/constraints.h"
+#include "verifier/float_types.h"
 #include "verifier/parameter_values.h"
+#include "verifier/unwritten_guard.h"
 #include "verifier/z3_solver.h"
 
 namespace soapstone::verifier {
@@ -27,6 +30,13 @@ std::vector<std::string> texts_of(const std::vector<ops::SizeConstraint>& constr
   return texts;
 }
 
+/// `n = 1`, `n = m` for n − 1, n − m.
+std::string equation_text(const core::Polynomial& zero, const Rule& rule) {
+  const core::Symbol first = zero.terms()[0].monomial[0];
+  return core::Polynomial(first).to_string(rule.source.symbols()) + " = " +
+         (core::Polynomial(first) - zero).to_string(rule.source.symbols());
+}
+
 /// Consecutive instances of one rule of one file.
 struct Family {
   std::size_t first = 0, count = 0;
@@ -35,8 +45,8 @@ struct Family {
 std::vector<Family> families_of(std::span<const Rule> rules) {
   std::vector<Family> families;
   for (std::size_t k = 0; k < rules.size(); ++k) {
-    const bool same =
-        k > 0 && rules[k].base_name == rules[k - 1].base_name && rules[k].file == rules[k - 1].file;
+    const bool same = k > 0 && rules[k].base_name == rules[k - 1].base_name &&
+                      rules[k].file == rules[k - 1].file && rules[k].line == rules[k - 1].line;
     if (!same) families.push_back({k, 0});
     ++families.back().count;
   }
@@ -50,18 +60,22 @@ class Examination {
               Solver& solver)
       : rule_(rule), options_(options), second_look_(second_look), solver_(solver) {}
 
-  RuleVerdict run(int sizes) {
+  RuleVerdict run(int sizes, int edge_tries) {
     const double before = core::thread_cpu_ms();
     verdict_.rule = rule_.base_name;
     verdict_.file = rule_.file;
     verdict_.line = rule_.line;
     verdict_.instance = rule_.name;
     try {
-      look(sizes);
-    } catch (const std::exception& failure) {  // of the solver, or no memory left
+      look(sizes, edge_tries);
+    } catch (const std::bad_alloc&) {
+      unknown("out of memory; --max-memory allows more");
+    } catch (const std::exception& failure) {  // of the solver
       unknown(failure.what());
     }
-    verdict_.cpu_ms = core::thread_cpu_ms() - before;
+    if (!verdict_.disagreement.empty())
+      unknown("proved, but " + verdict_.disagreement + ": believe neither");
+    verdict_.cpu_ms = core::thread_cpu_ms() - before - edges_ms_;
     return std::move(verdict_);
   }
 
@@ -71,7 +85,7 @@ class Examination {
     verdict_.reason = std::move(reason);
   }
 
-  void look(int sizes) {
+  void look(int sizes, int edge_tries) {
     // Sizes that nothing satisfies would prove everything: there must be some to look at.
     const auto report = rules::check(rule_, sizes, options_.check_seed);
     if (!report) {
@@ -82,10 +96,26 @@ class Examination {
     verdict_.check_sizes = report->sizes_tried;
     verdict_.law_of_function = report->law_of_function;
     // How roundings differ is proved; that one side overflows is seen.
-    if (report->floats == rules::FloatBehavior::kChangesRange) verdict_.floats = report->floats;
+    if (report->floats >= rules::FloatBehavior::kExtendsRange) verdict_.floats = report->floats;
     verdict_.kind = VerdictKind::kProved;
     prove();
     if (report->counterexample) compare(*report->counterexample);
+    if (verdict_.kind != VerdictKind::kRefuted) try_edges(edge_tries);
+  }
+
+  /// Where every bit is the same there is little to find.
+  void try_edges(int edge_tries) {
+    constexpr int kSizes = 4, kShareOfExact = 8;
+    const bool exact =
+        verdict_.kind == VerdictKind::kProved && verdict_.floats == rules::FloatBehavior::kExact;
+    const int tries = exact ? edge_tries / kShareOfExact : edge_tries;
+    const double before = core::thread_cpu_ms();
+    const auto report = rules::check(rule_, kSizes, options_.check_seed, tries);
+    edges_ms_ = core::thread_cpu_ms() - before;
+    if (!report) return;
+    verdict_.edges = report->edges;
+    verdict_.floats =
+        std::max(verdict_.floats, range_behavior(report->edges, core::DataType::kFloat32));
   }
 
   /// The rule for one value of its parameters after the other, up to one that is not proved.
@@ -111,13 +141,33 @@ class Examination {
     verdict_.reason = std::move(result.reason);
     verdict_.refutation = std::move(result.refutation);
     verdict_.saving_guard = texts_of(result.saving_guard, special);
-    if (result.kind != VerdictKind::kProved) return;
+    if (result.kind != VerdictKind::kProved || refuse_unwritten(special)) return;
     verdict_.floats = std::max(verdict_.floats, result.floats);
+    verdict_.types = verdict_.types & proved_types(special, solver_, options_.verify);
     if (result.record) verdict_.proofs.push_back({special, *result.record});
     if (!second_look_) return;
     SecondLookResult look = second_look_(special);
     verdict_.second_sizes += look.sizes;
     if (verdict_.disagreement.empty()) verdict_.disagreement = std::move(look.disagreement);
+  }
+
+  /// A proof for trivial sizes alone is none of what the author wrote. Files of other systems,
+  /// which have no lines, give no sizes at all.
+  bool refuse_unwritten(const Rule& special) {
+    if (rule_.line == 0) return false;
+    const auto equations = unwritten_equations(special, solver_);
+    if (equations.empty()) return false;
+    verdict_.kind = VerdictKind::kRefuted;
+    std::string all;
+    for (const ops::SizeConstraint& equation : equations) {
+      verdict_.saving_guard.push_back(equation_text(equation.expression, special));
+      all += (all.empty() ? "" : ", ") + verdict_.saving_guard.back();
+    }
+    Refutation refutation;
+    refutation.sizes = sizes_beyond_guard(special, options_.check_seed);
+    refutation.text = "it holds only where " + all + "; write `where " + all + "` if that is meant";
+    verdict_.refutation = std::move(refutation);
+    return true;
   }
 
   /// The numbers found a difference: the prover may have missed it, but not proved the contrary.
@@ -140,6 +190,7 @@ class Examination {
   const SecondLook& second_look_;
   Solver& solver_;
   RuleVerdict verdict_;
+  double edges_ms_ = 0;
 };
 
 class Batch {
@@ -170,7 +221,6 @@ class Batch {
       auto verdict = combined(family);
       if (!verdict) continue;
       verdicts.push_back(*std::move(verdict));
-      if (!verdicts.back().disagreement.empty()) break;
     }
     return verdicts;
   }
@@ -180,19 +230,21 @@ class Batch {
     const SecondLook second_look =
         options_.make_second_look ? options_.make_second_look() : SecondLook();
     const std::unique_ptr<Solver> solver = make_z3_solver(kMostSteps, answers_);
-    while (!stop_.stop_requested() && !disagreement_) {
+    while (!stop_.stop_requested()) {
       const std::size_t k = next_++;
       if (k >= rules_.size()) return;
       const std::size_t family = family_of_[k];
       progress_.update(k, rules_.size(), rules_[k].base_name);
       if (refuted_[family] < k) continue;
       const auto count = static_cast<int>(families_[family].count);
-      constexpr int kLeastSizes = 20;
+      constexpr int kLeastSizes = 20, kLeastEdgeTries = 64;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
-      RuleVerdict verdict = Examination(rules_[k], options_, second_look, *solver).run(sizes);
+      const int tries = std::max((options_.edge_tries + count - 1) / count,
+                                 std::min(kLeastEdgeTries, options_.edge_tries));
+      RuleVerdict verdict =
+          Examination(rules_[k], options_, second_look, *solver).run(sizes, tries);
       if (verdict.kind == VerdictKind::kRefuted) note_refuted(family, k, verdict);
-      if (!verdict.disagreement.empty()) disagreement_ = true;
       results_[k] = std::move(verdict);
     }
   }
@@ -229,12 +281,15 @@ class Batch {
     all.cpu_ms += one.cpu_ms;
     all.law_of_function = all.law_of_function || one.law_of_function;
     all.floats = std::max(all.floats, one.floats);
+    all.types = all.types & one.types;
+    all.edges.note(one.edges);
     std::ranges::move(one.proofs, std::back_inserter(all.proofs));
     for (std::string& condition : one.guard)
       if (std::ranges::find(all.guard, condition) == all.guard.end())
         all.guard.push_back(std::move(condition));
     all.disagreement = std::move(one.disagreement);
-    const bool decides = one.kind == VerdictKind::kRefuted || all.kind == VerdictKind::kProved;
+    const bool decides = one.kind == VerdictKind::kRefuted || all.kind == VerdictKind::kProved ||
+                         !all.disagreement.empty();
     if (!decides) return;
     all.kind = one.kind;
     all.instance = std::move(one.instance);
@@ -254,7 +309,6 @@ class Batch {
   std::vector<std::optional<RuleVerdict>> results_;  ///< By rule.
   std::shared_ptr<SolverAnswers> answers_ = std::make_shared<SolverAnswers>();
   std::atomic<std::size_t> next_ = 0;
-  std::atomic<bool> disagreement_ = false;
 };
 
 }  // namespace

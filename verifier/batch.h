@@ -16,7 +16,7 @@
 namespace soapstone::verifier {
 
 /// Of the prover, as written into rule files. Goes up when proofs of before must not be believed.
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 /// What another look at a proved rule has found.
 struct SecondLookResult {
@@ -34,6 +34,9 @@ struct BatchOptions {
   /// for one.
   int check_sizes = 20;
   std::uint64_t check_seed = 1;
+  /// Inputs at the edges of each floating type on which both sides are tried: for a rule with all
+  /// its instances, 64 at least for one; fewer for rules that keep every bit.
+  int edge_tries = 3000;
   /// Called once in each thread; none: none.
   std::function<SecondLook()> make_second_look = {};
 };
@@ -56,14 +59,16 @@ struct RuleVerdict {
   std::string instance;
   std::string reason;  ///< Why it is unknown.
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
+  rules::FloatTypes types = rules::FloatTypes::any();  ///< For which all instances are proved.
+  rules::Edges edges;                                  ///< Of all instances.
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
   std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.
-  /// Numbers contradict a proof: a fault of the prover. The batch ends there.
+  /// Numbers contradict a proof: a fault of the prover or of the numbers. The rule is unknown.
   std::string disagreement;
   /// If VerifyOptions::keep_record says so: of all instances.
   std::vector<LoggedProof> proofs;
-  double cpu_ms = 0;
+  double cpu_ms = 0;  ///< Without the trials at the edges of types.
 };
 
 /// One verdict a rule, in the order of `rules`, whose instances follow each other. A rule with

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "ops/rational.h"
 #include "verifier/normalizer.h"
 #include "verifier/small_forms.h"
 
@@ -297,7 +298,8 @@ struct Normalizer::Evaluation {
     normalizer.spend();
     switch (node.kind) {
     case ExprKind::kNumber: {
-      return normalizer.arena().number(Fraction(node.number.numerator, node.number.denominator));
+      const ops::Rational number = ops::canonical_constant(node.number);
+      return normalizer.arena().number(Fraction(number.numerator, number.denominator));
     }
     case ExprKind::kIndexValue:
       return normalizer.arena().value_of(linear(node.index[0], names));

@@ -8,13 +8,15 @@
 #include <string_view>
 
 #include "ops/infer_rules.h"
+#include "ops/rational.h"
 #include "ops/registry.h"
 
 namespace soapstone::verifier {
 namespace {
 
+/// With `exact`, the very numbers; otherwise what they stand for in fp32.
 /// Errors: throws OutOfBudget where a fraction of 64-bit numbers is not the very number.
-std::vector<Fraction> exact_values(const core::Literal& literal) {
+std::vector<Fraction> values_of(const core::Literal& literal, bool exact) {
   std::vector<Fraction> result;
   if (const auto integers = literal.to_ints()) {
     const bool is_wide = literal.data_type() == core::DataType::kUInt64;
@@ -25,8 +27,10 @@ std::vector<Fraction> exact_values(const core::Literal& literal) {
     return result;
   }
   for (double value : literal.to_doubles()) {
+    if (std::isinf(value)) throw OutOfBudget{"an infinite constant, which no proof computes with"};
     if (!ops::is_representable(value)) throw OutOfBudget{"a constant that is no small fraction"};
-    const ops::Rational rational = ops::to_rational(value);
+    const ops::Rational stored = ops::to_rational(value);
+    const ops::Rational rational = exact ? stored : ops::canonical_constant(stored);
     result.emplace_back(rational.numerator, rational.denominator);
   }
   return result;
@@ -110,7 +114,8 @@ const ops::Semantics& GraphReader::semantics(core::NodeId node) {
 NormalForm GraphReader::constant(const core::Literal& literal, const std::vector<Linear>& index) {
   constexpr std::size_t kMaxElements = 64;
   const core::Dims& dims = literal.dims();
-  const std::vector<Fraction> values = exact_values(literal);
+  const std::vector<Fraction> values =
+      values_of(literal, rounds_ || literal.data_type() == core::DataType::kFloat64);
   const bool uniform =
       std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
   if (uniform && !values.empty()) {

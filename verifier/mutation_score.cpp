@@ -61,7 +61,7 @@ bool is_told_by_label(const rules::Rule& rule, const Refutation& example,
   verify_options.max_steps = options.max_steps;
   const Verdict verdict = verify(rule, solver, verify_options);
   return verdict.kind == VerdictKind::kProved &&
-         verdict.floats == rules::FloatBehavior::kChangesRange;
+         verdict.floats >= rules::FloatBehavior::kExtendsRange;
 }
 
 struct Outcome {

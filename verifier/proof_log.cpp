@@ -6,10 +6,12 @@
 
 #include <charconv>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "core/hash.h"
+#include "verifier/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -206,8 +208,38 @@ core::Result<std::vector<LoggedProof>> parse_proofs(std::string_view text) {
   return Parser(text.substr(0, last)).parse();
 }
 
-core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<LoggedProof> proofs, parse_proofs(text));
+namespace {
+
+/// The rule as a text that says nothing but what is proved.
+std::string statement(const rules::Rule& rule) {
+  rules::Rule plain = rule;
+  plain.evidence = {};
+  plain.description.clear();
+  return rules::print(plain);
+}
+
+}  // namespace
+
+core::Status check_subject(const std::vector<LoggedProof>& proofs,
+                           std::span<const rules::Rule> instances, int specializations) {
+  std::map<std::string, std::string> open;  // statement to name
+  for (const rules::Rule& instance : instances)
+    for (const rules::Bindings& values : parameter_grid(instance, specializations)) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const rules::Rule special, rules::specialize(instance, values));
+      // As it is when it was read again.
+      SOAPSTONE_ASSIGN_OR_RETURN(const auto again, rules::parse_rules(statement(special)));
+      open.emplace(statement(again.rules.at(0)), special.name);
+    }
+  for (const LoggedProof& proof : proofs)
+    if (open.erase(statement(proof.rule)) == 0)
+      return core::invalid_input(
+          fmt::format("{} is not as it stands in the file of the rule", proof.rule.name));
+  if (open.empty()) return core::Done{};
+  return core::invalid_input(fmt::format("there is no proof of {}", open.begin()->second));
+}
+
+core::Status check_proofs(const std::vector<LoggedProof>& proofs, Solver& solver) {
+  if (proofs.empty()) return core::invalid_input("the log holds no proof");
   for (const LoggedProof& proof : proofs) {
     if (const std::string reason = replay_proof(proof.rule, proof.record, solver);
         !reason.empty()) {
@@ -215,6 +247,12 @@ core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver) {
           fmt::format("the log does not prove {}: {}", proof.rule.name, reason));
     }
   }
+  return core::Done{};
+}
+
+core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<LoggedProof> proofs, parse_proofs(text));
+  SOAPSTONE_RETURN_IF_ERROR(check_proofs(proofs, solver));
   return proofs.size();
 }
 

@@ -4,6 +4,7 @@
 // nothing.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,15 @@ struct LoggedProof {
 std::string print_proofs(const std::vector<LoggedProof>& proofs);
 /// Errors: kInvalidInput with the line: not a log, damaged, or a rule that cannot be read.
 core::Result<std::vector<LoggedProof>> parse_proofs(std::string_view text);
-/// Replays all of them, and says how many. Errors: those of parse_proofs; kInvalidInput: a rule
-/// that its record does not prove.
+/// Whether the log is about these instances of one rule, as they stand in its file: about each of
+/// them, for each value of its parameters that verify_all() proves, and about nothing else.
+/// Errors: kInvalidInput: another rule, another text, an instance that is missing.
+core::Status check_subject(const std::vector<LoggedProof>& proofs,
+                           std::span<const rules::Rule> instances, int specializations);
+/// Replays all of them. Errors: kInvalidInput: a rule that its record does not prove, or none at
+/// all.
+core::Status check_proofs(const std::vector<LoggedProof>& proofs, Solver& solver);
+/// The same for a log as text, and how many proofs it holds. Errors: those of parse_proofs, too.
 core::Result<std::size_t> check_proofs(std::string_view text, Solver& solver);
 
 }  // namespace soapstone::verifier

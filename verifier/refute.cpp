@@ -67,6 +67,7 @@ class Search {
       InputValues inputs = sides->draw(Draw::kIntegers, random_);
       const auto found = sides->compare(inputs, true);
       if (!found || !std::isfinite(found->source) || std::isfinite(found->target)) continue;
+      if (!sides->is_certain(inputs, *found)) continue;
       return Witness{sizes, sides, std::move(inputs), Draw::kIntegers, *found};
     }
     return std::nullopt;
@@ -126,7 +127,8 @@ class Search {
       InputValues inputs = sides->draw(draw, random_);
       const bool any_number =
           draw == Draw::kReals || draw == Draw::kPositive || draw == Draw::kNegative;
-      if (const auto found = sides->compare(inputs, any_number))
+      const auto found = sides->compare(inputs, any_number);
+      if (found && sides->is_certain(inputs, *found))
         return Witness{sizes, sides, std::move(inputs), draw, *found};
     }
     return std::nullopt;
@@ -208,10 +210,12 @@ std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::u
   Witness small = *witness;
   search.shrink_sizes(small);
   Search::shrink_values(small);
-  for (const Witness* each : {&small, &*witness})
+  for (const Witness* each : {&small, &*witness}) {
+    if (!each->sides->is_certain(each->inputs, each->difference)) continue;
     if (auto found =
             replay(*each->sides, each->inputs, each->difference, named_sizes(rule, each->sizes)))
       return found;
+  }
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "rules/complete.h"
+#include "rules/constraints.h"
 
 namespace soapstone::verifier {
 
@@ -95,7 +96,7 @@ RuleDraft::RuleDraft(const rules::Rule& rule)
     : source(taken_apart(rule.source)), target(taken_apart(rule.target)),
       constant_inputs(rule.constant_inputs) {
   for (const ops::SizeConstraint& c : rule.guard)
-    if (c.label == "where") where.push_back(c);
+    if (rules::is_stated(c)) where.push_back(c);
   const core::SymbolTable& table = rule.source.symbols();
   for (std::uint32_t s = 0; s + rule.derived.size() < table.size(); ++s)
     symbols_.intern(table.name(core::Symbol{s}));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/constraints.h"
+#include "rules/noise.h"
 #include "rules/typing.h"
 
 namespace soapstone::verifier {
@@ -72,6 +74,8 @@ std::optional<Difference> first_difference(const std::vector<double>& a,
 core::Result<SidesAtSizes> SidesAtSizes::make(const rules::Rule& rule,
                                               const rules::Bindings& values) {
   SOAPSTONE_ASSIGN_OR_RETURN(auto typed, rules::type_sides(rule.source, rule.target, values));
+  if (rules::has_empty_tensor(typed.source))
+    return core::invalid_input("a tensor of the source is empty");
   if (is_too_large(typed.source) || is_too_large(typed.target))
     return core::unsupported("the tensors would be too large to be of use");
   SOAPSTONE_ASSIGN_OR_RETURN(auto source, ops::GraphProgram<double>::compile(typed.source));
@@ -98,6 +102,14 @@ InputValues SidesAtSizes::draw(Draw kind, rules::Random& random) const {
     inputs.push_back(std::move(values));
   }
   return inputs;
+}
+
+bool SidesAtSizes::is_certain(const InputValues& inputs, const Difference& difference) const {
+  constexpr std::uint64_t kSeed = 1;
+  const auto source = rules::run_with_noise(source_, inputs, kSeed),
+             target = rules::run_with_noise(target_, inputs, kSeed);
+  return rules::differ_beyond_noise(source.outputs[difference.output][difference.element],
+                                    target.outputs[difference.output][difference.element]);
 }
 
 std::optional<Difference> SidesAtSizes::compare(const InputValues& inputs, bool any_number) const {

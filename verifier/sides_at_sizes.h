@@ -30,7 +30,8 @@ struct Difference {
 
 class SidesAtSizes {
  public:
-  /// Errors: kInvalidInput: these sizes have no types; kUnsupported: too large to be of use.
+  /// Errors: kInvalidInput: these sizes have no types, or a tensor of the source is empty, which no
+  /// match is; kUnsupported: too large to be of use.
   static core::Result<SidesAtSizes> make(const rules::Rule& rule, const rules::Bindings& values);
 
   const core::Graph& source() const { return source_; }
@@ -39,6 +40,8 @@ class SidesAtSizes {
   /// The first difference. That one side alone is no number counts where `any_number`: the inputs
   /// are nothing special, so that it is no accident.
   std::optional<Difference> compare(const InputValues& inputs, bool any_number) const;
+  /// Whether the sides differ there by more than rounding on the way explains (rules/noise.h).
+  bool is_certain(const InputValues& inputs, const Difference& difference) const;
 
  private:
   SidesAtSizes(core::Graph source, core::Graph target, ops::GraphProgram<double> source_program,

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "verifier/attempt.h"
+#include "verifier/infinite_constants.h"
 #include "verifier/saving_guard.h"
 
 namespace soapstone::verifier {
@@ -26,7 +27,7 @@ bool casts_to_half(const core::Graph& graph) {
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();
-  if (!proof.keeps_domain()) return rules::FloatBehavior::kChangesRange;
+  if (!proof.keeps_domain()) return rules::FloatBehavior::kExtendsRange;
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);
@@ -53,28 +54,33 @@ std::string_view to_string(VerdictKind kind) {
 }
 
 std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
-  return Attempt(rule, solver, options).run();
+  const auto general = with_any_constants(rule);
+  return Attempt(general ? *general : rule, solver, options).run();
 }
 
 std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Solver& solver) {
-  return Attempt(rule, solver, {.certify = true}, Witness(record)).run();
+  const auto general = with_any_constants(rule);
+  const VerifyOptions options{.certify = true};
+  return Attempt(general ? *general : rule, solver, options, Witness(record)).run();
 }
 
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
   const double before = core::thread_cpu_ms();
   Verdict verdict;
-  std::optional<Attempt> attempt(std::in_place, rule, solver, options);
+  const auto general = with_any_constants(rule);
+  const rules::Rule& subject = general ? *general : rule;
+  std::optional<Attempt> attempt(std::in_place, subject, solver, options);
   verdict.reason = attempt->run(Attempt::Effort::kFirstWay);
   // A look at numbers costs less than the other ways when they lead nowhere too.
   const int first_look = std::min(options.refutation_sizes, kFirstLook);
   if (!verdict.reason.empty() && !is_refuted(rule, first_look, options.seed)) {
-    attempt.emplace(rule, solver, options);
+    attempt.emplace(subject, solver, options);
     verdict.reason = attempt->run();
   }
   if (verdict.reason.empty()) {
     verdict.kind = VerdictKind::kProved;
     if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt->record());
-    verdict.floats = float_behavior(rule, *attempt, solver, options);
+    verdict.floats = float_behavior(subject, *attempt, solver, options);
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed)) ||
              (attempt->lacks_values() &&
               (verdict.refutation = refute_values(rule, options.refutation_sizes, options.seed)))) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "core/hash.h"
@@ -52,6 +53,8 @@ class Z3Solver final : public Solver {
       : answers_(std::move(answers)), solver_(context_, z3::solver::simple()) {
     z3::params parameters(context_);
     parameters.set("rlimit", most_steps);
+    // Else Z3 puts a handler of its own in the place of ours while it solves, and dies in it.
+    parameters.set("ctrl_c", false);
     solver_.set(parameters);
   }
 
@@ -98,10 +101,20 @@ class Z3Solver final : public Solver {
     solver_.push();
     for (const Fact& fact : facts) solver_.add(formula(fact));
     add();
-    const z3::check_result result = solver_.check();
+    const z3::check_result result = checked();
     solver_.pop();
     if (result != z3::unknown) answers_->insert(question.numbers(), result == z3::unsat);
     return result == z3::unsat;
+  }
+
+  /// Lack of memory is what it is everywhere else.
+  z3::check_result checked() {
+    try {
+      return solver_.check();
+    } catch (const z3::exception&) {
+      if (Z3_get_error_code(context_) == Z3_MEMOUT_FAIL) throw std::bad_alloc();
+      throw;
+    }
   }
 
   z3::expr unknown(const Monomial& monomial) {

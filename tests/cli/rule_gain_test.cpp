@@ -117,8 +117,8 @@ TEST(RealisticSizes, FillInStridesAndDependentSizes) {
     y = relu(t)
     z = relu(y)
   target
-    t = conv(x, k; strides=[s, t], pads=[a, b, a, b])
-    z = relu(t)
+    t2 = conv(x, k; strides=[s, t], pads=[a, b, a, b])
+    z = relu(t2)
 )");
   const auto sized = at_realistic_sizes(rules[0], 12, 1);
   ASSERT_GE(sized.size(), 6u);

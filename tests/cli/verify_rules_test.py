@@ -137,8 +137,8 @@ class VerifyRules(unittest.TestCase):
 
     def test_write(self):
         text = self.write(PROVED)
-        lines = re.findall(r"^  proof all-sizes; floats: (\S+); verifier \d+; z3 [\d.]+; "
-                           r"rule [0-9a-f]{16}$", text, re.MULTILINE)
+        lines = re.findall(r"^  proof all-sizes; types: any; floats: (\S+); edges: [^;]+; "
+                           r"verifier \d+; z3 [\d.]+; rule [0-9a-f]{16}$", text, re.MULTILINE)
         self.assertEqual(lines, ["reassociates", "exact"])
         self.assertEqual(self.write(text), text)
         self.assertEqual(re.sub(r"  proof .*\n", "", text), PROVED)

@@ -3,8 +3,9 @@
 //   run-onnx-cases reference|cpu < CASES
 //
 // A line of CASES is a name, a folder with model.onnx and test_data_set_0, a relative and an
-// absolute tolerance, with tabs between them. A case is not applicable if something in it lies
-// outside what Soapstone runs: an operator, an element type, a shape that depends on data.
+// absolute tolerance, with tabs between them, and 1 where the signs of zeros count too. A case is
+// not applicable if something in it lies outside what Soapstone runs: an operator, an element type,
+// a shape that depends on data.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,6 +33,7 @@ struct Case {
   std::string name;
   fs::path folder;
   double rtol = 0, atol = 0;
+  bool signed_zeros = false;
 };
 
 struct Verdict {
@@ -76,6 +78,8 @@ Result<models::OnnxModel> read_model(const fs::path& path, const std::vector<Lit
 
 bool close(double got, double wanted, const Case& test) {
   if (std::isnan(got) || std::isnan(wanted)) return std::isnan(got) && std::isnan(wanted);
+  if (test.signed_zeros && got == 0 && wanted == 0)
+    return std::signbit(got) == std::signbit(wanted);
   return got == wanted || std::abs(got - wanted) <= test.atol + test.rtol * std::abs(wanted);
 }
 
@@ -175,7 +179,7 @@ int run_all(const std::string& backend_name) {
     std::getline(fields, test.name, '\t');
     std::getline(fields, folder, '\t');
     test.folder = folder;
-    fields >> test.rtol >> test.atol;
+    fields >> test.rtol >> test.atol >> test.signed_zeros;
     const Verdict verdict = run(test, **backend);
     // Flushed, so that after a crash it is known which case did it.
     std::cout << fmt::format(R"({{"case": {}, "status": "{}", "reason": {}}})",

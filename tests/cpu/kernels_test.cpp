@@ -75,12 +75,16 @@ core::Graph with_constants(const core::Graph& graph, const std::vector<core::Lit
 }
 
 TEST(Kernels, ComputeEveryExample) {
-  // What has no kernel of its own, and runs on the comprehension: integers and rarities.
+  // What has no kernel of its own, and runs on the comprehension: integers and rarities, einsums
+  // that are no product of two matrices among them.
   const std::set<std::string> no_kernel = {
       "relu(x) i64",
       "neg(x) i64",
       "abs(x) i64",
       "clip(x; max=1.0) i64",
+      "cumsum(x; axis=0, reverse=1) i64",
+      "einsum(a; equation=\"aab->ba\") f32",
+      "einsum(a, b, c; equation=\"a,a,b->b\") f32",
       "average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "
       "count_include_pad=1) f32",
   };
@@ -168,17 +172,23 @@ TEST(Kernels, PowersWithConstantExponents) {
   EXPECT_EQ(check(graph, runtime::random_inputs(graph, 1)), "");
 }
 
-TEST(Kernels, GatherOutOfRangeGivesZeros) {
+TEST(Kernels, GatherWrapsIndicesAndRefusesThoseOutOfRange) {
   const core::Graph graph = parse("\n  x: f32[3, 2]\n  i: i64[4]\n  y = gather(x, i; axis=0)\n"
                                   "  return y\n");
   const std::vector<core::Literal> inputs = {
       core::Literal::floats({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6}),
-      core::Literal::ints({4}, std::vector<std::int64_t>{2, -1, 3, 0})};
+      core::Literal::ints({4}, std::vector<std::int64_t>{2, -1, -3, 0})};
   check(graph, inputs);
+  for (const std::int64_t index : {3, -4}) {
+    runtime::Executable program = runtime::test::executable(graph, backend(), Fusion::kNone);
+    const auto outputs = program.run(std::vector<core::Literal>{
+        inputs[0], core::Literal::ints({4}, std::vector<std::int64_t>{0, 1, 2, index})});
+    ASSERT_FALSE(outputs.ok());
+    EXPECT_EQ(outputs.error().code, core::ErrorCode::kInvalidInput);
+  }
 }
 
 TEST(Kernels, IntegerIndicesNeedNoReferenceKernel) {
-  // What the reading of negative indices from a model comes to.
   const core::Graph graph = parse(R"(
   x: f32[5, 2]
   i: i64[4]

@@ -10,7 +10,7 @@ FLOOR = {
     "core": 0,
     "ops": 1,
     "rules": 2, "runtime": 2,
-    "models": 3, "cpu": 3, "gpu": 3, "cost": 3, "generator": 3, "verifier": 3,
+    "models": 3, "cpu": 3, "gpu": 3, "cost": 3, "workers": 3, "generator": 3, "verifier": 3,
     "search": 4, "parallel": 4,
     "cli": 5, "python": 5,
 }
@@ -18,7 +18,7 @@ FLOOR = {
 # Library: the headers that are its, and where they may be included: folders, or single files.
 FOREIGN = {
     "CLI11": (r"CLI/", {"cli"}),
-    "nlohmann_json": (r"nlohmann/", {"cli"}),
+    "nlohmann_json": (r"nlohmann/", {"cli", "workers/*_json.cpp"}),
     "nanobind": (r"nanobind/", {"python"}),
     "TBB": (r"(oneapi/)?tbb/|oneapi/tbb\.h", {"search", "generator", "parallel"}),
     "SQLite": (r"sqlite3", {"cost"}),
@@ -93,6 +93,10 @@ def self_test():
         ("search/search.cpp", "oneapi/tbb.h", True),
         ("models/import.cpp", "onnx/onnx_pb.h", True),
         ("cli/report.h", "nlohmann/json.hpp", True),
+        ("workers/messages_json.cpp", "nlohmann/json.hpp", True),
+        ("workers/runtime_worker.h", "nlohmann/json.hpp", False),
+        ("workers/runtime_worker.cpp", "models/onnx_model.h", False),
+        ("search/judge.h", "workers/runtime_worker.h", True),
         ("rules/import_taso.cpp", "google/protobuf/message.h", True),
         ("rules/import_taso.h", "google/protobuf/message.h", False),
         ("cpu/backend.cpp", "oneapi/dnnl/dnnl.hpp", True),

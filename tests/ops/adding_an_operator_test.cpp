@@ -60,8 +60,7 @@ TEST(AddingAnOperator, TakesItsDefinitionAlone) {
   const std::vector<Field::Value> x_in_field{1, 2, 3};
   const std::vector<std::span<const Field::Value>> field_inputs{x_in_field};
   const std::vector<std::span<Field::Value>> field_outputs{in_field};
-  ASSERT_TRUE(
-      CompiledSemantics<Field::Value>(meaning, dims).run(field_inputs, field_outputs).ok());
+  ASSERT_TRUE(CompiledSemantics<Field::Value>(meaning, dims).run(field_inputs, field_outputs).ok());
   EXPECT_EQ(in_field, (std::vector<Field::Value>{2, 5, 10}));
 }
 

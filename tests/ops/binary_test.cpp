@@ -15,11 +15,12 @@ struct Known {
 
 TEST(Binary, HasKnownValues) {
   const Known known[] = {
-      {"add", {1, -2}, {3, 4}, {4, 2}},   {"mul", {1, -2}, {3, 4}, {3, -8}},
-      {"sub", {1, -2}, {3, 4}, {-2, -6}}, {"div", {1, -2}, {2, 4}, {0.5, -0.5}},
-      {"min", {1, 5}, {3, 4}, {1, 4}},    {"max", {1, 5}, {3, 4}, {3, 5}},
-      {"pow", {2, 9}, {3, 0.5}, {8, 3}},  {"less", {1, 4}, {3, 4}, {1, 0}},
-      {"equal", {1, 4}, {3, 4}, {0, 1}},
+      {"add", {1, -2}, {3, 4}, {4, 2}},          {"mul", {1, -2}, {3, 4}, {3, -8}},
+      {"sub", {1, -2}, {3, 4}, {-2, -6}},        {"div", {1, -2}, {2, 4}, {0.5, -0.5}},
+      {"min", {1, 5}, {3, 4}, {1, 4}},           {"max", {1, 5}, {3, 4}, {3, 5}},
+      {"pow", {2, 9}, {3, 0.5}, {8, 3}},         {"less", {1, 4}, {3, 4}, {1, 0}},
+      {"equal", {1, 4}, {3, 4}, {0, 1}},         {"less_or_equal", {1, 4}, {3, 4}, {1, 1}},
+      {"less_or_equal", {4, 5}, {3, 4}, {0, 0}},
   };
   for (const Known& k : known) {
     SCOPED_TRACE(k.op);
@@ -94,6 +95,32 @@ TEST(Binary, ReadsComparisonsThroughLess) {
   expect_near(run(*read("LessOrEqual", 2, DataType::kFloat32), inputs)[0], {1, 1});
 }
 
+TEST(Binary, NoComparisonWithNaNIsTrue) {
+  const double nan = std::nan("");
+  for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}) {
+    const core::Graph graph = *read(op, 2, DataType::kFloat32);
+    EXPECT_EQ(run(graph, {{nan, 1}, {1, nan}})[0], (Values{0, 0})) << op;
+    EXPECT_EQ(graph.order().size(), 1u) << op;
+  }
+}
+
+TEST(Binary, WritesLessOrEqualForEveryOpset) {
+  const core::Graph floats = *read("LessOrEqual", 2, DataType::kFloat32);
+  const core::Graph integers = *read("GreaterOrEqual", 2, DataType::kInt64);
+  EXPECT_EQ(write_onnx(floats, 12)->nodes[0].op_type, "LessOrEqual");
+  EXPECT_EQ(write_onnx(floats, 11)->nodes.back().op_type, "Or");
+  EXPECT_EQ(write_onnx(floats, 10).error().code, core::ErrorCode::kUnsupported);
+  EXPECT_EQ(write_onnx(integers, 10)->nodes.back().op_type, "Not");
+}
+
+TEST(Binary, OfNaNMinAndMaxAreNaN) {
+  const double nan = std::nan("");
+  for (const char* op : {"Min", "Max"}) {
+    const auto outputs = run(*read(op, 2, DataType::kFloat32), {{nan, 1}, {1, nan}});
+    for (const double y : outputs[0]) EXPECT_TRUE(std::isnan(y)) << op;
+  }
+}
+
 TEST(Binary, ReadsChains) {
   const std::vector<Values> inputs{{1, 4}, {3, 2}, {5, 0}};
   expect_near(run(*read("Sum", 3, DataType::kFloat32), inputs)[0], {9, 6});
@@ -130,7 +157,8 @@ TEST(Binary, BeforeOpset7AnAxisAlignsOperands) {
   }
 }
 
-TEST(Pow, ReadsSquaresAndRootsAsSuch) {
+// A root is no power: of −∞ it is NaN, (−∞)^½ is ∞.
+TEST(Pow, ReadsSquaresAsSuchAndRootsAsPowers) {
   const auto op_of = [](float exponent) -> std::string {
     OnnxGraph onnx;
     onnx.inputs = {{"x", {DataType::kFloat32, {2}}}};
@@ -142,7 +170,7 @@ TEST(Pow, ReadsSquaresAndRootsAsSuch) {
   };
   EXPECT_EQ(op_of(1), "");
   EXPECT_EQ(op_of(2), "mul");
-  EXPECT_EQ(op_of(0.5), "sqrt");
+  EXPECT_EQ(op_of(0.5), "pow");
   EXPECT_EQ(op_of(3), "pow");
 }
 

@@ -142,7 +142,7 @@ TEST(Conv, GroupsNeedNoVisibleDivisor) {
   const std::vector<Dims> dims{{1, 4, 4, 4}, {6, 2, 3, 3}};
   CompiledSemantics<double>(meaning, dims)
       .compute(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
-           std::vector<std::span<double>>{y});
+               std::vector<std::span<double>>{y});
   expect_near(y, run(graph, inputs)[0]);
 }
 

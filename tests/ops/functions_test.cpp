@@ -107,6 +107,9 @@ TEST(Functions, ValuesThatAreEasyToGetWrong) {
   EXPECT_EQ(evaluate(Function::kPow, std::vector<double>{2, 3}), 8);
   EXPECT_EQ(evaluate(Function::kSelect, std::vector<double>{0, 3, 4}), 4);
   EXPECT_EQ(evaluate(Function::kLess, std::vector<double>{3, 3}), 0);
+  EXPECT_EQ(evaluate(Function::kLessOrEqual, std::vector<double>{3, 3}), 1);
+  EXPECT_EQ(evaluate(Function::kLessOrEqual, std::vector<double>{std::nan(""), 3}), 0);
+  EXPECT_EQ(at(Function::kLog1p, 1e-20), 1e-20);
 }
 
 }  // namespace

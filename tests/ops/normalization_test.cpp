@@ -68,6 +68,16 @@ TEST(Normalization, RefusesWhatDoesNotFit) {
       {"softmax.element_type", "x: i64[3]", "softmax(x; axis=0)"},
       {"softmax.axis", "x: f32[3]", "softmax(x; axis=1)"},
       {"softmax.nonempty", "x: f32[2, 0]", "softmax(x; axis=1)"},
+      {"log_softmax.axis", "x: f32[3]", "log_softmax(x; axis=1)"},
+      {"log_softmax.nonempty", "x: f32[2, 0]", "log_softmax(x; axis=1)"},
+      {"nll_loss.label_type", "x: f32[2, 3]  t: f32[2]", "nll_loss(x, t)"},
+      {"nll_loss.labels", "x: f32[2, 3]  t: i64[3]", "nll_loss(x, t)"},
+      {"nll_loss.labels", "x: f32[2, 3]  t: i64[2, 3]", "nll_loss(x, t)"},
+      {"nll_loss.rank", "x: f32[2]  t: i64[2]", "nll_loss(x, t)"},
+      {"nll_loss.reduction", "x: f32[2, 3]  t: i64[2]", "nll_loss(x, t; reduction=\"max\")"},
+      {"nll_loss.ignore_index", "x: f32[2, 3]  t: i64[2]", "nll_loss(x, t; ignore_index=[0, 1])"},
+      {"nll_loss.weight", "x: f32[2, 3]  t: i64[2]  w: f32[2]", "nll_loss(x, t, w)"},
+      {"nll_loss.weight_type", "x: f32[2, 3]  t: i64[2]  w: f16[3]", "nll_loss(x, t, w)"},
   };
   for (const Refusal& refusal : refusals) expect_refused(refusal);
 }
@@ -102,9 +112,74 @@ TEST(Softmax, DefaultAxisIsTheSecondThenTheLast) {
   expect_near(run(now, {Values(8)})[0], Values(8, 0.25));
 }
 
-TEST(Softmax, LogarithmIsTwoOperators) {
+TEST(LogSoftmax, IsOneOperatorAndStaysFinite) {
   const core::Graph graph = read_one({"LogSoftmax", "", {}, {}, {}}, 13, {{2}}).value();
+  EXPECT_EQ(graph.order().size(), 1u);
   expect_near(run(graph, {{0, 0}})[0], Values(2, -std::log(2)));
+  expect_near(run(graph, {{-1e30, 1e30}})[0], {-2e30, 0});
+}
+
+TEST(LogSoftmax, OfAMaskedElementIsMinusInfinity) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const core::Graph graph = graph_of("x: f32[3]", "log_softmax(x; axis=0)");
+  const Values y = run(graph, {{-infinity, 1, 1}})[0];
+  EXPECT_EQ(y[0], -infinity);
+  EXPECT_NEAR(y[1], -std::log(2), 1e-12);
+}
+
+TEST(LogSoftmax, BeforeOpset13CoercesToAMatrix) {
+  const OnnxNode node{"LogSoftmax", "", {}, {}, {{"axis", std::int64_t{1}}}};
+  const core::Graph old = read_one(node, 12, {{2, 2, 2}}).value();
+  expect_near(run(old, {Values(8)})[0], Values(8, -std::log(4)));
+}
+
+TEST(LogSoftmax, IsWrittenForOldOpsetsAlongTheLastDimension) {
+  for (const char* call : {"softmax(x; axis=1)", "log_softmax(x; axis=1)"}) {
+    const core::Graph graph = graph_of("x: f32[2, 3, 4]", call);
+    const auto old = write_onnx(graph, 12);
+    ASSERT_EQ(old->nodes.size(), 3u) << call;
+    EXPECT_EQ(old->nodes[0].op_type, "Transpose");
+    EXPECT_EQ(std::get<std::int64_t>(old->nodes[1].attributes[0].second), 2);
+    EXPECT_EQ(write_onnx(graph, 13)->nodes.size(), 1u);
+    EXPECT_EQ(write_onnx(graph_of("x: f32[2, 3]", call), 12)->nodes.size(), 1u);
+    const auto inputs = random_inputs(graph, 5);
+    expect_near(run(read_onnx(*old).value(), inputs)[0], run(graph, inputs)[0]);
+  }
+}
+
+TEST(NllLoss, PicksLabelsAndWeighsThem) {
+  const std::vector<Values> inputs{{1, 2, 3, 4, 5, 6}, {2, 0}, {1, 10, 100}};
+  const auto loss = [&](const std::string& attributes) {
+    return run(
+        graph_of("x: f32[2, 3]  t: i64[2]  w: f32[3]", "nll_loss(x, t, w" + attributes + ")"),
+        inputs)[0];
+  };
+  expect_near(loss("; reduction=\"none\""), {-300, -4});
+  expect_near(loss("; reduction=\"sum\""), {-304});
+  expect_near(loss(""), {-304.0 / 101});
+  expect_near(loss("; ignore_index=[2]"), {-4});
+}
+
+TEST(NllLoss, AdmitsTheIgnoredLabelAndNoOtherOutOfRange) {
+  const core::Graph graph =
+      graph_of("x: f32[2, 3]  t: i64[2]", "nll_loss(x, t; ignore_index=[-100])");
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(run(graph, {{infinity, 2, 3, 4, 5, 6}, {-100, 1}})[0], Values{-5});
+  for (const double label : {-1.0, 3.0})
+    EXPECT_FALSE(evaluate_graph<double>(graph, std::vector<Values>{Values(6), {0, label}}).ok());
+}
+
+TEST(SoftmaxCrossEntropyLoss, IsTheLossOfALogSoftmax) {
+  OnnxGraph onnx;
+  onnx.opset = 13;
+  onnx.inputs = {{"x", {kF32, {1, 2}}}, {"t", {core::DataType::kInt64, {1}}}};
+  onnx.nodes = {{"SoftmaxCrossEntropyLoss", "", {"x", "t"}, {"y", "p"}, {}}};
+  onnx.outputs = {"y", "p"};
+  const auto graph = read_onnx(onnx);
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto outputs = run(*graph, {{-1000, 1000}, {0}});
+  expect_near(outputs[0], {2000});
+  expect_near(outputs[1], {-2000, 0});
 }
 
 TEST(Normalization, TrainingStaysOpaque) {

@@ -53,6 +53,12 @@ inline Semantics substitute(Semantics semantics, const Assignment& values) {
     substitute(stage.shape, values);
     stage.body = substitute(stage.body, values);
   }
+  for (Requirement& requirement : semantics.requirements) {
+    substitute(requirement.shape, values);
+    requirement.value = substitute(requirement.value, values);
+    requirement.low = substitute(requirement.low, values);
+    requirement.high = substitute(requirement.high, values);
+  }
   return semantics;
 }
 

@@ -18,6 +18,8 @@ TEST(Reduction, HasKnownValues) {
   expect_near(reduce("reduce_max(x; axes=[1], keep_dims=0)"), {3, 60});
   expect_near(reduce("reduce_min(x; axes=[0])"), {1, 2, 3});
   expect_near(reduce("reduce_sum(x; axes=[])"), x);
+  expect_near(reduce("reduce_log_sum_exp(x; axes=[0], keep_dims=0)"),
+              {std::log(std::exp(1) + std::exp(4)), std::log(std::exp(2) + std::exp(5)), 60});
 }
 
 TEST(Reduction, RefusesWhatDoesNotFit) {
@@ -29,6 +31,7 @@ TEST(Reduction, RefusesWhatDoesNotFit) {
       {"reduce_sum.concrete", "x: f32[2, n]", "reduce_sum(x; axes=[n])"},
       {"reduce_max.nonempty", "x: f32[2, 0]", "reduce_max(x; axes=[1])"},
       {"reduce_mean.nonempty", "x: f32[2, 0]", "reduce_mean(x; axes=[1])"},
+      {"reduce_log_sum_exp.nonempty", "x: f32[2, 0]", "reduce_log_sum_exp(x; axes=[1])"},
   };
   for (const Refusal& refusal : refusals) expect_refused(refusal);
 }
@@ -91,8 +94,21 @@ TEST(Reduction, ReadsCompositions) {
               {std::log(4), std::log(6)});
 }
 
+TEST(Reduction, LogSumExpOfInfinities) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const core::Graph graph =
+      graph_of("x: f32[4, 2]", "reduce_log_sum_exp(x; axes=[1], keep_dims=0)");
+  const Values y =
+      run(graph, {{-infinity, -infinity, -infinity, 3, infinity, -infinity, nan, infinity}})[0];
+  EXPECT_EQ(y[0], -infinity);
+  EXPECT_EQ(y[1], 3);
+  EXPECT_EQ(y[2], infinity);
+  EXPECT_TRUE(std::isnan(y[3]));
+}
+
 TEST(Reduction, LogSumExpStaysInRange) {
   const core::Graph graph = read({"ReduceLogSumExp", 18, {}, Ints{1}});
+  EXPECT_EQ(graph.order().size(), 1u);
   expect_near(run(graph, {{1000, 1000, -1000, -1000}})[0],
               {1000 + std::log(2), -1000 + std::log(2)});
 }

@@ -65,7 +65,7 @@ TEST_P(EverySymbolicExample, AgreesWithNumbers) {
   for (const Values& values : expected) outputs.emplace_back(values.size());
   CompiledSemantics<double>(meaning, symbolic.dims)
       .compute(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),
-           std::vector<std::span<double>>(outputs.begin(), outputs.end()));
+               std::vector<std::span<double>>(outputs.begin(), outputs.end()));
   for (std::size_t k = 0; k < expected.size(); ++k) expect_near(outputs[k], expected[k]);
 }
 

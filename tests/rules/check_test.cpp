@@ -6,10 +6,10 @@
 namespace soapstone::rules {
 namespace {
 
-CheckReport check_one(std::string_view text, int sizes = 30) {
+CheckReport check_one(std::string_view text, int sizes = 30, int edge_tries = 0) {
   const auto rules = rules_of(text);
   if (rules.size() != 1) return {};
-  const auto report = check(rules[0], sizes, 1);
+  const auto report = check(rules[0], sizes, 1, edge_tries);
   if (!report) ADD_FAILURE() << report.error().to_string();
   return report ? *report : CheckReport();
 }
@@ -42,7 +42,8 @@ rule softmax_shift
 }
 
 TEST(Check, TellsHowFloatsDiffer) {
-  const auto floats_of = [](std::string_view text) { return check_one(text).floats; };
+  // That exp overflows is seen at the edges of the type.
+  const auto floats_of = [](std::string_view text) { return check_one(text, 30, 300).floats; };
   EXPECT_EQ(floats_of(R"(
 rule exact
   x: [n, k]  a: [k, m]  b: [k, p]

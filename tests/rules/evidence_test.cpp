@@ -20,8 +20,15 @@ rule product
 )";
 
 EvidenceLine proof() {
-  return {{Evidence::Kind::kProved, "all-sizes; verifier 1; z3 4.8.12"}, FloatBehavior::kExact};
+  Edges edges;
+  edges.note({core::DataType::kFloat16, EdgeEffect::kOverflow, EdgeReach::kOrdinary});
+  return {{Evidence::Kind::kProved, "all-sizes; verifier 1; z3 4.8.12"},
+          FloatBehavior::kExact,
+          FloatTypes::any(),
+          edges};
 }
+
+constexpr std::string_view kChanged = "the rule was changed after its proof, or its label was";
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   const std::size_t at = text.find(what);
@@ -36,12 +43,15 @@ std::string proved(const std::string& text, int rule_line = 2) {
 TEST(RuleEvidence, AProofNamesItsRule) {
   const std::string text = proved(kPlain);
   EXPECT_EQ(text,
-            fmt::format("{}  proof all-sizes; floats: exact; verifier 1; z3 4.8.12; rule {}\n",
-                        kPlain, rule_digest(kPlain)));
+            fmt::format("{}  proof all-sizes; types: any; floats: exact; edges: f16 overflow; "
+                        "verifier 1; z3 4.8.12; rule {}\n",
+                        kPlain, proof_digest(kPlain, proof())));
   const Rule rule = rules_of(text)[0];
   EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kProved);
   EXPECT_EQ(rule.evidence.detail, "all-sizes; verifier 1; z3 4.8.12");
   EXPECT_EQ(rule.floats, FloatBehavior::kExact);
+  EXPECT_EQ(rule.types, FloatTypes::any());
+  EXPECT_EQ(rule.edges, proof().edges);
   const Rule again = rules_of(print(rule))[0];
   EXPECT_EQ(again.evidence.kind, Evidence::Kind::kProved) << print(rule);
   EXPECT_EQ(again.evidence.detail, rule.evidence.detail);
@@ -55,7 +65,7 @@ TEST(RuleEvidence, EditsVoidAProof) {
                                  std::pair{"  source", "  where n >= 2\n  source"}}) {
     const Rule rule = rules_of(replaced(text, what, by))[0];
     EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kNone) << what;
-    EXPECT_EQ(rule.evidence.detail, "the rule was changed after its proof") << what;
+    EXPECT_EQ(rule.evidence.detail, kChanged) << what;
   }
 }
 
@@ -65,14 +75,46 @@ TEST(RuleEvidence, CommentsAndBlanksDoNot) {
        {std::pair{"Says why", "Says more"}, std::pair{"x: [n, m]   a", "x: [n,m] a"},
         std::pair{"neg(t)", "neg( t )  # negative"},
         std::pair{"  target", "\n  # And so:\n target"},
-        std::pair{"floats: exact", "floats: reassociates"}}) {
+        std::pair{"floats: exact", "floats:  exact"}}) {
     const Rule rule = rules_of(replaced(text, what, by))[0];
     EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kProved) << what << rule.evidence.detail;
   }
 }
 
+TEST(RuleEvidence, AnEditedLabelVoidsAProof) {
+  const std::string text = proved(kPlain);
+  for (const auto& [what, by] :
+       {std::pair{"floats: exact", "floats: reassociates"}, std::pair{"types: any", "types: f32"},
+        std::pair{"f16 overflow", "none"}, std::pair{"verifier 1", "verifier 2"},
+        std::pair{"all-sizes;", "all-sizes, a law of functions;"}}) {
+    const Rule rule = rules_of(replaced(text, what, by))[0];
+    EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kNone) << what;
+    EXPECT_EQ(rule.evidence.detail, kChanged) << what;
+  }
+}
+
+TEST(RuleEvidence, ALineWithoutTypesOrEdgesIsReadButIsNoProof) {
+  const EvidenceLine old{{Evidence::Kind::kProved, "all-sizes; verifier 1; z3 4.8.12"}};
+  for (const bool types : {false, true}) {
+    EvidenceLine line = old;
+    if (types) line.types = FloatTypes::any();
+    const Rule rule = rules_of(with_evidence(kPlain, {{2, line}}))[0];
+    EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kNone);
+    EXPECT_EQ(rule.evidence.detail, "the proof does not say for which types it holds");
+    EXPECT_FALSE(rule.edges.has_value());
+  }
+}
+
+TEST(RuleEvidence, AnUnknownWordOfALabelIsAnError) {
+  for (const char* line : {"floats: wobbly", "types: i64", "edges: falls off"}) {
+    const auto file = parse_rules(std::string(kPlain) + "  proof all-sizes; " + line + "\n");
+    ASSERT_FALSE(file.ok()) << line;
+    EXPECT_EQ(file.error().code, core::ErrorCode::kInvalidInput);
+  }
+}
+
 TEST(RuleEvidence, ADigestIsNeeded) {
-  const std::string line = "  proof all-sizes; floats: exact; verifier 1";
+  const std::string line = "  proof all-sizes; types: any; floats: exact; edges: none; verifier 1";
   Rule rule = rules_of(kPlain + line + "\n")[0];
   EXPECT_EQ(rule.evidence.kind, Evidence::Kind::kNone);
   EXPECT_EQ(rule.evidence.detail, "the proof does not say of which rule it is");
@@ -90,7 +132,7 @@ TEST(RuleEvidence, WordsInsideAStatementAreNoEvidence) {
       proof, proof)
 )";
   const std::string other = replaced(text, "      proof, proof)", "      proof, x)");
-  EXPECT_NE(rule_digest(text), rule_digest(other));
+  EXPECT_NE(proof_digest(text, proof()), proof_digest(other, proof()));
 }
 
 TEST(RuleEvidence, PutsReplacesAndRemovesLines) {

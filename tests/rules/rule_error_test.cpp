@@ -18,6 +18,7 @@ TEST_P(RuleError, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(result.error().code, core::ErrorCode::kInvalidInput);
   EXPECT_EQ(result.error().where, GetParam().where) << result.error().to_string();
   EXPECT_THAT(result.error().message, testing::HasSubstr(GetParam().message));
+  EXPECT_EQ(result.error().message.find("\nerror"), std::string::npos) << "one slip, one error";
 }
 
 const Case kCases[] = {
@@ -59,31 +60,31 @@ const Case kCases[] = {
      "rule r\n  x: [n]\n  c: [2] = {1}\n  source\n    y = add(x, c)\n  target\n    y = x\n",
      "f.rules:3:3: rule r", "has 2 elements, but 1 are given"},
     {"SameSides", "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = neg(x)\n",
-     "f.rules:1: rule r", "source and target are the same"},
+     "f.rules:1:1: rule r", "source and target are the same"},
     {"FreeSymbol",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    t = expand(x; shape=[m, n])\n"
      "    u = slice(t; axes=[0], starts=[0], sizes=[1], steps=[1])\n    y = reshape(u; "
      "shape=[n])\n",
-     "f.rules:1: rule r", "the source does not determine `m`"},
+     "f.rules:1:1: rule r", "the source does not determine `m`"},
     {"UnsolvableSize", "rule r\n  x: [n + m]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "the source does not determine `n`"},
+     "f.rules:1:1: rule r", "the source does not determine `n`"},
     {"SourceInParts",
      "rule r\n  x: [n]  z: [n]\n  source\n    y = neg(x)\n    w = neg(z)\n  target\n    y = x\n"
      "    w = z\n",
-     "f.rules:1: rule r", "the source falls into parts that share no tensor"},
+     "f.rules:1:1: rule r", "the source falls into parts that share no tensor"},
     {"SourceNeedsEquation",
      "rule r\n  x: [n]  z: [m]\n  source\n    y = add(x, z)\n  target\n    y = add(z, x)\n",
-     "f.rules:1: rule r", "the source needs n - m = 0 [add.broadcast]"},
+     "f.rules:1:1: rule r", "the source needs n - m = 0 [add.broadcast]"},
     {"TargetNeedsEquationWithParameters",
      "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]\n  source\n    y = conv(x, a; strides=[s, s])\n"
      "  target\n    t = conv(x, a; strides=[s, s])\n    u = matmul(a, t)\n    y = add(u, t)\n",
-     "f.rules:1: rule r", "= 0 [matmul.contraction], which does not follow from the source"},
+     "f.rules:1:1: rule r", "= 0 [matmul.contraction], which does not follow from the source"},
     {"OtherRank",
      "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = reshape(x; shape=[n*m])\n",
-     "f.rules:1: rule r", "`y` is f32[n, m] in the source but f32[n*m] in the target"},
+     "f.rules:1:1: rule r", "`y` is f32[n, m] in the source but f32[n*m] in the target"},
     {"OtherSize",
      "rule r\n  x: [n, m]\n  source\n    y = neg(x)\n  target\n    y = concat(x, x; axis=0)\n",
-     "f.rules:1: rule r", "the target needs -n = 0 [rule.result_shape], which no sizes satisfy"},
+     "f.rules:1:1: rule r", "the target needs -n = 0 [rule.result_shape], which no sizes satisfy"},
     {"ShapeRuleOfSource",
      "rule r\n  x: [n, m]\n  source\n    y = softmax(x; axis=2)\n  target\n    y = x\n",
      "f.rules:4:9: rule r", "axis 2 is not one of a tensor of rank 2"},
@@ -95,23 +96,90 @@ const Case kCases[] = {
      "f.rules:4:9: rule r", "split has 2 results, but 1 names are given"},
     {"LargeNumber",
      "rule r\n  x: [9000000000000000000*n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "a number in the rule is larger than a million"},
+     "f.rules:1:1: rule r", "a number in the rule is larger than a million"},
     {"RealAttributeIsNoSymbol",
      "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=2*a)\n  target\n    y = x\n",
-     "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone"},
+     "f.rules:4:23: rule r", "a real attribute is a number or a symbol alone in the source"},
     {"WrongCondition",
      "rule r\n  x: [n]\n  where n\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:4:3: rule r", "expected `=`, `<`, `<=`, `>` or `>=`"},
+     "f.rules:4:3: rule r", "expected `=`, `!=`, `<`, `<=`, `>` or `>=`"},
+    {"LargeCondition",
+     "rule r\n  x: [n]\n  where 9000000000000000000*n < -9000000000000000000*n\n  source\n"
+     "    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:9: rule r", "a number in the condition does not fit into 64 bits"},
+    {"ManyCases",
+     "rule r\n  x: [n]\n  where n != 1, n != 2, n != 3, n != 4, n != 5, n != 6, n != 7\n"
+     "  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:1:1: rule r", "more than 6 conditions with `!=`"},
+    {"NameOnBothSides",
+     "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(t)\n  target\n    t = abs(x)\n"
+     "    y = sigmoid(t)\n",
+     "f.rules:7:5: rule r",
+     "`t` is defined on both sides, and the source reads it: is it a result?"},
+    {"NameReadInTargetAlone",
+     "rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = relu(x)\n  target\n    t = neg(x)\n"
+     "    y = abs(t)\n",
+     "f.rules:7:5: rule r",
+     "`t` is defined on both sides, and the target reads it: is it a result?"},
+    {"ResultNowhere",
+     "rule r\n  x: [n]\n  results y, z\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:14: rule r", "`z` is a result, but the source does not compute it"},
+    {"ResultOfOneSide",
+     "rule r\n  x: [n]\n  result y, z\n  source\n    y = neg(x)\n    z = abs(x)\n  target\n"
+     "    y = x\n",
+     "f.rules:3:13: rule r", "`z` is a result, but the target does not compute it"},
+    {"ResultsWithoutName", "rule r\n  x: [n]\n  results\n    = 1\n", "f.rules:4:5: rule r",
+     "expected the name of a result"},
+    {"ChoiceOfADeterminedSize",
+     "rule r\n  x: [n]\n  choose n in 1..5\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:10: rule r", "`n` cannot be chosen: the source determines it"},
+    {"ChoiceWithoutRange",
+     "rule r\n  x: [n]\n  choose p in n\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:4:3: rule r", "expected `.`"},
+    {"ChoiceOfANumber",
+     "rule r\n  x: [n]\n  choose 3 in 1..n\n  source\n    y = neg(x)\n  target\n    y = x\n",
+     "f.rules:3:10: rule r", "expected the size that may be chosen"},
+    {"ChoiceWithinNothing",
+     "rule r\n  x: [n]\n  choose p in 1..q\n  source\n    y = neg(x)\n  target\n"
+     "    a, b = split(x; axis=0, sizes=[p, n - p])\n    y = concat(a, b; axis=0)\n",
+     "f.rules:1:1: rule r", "the source does not determine"},
+    {"QuotientBySymbol", "rule r\n  x: [n/m]\n", "f.rules:2:9: rule r",
+     "a size is divided by a number from 1 on"},
+    {"QuotientByZero", "rule r\n  x: [n/0]\n", "f.rules:2:9: rule r",
+     "a size is divided by a number from 1 on"},
+    {"QuotientOfNothing", "rule r\n  x: [/2]\n", "f.rules:2:7: rule r",
+     "expected a size before `/`"},
+    {"QuotientOfNoSize", "rule r\n  x: [(n m)/2]\n", "f.rules:2:12: rule r", "`n m` is no size"},
+    {"QuotientOfNumbers", "rule r\n  for A in ranks(0..1)\n  x: [(|A| + 3)/2]\n",
+     "f.rules:3:14: rule r", "3 is not divisible by 2"},
+    {"OptionalInputUsedPlainly",
+     "rule r\n  x: [n, c, h, w]  a: [o, c, 1, 1]  b: [o]\n  source\n    t = conv(x, a, b?)\n"
+     "    y = relu(t)\n  target\n    y = conv(x, a, b)\n",
+     "f.rules:7:20: rule r", "`b` may be left out: write `b?` here as well"},
+    {"ManyOptionalInputs", "rule r\n  x: [n]\n  source\n    y = concat(a?, b?, c?, d?; axis=0)\n",
+     "f.rules:1:1: rule r", "a rule has more than 3 optional inputs"},
+    {"RealOfASize",
+     "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    y = leaky_relu(x; alpha=n)\n",
+     "f.rules:1:1: rule r", "the real number `n` is no real attribute of the source"},
+    {"RealDivided",
+     "rule r\n  x: [n]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    y = leaky_relu(x; alpha=a/2)\n",
+     "f.rules:1:1: rule r", "a real attribute has sums and products of reals alone"},
+    {"RealAndInteger",
+     "rule r\n  x: [a]\n  source\n    y = leaky_relu(x; alpha=a)\n  target\n"
+     "    t = neg(x)\n    y = leaky_relu(t; alpha=a)\n",
+     "f.rules:1:1: rule r", "`a` stands for a real number and for an integer"},
     {"NoInstance",
      "rule r\n  x: [n]\n  where 1 = 2\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:1: rule r", "`where` leaves out every instance"},
+     "f.rules:1:1: rule r", "`where` leaves out every instance"},
     {"TwiceInAFile",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n"
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n",
-     "f.rules:7", "rule `r` is there twice"},
+     "f.rules:7:1", "rule `r` is there twice"},
     {"UnknownFloats",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1; floats: fine\n",
-     "f.rules:7:3: rule r", "floats are `exact`, `reassociates` or `changes-range`, not `fine`"},
+     "f.rules:7:3: rule r", "floats are `exact`, `reassociates`, `extends-range`, `changes-range`, not `fine`"},
     {"AfterTheEvidence",
      "rule r\n  x: [n]\n  source\n    y = neg(x)\n  target\n    y = x\n  checked 1\n  y\n",
      "f.rules:8:3: rule r", "expected the end of the rule"},
@@ -141,6 +209,40 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, RuleError, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(RuleFileError, TellsAllErrorsAtOnce) {
+  const auto result =
+      parse_rules("rule a\n  x: [n]\n  source\n    y = nag(x)\n  target\n    y = x\n"
+                  "rule fine\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n"
+                  "  target\n    y = x\n"
+                  "stray\n"
+                  "rule b\n  x: [n]\n  source\n    y = neg(x)\n  target\n"
+                  "    t = expand(x; shape=[m, n])\n    y = reshape(t; shape=[n])\n"
+                  "rule c\n  x: [n]\n  source\n    y = relu(z)\n  target\n    y = x\n",
+                  "f.rules");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().where, "f.rules:14:1");
+  const std::string& message = result.error().message;
+  EXPECT_THAT(message, testing::StartsWith("expected `rule`; the lines of a rule are indented\n"));
+  const std::size_t a = message.find("\nerror: f.rules:4:9: rule a: unknown operator `nag`"),
+                    b = message.find(
+                        "\nerror: f.rules:15:1: rule b: the source does not determine"),
+                    hint = message.find("\nhint: if any size will do, say from where to where"),
+                    c = message.find("\nerror: f.rules:25:14: rule c: `z` is not defined");
+  EXPECT_LT(a, b);
+  EXPECT_LT(b, hint);
+  EXPECT_LT(hint, c);
+  EXPECT_NE(c, std::string::npos) << message;
+  EXPECT_EQ(message.find("rule fine"), std::string::npos);
+}
+
+TEST(RuleFileError, CountsWhatIsTooMuchToTell) {
+  std::string text;
+  for (int k = 0; k < 130; ++k) text += "rule r" + std::to_string(k) + "\n  x: [n\n";
+  const auto result = parse_rules(text);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().hint, "30 more errors follow when these are gone");
+}
+
 TEST(RuleFileError, NamesFilesAndFolders) {
   const auto file = read_rules("/nowhere/x.rules");
   ASSERT_FALSE(file.ok());
@@ -157,7 +259,9 @@ rule r
   for (f, P) in {(relu, [1, 0])}
   for A in ranks(0..1)
   each i in 1..2  x{i}: [A.., n, m{i}] constant  c{i}: [] = {1.5}
-  where n >= 2
+  where n >= 2, n/2 != m{1}
+  choose p in 1..n/2
+  results y, z
   source
     each i in 1..2  y{i} = f(x{i})  z{i} = mul(y{i}, c{i})
     z = concat(z{1..2}; axis=|A|+1)

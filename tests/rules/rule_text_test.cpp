@@ -69,6 +69,7 @@ rule everything
   x: [A.., n]  w: [n] constant  i: i64[n]
   c: [2] = {1, -0.5}
   where 2*n <= A1
+  results t, y, z
   source
     t = mul(x, w)
     u = leaky_relu(t; alpha=a)
@@ -88,6 +89,7 @@ rule "everything[A=1]"
   w: [n] constant
   i: i64[n]
   where A1 - 2*n >= 0
+  results t, y, z
   source
     t = mul(x, w)
     u = leaky_relu(t; alpha=a)
@@ -99,7 +101,7 @@ rule "everything[A=1]"
     y = gather(u2, i; axis=1)
     z = add(u2, u2)
   checked 2^61-1, 20 sizes; floats: exact
-)") << "t is a result too, for both sides define it; the constant is read by nobody";
+)") << "t is a result too, for the head says so; the constant is read by nobody";
 }
 
 TEST(RuleText, NamesTensorsThatHaveNone) {
@@ -191,6 +193,7 @@ TEST(RuleText, WritesOutFamilies) {
 rule r
   for N in {1, 3}
   each i in 1..N  x{i}: [m, n{i}]   # {not a family}
+  results x, z{1..N}
   source
     x = concat(x{1..N}; axis=1)
     each i in 1..N  y{i} = relu(x{i})  z{i} = neg(y{i})

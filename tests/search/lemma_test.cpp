@@ -88,7 +88,41 @@ TEST_F(Derived, NotByWhatDoesNotMatchOrIsNotProved) {
   const std::vector<std::int64_t> sizes(wrong.rules()[0].source.symbols().size(), 4);
   const auto refused = equation_at(admission, RuleId(0), types, sizes);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("is not proved"));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("is not admitted"));
+}
+
+/// Both sides of an equation are one class, so what may only be replaced one way is no equation.
+TEST_F(Derived, NotByWhatHoldsInOneDirection) {
+  const rules::RuleSet both = rules_of(R"(
+rule recovers
+  x: [n]
+  source
+    e = exp(x)
+    l = log(e)
+    y = neg(l)
+  target
+    y = neg(x)
+
+rule exact
+  x: [n]
+  source
+    e = neg(x)
+    l = neg(e)
+    y = neg(l)
+  target
+    y = neg(x)
+)");
+  verifier::Admission admission(both, {.believe_files = false});
+  verifier::Admission lenient(both, {.believe_files = false, .allow_range_changes = true});
+  const std::vector<core::TensorType> types(1,
+                                            core::TensorType{core::DataType::kFloat32, {4}, true});
+  const std::vector<std::int64_t> sizes = {4};
+  const auto refused = equation_at(admission, RuleId(0), types, sizes);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("each may stand for the other"));
+  EXPECT_TRUE(equation_at(lenient, RuleId(0), types, sizes).ok());
+  const auto exact = equation_at(admission, RuleId(1), types, sizes);
+  EXPECT_TRUE(exact.ok()) << exact.error().to_string();
 }
 
 TEST_F(Derived, FromTheLogOfASaturation) {

@@ -102,7 +102,7 @@ TEST_F(Chain, IsReadAsItWasWritten) {
 
 TEST_F(Chain, WithAWrongRuleIsRefused) {
   expect_refused("axis=1)", "axis=0)", "", core::ErrorCode::kInvalidInput);
-  expect_refused("concat(a, b", "concat(b, a", "step 3 of 4: rule merge_matmuls is not proved");
+  expect_refused("concat(a, b", "concat(b, a", "step 3 of 4: rule merge_matmuls is not admitted");
   expect_refused("y, z = split(yz; axis=1, sizes=[n, p])",
                  "y, z0 = split(yz; axis=1, sizes=[n, p])\n    z = neg(z0)", "step 3 of 4");
 }
@@ -119,7 +119,7 @@ TEST_F(Chain, WithAProofLineIsNotBelieved) {
   text.replace(begin, end - begin, rules::print(wrong->rules[0]) + "\n");
   const auto result = replayed(text);
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().to_string(), HasSubstr("is not proved"));
+  EXPECT_THAT(result.error().to_string(), HasSubstr("is not admitted"));
 }
 
 TEST_F(Chain, WithAChangedStepIsRefused) {

@@ -1,6 +1,7 @@
 // Which matches may be replaced: by proof lines of files, by proofs of the values that a match has.
 #include "verifier/admission.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,9 +34,14 @@ const std::string kNegations = R"(rule double_negation
     y = sub(u, u)
 )";
 
+std::string with_label(const std::string& text, const std::string& label) {
+  auto line = rules::parse_evidence(rules::Evidence::Kind::kProved, "all-sizes; " + label);
+  EXPECT_TRUE(line.ok()) << line.error().to_string();
+  return rules::with_evidence(text, {{1, *std::move(line)}});
+}
+
 std::string with_proof(const std::string& text) {
-  const rules::EvidenceLine line{{rules::Evidence::Kind::kProved, "all-sizes; verifier 1"}, {}};
-  return rules::with_evidence(text, {{1, line}});
+  return with_label(text, "types: any; floats: exact; edges: none");
 }
 
 rules::RuleSet set_of(const std::string& text) {
@@ -116,7 +122,98 @@ TEST(Admission, SaysWhyAnEditedRuleIsRefused) {
   text.replace(text.find("relu"), 4, "tanh");
   const auto set = set_of(text);
   Admission admission(set);
-  EXPECT_EQ(admission.refusal(core::RuleId(0), {}), "the rule was changed after its proof");
+  EXPECT_EQ(admission.refusal(core::RuleId(0), {}),
+            "the rule was changed after its proof, or its label was");
+}
+
+const std::string kScale = R"(rule scale_out
+  x: [n, n]   a: [n, n]   c: []
+  source
+    xc = mul(x, c)
+    y = matmul(xc, a)
+  target
+    xa = matmul(x, a)
+    y = mul(xa, c)
+)";
+
+/// What is said of the one match in a product of that type, and then what was noted.
+struct Answer {
+  std::string replace, both_ways;
+  std::vector<std::string> noted;
+};
+
+Answer answer_for(Admission& admission, const std::string& type) {
+  const core::Graph graph =
+      graph_of("graph g\n  x: " + type + "[3, 3]\n  a: " + type + "[3, 3]\n  c: " + type +
+               "[]\n  xc = mul(x, c)\n  y = matmul(xc, a)\n  return y\n");
+  Answer answer;
+  int matches = 0;
+  admission.rules().for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
+    ++matches;
+    EXPECT_EQ(core::to_string(match.float_type), type);
+    answer.replace = admission.refusal(rule, match);
+    answer.both_ways = admission.refusal(rule, match, RuleUse::kBothWays);
+    EXPECT_EQ(admission.admits(rule, match), answer.replace.empty());
+    EXPECT_EQ(admission.admits(rule, match, RuleUse::kBothWays), answer.both_ways.empty());
+    return true;
+  });
+  EXPECT_EQ(matches, 1);
+  for (const auto& refusal : admission.label_refusals())
+    answer.noted.push_back(refusal.rule + " " + std::string(core::to_string(refusal.type)));
+  return answer;
+}
+
+TEST(Admission, DecidesByTheTypeOfAMatch) {
+  const auto set = set_of(with_label(
+      kScale, "types: any; floats: reassociates; edges: extreme overflow, f16 overflow"));
+  for (const std::string type : {"f32", "f64", "bf16"}) {
+    Admission admission(set);
+    const Answer answer = answer_for(admission, type);
+    EXPECT_EQ(answer.replace, "") << type;
+    EXPECT_EQ(answer.both_ways, "") << type;
+    EXPECT_TRUE(answer.noted.empty());
+  }
+  Admission admission(set), lenient(set, {.allow_range_changes = true});
+  const Answer refused = answer_for(admission, "f16");
+  EXPECT_EQ(refused.replace, "it loses values that its source has in f16");
+  EXPECT_EQ(refused.noted, std::vector<std::string>{"scale_out f16"});
+  EXPECT_EQ(answer_for(lenient, "f16").replace, "");
+}
+
+TEST(Admission, AProofHoldsForItsTypes) {
+  const auto set = set_of(with_label(kScale, "types: f32, f64; floats: reassociates; edges: none"));
+  Admission admission(set, {.allow_range_changes = true});
+  EXPECT_EQ(answer_for(admission, "f64").replace, "");
+  EXPECT_EQ(answer_for(admission, "f16").replace,
+            "its proof is for f32, f64 tensors, these are f16");
+}
+
+TEST(Admission, WhatExtendsTheRangeIsNotTurnedAround) {
+  const auto extends = set_of(with_label(
+      kScale, "types: any; floats: reassociates; edges: extreme recovers, f16 recovers"));
+  Admission admission(extends);
+  EXPECT_EQ(answer_for(admission, "f32").both_ways, "");
+  EXPECT_EQ(answer_for(admission, "f16").replace, "");
+  EXPECT_THAT(answer_for(admission, "f16").both_ways,
+              testing::HasSubstr("each may stand for the other"));
+  const auto by_proof =
+      set_of(with_label(kScale, "types: any; floats: extends-range; edges: none"));
+  Admission of_proof(by_proof);
+  EXPECT_EQ(answer_for(of_proof, "f32").replace, "");
+  EXPECT_NE(answer_for(of_proof, "f32").both_ways, "");
+  const auto loses = set_of(with_label(kScale, "types: any; floats: changes-range; edges: none"));
+  Admission of_loss(loses);
+  EXPECT_NE(answer_for(of_loss, "f32").replace, "");
+}
+
+TEST(Admission, WithoutAFileTheEdgesAreTriedHere) {
+  // The label is a lie, which does not help it.
+  const auto set = set_of(with_proof(kScale));
+  Admission admission(set, {.believe_files = false});
+  EXPECT_EQ(answer_for(admission, "f32").replace, "");
+  EXPECT_EQ(answer_for(admission, "f16").replace, "it loses values that its source has in f16");
+  Admission lenient(set, {.believe_files = false, .allow_range_changes = true});
+  EXPECT_EQ(answer_for(lenient, "f16").replace, "");
 }
 
 TEST(Admission, AnswersManyThreadsAlike) {

@@ -1,6 +1,7 @@
 // Many rules at once: one verdict a rule, the same for any number of threads.
 #include "verifier/batch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +96,44 @@ TEST(Batch, OneVerdictARule) {
   EXPECT_FALSE(verdicts[4].refutation->text.empty());
 }
 
+TEST(Batch, SaysForWhichTypesAndWhatHappensAtTheirEdges) {
+  const auto verdicts = run(kMixed);
+  const rules::Edges& sums = verdicts[0].edges;  // distributive
+  EXPECT_EQ(verdicts[0].types, rules::FloatTypes::any());
+  EXPECT_TRUE(
+      sums.has(core::DataType::kFloat16, rules::EdgeEffect::kOverflow,
+               rules::EdgeReach::kOrdinary) ||
+      sums.has(core::DataType::kFloat16, rules::EdgeEffect::kOverflow, rules::EdgeReach::kExtreme))
+      << to_string(sums);
+  EXPECT_TRUE(verdicts[1].edges.empty()) << "refuted";
+  EXPECT_EQ(to_string(verdicts[3].edges), "none") << "exact";
+}
+
+/// A cast to f64 and back is exact for all types that f64 holds; one to f16 only for itself.
+TEST(Batch, ARuleWithCastsIsProvedForSomeTypes) {
+  const auto rule = [](std::string_view type, std::string_view back) {
+    return fmt::format(R"(
+rule casts
+  x: [n]
+  source
+    h = cast(x; to="{}")
+    g = cast(h; to="{}")
+    y = neg(g)
+  target
+    y = neg(x)
+)",
+                       type, back);
+  };
+  const auto wide = run(rule("f64", "f32"));
+  ASSERT_EQ(wide.size(), 1U);
+  EXPECT_EQ(wide[0].kind, VerdictKind::kProved) << wide[0].reason;
+  EXPECT_EQ(wide[0].types, rules::FloatTypes::only({core::DataType::kFloat32}))
+      << to_string(wide[0].types);
+  const auto narrow = run(rule("f16", "f32"));
+  ASSERT_EQ(narrow.size(), 1U);
+  EXPECT_NE(narrow[0].kind, VerdictKind::kProved);
+}
+
 TEST(Batch, IsTheSameForAnyNumberOfThreads) {
   const auto one = run(kMixed, {.jobs = 1});
   for (const int jobs : {2, 5}) {
@@ -105,6 +144,8 @@ TEST(Batch, IsTheSameForAnyNumberOfThreads) {
       EXPECT_EQ(many[k].instance, one[k].instance);
       EXPECT_EQ(many[k].instances, one[k].instances);
       EXPECT_EQ(many[k].floats, one[k].floats);
+      EXPECT_EQ(many[k].types, one[k].types);
+      EXPECT_EQ(many[k].edges, one[k].edges);
       EXPECT_EQ(many[k].guard, one[k].guard);
       ASSERT_EQ(many[k].refutation.has_value(), one[k].refutation.has_value());
       if (one[k].refutation) {
@@ -180,7 +221,7 @@ TEST(Batch, GivesWhatWasFinished) {
   EXPECT_EQ(verdicts[0].kind, VerdictKind::kProved);
 }
 
-TEST(Batch, ASecondLookEndsIt) {
+TEST(Batch, ASecondLookMakesARuleUnknownAndNoOther) {
   std::atomic<int> asked = 0;
   BatchOptions options;
   options.make_second_look = [&] {
@@ -191,12 +232,132 @@ TEST(Batch, ASecondLookEndsIt) {
     };
   };
   const auto verdicts = run(kMixed, options);
-  ASSERT_EQ(verdicts.size(), 3U);
+  ASSERT_EQ(verdicts.size(), 5U);
   EXPECT_EQ(verdicts[0].second_sizes, 3 * 7);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kProved);
   EXPECT_EQ(verdicts[1].disagreement, "");
   EXPECT_EQ(verdicts[2].disagreement, "it differs");
+  EXPECT_EQ(verdicts[2].kind, VerdictKind::kUnknown);
+  EXPECT_THAT(verdicts[2].reason, testing::HasSubstr("it differs"));
   EXPECT_THAT(verdicts[2].instance, testing::StartsWith("unary_before_transpose with p = "));
+  EXPECT_EQ(verdicts[3].kind, VerdictKind::kProved);
+  EXPECT_EQ(verdicts[4].kind, VerdictKind::kRefuted);
   EXPECT_GE(asked, 5) << "three instances, neg of the second rule, the first permutation";
+}
+
+// What is proved under a guard that nobody wrote.
+
+constexpr std::string_view kSumOfRows = "  x: [n, m]\n{}  source\n"
+                                        "    y = reduce_sum(x; axes=[0], keep_dims=1)\n  target\n"
+                                        "    y = reduce_sum(x; axes=[1], keep_dims=1)\n";
+
+RuleVerdict sum_of_rows(const std::string& where) {
+  std::string text = "rule r\n" + std::string(kSumOfRows);
+  text.replace(text.find("{}"), 2, where);
+  const auto verdicts = run(text);
+  EXPECT_EQ(verdicts.size(), 1U);
+  return verdicts.empty() ? RuleVerdict() : verdicts[0];
+}
+
+TEST(UnwrittenGuard, OfTrivialSizesIsNoProof) {
+  const RuleVerdict verdict = sum_of_rows("");
+  EXPECT_EQ(verdict.kind, VerdictKind::kRefuted);
+  EXPECT_THAT(verdict.saving_guard, testing::ElementsAre("n = 1", "m = 1"));
+  ASSERT_TRUE(verdict.refutation);
+  EXPECT_EQ(verdict.refutation->text,
+            "it holds only where n = 1, m = 1; write `where n = 1, m = 1` if that is meant");
+  EXPECT_FALSE(verdict.refutation->sizes.empty());
+}
+
+TEST(UnwrittenGuard, IsFineOnceItIsWritten) {
+  EXPECT_EQ(sum_of_rows("  where n = 1, m = 1\n").kind, VerdictKind::kProved);
+  const RuleVerdict half = sum_of_rows("  where n = 1\n");
+  EXPECT_EQ(half.kind, VerdictKind::kRefuted);
+  EXPECT_THAT(half.saving_guard, testing::ElementsAre("m = 1"));
+}
+
+TEST(UnwrittenGuard, OfEqualSizesIsNoProofEither) {
+  const auto verdicts = run(R"(
+rule flipped
+  x: [n, m]
+  source
+    t = transpose(x; perm=[1, 0])
+    y = reshape(t; shape=[n*m])
+  target
+    y = reshape(x; shape=[m*n])
+
+rule same_shape
+  x: [n, m]   z: [m, k]
+  source
+    y = matmul(x, z)
+  target
+    zz = concat(z, z; axis=1)
+    t = matmul(x, zz)
+    y = slice(t; axes=[1], starts=[0], sizes=[k], steps=[1])
+
+rule added
+  x: [n, p]   z: [m, p]
+  source
+    t = concat(x, z; axis=0)
+    y = reduce_sum(t; axes=[0])
+  target
+    s = add(x, z)
+    y = reduce_sum(s; axes=[0])
+)");
+  ASSERT_EQ(verdicts.size(), 3U);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kRefuted);
+  EXPECT_EQ(verdicts[1].kind, VerdictKind::kProved) << verdicts[1].reason;
+  EXPECT_EQ(verdicts[2].kind, VerdictKind::kRefuted);
+  EXPECT_THAT(verdicts[2].saving_guard, testing::ElementsAre("n = m"));
+}
+
+// Numbers that a proof excludes, or that only rounding tells apart.
+
+TEST(Batch, NumbersLookAtNoEmptyTensor) {
+  const auto verdicts = run(R"(
+rule maximum_of_the_rest
+  x: [n, m]
+  source
+    s = slice(x; axes=[0], starts=[1], sizes=[n - 1], steps=[1])
+    t = reduce_sum(s; axes=[0])
+    u = exp(t)
+    y = log(u)
+  target
+    s2 = slice(x; axes=[0], starts=[1], sizes=[n - 1], steps=[1])
+    y = reduce_sum(s2; axes=[0])
+
+rule missing_values
+  x: [n]
+  source
+    a = log(x)
+    b = sub(a, a)
+    y = exp(b)
+  target
+    z = sub(x, x)
+    y = exp(z)
+
+rule nearly_less
+  x: [n]   z: [n]
+  source
+    a = div(x, z)
+    b = mul(a, z)
+    y = less(b, x)
+  target
+    y = less(x, x)
+
+rule wrong
+  x: [n]
+  source
+    y = exp(x)
+  target
+    y = tanh(x)
+)");
+  ASSERT_EQ(verdicts.size(), 4U);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(verdicts[k].kind, VerdictKind::kProved) << verdicts[k].rule << verdicts[k].reason;
+    EXPECT_EQ(verdicts[k].disagreement, "");
+  }
+  EXPECT_EQ(verdicts[3].kind, VerdictKind::kRefuted);
 }
 
 }  // namespace

@@ -120,6 +120,32 @@ rule associate_squares
   EXPECT_NE(checked.error().message.find("does not prove"), std::string::npos);
 }
 
+TEST(ProofLog, AnEmptyLogProvesNothing) {
+  const auto solver = make_z3_solver();
+  const std::string log = sealed("soapstone proofs 1\nchecksum ");
+  ASSERT_TRUE(parse_proofs(log).ok()) << "it is well formed";
+  const auto checked = check_proofs(log, *solver);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().message, "the log holds no proof");
+}
+
+TEST(ProofLog, IsOfTheRuleAsItStands) {
+  const auto proofs = parse_proofs(log_of({kAssociate}));
+  ASSERT_TRUE(proofs.ok());
+  const rules::Rule rule = parse(kAssociate);
+  EXPECT_TRUE(check_subject(*proofs, std::span(&rule, 1), 8).ok());
+  const rules::Rule other = parse(kMerge);
+  EXPECT_FALSE(check_subject(*proofs, std::span(&other, 1), 8).ok());
+  std::string text = kAssociate;
+  text.insert(text.find("  source"), "  where n >= 2\n");
+  const rules::Rule guarded = parse(text);
+  EXPECT_FALSE(check_subject(*proofs, std::span(&guarded, 1), 8).ok()) << "another guard";
+  const std::vector<rules::Rule> both = {rule, guarded};
+  const auto missing = check_subject(*proofs, both, 8);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find("there is no proof of"), std::string::npos);
+}
+
 TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
   const auto solver = make_z3_solver();
   const std::vector<Fact> facts{at_least(Symbol{0}, 3)};

@@ -1,0 +1,158 @@
+// See belief.h.
+#include "cli/belief.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "cli/proof_cache.h"
+#include "cli/shipped_rules.h"
+#include "cli/verify_report.h"
+#include "rules/evidence.h"
+#include "verifier/batch.h"
+
+namespace soapstone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using rules::Evidence;
+using rules::EvidenceLine;
+using rules::Rule;
+
+/// Instances of one rule of the file, which follow each other.
+using Family = std::vector<Rule*>;
+
+std::vector<Family> families_of(std::vector<Rule>& rules) {
+  std::vector<Family> families;
+  for (Rule& rule : rules) {
+    const Rule* last = families.empty() ? nullptr : families.back().front();
+    if (last == nullptr || last->base_name != rule.base_name || last->line != rule.line)
+      families.emplace_back();
+    families.back().push_back(&rule);
+  }
+  return families;
+}
+
+/// What was found about a rule as one line: an evidence line, or why it has no proof.
+constexpr std::string_view kProof = "proof ", kUnproved = "unproved ";
+
+std::string line_of(const verifier::RuleVerdict& verdict) {
+  if (verdict.kind == verifier::VerdictKind::kProved)
+    return rules::to_string(evidence_of(verdict), verdict.rule);
+  std::string reason = verdict.kind == verifier::VerdictKind::kRefuted
+                           ? "it is wrong: " + verdict.refutation->text
+                           : verdict.reason;
+  std::ranges::replace(reason, '\n', ' ');
+  return std::string(kUnproved) + reason;
+}
+
+/// The reverse. None: not such a line.
+std::optional<EvidenceLine> parse_line(std::string_view line) {
+  if (line.starts_with(kUnproved))
+    return EvidenceLine{{Evidence::Kind::kNone, std::string(line.substr(kUnproved.size()))}};
+  if (!line.starts_with(kProof)) return std::nullopt;
+  const std::size_t digest = std::min(line.rfind("; rule "), line.size());
+  auto parsed = rules::parse_evidence(Evidence::Kind::kProved,
+                                      line.substr(kProof.size(), digest - kProof.size()));
+  return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
+}
+
+/// Puts what was found in place of what the file says.
+void apply_line(const EvidenceLine& found, const Family& family, Session& session) {
+  const Rule& first = *family.front();
+  const bool claimed =
+      first.evidence.kind != Evidence::Kind::kNone || !first.evidence.detail.empty();
+  const bool proved = found.evidence.kind == Evidence::Kind::kProved;
+  if (claimed && proved && first.floats < found.floats)
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("{}:{}: rule {} says `{}`, but it is `{}`, which counts",
+                                    first.file.string(), first.line, first.base_name,
+                                    rules::to_string(first.floats),
+                                    rules::to_string(found.floats)));
+  for (Rule* rule : family) {
+    const auto floats = claimed ? std::max(rule->floats, found.floats) : found.floats;
+    if (proved) {
+      rules::put_label(found, *rule);
+      rule->floats = floats;
+    } else {
+      rule->evidence = found.evidence;
+    }
+  }
+}
+
+/// Proves those families, and keeps what was found.
+core::Status prove(const std::vector<Family>& families, const ProofCache& cache,
+                   const std::vector<std::string>& keys, Session& session) {
+  std::vector<Rule> all;
+  for (const Family& family : families)
+    for (const Rule* rule : family) all.push_back(*rule);
+  session.console.stage(fmt::format("proving {} rules of {}", families.size(),
+                                    families.front().front()->file.filename().string()));
+  const auto verdicts = verifier::verify_all(all, {}, session.console, session.stop);
+  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  for (std::size_t k = 0; k < families.size() && k < verdicts.size(); ++k) {
+    const std::string line = line_of(verdicts[k]);
+    cache.put(keys[k], line);
+    if (const auto found = parse_line(line)) apply_line(*found, families[k], session);
+  }
+  return core::Done{};
+}
+
+core::Status prove_all(std::vector<Rule>& rules, Session& session) {
+  const ProofCache cache(session.console);
+  std::vector<Family> open;
+  std::vector<std::string> keys;
+  for (Family& family : families_of(rules)) {
+    std::string key = ProofCache::key({family.begin(), family.end()});
+    const auto known = cache.find(key);
+    const auto line = known ? parse_line(*known) : std::nullopt;
+    if (line) {
+      apply_line(*line, family, session);
+    } else {
+      open.push_back(std::move(family));
+      keys.push_back(std::move(key));
+    }
+  }
+  return open.empty() ? core::Status(core::Done{}) : prove(open, cache, keys, session);
+}
+
+/// Lines of another version prove nothing: what was wrong with it is why there is a new one.
+void refuse_other_versions(std::vector<Rule>& rules) {
+  const std::string version = fmt::format("verifier {}", verifier::kVersion);
+  for (Rule& rule : rules) {
+    if (rule.evidence.kind != Evidence::Kind::kProved) continue;
+    bool same = false;
+    std::istringstream parts(rule.evidence.detail);
+    for (std::string part; std::getline(parts, part, ';');)
+      same = same || part.substr(std::min(part.find_first_not_of(' '), part.size())) == version;
+    if (!same)
+      rule.evidence = {Evidence::Kind::kNone, fmt::format("its proof is not of {}", version)};
+  }
+}
+
+}  // namespace
+
+core::Result<std::vector<Rule>> read_believed(const fs::path& file, bool trust_proofs,
+                                              Session& session) {
+  // What is hashed is what is parsed, though the file may change meanwhile.
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream bytes;
+  if (in) bytes << in.rdbuf();
+  if (!in || in.bad()) return rules::read_rules(file).error();
+  const std::string text = bytes.str();
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file));
+  if (is_shipped(text)) return std::move(parsed.rules);
+  if (trust_proofs) {
+    refuse_other_versions(parsed.rules);
+  } else {
+    SOAPSTONE_RETURN_IF_ERROR(prove_all(parsed.rules, session));
+  }
+  return std::move(parsed.rules);
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,16 @@
+// Whether a graph can be run at all within the limit on memory, asked before anything is allocated:
+// a few bytes of a model can ask for any size.
+#pragma once
+
+#include "core/graph.h"
+#include "core/result.h"
+
+namespace soapstone::runtime {
+
+/// Counts what no order of execution can avoid: the graph's inputs as the caller and the executor
+/// hold them, its outputs, and the operands and results of the largest node, constant expressions
+/// among them. Sizes that are not known count nothing.
+/// Errors: kUnsupported, which names the largest tensor.
+core::Status check_memory(const core::Graph& graph);
+
+}  // namespace soapstone::runtime

@@ -1,0 +1,29 @@
+// Digests of the standard's examples, and around the ends of blocks.
+#include "core/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace soapstone::core {
+namespace {
+
+TEST(Sha256, IsThatOfTheStandard) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, DiffersForEveryLengthAroundABlock) {
+  std::string last;
+  for (std::size_t length = 50; length < 140; ++length) {
+    const std::string digest = sha256(std::string(length, 'x'));
+    EXPECT_EQ(digest.size(), 64u);
+    EXPECT_NE(digest, last);
+    last = digest;
+  }
+}
+
+}  // namespace
+}  // namespace soapstone::core

@@ -1,0 +1,223 @@
+// What rules do at the edges of floating types: the trials find it, and the label says it.
+#include <filesystem>
+#include <map>
+
+#include "tests/rules/rules_fixture.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::DataType;
+using enum EdgeEffect;
+constexpr EdgeReach kFar = EdgeReach::kExtreme, kNear = EdgeReach::kOrdinary;
+constexpr int kTries = 600;
+
+Edges edges_of(const Rule& rule) {
+  const auto report = check(rule, 4, 1, kTries);
+  if (!report) ADD_FAILURE() << rule.name << ": " << report.error().to_string();
+  return report ? report->edges : Edges();
+}
+
+Edges edges_of(std::string_view text) { return edges_of(rules_of(text).at(0)); }
+
+FloatBehavior floats_of(std::string_view text) {
+  const auto report = check(rules_of(text).at(0), 4, 1, kTries);
+  return report.ok() ? report->floats : FloatBehavior::kExact;
+}
+
+/// The first instance of a shipped rule.
+const Rule& shipped(const std::string& name) {
+  static const std::vector<Rule> kRules = [] {
+    auto file = read_rule_folder(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules");
+    return file.ok() ? std::move(file->rules) : std::vector<Rule>();
+  }();
+  for (const Rule& rule : kRules)
+    if (rule.base_name == name) return rule;
+  ADD_FAILURE() << "no rule " << name;
+  return kRules.at(0);
+}
+
+bool overflows_or_vanishes(const Edges& edges) {
+  return std::ranges::any_of(edges.all(), [](const Edge& edge) {
+    return edge.effect == kOverflow || edge.effect == kUnderflow;
+  });
+}
+
+TEST(EdgeLabel, ProductsInAnotherOrderOverflowFarOutInF32AndNearInF16) {
+  for (const char* name :
+       {"associate_matmuls_right", "associate_matmuls_left", "scale_out_of_lhs", "scale_into_lhs",
+        "scale_into_filters_and_bias", "fold_batch_norm_into_conv", "batch_norm_into_conv"}) {
+    const Edges edges = edges_of(shipped(name));
+    EXPECT_TRUE(edges.has(DataType::kFloat32, kOverflow, kFar)) << name << to_string(edges);
+    EXPECT_TRUE(edges.has(DataType::kBFloat16, kOverflow, kFar)) << name << to_string(edges);
+    EXPECT_TRUE(edges.has(DataType::kFloat16, kOverflow, kNear)) << name << to_string(edges);
+    EXPECT_EQ(range_behavior(edges, DataType::kFloat32), FloatBehavior::kExact) << name;
+    EXPECT_EQ(range_behavior(edges, DataType::kFloat64), FloatBehavior::kExact) << name;
+    EXPECT_EQ(range_behavior(edges, DataType::kFloat16), FloatBehavior::kChangesRange) << name;
+  }
+}
+
+TEST(EdgeLabel, TheSameProductsSideBySideDoNot) {
+  for (const char* name :
+       {"merge_matmuls_sharing_lhs", "merge_linear_layers", "transpose_of_matmul",
+        "concat_of_convs_as_groups", "relu_of_non_negative", "square"}) {
+    const Edges edges = edges_of(shipped(name));
+    EXPECT_FALSE(overflows_or_vanishes(edges)) << name << ": " << to_string(edges);
+  }
+}
+
+/// (x + y) + z in another order overflows in f16 only beside its largest number.
+TEST(EdgeLabel, SumsOverflowBesideTheLargestNumberOnly) {
+  const Edges edges = edges_of(R"(
+rule sums
+  x: [n]  y: [n]  z: [n]
+  source
+    t = add(x, y)
+    r = add(t, z)
+  target
+    u = add(y, z)
+    r = add(x, u)
+)");
+  for (const DataType type : kEdgeTypes) {
+    EXPECT_TRUE(edges.has(type, kOverflow, kFar)) << to_string(edges);
+    EXPECT_EQ(range_behavior(edges, type), FloatBehavior::kExact) << to_string(edges);
+  }
+}
+
+constexpr std::string_view kUnstable = R"(
+rule unstable
+  x: [n]
+  source
+    r = relu(x)
+    y = neg(r)
+  target
+    r1 = relu(x)
+    e = exp(r1)
+    r = log(e)
+    y = neg(r)
+)";
+
+constexpr std::string_view kStable = R"(
+rule stable
+  x: [n]
+  source
+    r1 = relu(x)
+    e = exp(r1)
+    r = log(e)
+    y = neg(r)
+  target
+    r = relu(x)
+    y = neg(r)
+)";
+
+TEST(EdgeLabel, DirectionMatters) {
+  EXPECT_EQ(floats_of(kUnstable), FloatBehavior::kChangesRange);
+  EXPECT_EQ(floats_of(kStable), FloatBehavior::kExtendsRange);
+  for (const DataType type : kEdgeTypes) {
+    EXPECT_TRUE(edges_of(kUnstable).has(type, kOverflow, kNear));
+    EXPECT_FALSE(overflows_or_vanishes(edges_of(kStable)));
+    EXPECT_TRUE(edges_of(kStable).has(type, kRecovers, kNear));
+  }
+}
+
+TEST(EdgeLabel, SmallFactorsVanishInF16) {
+  const Edges edges = edges_of(R"(
+rule quotients
+  x: [n]  y: [n]  z: [n]
+  source
+    t = div(x, y)
+    r = div(t, z)
+  target
+    yz = mul(y, z)
+    r = div(x, yz)
+)");
+  EXPECT_TRUE(edges.has(DataType::kFloat16, kUnderflow, kNear)) << to_string(edges);
+  EXPECT_TRUE(edges.has(DataType::kFloat32, kUnderflow, kFar)) << to_string(edges);
+}
+
+TEST(EdgeLabel, TellsWhatBecomesOfNanInfinityAndTheSignOfZero) {
+  const Edges eye = edges_of(R"(
+rule identity_product
+  x: [n, n]
+  source
+    e = eye(; shape=[n, n])
+    y = matmul(x, e)
+  target
+    y = x
+)");
+  EXPECT_TRUE(eye.has(DataType::kFloat32, kDropsNan, kNear)) << to_string(eye);
+  EXPECT_FALSE(eye.has(DataType::kFloat32, kNan, kNear)) << to_string(eye);
+  const Edges sign = edges_of(R"(
+rule difference
+  x: [n]  y: [n]
+  source
+    d = sub(x, y)
+    r = neg(d)
+  target
+    r = sub(y, x)
+)");
+  EXPECT_EQ(to_string(sign), "zero-sign");
+}
+
+TEST(EdgeLabel, TextIsTheSameWhenItIsReadAgain) {
+  for (const char* text :
+       {"none", "overflow", "extreme overflow", "extreme overflow, f16 overflow",
+        "f32 extreme overflow, f16 overflow", "f16 overflow, f16 underflow, zero-sign",
+        "extreme overflow, f32 overflow, f16 overflow, bf16 extreme recovers, nan, drops-nan, "
+        "f16 infinity"}) {
+    const auto edges = parse_edges(text);
+    ASSERT_TRUE(edges.ok()) << edges.error().to_string();
+    EXPECT_EQ(to_string(*edges), text);
+  }
+  for (const char* text :
+       {"", "f32", "extreme", "f64 overflow", "overflows", "none, nan", "nan,"}) {
+    const auto edges = parse_edges(text);
+    EXPECT_FALSE(edges.ok()) << text;
+  }
+}
+
+TEST(EdgeLabel, TypesText) {
+  for (const char* text : {"any", "none", "f32", "f32, f64, bf16"}) {
+    const auto types = parse_float_types(text);
+    ASSERT_TRUE(types.ok()) << text;
+    EXPECT_EQ(to_string(*types), text);
+  }
+  EXPECT_FALSE(parse_float_types("i64").ok());
+  EXPECT_FALSE(parse_float_types("f32,").ok());
+  const FloatTypes two = FloatTypes::only({DataType::kFloat64, DataType::kFloat32});
+  EXPECT_TRUE(two.hold_for(DataType::kFloat64));
+  EXPECT_FALSE(two.hold_for(DataType::kFloat16));
+  EXPECT_EQ(two & FloatTypes::any(), two);
+  EXPECT_EQ(FloatTypes::any() & FloatTypes::only({DataType::kFloat32}),
+            FloatTypes::only({DataType::kFloat32}));
+  EXPECT_FALSE((two & FloatTypes()).known());
+  EXPECT_FALSE(FloatTypes::any().hold_for(DataType::kInt64));
+}
+
+/// A graph where inputs of a rule have different floating types is no match: no proof is about it.
+TEST(EdgeLabel, AMatchHasOneFloatingType) {
+  constexpr std::string_view kRule = R"(
+rule casts
+  x: [n]  y: [n]
+  source
+    u = cast(x; to="f32")
+    v = cast(y; to="f32")
+    r = add(u, v)
+  target
+    u = cast(x; to="f32")
+    v = cast(y; to="f32")
+    r = add(v, u)
+)";
+  const auto graph = [](std::string_view x, std::string_view y) {
+    return "graph g\n  x: " + std::string(x) + "[3]\n  y: " + std::string(y) +
+           "[3]\n  u = cast(x; to=\"f32\")\n  v = cast(y; to=\"f32\")\n  r = add(u, v)\n  return "
+           "r\n";
+  };
+  EXPECT_TRUE(all_matches(kRule, graph("f16", "f64")).empty());
+  const auto same = all_matches(kRule, graph("f16", "f16"));
+  ASSERT_FALSE(same.empty());
+  EXPECT_EQ(same[0].match.float_type, DataType::kFloat16);
+}
+
+}  // namespace
+}  // namespace soapstone::rules

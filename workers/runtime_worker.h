@@ -1,0 +1,88 @@
+// A runtime behind the worker protocol (docs/workers.md): models are loaded, run and closed there.
+// Nothing that the worker says is believed before it is checked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/literal.h"
+#include "core/result.h"
+#include "workers/private_folder.h"
+#include "workers/worker_process.h"
+
+namespace soapstone::workers {
+
+struct NamedTensor {
+  std::string name;
+  core::Literal value;
+};
+
+struct RuntimeIdentity {
+  std::string name;     ///< "ONNX Runtime"
+  std::string version;  ///< "1.31.1"
+};
+
+struct LoadOptions {
+  bool optimizations = false;  ///< Of the runtime, on the graph.
+  int threads = 1;
+  std::string provider = "CPUExecutionProvider";
+};
+
+struct WorkerOptions {
+  std::vector<std::string> command;
+  double start_timeout_s = 60;
+  double load_timeout_s = 600;
+  double run_timeout_s = 600;
+  std::uint64_t most_output_bytes = std::uint64_t{1} << 32;  ///< Of one run.
+};
+
+/// Failures of the worker itself (it crashed, hung, printed garbage, ran out of memory) cost one
+/// restart, after which the request is made once more; then they are Errors of kind kUnavailable
+/// with its last words. What the runtime refuses is kUnsupported, in its own words.
+class RuntimeWorker {
+ public:
+  /// Errors: kUnavailable.
+  static core::Result<RuntimeWorker> start(WorkerOptions options);
+
+  const RuntimeIdentity& identity() const { return identity_; }
+  /// The number of the model here; it survives restarts.
+  core::Result<std::size_t> load(const std::filesystem::path& path, const LoadOptions& options);
+  /// One tensor for each of the model's inputs; its outputs in the order of the model.
+  core::Result<std::vector<NamedTensor>> run(std::size_t model,
+                                             std::span<const NamedTensor> inputs);
+  void close(std::size_t model);
+  int restarts() const { return restarts_; }
+
+ private:
+  struct Model {
+    std::filesystem::path path;
+    LoadOptions options;
+    std::optional<std::int64_t> number;  ///< The worker's; none: not loaded there.
+    bool is_open = true;
+  };
+
+  RuntimeWorker(WorkerOptions options, PrivateFolder folder)
+      : options_(std::move(options)), folder_(std::move(folder)) {}
+  core::Status start_process();
+  core::Status load_there(Model& model);
+  core::Result<std::vector<NamedTensor>> run_there(const Model& model,
+                                                   std::span<const NamedTensor> inputs);
+  core::Result<std::vector<NamedTensor>> read_outputs(std::size_t count);
+  template <class T, class Attempt>
+  core::Result<T> with_restart(Attempt attempt);
+  core::Error broken(std::string message);
+
+  WorkerOptions options_;
+  PrivateFolder folder_;
+  std::optional<WorkerProcess> process_;
+  RuntimeIdentity identity_;
+  std::vector<Model> models_;
+  std::int64_t next_request_ = 1;
+  int restarts_ = 0;
+};
+
+}  // namespace soapstone::workers
