@@ -65,7 +65,8 @@ double draw_real(DataType type, Random& random, int trial) {
   if (trial % 4 == 1) value = 4 * unit - 2;
   if (trial % 4 == 2) value = std::round((2 * unit - 1) * 0x1p26) + random.between(0, 1) * 0.5;
   if (trial % 4 == 3) value = (2 * unit - 1) * 1e5;
-  return nearest(value, type);
+  const double number = nearest(value, type);
+  return std::isfinite(number) ? number : nearest(value / 0x1p12, type);
 }
 
 double largest(const std::vector<TypedValues>& tensors) {
@@ -78,6 +79,8 @@ double largest(const std::vector<TypedValues>& tensors) {
 }
 
 bool differ(const TypedValues& a, const TypedValues& b, std::size_t k, double scale) {
+  if (a.is_undefined(k)) return false;
+  if (b.is_undefined(k)) return true;
   if (!core::is_floating(a.type)) return a.integers[k] != b.integers[k];
   constexpr double kTolerance = 1e-10;
   const double x = a.reals[k], y = b.reals[k];
@@ -134,9 +137,10 @@ Result<std::optional<TypedDifference>> compare_typed(const Rule& sides,
       found.element = i;
       found.source = element_text((*left)[k], i);
       found.source_number = number_of((*left)[k], i);
-      found.target = right ? element_text((*right)[k], i) : "no value";
+      const bool has_value = right && !(*right)[k].is_undefined(i);
+      found.target = has_value ? element_text((*right)[k], i) : "no value";
       found.target_number =
-          right ? number_of((*right)[k], i) : std::numeric_limits<double>::quiet_NaN();
+          has_value ? number_of((*right)[k], i) : std::numeric_limits<double>::quiet_NaN();
       return std::optional(std::move(found));
     }
   return std::optional<TypedDifference>();

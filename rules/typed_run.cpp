@@ -24,6 +24,7 @@ struct Number {
   bool is_integer = true;
   ExactInteger integer = 0;
   double real = 0;
+  bool undefined = false;
   double as_real() const { return is_integer ? static_cast<double>(integer) : real; }
 };
 
@@ -35,16 +36,32 @@ struct Stopped {
   core::Error error;
 };
 
+/// What is computed from a value that depends on the machine depends on it, too.
+Number computed(Number value, bool undefined) {
+  value.undefined = undefined;
+  return value;
+}
+
+bool is_zero(const Number& value) {
+  return value.is_integer && value.integer == 0 && !value.undefined;
+}
+
 Number sum_of(const Number& a, const Number& b) {
-  if (!a.is_integer || !b.is_integer) return fraction(a.as_real() + b.as_real());
-  return whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) +
-                                         static_cast<Unsigned>(b.integer)));
+  const bool undefined = a.undefined || b.undefined;
+  if (!a.is_integer || !b.is_integer)
+    return computed(fraction(a.as_real() + b.as_real()), undefined);
+  return computed(whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) +
+                                                  static_cast<Unsigned>(b.integer))),
+                  undefined);
 }
 
 Number product_of(const Number& a, const Number& b) {
-  if (!a.is_integer || !b.is_integer) return fraction(a.as_real() * b.as_real());
-  return whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) *
-                                         static_cast<Unsigned>(b.integer)));
+  const bool undefined = (a.undefined || b.undefined) && !is_zero(a) && !is_zero(b);
+  if (!a.is_integer || !b.is_integer)
+    return computed(fraction(a.as_real() * b.as_real()), undefined);
+  return computed(whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) *
+                                                  static_cast<Unsigned>(b.integer))),
+                  undefined);
 }
 
 bool is_less(const Number& a, const Number& b) {
@@ -74,9 +91,10 @@ std::optional<Number> applied_to_integers(Function function, const std::vector<N
   }
 }
 
-Number applied(Function function, const std::vector<Number>& x) {
-  if (function == Function::kSelect) return is_equal(x[0], whole(0)) ? x[2] : x[1];
+Number applied_to_values(Function function, const std::vector<Number>& x) {
   if (function == Function::kLess) return whole(is_less(x[0], x[1]) ? 1 : 0);
+  const bool ordered = !std::isnan(x[0].as_real()) && !std::isnan(x.back().as_real());
+  if (function == Function::kLessOrEqual) return whole(ordered && !is_less(x[1], x[0]) ? 1 : 0);
   if (function == Function::kEqual) return whole(is_equal(x[0], x[1]) ? 1 : 0);
   if (std::ranges::all_of(x, &Number::is_integer)) {
     if (const auto value = applied_to_integers(function, x)) return *value;
@@ -84,6 +102,14 @@ Number applied(Function function, const std::vector<Number>& x) {
   std::vector<double> reals;
   for (const Number& each : x) reals.push_back(each.as_real());
   return fraction(ops::evaluate(function, reals));
+}
+
+Number applied(Function function, const std::vector<Number>& x) {
+  if (function == Function::kSelect) {
+    Number chosen = is_equal(x[0], whole(0)) ? x[2] : x[1];
+    return computed(chosen, chosen.undefined || x[0].undefined);
+  }
+  return computed(applied_to_values(function, x), std::ranges::any_of(x, &Number::undefined));
 }
 
 /// Positions of all elements of a shape, in row-major order.
@@ -185,7 +211,9 @@ class NodeRun {
       return stages_[tensor - meaning_.input_count][static_cast<std::size_t>(position)];
     const TypedValues& values = *tensors_[tensor];
     const auto k = static_cast<std::size_t>(position);
-    return core::is_floating(values.type) ? fraction(values.reals[k]) : whole(values.integers[k]);
+    return computed(core::is_floating(values.type) ? fraction(values.reals[k])
+                                                   : whole(values.integers[k]),
+                    values.is_undefined(k));
   }
 
   Number read(const ops::ExprNode& node) const {
@@ -197,12 +225,15 @@ class NodeRun {
 
   Number maximum(const ops::ExprNode& node) {
     std::optional<Number> largest;
+    bool undefined = false;
     for (const ops::Alternative& alternative : node.alternatives)
       for_each(alternative.binders, alternative.constraints, 0, [&] {
         const Number each = value(*alternative.body);
+        undefined = undefined || each.undefined;
         if (!largest || is_less(*largest, each) || std::isnan(each.as_real())) largest = each;
       });
-    return largest.value_or(fraction(-std::numeric_limits<double>::infinity()));
+    return computed(largest.value_or(fraction(-std::numeric_limits<double>::infinity())),
+                    undefined);
   }
 
   Number value(const ops::ExprNode& node) {
@@ -218,8 +249,10 @@ class NodeRun {
       return read(node);
     case ExprKind::kReadFlat:
       return element(node.tensor, integer(node.index[0]));
-    case ExprKind::kInverse:
-      return fraction(1.0 / value(*node.arguments[0]).as_real());
+    case ExprKind::kInverse: {
+      const Number divisor = value(*node.arguments[0]);
+      return computed(fraction(1.0 / divisor.as_real()), divisor.undefined);
+    }
     case ExprKind::kGuard:
       return holds(node.constraints) ? value(*node.arguments[0]) : whole(0);
     case ExprKind::kMax:
@@ -258,9 +291,11 @@ class NodeRun {
 
 /// The value as the result of an operator is stored.
 void store(const Number& value, bool is_cast, TypedValues& result) {
+  result.undefined.push_back(value.undefined);
   if (core::is_floating(result.type)) {
-    const double real = value.as_real();
-    result.reals.push_back(is_cast ? nearest(real, result.type) : real);
+    const double real = is_cast ? nearest(value.as_real(), result.type) : value.as_real();
+    if (is_cast && !std::isfinite(real)) result.undefined.back() = true;
+    result.reals.push_back(real);
     return;
   }
   if (value.is_integer) {
@@ -275,8 +310,8 @@ void store(const Number& value, bool is_cast, TypedValues& result) {
   constexpr double kMost = 0x1p100;
   const bool fits = std::fabs(real) < kMost && static_cast<ExactInteger>(real) >= range.low &&
                     static_cast<ExactInteger>(real) <= range.high;
-  if (!fits) throw Stopped{core::invalid_input("a number that is no integer of the type")};
-  result.integers.push_back(static_cast<ExactInteger>(real));
+  if (!fits) result.undefined.back() = true;
+  result.integers.push_back(fits ? static_cast<ExactInteger>(real) : range.low);
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ std::vector<core::DataType> input_types(const core::Graph& graph) {
 /// An operator that does not admit a value of an index ends the whole computation, wherever it
 /// stands: so what one side demands at all places is compared with what the other does.
 std::string Attempt::compare_requirements() {
-  std::string reason;
-  for (const DigitOrder& order : orders_) {
-    normalizer_.set_digits(order);
+  // First what the target demands; then what is certainly enough for it.
+  for (std::size_t way = 0; way < 2 * orders_.size(); ++way) {
+    normalizer_.set_digits(orders_[way / 2]);
     Domain source;
     Domain target;
     bool exceeds = false;
@@ -77,7 +77,7 @@ std::string Attempt::compare_requirements() {
     }
     {
       const Normalizer::Noting noting(normalizer_, target);
-      exceeds = target_.note_requirements(true);
+      exceeds = target_.note_requirements(way % 2 == 1);
     }
     Checker checker(normalizer_);
     if (!target.is_within(source, arena_, oracle_, checker)) continue;
@@ -264,6 +264,7 @@ std::string Attempt::run(Effort effort) {
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     orders_ = digit_orders(factorizations(shapes));
     normalizer_.set_types(input_types(rule_.source));
+    normalizer_.set_unknown_numbers(options_.unknown_numbers);
     if (std::string reason = compare_requirements(); !reason.empty()) return reason;
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k, effort); !reason.empty()) return reason;

@@ -58,6 +58,9 @@ class Normalizer {
   void set_digits(DigitOrder order) { digits_ = std::move(order); }
   /// Of the elements of all inputs.
   void set_types(std::vector<core::DataType> types) { types_ = std::move(types); }
+  /// Numbers that stand for unknown ones.
+  void set_unknown_numbers(std::vector<ops::Rational> numbers) { unknowns_ = std::move(numbers); }
+  NormalForm number(const ops::Rational& value);
   bool is_boolean(const Atom& atom) const {
     return atom.kind == AtomKind::kRead && atom.tensor < types_.size() &&
            types_[atom.tensor] == core::DataType::kBool;
@@ -268,11 +271,13 @@ class Normalizer {
   std::vector<DigitNames> digit_names_;
   DigitOrder digits_;
   std::vector<core::DataType> types_;
+  std::vector<ops::Rational> unknowns_;
   std::vector<std::pair<const Form*, Linear>> selectors_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
   /// Tensors from here on are no inputs.
   static constexpr std::uint32_t kFirstNonNegative = 1U << 24;
+  static constexpr std::uint32_t kFirstUnknown = 1U << 23;
   static constexpr std::uint32_t kUndefinedOutside = 1U << 8;  ///< In the format of a kWrapped.
   std::uint32_t next_non_negative_ = 0;
   int case_depth_ = 0;
