@@ -115,6 +115,7 @@ rule mean_of_negated
 constexpr std::string_view kUnstable = R"(
 rule unstable
   x: [n]
+  results r, y
   source
     r = relu(x)
     y = neg(r)
@@ -128,6 +129,7 @@ rule unstable
 constexpr std::string_view kStable = R"(
 rule stable
   x: [n]
+  results r, y
   source
     r1 = relu(x)
     e = exp(r1)
@@ -227,6 +229,7 @@ TEST(EdgeLabel, AMatchHasOneFloatingType) {
   constexpr std::string_view kRule = R"(
 rule casts
   x: [n]  y: [n]
+  results r
   source
     u = cast(x; to="f32")
     v = cast(y; to="f32")
