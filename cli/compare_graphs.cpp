@@ -170,7 +170,11 @@ core::Status compare(Options& options, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
                              cli::read_model(options.a, options.shapes, session));
   SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel b,
-                             cli::read_model(options.b, options.shapes, session));
+                             cli::read_result(options.b, options.shapes, session));
+  if (numbers) {
+    SOAPSTONE_RETURN_IF_ERROR(cli::check_can_run(options.a, a.graph));
+    SOAPSTONE_RETURN_IF_ERROR(cli::check_can_run(options.b, b.graph));
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, cli::make_backend(options.device));
   for (const std::string& path : options.inputs) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto sample, cli::read_inputs(path, a.graph));

@@ -95,6 +95,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
                                                  options.rules.allow_range_changes};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(options, job);
+  session.keep_results();
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
                              search::optimize(job.model.graph, baseline, rules, *job.cost,
                                               *job.backend, job.optimize, session.console,
@@ -102,7 +103,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   cli::RunSummary summary;
   summary.model = options.model;
   session.console.stage("writing");
-  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary));
+  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary, session));
   summary.costs = job.cost->description();
   summary.left_out = refused_by_label(baseline, rules);
   log_refused(summary.left_out, options, session);

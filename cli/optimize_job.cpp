@@ -13,7 +13,9 @@
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
-#include "runtime/memory_check.h"
+#include "models/open_sizes.h"
+#include "ops/onnx_writing.h"
+#include "search/simplify.h"
 
 namespace soapstone::cli {
 namespace {
@@ -59,6 +61,41 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
   return std::optional(std::move(verify));
 }
 
+/// Takes out the rules whose targets have an operator that the opset has no words for, and says so
+/// of each.
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
+  std::vector<std::string> left_out;
+  for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
+    std::erase_if(*rules, [&](const rules::Rule& rule) {
+      for (const core::NodeId id : rule.target.order()) {
+        const std::string& op = rule.target.node(id).op->name;
+        const int first = ops::first_opset(op);
+        if (first <= opset) continue;
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
+        return true;
+      }
+      return false;
+    });
+  }
+  return left_out;
+}
+
+/// Whether a graph can be written in the model's opset once its constants are folded. The model and
+/// the backend of the job have to outlive this.
+std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& job,
+                                                            bool keep_constants) {
+  return [header = job.model.header, backend = job.backend.get(),
+          keep_constants](const core::Graph& graph) -> core::Status {
+    core::Status status = models::check_writable(graph, *header);
+    if (status || keep_constants) return status;
+    const auto kept = models::constants_within_originals(graph, *header);
+    SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph folded,
+                               search::fold_constants(graph, *backend, kept));
+    return models::check_writable(folded, *header);
+  };
+}
+
 /// The runtime that looks at the result besides us, if there is one.
 core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
   job.optimize.allow_unchecked = options.allow_unchecked;
@@ -68,7 +105,7 @@ core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
   if (!runtime.worker) return core::Done{};
   const auto write = [backend = job.backend.get(), header = job.model.header,
                       keep = options.keep_constants](const core::Graph& graph, const auto& path) {
-    return write_graph(graph, *header, *backend, keep, path, nullptr);
+    return write_graph(graph, *header, *backend, keep, path);
   };
   SOAPSTONE_ASSIGN_OR_RETURN(
       job.judge,
@@ -92,6 +129,10 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
                                          first.reason),
                              "without --strict they are kept as they are")
         .at(options.model);
+  }
+  for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {
+    session.console.log(core::LogLevel::kInfo,
+                        fmt::format("{}: {}; the rule is left out", options.model, rule));
   }
   for (const models::OpaqueNode& node : job.model.opaque_nodes) {
     session.console.log(core::LogLevel::kWarning,
@@ -122,12 +163,13 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
     job.optimize.search.checkpoint = job.checkpoint.get();
   }
   job.optimize.fusion = fusion;
-  job.optimize.record_chain = !options.proof.empty();
+  // The steps are taken again at other sizes where the file leaves sizes open.
+  job.optimize.record_chain = !options.proof.empty() || !models::open_dimensions(job.model).empty();
+  job.optimize.writable = writable_in(job, options.keep_constants);
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || options.verify != "off") {
-    if (auto fits = runtime::check_memory(job.model.graph); !fits)
-      return fits.error().at(options.model);
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(options.model, job.model.graph));
   }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)

@@ -8,6 +8,8 @@
 
 #include "core/file_io.h"
 
+#include "cli/open_result.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -56,19 +58,32 @@ core::Status require_judged(const OptimizeJob& job, const core::Graph& graph,
                      output.string(), "is another process writing it?"};
 }
 
+/// Constant expressions as their values, unless they are to be kept; what belongs to an ONNX node
+/// that is written as it was read stays. `chain`: gets the step that this is; may be null.
+core::Result<core::Graph> as_written(const core::Graph& graph, const models::ModelHeader& header,
+                                     runtime::Backend& backend, bool keep_constants,
+                                     search::ProofChain* chain) {
+  if (keep_constants) return graph;
+  const auto kept = models::constants_within_originals(graph, header);
+  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph folded, search::fold_constants(graph, backend, kept));
+  if (chain != nullptr) {
+    chain->add(search::ChainStep::Kind::kFoldConstants, folded.hash());
+    chain->steps.back().nodes = kept;
+  }
+  return folded;
+}
+
 }  // namespace
 
 core::Status write_graph(const core::Graph& graph, const models::ModelHeader& header,
-                         runtime::Backend& backend, bool keep_constants, const fs::path& path,
-                         search::ProofChain* chain) {
-  if (keep_constants) return models::write_onnx(graph, header, path);
-  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph folded, search::fold_constants(graph, backend));
-  if (chain != nullptr) chain->add(search::ChainStep::Kind::kFoldConstants, folded.hash());
-  return models::write_onnx(folded, header, path);
+                         runtime::Backend& backend, bool keep_constants, const fs::path& path) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph written,
+                             as_written(graph, header, backend, keep_constants, nullptr));
+  return models::write_onnx(written, header, path);
 }
 
 core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run) {
+                          const search::OptimizeReport& report, RunSummary& run, Session& session) {
   if (report.outcome == search::Outcome::kNotEquivalent) {
     run.output_note = "it computes something else";
     return core::Done{};
@@ -87,9 +102,17 @@ core::Status write_result(const OptimizeArguments& options, const OptimizeJob& j
     return write_proof(options, nothing);
   }
   search::ProofChain chain = report.chain;
-  SOAPSTONE_RETURN_IF_ERROR(write_graph(report.graph, *job.model.header, *job.backend,
-                                        options.keep_constants, options.output, &chain));
-  SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, options.output));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const core::Graph graph,
+      as_written(report.graph, *job.model.header, *job.backend, options.keep_constants, &chain));
+  const OpenResult open = leave_sizes_open(options, job, graph, chain, session);
+  if (!open.note.empty()) run.notes.push_back(open.note);
+  if (open.file) {
+    SOAPSTONE_RETURN_IF_ERROR(open.file->write(options.output));
+  } else {
+    SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
+    SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, options.output));
+  }
   return write_proof(options, chain);
 }
 

@@ -320,6 +320,12 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
       report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
 }
 
+std::vector<std::string> all_notes(const search::OptimizeReport& report, const RunSummary& run) {
+  std::vector<std::string> notes = report.notes;
+  notes.insert(notes.end(), run.notes.begin(), run.notes.end());
+  return notes;
+}
+
 }  // namespace
 
 std::string_view outcome_name(Outcome outcome) {
@@ -376,7 +382,8 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   lines.line(fmt::format("device: {}", run.device));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
                          run.total_cpu_s, run.peak_rss_mb));
-  for (const std::string& note : report.notes) lines.line(fmt::format("note:   {}", note));
+  for (const std::string& note : all_notes(report, run))
+    lines.line(fmt::format("note:   {}", note));
   add_left_out(lines, run);
   lines.line(run.output.empty()
                  ? fmt::format("result: not written ({})", run.output_note)
@@ -438,7 +445,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   add_equivalence(json, report);
   json["costs"] = run.costs;
   json["device"] = run.device;
-  json["notes"] = report.notes;
+  json["notes"] = all_notes(report, run);
   return json;
 }
 

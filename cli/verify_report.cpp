@@ -123,9 +123,9 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
                {"guard"},
                {"types"},
                {"floats"},
-               {"edges"},
                {"ms", kRight},
-               {"reason"}});
+               {"reason"},
+               {"edges"}});
   std::string examples;
   std::size_t instances = 0, counts[3] = {};
   for (const RuleVerdict& v : verdicts) {
@@ -136,8 +136,8 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
     table.add_row({v.rule, fmt::to_string(v.instances), std::string(verifier::to_string(v.kind)),
                    cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
                    wrong ? "-" : std::string(rules::to_string(v.floats)),
-                   wrong ? "-" : rules::to_string(v.edges), fmt::format("{:.1f}", v.cpu_ms),
-                   reason_of(v)});
+                   fmt::format("{:.1f}", v.cpu_ms), reason_of(v),
+                   wrong ? "-" : rules::to_string(v.edges)});
     if (v.refutation) examples += counterexample_text(v);
   }
   std::string text = table.empty() ? "" : table.to_string();

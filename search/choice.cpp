@@ -56,6 +56,29 @@ std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::A
 
 }  // namespace
 
+/// What the file's opset cannot say is no result. The search is not lost for it: others may be.
+void Optimizer::drop_unwritable() {
+  if (!options_.writable) return;
+  auto& best = report_.search.best;
+  for (auto candidate = best.begin(); candidate != best.end();) {
+    const core::Status writable = options_.writable(candidate->graph);
+    if (writable) {
+      ++candidate;
+      continue;
+    }
+    std::string rule = "merging equal nodes";
+    for_each_graph(report_.baseline, rules_.rules(), candidate->steps,
+                   [&](const Step& step, const Graph& graph) {
+                     const bool still = options_.writable(graph).ok();
+                     if (!still) rule = step.base_rule;
+                     return still;
+                   });
+    report_.notes.push_back(
+        fmt::format("a result was left out, after {}: {}", rule, writable.error().to_string()));
+    candidate = best.erase(candidate);
+  }
+}
+
 void Optimizer::note_reference_kernels(const Executable& executable) {
   const auto& slow = executable.report().reference_kernels;
   if (slow.empty()) return;
@@ -134,6 +157,13 @@ core::Status Optimizer::choose_by_time() {
 /// With nothing better, the baseline is the result if it beats the model as it was given.
 core::Status Optimizer::compare_baseline() {
   if (original_.hash() == report_.baseline.hash()) return core::Done{};
+  if (options_.writable) {
+    if (const core::Status writable = options_.writable(report_.baseline); !writable) {
+      report_.notes.push_back(fmt::format("what the baseline made of the model was left out: {}",
+                                          writable.error().to_string()));
+      return core::Done{};
+    }
+  }
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;

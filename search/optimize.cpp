@@ -17,7 +17,8 @@ using core::Result;
 
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
-  report_.baseline = simplify(original_, baseline_, &report_.simplify, stop_, !freeze_);
+  SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
+                             simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;
@@ -33,6 +34,7 @@ core::Status Optimizer::search_graphs() {
   report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();
+  drop_unwritable();
   report_.cost_before = report_.search.cost_before;
   report_.objective = options_.objective;
   report_.peak_limit_bytes = options_.peak_limit_bytes;

@@ -2,6 +2,7 @@
 // calls.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct OptimizeOptions {
   bool record_chain = true;  ///< Takes time for each rewrite, whatever it touches.
   double measure_time_s = 20;
   int measure_rounds = 200;
+  /// Whether a result can be written at all; graphs that cannot are left out. None: all can.
+  std::function<core::Status(const core::Graph&)> writable;
 };
 
 struct Latency {

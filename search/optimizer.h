@@ -45,6 +45,7 @@ class Optimizer {
   void start_again();
   core::Status search_graphs();
   void merge_in_results();
+  void drop_unwritable();
   core::Status choose();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;

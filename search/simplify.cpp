@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/hash.h"
 #include "ops/registry.h"
 #include "search/opaque.h"
@@ -30,9 +32,26 @@ bool still_holds(const Graph& now, const Graph& then, const rules::Match& match)
                      [&](TensorId id) { return now.contains(id); });
 }
 
-/// One pass: all matches of the graph, each applied if it still holds.
-bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& report,
-                const core::StopToken& stop, bool behind_opaque) {
+/// How far rewriting may go: many times further than rules that remove work ever do.
+struct Bounds {
+  explicit Bounds(const Graph& graph)
+      : nodes(2 * graph.order().size() + 1000), rewrites(100 * graph.order().size() + 1000) {}
+  std::size_t nodes, rewrites;
+};
+
+core::Error endless(const rules::Rule& rule, std::size_t rewrites, std::size_t nodes) {
+  return core::invalid_input(
+             fmt::format("the baseline rules come to no end: after {} rewrites the graph has {} "
+                         "operators, and {} still applies",
+                         rewrites, nodes, rule.name),
+             "each baseline rule must remove work, or move it into constants")
+      .at(fmt::format("{}:{}", rule.file.string(), rule.line));
+}
+
+/// One pass: all matches of the graph, each applied if it still holds. Whether there were any.
+core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission, const Bounds& bounds,
+                              std::size_t& rewrites, SimplifyReport& report,
+                              const core::StopToken& stop, bool behind_opaque) {
   const rules::RuleSet& rules = admission.rules();
   const std::vector<bool> frozen =
       behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
@@ -53,6 +72,8 @@ bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& re
     if (!admission.admits(rule, match)) continue;
     graph = *std::move(rewritten);
     changed = true;
+    if (++rewrites > bounds.rewrites || graph.order().size() > bounds.nodes)
+      return endless(rules[rule], rewrites, graph.order().size());
     ++report.rules_applied[rules[rule].base_name];
     report.steps.push_back({rule, match, graph.hash()});
   }
@@ -152,19 +173,21 @@ void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
 
 }  // namespace
 
-Graph simplify(const Graph& graph, verifier::Admission& baseline, SimplifyReport* report,
-               const core::StopToken& stop, bool behind_opaque) {
+core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
+                             SimplifyReport* report, const core::StopToken& stop,
+                             bool behind_opaque) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
   merge(result, what, behind_opaque);
-  // Each rule shrinks the graph or moves work into constants, so as many passes as there are nodes
-  // are more than enough.
-  for (std::size_t pass = 0; apply_once(result, baseline, what, stop, behind_opaque); ++pass) {
-    CHECK(pass <= graph.node_bound() + 100, "baseline rules undo each other");
+  const Bounds bounds(result);
+  std::size_t rewrites = 0;
+  while (true) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, bounds, rewrites,
+                                                              what, stop, behind_opaque));
+    if (!changed) return result;
     merge(result, what, behind_opaque);
   }
-  return result;
 }
 
 }  // namespace soapstone::search

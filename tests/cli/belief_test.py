@@ -118,10 +118,10 @@ class Belief(unittest.TestCase):
         text = self.written(TRUE).replace("reassociates", "exact")
         rules, errors = self.listed(self.file(text))
         self.assertEqual(rules["associative"]["floats"], "reassociates")
-        self.assertIn("mine.rules:2: rule associative says `exact`, but it is `reassociates`",
-                      errors)
+        self.assertRegex(errors, "mine.rules:2: rule associative is labelled `.*floats: exact.*`; "
+                                 "what was found here counts: `.*floats: reassociates")
         _, errors = self.listed(self.file(self.written(TRUE)))
-        self.assertNotIn("says", errors)
+        self.assertNotIn("labelled", errors)
 
     def test_a_range_change_is_left_out_whatever_its_label_says(self):
         text = self.written(QUOTIENT)
@@ -130,6 +130,14 @@ class Belief(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("quotient", done.stderr)
         self.assertIn("range", done.stderr)
+
+    def test_premises_are_proved_too(self):
+        chain = self.file(TRUE.replace("associative", "again"), "chain.rules")
+        done = run("verify-rules", chain, "--derivable-from", self.file(TRUE))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("has no proof", done.stderr)
+        done = run("verify-rules", chain, "--derivable-from", self.file(FALSE))
+        self.assertIn("rule not_commutative has no proof, nor has what follows from it", done.stderr)
 
     # What was found before.
 

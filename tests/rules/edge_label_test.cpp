@@ -87,6 +87,7 @@ rule sums
 constexpr std::string_view kUnstable = R"(
 rule unstable
   x: [n]
+  results r, y
   source
     r = relu(x)
     y = neg(r)
@@ -100,6 +101,7 @@ rule unstable
 constexpr std::string_view kStable = R"(
 rule stable
   x: [n]
+  results r, y
   source
     r1 = relu(x)
     e = exp(r1)
@@ -199,6 +201,7 @@ TEST(EdgeLabel, AMatchHasOneFloatingType) {
   constexpr std::string_view kRule = R"(
 rule casts
   x: [n]  y: [n]
+  results r
   source
     u = cast(x; to="f32")
     v = cast(y; to="f32")
