@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "cli/model_files.h"
+#include "cli/optimize_output.h"
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
 #include "models/open_sizes.h"
 #include "ops/onnx_writing.h"
-#include "runtime/memory_check.h"
 #include "search/simplify.h"
 
 namespace soapstone::cli {
@@ -71,8 +71,8 @@ std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
         const std::string& op = rule.target.node(id).op->name;
         const int first = ops::first_opset(op);
         if (first <= opset) continue;
-        left_out.push_back(fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op,
-                                       first));
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
         return true;
       }
       return false;
@@ -94,6 +94,25 @@ std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& j
                                search::fold_constants(graph, *backend, kept));
     return models::check_writable(folded, *header);
   };
+}
+
+/// The runtime that looks at the result besides us, if there is one.
+core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
+  job.optimize.allow_unchecked = options.allow_unchecked;
+  if (!job.optimize.verify) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(options.judge));
+  job.optimize.why_no_judge = runtime.why_not;
+  if (!runtime.worker) return core::Done{};
+  const auto write = [backend = job.backend.get(), header = job.model.header,
+                      keep = options.keep_constants](const core::Graph& graph, const auto& path) {
+    return write_graph(graph, *header, *backend, keep, path);
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      job.judge,
+      FileJudge::of_result(*std::move(runtime.worker), options.model, job.model.graph,
+                           std::filesystem::path(options.output).filename().string(), write));
+  job.optimize.judge = job.judge.get();
+  return core::Done{};
 }
 
 }  // namespace
@@ -145,19 +164,18 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   }
   job.optimize.fusion = fusion;
   // The steps are taken again at other sizes where the file leaves sizes open.
-  job.optimize.record_chain =
-      !options.proof.empty() || !models::open_dimensions(job.model).empty();
+  job.optimize.record_chain = !options.proof.empty() || !models::open_dimensions(job.model).empty();
   job.optimize.writable = writable_in(job, options.keep_constants);
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || options.verify != "off") {
-    if (auto fits = runtime::check_memory(job.model.graph); !fits)
-      return fits.error().at(options.model);
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(options.model, job.model.graph));
   }
   // Who has little time to search has little time for timing.
   if (options.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
+  SOAPSTONE_RETURN_IF_ERROR(find_judge(options, job));
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/file_judge.h"
 #include "cli/optimize_options.h"
 #include "cli/run_main.h"
 #include "cli/trace_writer.h"
@@ -22,6 +23,7 @@ struct OptimizeJob {
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
   std::unique_ptr<cost::CostModel> cost;
+  std::unique_ptr<FileJudge> judge;                ///< Null: there is none.
   std::unique_ptr<TraceWriter> trace;              ///< Null: not wanted.
   std::unique_ptr<search::Checkpoint> checkpoint;  ///< Likewise.
   search::OptimizeOptions optimize;

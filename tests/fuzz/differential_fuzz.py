@@ -115,6 +115,8 @@ class Fuzzer:
             node_templates.draw_model(builder, most=self.options.most_nodes, source=source)
             model = builder.finish(seed)
             model.rule = rule
+            if choose.random() < 0.12:
+                model.open_a_dimension(choose)
             return model
         except (Unfit, IndexError, ValueError) as error:
             self.counts["not drawn"] += 1
@@ -175,6 +177,8 @@ class Fuzzer:
         job = self.job(seed)
         if model.rule is not None:
             job["favour"] = model.rule
+        if model.sizes:
+            job["shapes"] = [f"{name}={size}" for name, size in model.sizes.items()]
         answer, verdict = self.attempt(model, judge, job)
         while "favour" in job and answer.get("result") == "original" and job["seed"] < 6000:
             # Other costs; with one of them a rule may pay. Saturation takes longest to begin.
