@@ -28,6 +28,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "models/onnx_model.h"
+#include "models/open_sizes.h"
 #include "ops/registry.h"
 #include "search/optimize.h"
 #include "tests/fuzz/random_cost.h"
@@ -237,6 +238,12 @@ core::Result<json> Server::optimize(const json& job) {
   if (report.outcome == search::Outcome::kNotEquivalent) answer["offender"] = report.offending_rule;
   if (report.equivalence) answer["checked"] = report.equivalence->samples;
   for (const search::TakenOut& taken : report.taken_out) answer["taken out"].push_back(taken.rule);
+  if (!models::open_dimensions(prepared.model).empty()) {
+    // The steps are taken again at other sizes.
+    const auto baseline = rules->baseline.rules(), searched = rules->search.rules();
+    prepared.rules.baseline.assign(baseline.begin(), baseline.end());
+    prepared.rules.search.assign(searched.begin(), searched.end());
+  }
   cli::RunSummary summary;
   const auto written = cli::write_result(arguments, prepared, report, summary, session_);
   if (!written) add_error(answer, written.error());
