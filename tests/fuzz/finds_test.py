@@ -31,7 +31,7 @@ class Finds(unittest.TestCase):
         if job["do"] == "optimize":
             jobs = [{**job, "strategy": strategy, "verify": verify}
                     for strategy in differential_fuzz.STRATEGIES for verify in (0, 8)]
-            jobs.append({"do": "round-trip"})
+            jobs.append({"do": "round-trip", "shapes": job.get("shapes", [])})
         for attempt in jobs:
             with self.subTest(job=attempt):
                 answer, verdict = self.fuzzer.attempt(model, judge, attempt)
