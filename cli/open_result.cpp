@@ -60,7 +60,8 @@ class Opening {
     auto model = models::read_onnx(options_.model, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt};
-    auto graph = search::replay_at_other_sizes(chain_, sized.model.graph, *job_.backend, {},
+    const search::ReplayOptions replay{.allow_range_changes = options_.rules.allow_range_changes};
+    auto graph = search::replay_at_other_sizes(chain_, sized.model.graph, *job_.backend, replay,
                                                session_.stop);
     if (graph) sized.graph = *std::move(graph);
     return sized;
@@ -128,8 +129,8 @@ class Opening {
     }
     std::string text;
     if (!left.empty())
-      text = fmt::format("open in the result, and checked at {}: {}", fmt::join(checked_, " and at "),
-                         fmt::join(left, ", "));
+      text = fmt::format("open in the result, and checked at {}: {}",
+                         fmt::join(checked_, " and at "), fmt::join(left, ", "));
     if (!closed.empty())
       text += fmt::format("{}the result is for these sizes and declares them: {}",
                           text.empty() ? "" : "; ", fmt::join(closed, ", "));

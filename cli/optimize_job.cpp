@@ -71,8 +71,8 @@ std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
         const std::string& op = rule.target.node(id).op->name;
         const int first = ops::first_opset(op);
         if (first <= opset) continue;
-        left_out.push_back(fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op,
-                                       first));
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
         return true;
       }
       return false;
@@ -145,8 +145,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   }
   job.optimize.fusion = fusion;
   // The steps are taken again at other sizes where the file leaves sizes open.
-  job.optimize.record_chain =
-      !options.proof.empty() || !models::open_dimensions(job.model).empty();
+  job.optimize.record_chain = !options.proof.empty() || !models::open_dimensions(job.model).empty();
   job.optimize.writable = writable_in(job, options.keep_constants);
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.

@@ -29,8 +29,7 @@ core::Status write_proof(const OptimizeArguments& options, const search::ProofCh
 }  // namespace
 
 core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run,
-                          Session& session) {
+                          const search::OptimizeReport& report, RunSummary& run, Session& session) {
   if (report.outcome == search::Outcome::kNotEquivalent) {
     run.output_note = "it computes something else";
     return core::Done{};

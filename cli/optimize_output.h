@@ -9,7 +9,6 @@ namespace soapstone::cli {
 /// Writes what is to be written and says so in `run`.
 /// Errors: kInvalidInput if a file cannot be written.
 core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run,
-                          Session& session);
+                          const search::OptimizeReport& report, RunSummary& run, Session& session);
 
 }  // namespace soapstone::cli

@@ -135,7 +135,8 @@ core::Result<Bound> read_bound(OnnxImport& import, std::size_t k) {
   if (!literal) return given ? Bound{std::nullopt, import.input(k)} : Bound{};
   double value = literal->to_doubles()[0];
   if (value == (k == 1 ? -kInfinity : kInfinity)) return Bound{};
-  if (literal->data_type() == DataType::kFloat32) value = shortest_decimal(static_cast<float>(value));
+  if (literal->data_type() == DataType::kFloat32)
+    value = shortest_decimal(static_cast<float>(value));
   if (is_representable(value)) return Bound{value, {}};
   if (given && literal->dims().empty()) return Bound{std::nullopt, import.input(k)};
   return Bound{std::nullopt,
@@ -150,9 +151,9 @@ ReadResult read_clip(OnnxImport& import) {
   TensorId x = import.input(0);
   if (low.tensor.valid()) x = compose.append("max", {x, low.tensor});
   if (low.number || high.number || (!low.tensor.valid() && !high.tensor.valid()))
-    x = compose.append("clip", {x},
-                       {{"min", low.number.value_or(-kInfinity)},
-                        {"max", high.number.value_or(kInfinity)}});
+    x = compose.append(
+        "clip", {x},
+        {{"min", low.number.value_or(-kInfinity)}, {"max", high.number.value_or(kInfinity)}});
   if (high.tensor.valid()) x = compose.append("min", {x, high.tensor});
   return compose.finish(x);
 }

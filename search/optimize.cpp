@@ -163,8 +163,8 @@ void Optimizer::drop_unwritable() {
                      if (!still) rule = step.base_rule;
                      return still;
                    });
-    report_.notes.push_back(fmt::format("a result was left out, after {}: {}", rule,
-                                        writable.error().to_string()));
+    report_.notes.push_back(
+        fmt::format("a result was left out, after {}: {}", rule, writable.error().to_string()));
     candidate = best.erase(candidate);
   }
 }

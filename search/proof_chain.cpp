@@ -223,8 +223,7 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
 }
 
 Result<Graph> replay_at_other_sizes(const ProofChain& chain, const Graph& input,
-                                    runtime::Backend& backend,
-                                    const verifier::VerifyOptions& options,
+                                    runtime::Backend& backend, const ReplayOptions& options,
                                     const core::StopToken& stop) {
   Replayer replayer(chain, backend, options);
   Graph graph = input;

@@ -97,7 +97,7 @@ core::Result<Replay> replay(const ProofChain& chain, const core::Graph& input,
 /// Errors: kNotEquivalent, with the step in `where`: it cannot be taken there.
 core::Result<core::Graph> replay_at_other_sizes(const ProofChain& chain, const core::Graph& input,
                                                 runtime::Backend& backend,
-                                                const verifier::VerifyOptions& options,
+                                                const ReplayOptions& options,
                                                 const core::StopToken& stop);
 
 }  // namespace soapstone::search

@@ -112,7 +112,8 @@ TEST(Clip, TheLargestFloatIsABoundOfInfinity) {
   for (const core::Graph& graph :
        {read_clip(6, {{"min", 0.0f}, {"max", largest}}, {}, {"x"}).value(),
         read_clip(10, {{"min", 0.0f}}, {}, {"x"}).value(),
-        read_clip(11, {}, {{"low", core::Literal::scalar(0)}, {"high", core::Literal::scalar(largest)}},
+        read_clip(11, {},
+                  {{"low", core::Literal::scalar(0)}, {"high", core::Literal::scalar(largest)}},
                   {"x", "low", "high"})
             .value()})
     EXPECT_EQ(run(graph, {{-5, 2, infinity}, {1}})[0], (Values{0, 2, largest}));
