@@ -34,6 +34,7 @@ core::Result<Loaded> load(const std::string& path, const Options& options,
                           runtime::Backend& backend, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
                              cli::read_model(path, options.shapes, session));
+  SOAPSTONE_RETURN_IF_ERROR(cli::check_can_run(path, model.graph));
   session.console.stage("compiling " + path);
   auto executable =
       runtime::Executable::make(model.graph, backend, {.fusion = options.device.fusion_level()});
@@ -79,12 +80,12 @@ core::Result<cli::BenchReport> measure(const Options& options, cost::CostDatabas
   if (options.against.empty()) {
     session.console.stage("timing");
     runtime::Executable* const alone[] = {&model.executable};
-    report.models[0].timing = cost::time_in_turn(alone, options.rounds, time_us)[0];
+    report.models[0].timing = cost::time_in_turn(alone, options.rounds, time_us, session.stop)[0];
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(Loaded other, load(options.against, options, *backend, session));
     session.console.stage("timing in turn");
-    const cost::Comparison comparison =
-        cost::compare_and_time(other.executable, model.executable, options.rounds, time_us);
+    const cost::Comparison comparison = cost::compare_and_time(
+        other.executable, model.executable, options.rounds, time_us, session.stop);
     report.models[0].timing = comparison.b;
     report.models.push_back({options.against, comparison.a, other.executable.report()});
     report.ratio = comparison.ratio;
@@ -93,7 +94,8 @@ core::Result<cli::BenchReport> measure(const Options& options, cost::CostDatabas
   if (options.breakdown) {
     session.console.stage("timing launches");
     report.launches =
-        cost::make_measured_cost(*backend, report.fusion, database)->breakdown(model.graph);
+        cost::make_measured_cost(*backend, report.fusion, database, {.stop = &session.stop})
+            ->breakdown(model.graph);
   }
   return report;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/npz.h"
+#include "runtime/memory_check.h"
 
 namespace soapstone::cli {
 
@@ -43,6 +44,13 @@ read_result(const std::string& path, const std::vector<std::string>& shapes, Ses
   SOAPSTONE_ASSIGN_OR_RETURN(models::ImportOptions options, import_options(shapes));
   options.skip_unknown = true;
   return read_with(path, options, session);
+}
+
+core::Status check_can_run(const std::string& path, const core::Graph& graph) {
+  auto status = runtime::check_memory(graph);
+  if (status) status = runtime::check_work(graph);
+  if (!status) return status.error().at(path);
+  return core::Done{};
 }
 
 core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,

@@ -21,6 +21,10 @@ read_model(const std::string& path, const std::vector<std::string>& shapes, Sess
 core::Result<models::OnnxModel>
 read_result(const std::string& path, const std::vector<std::string>& shapes, Session& session);
 
+/// Before it is run: does the model fit into the limits on memory and work?
+/// Errors: kUnsupported, with the file.
+core::Status check_can_run(const std::string& path, const core::Graph& graph);
+
 /// The arrays of a .npz archive, one for each input of the graph, by name.
 /// Errors: kInvalidInput if one is missing or has another type or shape.
 core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,

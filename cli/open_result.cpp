@@ -60,9 +60,9 @@ class Opening {
     auto model = models::read_onnx(options_.model, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt};
-    const search::ReplayOptions replay{.allow_range_changes = options_.rules.allow_range_changes};
-    auto graph = search::replay_at_other_sizes(chain_, sized.model.graph, *job_.backend, replay,
-                                               session_.stop);
+    auto graph = search::replay_at_other_sizes(
+        chain_, sized.model.graph, *job_.backend,
+        {.allow_range_changes = options_.rules.allow_range_changes}, session_.stop);
     if (graph) sized.graph = *std::move(graph);
     return sized;
   }

@@ -31,10 +31,7 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
     return core::Error{core::ErrorCode::kNotEquivalent,
                        fmt::format("the rewritten model computes something else, first after {}",
                                    report.offending_rule),
-                       options.model,
-                       fmt::format("nothing was written; --skip {} leaves the rule out, and please "
-                                   "report it",
-                                   report.offending_rule)};
+                       options.model, "nothing was written; please report it with the model"};
   }
   if (report.outcome == search::Outcome::kInterrupted) {
     return core::Error{core::ErrorCode::kInterrupted,
@@ -98,6 +95,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
                                                  options.rules.allow_range_changes};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(options, job);
+  session.keep_results();
   SOAPSTONE_ASSIGN_OR_RETURN(const search::OptimizeReport report,
                              search::optimize(job.model.graph, baseline, rules, *job.cost,
                                               *job.backend, job.optimize, session.console,

@@ -26,10 +26,21 @@ namespace {
 std::atomic<core::StopToken*> interrupted_token = nullptr;
 static_assert(std::atomic<core::StopToken*>::is_always_lock_free);
 
+/// Whether what was found so far is worth waiting for.
+std::atomic<bool> has_results = false;
+
+/// For stages that do not look at the token: nothing is lost, since outputs that are not finished
+/// have no name yet.
+extern "C" void handle_alarm(int) {
+  if (!has_results.load()) _exit(130);
+}
+
 extern "C" void handle_interrupt(int) {
   core::StopToken* const token = interrupted_token.load();
   if (!token || token->stop_requested()) _exit(130);
   token->request_stop();
+  constexpr unsigned kPatienceS = 3;
+  alarm(kPatienceS);
   constexpr std::string_view kMessage = "\ninterrupted: finishing; press Ctrl-C again to end now\n";
   (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
 }
@@ -44,10 +55,13 @@ class InterruptGuard {
     std::signal(SIGINT, handle_interrupt);
     std::signal(SIGTERM, handle_interrupt);
     std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGALRM, handle_alarm);
+    has_results = false;
   }
   ~InterruptGuard() {
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGALRM, SIG_IGN);
     interrupted_token = nullptr;
   }
   InterruptGuard(const InterruptGuard&) = delete;
@@ -191,6 +205,8 @@ core::Status Session::report(const std::string& text, const std::string& json) {
 core::Status Session::report(const std::string& text, const nlohmann::ordered_json& json) {
   return report(text, json_text(json));
 }
+
+void Session::keep_results() { has_results = true; }
 
 core::Status Session::check_interrupt() const {
   if (!stop.stop_requested()) return core::Done{};

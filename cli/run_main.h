@@ -32,6 +32,10 @@ class Session {
   core::Status report(const std::string& text, const nlohmann::ordered_json& json);
   bool has_reported() const { return has_reported_; }
 
+  /// From now on there is something to lose: however long it takes, what was found is finished and
+  /// written after Ctrl-C. Until then the process ends by itself a few seconds after it.
+  void keep_results();
+
   /// kInterrupted once Ctrl-C was pressed.
   core::Status check_interrupt() const;
 

@@ -48,20 +48,18 @@ ordered_json names_json(const core::Graph& graph, std::span<const core::NodeId> 
 }  // namespace
 
 core::Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (file) return std::make_unique<TraceWriter>(path, std::move(file));
-  return core::invalid_input("the trace cannot be written", "choose a file in a writable folder")
-      .at(path);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto file, core::LineFile::create(path));
+  return std::make_unique<TraceWriter>(std::move(file));
 }
 
-TraceWriter::TraceWriter(std::string path, std::ofstream file)
-    : path_(std::move(path)), file_(std::move(file)), begin_s_(core::wall_s()) {}
+TraceWriter::TraceWriter(std::unique_ptr<core::LineFile> file)
+    : file_(std::move(file)), begin_s_(core::wall_s()) {}
 
 void TraceWriter::write(ordered_json event, ordered_json times) {
   ordered_json time = {{"at_s", core::wall_s() - begin_s_}};
   time.update(times);
   event["time"] = std::move(time);
-  file_ << event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n' << std::flush;
+  file_->append(event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 void TraceWriter::run_begins(const OptimizeArguments& arguments, const OptimizeJob& job) {
@@ -154,9 +152,7 @@ core::Status TraceWriter::run_ends(const search::OptimizeReport& report, const R
           report.equivalence ? ordered_json(report.equivalence->equal) : ordered_json(nullptr)},
          {"model_hash", hash_text(report.graph.hash())}},
         std::move(times));
-  if (file_) return core::Done{};
-  return core::unavailable("the trace could not be written to its end", "is the disk full?")
-      .at(path_);
+  return file_->status();
 }
 
 }  // namespace soapstone::cli

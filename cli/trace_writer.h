@@ -1,12 +1,12 @@
 // A trace of a run as JSON Lines; docs/trace.md describes every event.
 #pragma once
 
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "core/file_io.h"
 #include "core/result.h"
 #include "search/optimize.h"
 #include "search/trace.h"
@@ -23,7 +23,7 @@ class TraceWriter final : public search::TraceSink {
   /// Errors: kInvalidInput if the file cannot be written.
   static core::Result<std::unique_ptr<TraceWriter>> create(const std::string& path);
   /// Use create().
-  TraceWriter(std::string path, std::ofstream file);
+  explicit TraceWriter(std::unique_ptr<core::LineFile> file);
 
   void run_begins(const OptimizeArguments& arguments, const OptimizeJob& job);
   void simplified(const search::SimplifyReport& report, const core::Graph& baseline) override;
@@ -39,8 +39,7 @@ class TraceWriter final : public search::TraceSink {
   void write(nlohmann::ordered_json event,
              nlohmann::ordered_json times = nlohmann::ordered_json::object());
 
-  std::string path_;
-  std::ofstream file_;
+  std::unique_ptr<core::LineFile> file_;
   double begin_s_;
 };
 

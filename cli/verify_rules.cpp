@@ -133,6 +133,7 @@ core::Status verify(const Options& options, cli::Session& session) {
     }
   }
   session.console.stage(fmt::format("proving {} rules", all.size()));
+  if (options.write || !options.proofs.empty()) session.keep_results();
   verifier::BatchOptions batch = options.batch;
   batch.verify.keep_record = !options.proofs.empty();
   const bool look_twice = options.second_opinion || options.write;

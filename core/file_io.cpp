@@ -154,6 +154,23 @@ Status AtomicFile::commit() {
   return Done{};
 }
 
+Result<std::unique_ptr<LineFile>> LineFile::create(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return cannot_create(path, reason());
+  return std::make_unique<LineFile>(path, descriptor);
+}
+
+LineFile::~LineFile() { ::close(descriptor_); }
+
+void LineFile::append(std::string_view line) {
+  if (!status_) return;
+  status_ = write_all(descriptor_, std::as_bytes(std::span(line)), path_);
+  if (status_)
+    size_ += static_cast<std::int64_t>(line.size());
+  else
+    (void)!::ftruncate(descriptor_, size_);
+}
+
 Status write_file(const fs::path& path, std::string_view contents) {
   std::error_code error;
   const auto status = fs::status(path, error);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -61,6 +62,31 @@ class AtomicFile {
 
   std::filesystem::path target_, temporary_;
   int descriptor_;
+};
+
+/// A file that grows while it is read by others (`tail -f`): by whole lines, so that a disk which
+/// is full cuts none in the middle. The first failure is the last thing that happens to it.
+class LineFile {
+ public:
+  /// A file that is there is emptied. Errors: kInvalidInput.
+  static Result<std::unique_ptr<LineFile>> create(const std::filesystem::path& path);
+  /// Use create().
+  LineFile(std::filesystem::path path, int descriptor)
+      : path_(std::move(path)), descriptor_(descriptor) {}
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  /// `line`: with its end.
+  void append(std::string_view line);
+  /// Errors: kUnavailable if a line could not be written.
+  Status status() const { return status_; }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+  std::int64_t size_ = 0;
+  Status status_ = Done{};
 };
 
 /// The whole file as one AtomicFile; what is no regular file (a terminal, a pipe, /dev/null) is

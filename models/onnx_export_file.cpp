@@ -97,7 +97,10 @@ core::Status write_exported(ExportedModel exported, bool external,
   SOAPSTONE_ASSIGN_OR_RETURN(const auto data, core::AtomicFile::create(data_path));
   SOAPSTONE_RETURN_IF_ERROR(write_external(exported, data_path.filename().string(), *data));
   SOAPSTONE_RETURN_IF_ERROR(write_model(exported.model, *file));
-  // The weights first: a model must never be there without them.
+  // The weights first, and a model of before goes: none may ever be there beside weights that are
+  // not its own.
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
   SOAPSTONE_RETURN_IF_ERROR(data->commit());
   return file->commit();
 }

@@ -12,13 +12,20 @@ namespace {
 
 constexpr std::uint64_t kMostInlinedNodes = 2'000'000;
 constexpr std::size_t kDeepestCalls = 100;
+/// Of subgraphs in subgraphs, also through calls. Protobuf reads no more than 33 back.
+constexpr int kDeepestGraphs = 30;
 
 std::string function_id(const std::string& domain, const std::string& name,
                         const std::string& overload) {
   return domain + "::" + name + "::" + overload;
 }
 
-/// How many nodes a call becomes, found from the innermost function outwards.
+struct Expanded {
+  std::uint64_t nodes = 0;
+  int depth = 0;  ///< Of subgraphs in subgraphs.
+};
+
+/// What a call becomes, found from the innermost function outwards.
 class ExpandedSizes {
  public:
   explicit ExpandedSizes(const onnx::ModelProto& model) {
@@ -27,16 +34,17 @@ class ExpandedSizes {
     }
   }
 
-  core::Result<std::uint64_t> of(const onnx::GraphProto& graph) { return of_nodes(graph.node()); }
+  core::Result<Expanded> of(const onnx::GraphProto& graph) { return of_nodes(graph.node()); }
 
  private:
   template <class Nodes>
-  core::Result<std::uint64_t> of_nodes(const Nodes& nodes) {
-    std::uint64_t sum = 0;
+  core::Result<Expanded> of_nodes(const Nodes& nodes) {
+    Expanded sum;
     for (const onnx::NodeProto& node : nodes) {
-      SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t size, of_node(node));
-      sum += size;
-      if (sum > kMostInlinedNodes) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const Expanded size, of_node(node));
+      sum.nodes += size.nodes;
+      sum.depth = std::max(sum.depth, size.depth);
+      if (sum.nodes > kMostInlinedNodes) {
         return core::invalid_input(fmt::format(
             "inlining the model's functions would make more than {} nodes", kMostInlinedNodes));
       }
@@ -44,27 +52,38 @@ class ExpandedSizes {
     return sum;
   }
 
-  core::Result<std::uint64_t> of_node(const onnx::NodeProto& node) {
-    std::uint64_t sum = 1;
+  /// Adds a subgraph to what its node becomes. Errors: it is too deep, seen from here on or as a
+  /// whole.
+  core::Status add(const onnx::GraphProto& graph, Expanded& sum) {
+    const auto too_deep = [] {
+      return core::invalid_input(
+          fmt::format("its subgraphs are in each other more than {} deep", kDeepestGraphs));
+    };
+    if (++depth_ > kDeepestGraphs) return too_deep();
+    SOAPSTONE_ASSIGN_OR_RETURN(const Expanded inner, of(graph));
+    --depth_;
+    sum.nodes += inner.nodes;
+    sum.depth = std::max(sum.depth, inner.depth + 1);
+    if (sum.depth > kDeepestGraphs) return too_deep();
+    return core::Done{};
+  }
+
+  core::Result<Expanded> of_node(const onnx::NodeProto& node) {
+    Expanded sum{1, 0};
     for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) {
-        SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t size, of(attribute.g()));
-        sum += size;
-      }
-      for (const auto& graph : attribute.graphs()) {
-        SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t size, of(graph));
-        sum += size;
-      }
+      if (attribute.has_g()) SOAPSTONE_RETURN_IF_ERROR(add(attribute.g(), sum));
+      for (const auto& graph : attribute.graphs()) SOAPSTONE_RETURN_IF_ERROR(add(graph, sum));
     }
     const std::string id = function_id(node.domain(), node.op_type(), node.overload());
     const auto callee = functions_.find(id);
     if (callee == functions_.end()) return sum;
-    SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t body, of_function(id, *callee->second));
-    return sum + body;
+    SOAPSTONE_ASSIGN_OR_RETURN(const Expanded body, of_function(id, *callee->second));
+    sum.nodes += body.nodes;
+    sum.depth = std::max(sum.depth, body.depth);
+    return sum;
   }
 
-  core::Result<std::uint64_t> of_function(const std::string& id,
-                                          const onnx::FunctionProto& function) {
+  core::Result<Expanded> of_function(const std::string& id, const onnx::FunctionProto& function) {
     if (const auto known = sizes_.find(id); known != sizes_.end()) return known->second;
     if (std::find(path_.begin(), path_.end(), id) != path_.end()) {
       return core::invalid_input(fmt::format("the function '{}' calls itself", function.name()));
@@ -74,14 +93,15 @@ class ExpandedSizes {
           fmt::format("its functions call each other more than {} deep", kDeepestCalls));
     }
     path_.push_back(id);
-    SOAPSTONE_ASSIGN_OR_RETURN(const std::uint64_t size, of_nodes(function.node()));
+    SOAPSTONE_ASSIGN_OR_RETURN(const Expanded size, of_nodes(function.node()));
     path_.pop_back();
     return sizes_[id] = size;
   }
 
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
-  std::unordered_map<std::string, std::uint64_t> sizes_;
+  std::unordered_map<std::string, Expanded> sizes_;
   std::vector<std::string> path_;
+  int depth_ = 0;  ///< Of the subgraph that is looked at.
 };
 
 /// The bodies bring their own opsets along, where the model has none for that domain.

@@ -45,6 +45,7 @@ struct ImportState {
   std::vector<std::pair<core::TensorId, OpaqueNode>> opaque;
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
+  std::int64_t elements_read = 0;  ///< By folding.
   /// What the reader of the present node appended so far.
   std::vector<core::NodeId> appended;
   std::vector<OriginalNode> originals;

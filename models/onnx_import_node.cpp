@@ -144,11 +144,22 @@ bool within_budget(ImportState& state, const std::vector<core::Literal>& values)
   return true;
 }
 
+/// Many nodes could read one large constant each, for a small result.
+bool within_work(ImportState& state, const std::vector<FoldInput>& inputs) {
+  constexpr std::int64_t kMostInTotal = std::int64_t{1} << 29, kAlwaysRead = 4096;
+  std::int64_t count = 0;
+  for (const FoldInput& input : inputs)
+    if (input.value) count += input.value->count();
+  if (count <= kAlwaysRead) return true;
+  return (state.elements_read += count) <= kMostInTotal;
+}
+
 /// True: the node is done.
 core::Result<bool> import_folded(ImportState& state, const onnx::NodeProto& node, bool reals_too) {
   if (!has_fold(node)) return false;
   const auto inputs = fold_inputs(state, node);
   if (!reals_too && !may_yield_integers(node, inputs)) return false;
+  if (!within_work(state, inputs)) return false;
   const auto values = fold(node, state.opsets.at(node.domain()), inputs);
   if (!values) return false;
   const bool has_reals = std::any_of(values->begin(), values->end(), [](const auto& value) {

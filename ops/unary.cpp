@@ -1,7 +1,9 @@
 // Operators on one tensor, element by element: a table of functions. `cast` has a file of its own.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -39,10 +41,27 @@ Expr applied(const Expr& x, const Attributes&) {
 
 Expr relu(Expr x) { return apply(Function::kRelu, {std::move(x)}); }
 
+/// That very number, also where it is beyond what one fraction of a comprehension can hold: as a
+/// product. Precondition: finite.
+Expr exact_number(double value) {
+  if (is_representable(value)) return number(value);
+  constexpr int kMantissa = 53, kMost = 62;
+  int exponent = 0;
+  const double mantissa = std::ldexp(std::frexp(value, &exponent), kMantissa);
+  Expr result = number(Rational{static_cast<std::int64_t>(mantissa), 1});
+  for (int rest = exponent - kMantissa; rest != 0;) {
+    const int step = std::clamp(rest, -kMost, kMost);
+    const std::int64_t power = std::int64_t{1} << std::abs(step);
+    result = result * number(step < 0 ? Rational{1, power} : Rational{power, 1});
+    rest -= step;
+  }
+  return result;
+}
+
 /// max before min, as ONNX has it where the bounds cross.
 Expr clamp(Expr x, double low, double high) {
-  if (low != -kInfinity) x = maximum(std::move(x), number(low));
-  return high == kInfinity ? x : minimum(std::move(x), number(high));
+  if (low != -kInfinity) x = maximum(std::move(x), exact_number(low));
+  return high == kInfinity ? x : minimum(std::move(x), exact_number(high));
 }
 
 Expr leaky_relu(const Expr& x, const Attributes& attributes) {
@@ -88,7 +107,7 @@ AttributeSchema real(const char* name, double fallback, std::vector<core::Attrib
   return {name, AttributeKind::kReal, fallback, std::move(tried)};
 }
 
-/// A bound of Clip: none, a number that `clip` can hold, or a tensor.
+/// A bound of Clip: none, a number, or a tensor that is computed at run time.
 struct Bound {
   std::optional<double> number;
   TensorId tensor;
@@ -135,15 +154,13 @@ core::Result<Bound> read_bound(OnnxImport& import, std::size_t k) {
   if (!literal) return given ? Bound{std::nullopt, import.input(k)} : Bound{};
   double value = literal->to_doubles()[0];
   if (value == (k == 1 ? -kInfinity : kInfinity)) return Bound{};
-  if (literal->data_type() == DataType::kFloat32)
+  if (!std::isfinite(value)) return cannot_read(import, "a bound that no number is within");
+  if (literal->data_type() == DataType::kFloat32 && is_representable(value))
     value = shortest_decimal(static_cast<float>(value));
-  if (is_representable(value)) return Bound{value, {}};
-  if (given && literal->dims().empty()) return Bound{std::nullopt, import.input(k)};
-  return Bound{std::nullopt,
-               import.constant(filled_literal(literal->data_type(), {}, literal->to_doubles()[0]))};
+  return Bound{value, {}};
 }
 
-/// Bounds that `clip` cannot hold become a maximum and a minimum.
+/// Bounds that are computed at run time become a maximum and a minimum.
 ReadResult read_clip(OnnxImport& import) {
   Composer compose(import);
   SOAPSTONE_ASSIGN_OR_RETURN(const Bound low, read_bound(import, 1));
@@ -294,6 +311,8 @@ bool require_attributes(InferContext& c, const Unary& op) {
     // Only a default may be infinite: it says that there is no bound.
     const double value = c.attributes().get_real(attribute.name);
     if (std::isinf(value) && *attribute.default_value == core::AttributeValue(value)) continue;
+    // ONNX clips ±∞ to the largest numbers of the type where a bound is left out.
+    if (std::string_view(op.name) == "clip" && std::isfinite(value)) continue;
     if (!require_representable(c, op.name, attribute.name)) return false;
   }
   if (!c.attributes().find("approximate")) return true;

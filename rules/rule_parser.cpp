@@ -8,6 +8,7 @@
 
 #include "core/literal_text.h"
 #include "core/statements.h"
+#include "ops/size_limits.h"
 #include "rules/complete.h"
 #include "rules/constraints.h"
 #include "rules/evidence.h"
@@ -29,7 +30,7 @@ using ops::SizeConstraint;
 constexpr std::size_t kMostCases = 6;  ///< Conditions with `!=`: each makes two of a rule.
 /// Of the operators of one side. Matching and proving are made for a few operators; what takes
 /// longer than anyone waits is refused when it is read.
-constexpr std::size_t kMostResults = 2000;
+constexpr std::size_t kMostResults = 1000;
 
 class InstanceParser {
  public:
@@ -101,9 +102,20 @@ class InstanceParser {
       SOAPSTONE_ASSIGN_OR_RETURN(const Polynomial left, core::parse_polynomial(tokens_, symbols_));
       SOAPSTONE_ASSIGN_OR_RETURN(const std::string relation, parse_relation());
       SOAPSTONE_ASSIGN_OR_RETURN(const Polynomial right, core::parse_polynomial(tokens_, symbols_));
-      if (!add_condition(left, relation, right)) return too_large(at);
+      if (!is_small(left) || !is_small(right) || !add_condition(left, relation, right))
+        return too_large(at);
     } while (tokens_.accept(","));
     return core::Done{};
+  }
+
+  /// What is computed from conditions later then fits, too.
+  static bool is_small(const Polynomial& p) {
+    const auto small = [](std::int64_t value) {
+      return value >= -ops::kLargestSize && value <= ops::kLargestSize;
+    };
+    return small(p.constant()) && std::ranges::all_of(p.terms(), [&](const Polynomial::Term& term) {
+             return small(term.coefficient);
+           });
   }
 
   static Error too_large(const Token& at) {

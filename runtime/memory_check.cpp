@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/memory_limit.h"
+#include "ops/analysis.h"
+#include "ops/registry.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -70,8 +72,38 @@ class Need {
   std::uint64_t largest_bytes_ = 0;
 };
 
+bool has_known_shapes(const core::Graph& graph, core::NodeId id) {
+  const auto known = [&](TensorId tensor) {
+    return !tensor.valid() || (graph.tensor(tensor).type.shape_known &&
+                               core::concrete(graph.tensor(tensor).type.shape));
+  };
+  const core::Node& node = graph.node(id);
+  return std::ranges::all_of(node.inputs, known) && std::ranges::all_of(node.outputs, known);
+}
+
 }  // namespace
 
 core::Status check_memory(const core::Graph& graph) { return Need(graph).check(); }
+
+core::Status check_work(const core::Graph& graph) {
+  double total = 0, most = 0;
+  core::NodeId slowest;
+  for (const core::NodeId id : graph.order()) {
+    if (ops::is_opaque(graph.node(id)) || !has_known_shapes(graph, id)) continue;
+    const double flops = ops::work_of(graph, id).flops;
+    total += flops;
+    if (flops <= most) continue;
+    most = flops;
+    slowest = id;
+  }
+  if (total <= kMostOperations) return core::Done{};
+  const core::Node& node = graph.node(slowest);
+  return core::unsupported(
+      fmt::format(
+          "one run takes {:.1g} operations, and more than {:.0g} are not waited for; most of "
+          "them are in {} '{}'",
+          total, kMostOperations, node.op->name, node.name),
+      "look at its window and sizes; --shape gives inputs other sizes");
+}
 
 }  // namespace soapstone::runtime

@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/hash.h"
 #include "ops/registry.h"
+#include "search/opaque.h"
 
 namespace soapstone::search {
 namespace {
@@ -29,13 +32,34 @@ bool still_holds(const Graph& now, const Graph& then, const rules::Match& match)
                      [&](TensorId id) { return now.contains(id); });
 }
 
-/// One pass: all matches of the graph, each applied if it still holds.
-bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& report,
-                const core::StopToken& stop) {
+/// How far rewriting may go: many times further than rules that remove work ever do.
+struct Bounds {
+  explicit Bounds(const Graph& graph)
+      : nodes(2 * graph.order().size() + 1000), rewrites(100 * graph.order().size() + 1000) {}
+  std::size_t nodes, rewrites;
+};
+
+core::Error endless(const rules::Rule& rule, std::size_t rewrites, std::size_t nodes) {
+  return core::invalid_input(
+             fmt::format("the baseline rules come to no end: after {} rewrites the graph has {} "
+                         "operators, and {} still applies",
+                         rewrites, nodes, rule.name),
+             "each baseline rule must remove work, or move it into constants")
+      .at(fmt::format("{}:{}", rule.file.string(), rule.line));
+}
+
+/// One pass: all matches of the graph, each applied if it still holds. Whether there were any.
+core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission, const Bounds& bounds,
+                              std::size_t& rewrites, SimplifyReport& report,
+                              const core::StopToken& stop, bool behind_opaque) {
   const rules::RuleSet& rules = admission.rules();
+  const std::vector<bool> frozen =
+      behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<std::pair<core::RuleId, rules::Match>> found;
   rules.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
-    found.emplace_back(rule, match);
+    const bool free =
+        std::ranges::none_of(match.nodes, [&](NodeId id) { return bool{frozen[id.index()]}; });
+    if (free) found.emplace_back(rule, match);
     return !stop.stop_requested();
   });
   const Graph then = graph;
@@ -48,6 +72,8 @@ bool apply_once(Graph& graph, verifier::Admission& admission, SimplifyReport& re
     if (!admission.admits(rule, match)) continue;
     graph = *std::move(rewritten);
     changed = true;
+    if (++rewrites > bounds.rewrites || graph.order().size() > bounds.nodes)
+      return endless(rules[rule], rewrites, graph.order().size());
     ++report.rules_applied[rules[rule].base_name];
     report.steps.push_back({rule, match, graph.hash()});
   }
@@ -97,8 +123,10 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
 
 }  // namespace
 
-Graph merge_duplicates(const Graph& original, int* merged) {
+Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
   const Graph graph = name_constants(original);
+  const std::vector<bool> frozen =
+      behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<TensorId> representative(graph.tensor_bound());
   unify_constants(graph, representative);
   std::unordered_multimap<std::uint64_t, NodeId> seen;
@@ -107,7 +135,7 @@ Graph merge_duplicates(const Graph& original, int* merged) {
   for (NodeId id : graph.order()) {
     const core::Node& node = graph.node(id);
     // An opaque node may have a state or an effect of its own (random numbers).
-    if (ops::is_opaque(node)) continue;
+    if (ops::is_opaque(node) || frozen[id.index()]) continue;
     const std::uint64_t hash = value_number(graph, id, representative);
     const auto [first, last] = seen.equal_range(hash);
     const auto twin = std::find_if(first, last, [&](const auto& entry) {
@@ -135,29 +163,31 @@ Graph merge_duplicates(const Graph& original, int* merged) {
 
 namespace {
 
-void merge(Graph& graph, SimplifyReport& report) {
+void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
   int merged = 0;
   const std::uint64_t before = graph.hash();
-  graph = merge_duplicates(graph, &merged);
+  graph = merge_duplicates(graph, &merged, behind_opaque);
   report.merged_duplicates += merged;
   if (graph.hash() != before) report.steps.push_back({std::nullopt, {}, graph.hash()});
 }
 
 }  // namespace
 
-Graph simplify(const Graph& graph, verifier::Admission& baseline, SimplifyReport* report,
-               const core::StopToken& stop) {
+core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
+                             SimplifyReport* report, const core::StopToken& stop,
+                             bool behind_opaque) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
-  merge(result, what);
-  // Each rule shrinks the graph or moves work into constants, so as many passes as there are nodes
-  // are more than enough.
-  for (std::size_t pass = 0; apply_once(result, baseline, what, stop); ++pass) {
-    CHECK(pass <= graph.node_bound() + 100, "baseline rules undo each other");
-    merge(result, what);
+  merge(result, what, behind_opaque);
+  const Bounds bounds(result);
+  std::size_t rewrites = 0;
+  while (true) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, bounds, rewrites,
+                                                              what, stop, behind_opaque));
+    if (!changed) return result;
+    merge(result, what, behind_opaque);
   }
-  return result;
 }
 
 }  // namespace soapstone::search

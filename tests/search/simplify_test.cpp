@@ -1,5 +1,7 @@
 #include "search/simplify.h"
 
+#include <gmock/gmock.h>
+
 #include "runtime/executor.h"
 #include "search_fixture.h"
 
@@ -67,11 +69,63 @@ rule double_negation
 )");
   SimplifyReport report;
   verifier::Admission admission(rules, {.allow_unproved = true});
-  const auto result = simplify(graph, admission, &report);
+  const auto result = simplify(graph, admission, &report).value();
   EXPECT_GE(report.rules_applied["double_negation"], 1);
   for (const core::NodeId id : result.order()) EXPECT_NE(result.node(id).op->name, "neg");
   verifier::Admission strict(rules);
-  EXPECT_EQ(simplify(graph, strict).hash(), graph.hash()) << "the rule has no proof";
+  EXPECT_EQ(simplify(graph, strict)->hash(), graph.hash()) << "the rule has no proof";
+}
+
+/// The baseline of these rules, for a graph of one operator.
+core::Result<core::Graph> baseline_of(const std::string& rule_text, const std::string& op) {
+  const rules::RuleSet rules(rules::parse_rules(rule_text).value().rules);
+  verifier::Admission admission(rules, {.allow_unproved = true});
+  return simplify(graph_of("graph g\n  x: f32[4]\n  y = " + op + "(x)\n  return y\n"), admission);
+}
+
+TEST(Simplify, RulesThatComeToNoEndAreAnError) {
+  const auto grows = baseline_of(R"(rule grows
+  x: [n]
+  source
+    y = relu(x)
+  target
+    t = relu(x)
+    y = relu(t)
+)",
+                                 "relu");
+  ASSERT_FALSE(grows.ok());
+  EXPECT_EQ(grows.error().code, core::ErrorCode::kInvalidInput);
+  EXPECT_THAT(grows.error().message, testing::HasSubstr("grows still applies"));
+  // Neither grows, but each undoes the other.
+  const auto circle = baseline_of(R"(rule there
+  x: [n]
+  source
+    y = exp(x)
+  target
+    y = tanh(x)
+rule back
+  x: [n]
+  source
+    y = tanh(x)
+  target
+    y = exp(x)
+)",
+                                  "exp");
+  ASSERT_FALSE(circle.ok());
+  EXPECT_THAT(circle.error().message, testing::HasSubstr("come to no end"));
+}
+
+TEST(Simplify, RulesThatRemoveWorkEnd) {
+  const auto shrinks = baseline_of(R"(rule shrinks
+  x: [n]
+  source
+    y = neg(x)
+  target
+    y = x
+)",
+                                   "neg");
+  ASSERT_TRUE(shrinks.ok()) << shrinks.error().to_string();
+  EXPECT_TRUE(shrinks->order().empty());
 }
 
 TEST(FoldConstants, ComputesWhatDependsOnConstantsAlone) {
@@ -179,7 +233,7 @@ rule conv_by_delta
     core::GraphBuilder builder(graph);
     const auto z = ops::append(builder, "relu", {graph.outputs()[0]});
     builder.set_outputs({(*z)[0]});
-    return simplify(std::move(builder).finish().value(), admission).order().size();
+    return simplify(std::move(builder).finish().value(), admission)->order().size();
   };
   EXPECT_EQ(nodes_left(with_weight({4, 2}, literal({2, 2}, {1, 0, 0, 1}))), 1U);
   EXPECT_EQ(nodes_left(with_weight({1, 2, 5, 5}, literal({2, 2, 1, 1}, {1, 0, 0, 1}))), 1U);
