@@ -62,26 +62,33 @@ std::optional<EvidenceLine> parse_line(std::string_view line) {
   return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
 }
 
-/// Puts what was found in place of what the file says.
+std::string label_text(const rules::FloatTypes& types, rules::FloatBehavior floats,
+                       const std::optional<rules::Edges>& edges) {
+  return fmt::format("types: {}; floats: {}; edges: {}", rules::to_string(types),
+                     rules::to_string(floats), edges ? rules::to_string(*edges) : "unknown");
+}
+
+/// Puts what was found in place of what the file says. Who says more of roundings than was found
+/// may have a reason; who says less is corrected.
 void apply_line(const EvidenceLine& found, const Family& family, Session& session) {
   const Rule& first = *family.front();
-  const bool claimed =
-      first.evidence.kind != Evidence::Kind::kNone || !first.evidence.detail.empty();
   const bool proved = found.evidence.kind == Evidence::Kind::kProved;
-  if (claimed && proved && first.floats < found.floats)
+  const bool claimed = first.types.known() && first.edges.has_value();
+  const auto floats = claimed ? std::max(first.floats, found.floats) : found.floats;
+  const std::string before = label_text(first.types, first.floats, first.edges);
+  const std::string now = label_text(found.types, floats, found.edges);
+  if (claimed && proved && before != now)
     session.console.log(core::LogLevel::kWarning,
-                        fmt::format("{}:{}: rule {} says `{}`, but it is `{}`, which counts",
-                                    first.file.string(), first.line, first.base_name,
-                                    rules::to_string(first.floats),
-                                    rules::to_string(found.floats)));
+                        fmt::format("{}:{}: rule {} is labelled `{}`; what was found here counts: "
+                                    "`{}`",
+                                    first.file.string(), first.line, first.base_name, before, now));
   for (Rule* rule : family) {
-    const auto floats = claimed ? std::max(rule->floats, found.floats) : found.floats;
-    if (proved) {
-      rules::put_label(found, *rule);
-      rule->floats = floats;
-    } else {
+    if (!proved) {
       rule->evidence = found.evidence;
+      continue;
     }
+    rules::put_label(found, *rule);
+    rule->floats = floats;
   }
 }
 

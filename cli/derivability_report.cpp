@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/belief.h"
 #include "cli/rule_files.h"
 #include "cli/table.h"
 
@@ -24,6 +25,25 @@ struct Premises {
   std::size_t reversed = 0;
 };
 
+/// What follows from a rule without a proof is not proved either, so rules of the user's own are
+/// proved first; the log tells of those that cannot be.
+core::Result<std::vector<rules::Rule>> read_premise_file(const std::string& file,
+                                                         Session& session) {
+  if (!is_own_rule_file(file)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(RuleFileContents contents, read_rule_file(file));
+    return std::move(contents.rules);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, false, session));
+  for (const rules::Rule& rule : read) {
+    if (rule.evidence.kind == rules::Evidence::Kind::kProved) continue;
+    session.console.log(core::LogLevel::kWarning,
+                        fmt::format("{}:{}: rule {} has no proof, nor has what follows from it",
+                                    rule.file.string(), rule.line, rule.name));
+    break;
+  }
+  return read;
+}
+
 core::Result<Premises> read_premises(const DerivabilityCommand& command, Session& session) {
   Premises premises;
   std::vector<std::string> files;
@@ -33,8 +53,8 @@ core::Result<Premises> read_premises(const DerivabilityCommand& command, Session
   }
   for (const std::string& file : files) {
     session.console.stage("reading " + file);
-    SOAPSTONE_ASSIGN_OR_RETURN(const RuleFileContents contents, read_rule_file(file));
-    for (const rules::Rule& rule : contents.rules) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto read, read_premise_file(file, session));
+    for (const rules::Rule& rule : read) {
       if (!premises.rules.add(rule)) ++premises.left_out;
       if (!command.both_ways) continue;
       const auto turned = generator::reversed(rule);

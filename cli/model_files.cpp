@@ -19,15 +19,31 @@ core::Result<models::ImportOptions> import_options(const std::vector<std::string
   return options;
 }
 
-core::Result<models::OnnxModel>
-read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const models::ImportOptions options, import_options(shapes));
+namespace {
+
+core::Result<models::OnnxModel> read_with(const std::string& path,
+                                          const models::ImportOptions& options, Session& session) {
   session.console.stage("reading " + path);
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, models::read_onnx(path, options));
   for (const std::string& warning : model.warnings) {
     session.console.log(core::LogLevel::kWarning, fmt::format("{}: {}", path, warning));
   }
   return model;
+}
+
+}  // namespace
+
+core::Result<models::OnnxModel>
+read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::ImportOptions options, import_options(shapes));
+  return read_with(path, options, session);
+}
+
+core::Result<models::OnnxModel>
+read_result(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(models::ImportOptions options, import_options(shapes));
+  options.skip_unknown = true;
+  return read_with(path, options, session);
 }
 
 core::Status check_can_run(const std::string& path, const core::Graph& graph) {

@@ -16,6 +16,10 @@ core::Result<models::ImportOptions> import_options(const std::vector<std::string
 /// Errors: those of models::read_onnx.
 core::Result<models::OnnxModel>
 read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session);
+/// The same of a model that was made from the one to which the shapes belong: names that it does
+/// not have any more are skipped.
+core::Result<models::OnnxModel>
+read_result(const std::string& path, const std::vector<std::string>& shapes, Session& session);
 
 /// Before it is run: does the model fit into the limits on memory and work?
 /// Errors: kUnsupported, with the file.

@@ -31,10 +31,7 @@ core::Status conclude(const cli::OptimizeArguments& options, const search::Optim
     return core::Error{core::ErrorCode::kNotEquivalent,
                        fmt::format("the rewritten model computes something else, first after {}",
                                    report.offending_rule),
-                       options.model,
-                       fmt::format("nothing was written; --skip {} leaves the rule out, and please "
-                                   "report it",
-                                   report.offending_rule)};
+                       options.model, "nothing was written; please report it with the model"};
   }
   if (report.outcome == search::Outcome::kInterrupted) {
     return core::Error{core::ErrorCode::kInterrupted,
@@ -106,7 +103,7 @@ core::Status run(const cli::OptimizeArguments& options, cli::Session& session) {
   cli::RunSummary summary;
   summary.model = options.model;
   session.console.stage("writing");
-  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary));
+  SOAPSTONE_RETURN_IF_ERROR(cli::write_result(options, job, report, summary, session));
   summary.costs = job.cost->description();
   summary.left_out = refused_by_label(baseline, rules);
   log_refused(summary.left_out, options, session);

@@ -9,9 +9,13 @@
 #include <fmt/format.h>
 
 #include "cli/model_files.h"
+#include "cli/optimize_output.h"
 #include "cost/measured_cost.h"
 #include "cost/taso_cost.h"
 #include "models/npz.h"
+#include "models/open_sizes.h"
+#include "ops/onnx_writing.h"
+#include "search/simplify.h"
 
 namespace soapstone::cli {
 namespace {
@@ -57,12 +61,70 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
   return std::optional(std::move(verify));
 }
 
+/// Whether a graph can be written in the model's opset once its constants are folded. The model and
+/// the backend of the job have to outlive this.
+std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& job,
+                                                            bool keep_constants) {
+  return [header = job.model.header, backend = job.backend.get(),
+          keep_constants](const core::Graph& graph) -> core::Status {
+    core::Status status = models::check_writable(graph, *header);
+    if (status || keep_constants) return status;
+    const auto kept = models::constants_within_originals(graph, *header);
+    SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph folded,
+                               search::fold_constants(graph, *backend, kept));
+    return models::check_writable(folded, *header);
+  };
+}
+
+/// The runtime that looks at the result besides us, if there is one.
+core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
+  job.optimize.allow_unchecked = options.allow_unchecked;
+  if (!job.optimize.verify) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(options.judge));
+  job.optimize.why_no_judge = runtime.why_not;
+  if (!runtime.worker) return core::Done{};
+  const auto write = [backend = job.backend.get(), header = job.model.header,
+                      keep = options.keep_constants](const core::Graph& graph, const auto& path) {
+    return write_graph(graph, *header, *backend, keep, path);
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      job.judge,
+      FileJudge::of_result(*std::move(runtime.worker), options.model, job.model.graph,
+                           std::filesystem::path(options.output).filename().string(), write));
+  job.optimize.judge = job.judge.get();
+  return core::Done{};
+}
+
 }  // namespace
 
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
+  std::vector<std::string> left_out;
+  for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
+    std::erase_if(*rules, [&](const rules::Rule& rule) {
+      for (const core::NodeId id : rule.target.order()) {
+        const std::string& op = rule.target.node(id).op->name;
+        const int first = ops::first_opset(op);
+        if (first <= opset) continue;
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
+        return true;
+      }
+      return false;
+    });
+  }
+  return left_out;
+}
+
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(LoadedRules rules, load_rules(options.rules, session));
+  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(rules, options.rules));
+  return prepare(options, std::move(rules), session);
+}
+
+core::Result<OptimizeJob> prepare(const OptimizeArguments& options, LoadedRules rules,
+                                  Session& session) {
   OptimizeJob job;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules, session));
-  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
+  job.rules = std::move(rules);
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
@@ -71,6 +133,10 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
                                          first.reason),
                              "without --strict they are kept as they are")
         .at(options.model);
+  }
+  for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {
+    session.console.log(core::LogLevel::kInfo,
+                        fmt::format("{}: {}; the rule is left out", options.model, rule));
   }
   for (const models::OpaqueNode& node : job.model.opaque_nodes) {
     session.console.log(core::LogLevel::kWarning,
@@ -101,7 +167,9 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
     job.optimize.search.checkpoint = job.checkpoint.get();
   }
   job.optimize.fusion = fusion;
-  job.optimize.record_chain = !options.proof.empty();
+  // The steps are taken again at other sizes where the file leaves sizes open.
+  job.optimize.record_chain = !options.proof.empty() || !models::open_dimensions(job.model).empty();
+  job.optimize.writable = writable_in(job, options.keep_constants);
   job.optimize.measure = options.costs == "measured";
   // What could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || options.verify != "off") {
@@ -111,6 +179,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
   if (options.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(options.search.time_s, 2.0, 20.0);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(options, job.model.graph));
+  SOAPSTONE_RETURN_IF_ERROR(find_judge(options, job));
   return job;
 }
 

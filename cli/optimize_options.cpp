@@ -84,14 +84,18 @@ void declare_checks(CLI::App& app, OptimizeArguments& options) {
       ->capture_default_str();
   app.add_option("--inputs", options.inputs, "Inputs of your own to check on, too")
       ->type_name("FILE.npz");
-  app.add_option("--rtol", options.rtol, "Relative tolerance of the check")
+  add_judge_options(app, options.judge);
+  app.add_flag("--allow-unchecked", options.allow_unchecked,
+               "Rewrite what follows operators that are not understood, too, if no runtime that is "
+               "there can run them");
+  app.add_option("--rtol", options.rtol,
+                 "Relative tolerance of the check [from the types and from how rounding matters in "
+                 "the original]")
       ->type_name("X")
-      ->check(not_negative())
-      ->capture_default_str();
-  app.add_option("--atol", options.atol, "Absolute tolerance of the check")
+      ->check(not_negative());
+  app.add_option("--atol", options.atol, "Absolute tolerance of the check [likewise]")
       ->type_name("X")
-      ->check(not_negative())
-      ->capture_default_str();
+      ->check(not_negative());
   app.add_option("--proof", options.proof,
                  "Write how the result was made, for compare-graphs --proof")
       ->type_name("FILE");

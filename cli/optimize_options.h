@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/common_options.h"
 #include "cli/device_options.h"
+#include "cli/file_judge.h"
 #include "cli/objective_options.h"
 #include "cli/rule_files.h"
 #include "search/equivalence.h"
@@ -29,11 +31,12 @@ struct OptimizeArguments : CommonOptions {
   std::string explain;  ///< `-`: after the report; else a file; empty: not at all.
   std::string trace;
   std::string resume;
-  double rtol = search::EquivalenceOptions{}.rtol;
-  double atol = search::EquivalenceOptions{}.atol;
+  JudgeOptions judge;
+  std::optional<double> rtol, atol;
   std::uint64_t seed = 0;
   double require_speedup = 0;
   bool list_rules = false, dry_run = false, strict = false, keep_constants = false;
+  bool allow_unchecked = false;
 };
 
 /// Binds all options to `app`; `arguments` must outlive it.

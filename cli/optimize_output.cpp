@@ -1,10 +1,14 @@
 // See optimize_output.h.
 #include "cli/optimize_output.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "core/file_io.h"
+
+#include "cli/open_result.h"
 
 namespace soapstone::cli {
 namespace {
@@ -24,10 +28,62 @@ core::Status write_proof(const OptimizeArguments& options, const search::ProofCh
   return core::write_file(options.proof, search::print(chain));
 }
 
+/// Byte by byte. Two that are not there are equal.
+bool same_contents(const fs::path& a, const fs::path& b) {
+  std::ifstream first(a, std::ios::binary), second(b, std::ios::binary);
+  std::vector<char> of_first(std::size_t{1} << 16), of_second(of_first.size());
+  while (first && second) {
+    first.read(of_first.data(), static_cast<std::streamsize>(of_first.size()));
+    second.read(of_second.data(), static_cast<std::streamsize>(of_second.size()));
+    if (first.gcount() != second.gcount() ||
+        !std::equal(of_first.begin(), of_first.begin() + first.gcount(), of_second.begin()))
+      return false;
+  }
+  return first.eof() == second.eof();
+}
+
+/// The judge has seen a file of its own; it must be the one that is handed out.
+core::Status require_judged(const OptimizeJob& job, const core::Graph& graph,
+                            const fs::path& output) {
+  const auto judged = job.judge ? job.judge->file_of(graph) : std::nullopt;
+  if (!judged) return core::Done{};
+  const auto with_data = [](const fs::path& path) { return fs::path(path.string() + ".data"); };
+  std::error_code ignored;
+  const bool external = fs::exists(with_data(*judged), ignored);
+  if (same_contents(*judged, output) &&
+      (!external || same_contents(with_data(*judged), with_data(output))))
+    return core::Done{};
+  fs::remove(output, ignored);
+  return core::Error{core::ErrorCode::kInternal, "the file written is not the one that was checked",
+                     output.string(), "is another process writing it?"};
+}
+
+/// Constant expressions as their values, unless they are to be kept; what belongs to an ONNX node
+/// that is written as it was read stays. `chain`: gets the step that this is; may be null.
+core::Result<core::Graph> as_written(const core::Graph& graph, const models::ModelHeader& header,
+                                     runtime::Backend& backend, bool keep_constants,
+                                     search::ProofChain* chain) {
+  if (keep_constants) return graph;
+  const auto kept = models::constants_within_originals(graph, header);
+  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph folded, search::fold_constants(graph, backend, kept));
+  if (chain != nullptr) {
+    chain->add(search::ChainStep::Kind::kFoldConstants, folded.hash());
+    chain->steps.back().nodes = kept;
+  }
+  return folded;
+}
+
 }  // namespace
 
+core::Status write_graph(const core::Graph& graph, const models::ModelHeader& header,
+                         runtime::Backend& backend, bool keep_constants, const fs::path& path) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph written,
+                             as_written(graph, header, backend, keep_constants, nullptr));
+  return models::write_onnx(written, header, path);
+}
+
 core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run) {
+                          const search::OptimizeReport& report, RunSummary& run, Session& session) {
   if (report.outcome == search::Outcome::kNotEquivalent) {
     run.output_note = "it computes something else";
     return core::Done{};
@@ -45,13 +101,18 @@ core::Status write_result(const OptimizeArguments& options, const OptimizeJob& j
     nothing.input = report.chain.input;
     return write_proof(options, nothing);
   }
-  core::Graph graph = report.graph;
   search::ProofChain chain = report.chain;
-  if (!options.keep_constants) {
-    SOAPSTONE_ASSIGN_OR_RETURN(graph, search::fold_constants(report.graph, *job.backend));
-    chain.add(search::ChainStep::Kind::kFoldConstants, graph.hash());
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const core::Graph graph,
+      as_written(report.graph, *job.model.header, *job.backend, options.keep_constants, &chain));
+  const OpenResult open = leave_sizes_open(options, job, graph, chain, session);
+  if (!open.note.empty()) run.notes.push_back(open.note);
+  if (open.file) {
+    SOAPSTONE_RETURN_IF_ERROR(open.file->write(options.output));
+  } else {
+    SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
+    SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, options.output));
   }
-  SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
   return write_proof(options, chain);
 }
 

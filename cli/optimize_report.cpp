@@ -150,6 +150,37 @@ void add_unproved(Lines& lines, const search::OptimizeReport& report) {
                          report.unproved_rules, report.unproved_rules_applied.size(), names));
 }
 
+/// Whether someone else has looked at the result; among the first lines, since it is what a reader
+/// has to know.
+std::string judge_text(const search::OptimizeReport& report) {
+  if (report.result == search::ResultKind::kOriginal && report.taken_out.empty()) return {};
+  if (!report.judge) return "no independent runtime has looked at the result";
+  const search::JudgeReport& judge = *report.judge;
+  if (!judge.looked)
+    return fmt::format("no independent runtime has looked at the result: {}", judge.reason);
+  if (judge.equivalence.equal) {
+    return fmt::format("{} computes the same from both files, on {} inputs (largest relative error "
+                       "{:.1e})",
+                       judge.runtime, judge.equivalence.samples, judge.equivalence.max_rel_error());
+  }
+  return fmt::format("{} computes something else from the result", judge.runtime);
+}
+
+std::string difference_text(const search::Difference& difference) {
+  return fmt::format("on {}{} {}", difference.input,
+                     difference.output.empty() ? std::string(" it")
+                                               : fmt::format(" output {}", difference.output),
+                     difference.what);
+}
+
+void add_taken_out(Lines& lines, const search::OptimizeReport& report) {
+  for (const search::TakenOut& rule : report.taken_out) {
+    lines.line(fmt::format("TAKEN OUT: {}rule {}: {} found that after it {}",
+                           rule.is_baseline ? "baseline " : "", rule.rule, rule.found_by,
+                           difference_text(rule.difference)));
+  }
+}
+
 void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   if (!report.equivalence) {
     if (report.result != search::ResultKind::kOriginal)
@@ -239,6 +270,34 @@ void add_measurements(ordered_json& json, const search::OptimizeReport& report) 
       json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
 }
 
+ordered_json difference_json(const std::optional<search::Difference>& difference) {
+  return json_or_null(difference, [](const search::Difference& d) {
+    return ordered_json{{"input", d.input}, {"output", d.output}, {"what", d.what}};
+  });
+}
+
+void add_judge(ordered_json& json, const search::OptimizeReport& report) {
+  json["judge"] = json_or_null(report.judge, [](const search::JudgeReport& judge) {
+    ordered_json entry{{"runtime", judge.runtime}, {"looked", judge.looked}};
+    if (!judge.looked) {
+      entry["reason"] = judge.reason;
+      return entry;
+    }
+    entry["equal"] = judge.equivalence.equal;
+    entry["samples"] = judge.equivalence.samples;
+    entry["max_rel_error"] = judge.equivalence.max_rel_error();
+    entry["difference"] = difference_json(judge.equivalence.difference);
+    return entry;
+  });
+  json["rules_taken_out"] = ordered_json::array();
+  for (const search::TakenOut& rule : report.taken_out) {
+    json["rules_taken_out"].push_back({{"rule", rule.rule},
+                                       {"baseline", rule.is_baseline},
+                                       {"found_by", rule.found_by},
+                                       {"difference", difference_json(rule.difference)}});
+  }
+}
+
 void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
   json["max_rel_error"] =
       json_or_null(report.equivalence, [](const auto& e) { return e.max_rel_error(); });
@@ -250,10 +309,21 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
                          {"max_abs_error", o.max_abs_error},
                          {"max_rel_error", o.max_rel_error}});
     }
-    return ordered_json{{"equal", e.equal}, {"samples", e.samples}, {"outputs", outputs}};
+    return ordered_json{{"equal", e.equal},
+                        {"samples", e.samples},
+                        {"ill_conditioned", e.ill_conditioned},
+                        {"difference", difference_json(e.difference)},
+                        {"outputs", outputs}};
   });
+  add_judge(json, report);
   json["offending_rule"] =
       report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
+}
+
+std::vector<std::string> all_notes(const search::OptimizeReport& report, const RunSummary& run) {
+  std::vector<std::string> notes = report.notes;
+  notes.insert(notes.end(), run.notes.begin(), run.notes.end());
+  return notes;
 }
 
 }  // namespace
@@ -289,6 +359,8 @@ std::string_view result_name(search::ResultKind result) {
 std::string report_text(const search::OptimizeReport& report, const RunSummary& run) {
   Lines lines;
   lines.line(fmt::format("{}: {}", run.model, headline(report)));
+  if (const std::string judged = judge_text(report); !judged.empty()) lines.line(judged);
+  add_taken_out(lines, report);
   lines.line("");
   lines.row("", "before", "after");
   lines.row("predicted latency", estimate_text(report.cost_before),
@@ -310,7 +382,8 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   lines.line(fmt::format("device: {}", run.device));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
                          run.total_cpu_s, run.peak_rss_mb));
-  for (const std::string& note : report.notes) lines.line(fmt::format("note:   {}", note));
+  for (const std::string& note : all_notes(report, run))
+    lines.line(fmt::format("note:   {}", note));
   add_left_out(lines, run);
   lines.line(run.output.empty()
                  ? fmt::format("result: not written ({})", run.output_note)
@@ -372,7 +445,7 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   add_equivalence(json, report);
   json["costs"] = run.costs;
   json["device"] = run.device;
-  json["notes"] = report.notes;
+  json["notes"] = all_notes(report, run);
   return json;
 }
 

@@ -199,13 +199,13 @@ std::string rules_text(const LoadedRules& loaded) {
                {"evidence"},
                {"types"},
                {"floats"},
-               {"edges"},
-               {"what it does"}});
+               {"what it does"},
+               {"edges"}});
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
     for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
       table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
                      rules::to_string(rule.types), std::string(rules::to_string(rule.floats)),
-                     edges_text(rule), rule.description});
+                     rule.description, edges_text(rule)});
     });
   }
   return table.to_string();

@@ -123,9 +123,9 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
                {"guard"},
                {"types"},
                {"floats"},
-               {"edges"},
                {"ms", kRight},
-               {"reason"}});
+               {"reason"},
+               {"edges"}});
   std::string examples;
   std::size_t instances = 0, counts[3] = {};
   for (const RuleVerdict& v : verdicts) {
@@ -136,8 +136,8 @@ std::string verdicts_text(const std::vector<RuleVerdict>& verdicts, bool only_un
     table.add_row({v.rule, fmt::to_string(v.instances), std::string(verifier::to_string(v.kind)),
                    cut_to_width(guard_of(v), kGuardWidth), wrong ? "-" : rules::to_string(v.types),
                    wrong ? "-" : std::string(rules::to_string(v.floats)),
-                   wrong ? "-" : rules::to_string(v.edges), fmt::format("{:.1f}", v.cpu_ms),
-                   reason_of(v)});
+                   fmt::format("{:.1f}", v.cpu_ms), reason_of(v),
+                   wrong ? "-" : rules::to_string(v.edges)});
     if (v.refutation) examples += counterexample_text(v);
   }
   std::string text = table.empty() ? "" : table.to_string();
@@ -162,9 +162,12 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   using Kind = rules::Evidence::Kind;
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
-                                                v.law_of_function ? ", a law of functions" : "",
-                                                verifier::kVersion, verifier::z3_version())};
+    const std::string values =
+        v.only_values.empty() ? "" : fmt::format("; values: {}", fmt::join(v.only_values, " or "));
+    line.evidence = {Kind::kProved,
+                     fmt::format("all-sizes{}{}; verifier {}; z3 {}",
+                                 v.law_of_function ? ", a law of functions" : "", values,
+                                 verifier::kVersion, verifier::z3_version())};
   } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0 && v.disagreement.empty()) {
     line.evidence = {
         Kind::kChecked,

@@ -159,11 +159,7 @@ Result<Statement> parse_statement(TokenStream& tokens, SymbolTable& symbols) {
 
 Result<const OpSchema*> resolve_op(const NodeSyntax& node, const OpCatalog& catalog) {
   const OpSchema* op = catalog.find(node.op);
-  if (!op) {
-    Error error = TokenStream::error_at(node.at, "unknown operator `" + node.op + "`");
-    error.hint = "docs/operators.md lists the operators";
-    return error;
-  }
+  if (!op) return TokenStream::error_at(node.at, "unknown operator `" + node.op + "`");
   const std::size_t count = node.operands.size();
   if (count >= op->min_inputs && count <= op->max_inputs) return op;
   std::string wanted = std::to_string(op->min_inputs);

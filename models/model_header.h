@@ -4,6 +4,8 @@
 
 #include "models/onnx_model.h"
 #include "models/onnx_protobuf.h"
+#include "models/onnx_types.h"
+#include "models/original_nodes.h"
 
 namespace soapstone::models {
 
@@ -16,6 +18,9 @@ class ModelHeader {
   onnx::ModelProto skeleton;
   /// Some weights were in files of their own.
   bool has_external_weights = false;
+  /// Of symbolic dimensions, as settled when the model was read.
+  DimensionSizes sizes;
+  OriginalNodes originals;
 };
 
 /// Of the default domain; 0 if the model does not say.

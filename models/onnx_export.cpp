@@ -33,6 +33,30 @@ core::Result<onnx::ValueInfoProto> describe_type(const core::Tensor& tensor,
   return info;
 }
 
+/// Sizes that the model left open become those for which the graph was made: at others it may
+/// compute something else.
+void settle(onnx::TypeProto& declared, const core::TensorType& type, const DimensionSizes& sizes) {
+  if (!declared.has_tensor_type()) return;
+  const auto dims = core::concrete(type.shape);
+  const bool known = type.shape_known && dims;
+  auto& tensor = *declared.mutable_tensor_type();
+  if (!tensor.has_shape() && !known) return;
+  auto& shape = *tensor.mutable_shape();
+  const auto rank = static_cast<std::size_t>(shape.dim_size());
+  if (known && rank != dims->size()) {
+    shape.clear_dim();
+    for (std::size_t d = 0; d < dims->size(); ++d) shape.add_dim();
+  }
+  for (int d = 0; d < shape.dim_size(); ++d) {
+    auto& dimension = *shape.mutable_dim(d);
+    const auto named = sizes.find(dimension.dim_param());
+    if (known)
+      dimension.set_dim_value((*dims)[static_cast<std::size_t>(d)]);
+    else if (dimension.has_dim_param() && named != sizes.end())
+      dimension.set_dim_value(named->second);
+  }
+}
+
 /// As the model declared them, in the order of the graph.
 core::Status write_inputs(const core::Graph& graph, const TensorNames& names,
                           const ModelHeader& header, onnx::GraphProto& out) {
@@ -42,7 +66,9 @@ core::Status write_inputs(const core::Graph& graph, const TensorNames& names,
   for (TensorId id : graph.inputs()) {
     const auto known = declared.find(names.of(id));
     if (known != declared.end()) {
-      *out.add_input() = *known->second;
+      auto& input = *out.add_input();
+      input = *known->second;
+      settle(*input.mutable_type(), graph.tensor(id).type, header.sizes);
       continue;
     }
     SOAPSTONE_ASSIGN_OR_RETURN(*out.add_input(), describe_type(graph.tensor(id), names.of(id)));
@@ -51,7 +77,7 @@ core::Status write_inputs(const core::Graph& graph, const TensorNames& names,
 }
 
 core::Status write_outputs(const core::Graph& graph, const TensorNames& names,
-                           onnx::GraphProto& out) {
+                           const DimensionSizes& sizes, onnx::GraphProto& out) {
   const bool is_declared = !out.output().empty();
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     const core::Tensor& tensor = graph.tensor(graph.outputs()[k]);
@@ -61,13 +87,10 @@ core::Status write_outputs(const core::Graph& graph, const TensorNames& names,
     }
     // What the model left unsaid may be said now; the checker wants a shape.
     auto& declared = *out.mutable_output(static_cast<int>(k))->mutable_type();
-    const onnx::TypeProto known = type_to_onnx(tensor.type);
     const bool says_type = declared.value_case() != onnx::TypeProto::VALUE_NOT_SET;
-    if (!says_type && tensor.type.data_type != core::DataType::kOther) declared = known;
-    if (declared.has_tensor_type() && !declared.tensor_type().has_shape() &&
-        known.tensor_type().has_shape()) {
-      *declared.mutable_tensor_type()->mutable_shape() = known.tensor_type().shape();
-    }
+    if (!says_type && tensor.type.data_type != core::DataType::kOther)
+      declared = type_to_onnx(tensor.type);
+    settle(declared, tensor.type, sizes);
   }
   return core::Done{};
 }
@@ -147,21 +170,28 @@ std::uint64_t ExportedModel::weight_bytes() const {
   return sum;
 }
 
-core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHeader& header) {
+std::vector<core::NodeId> constants_within_originals(const core::Graph& graph,
+                                                     const ModelHeader& header) {
+  return constants_within_originals(graph, header.originals);
+}
+
+core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHeader& header,
+                                         const WriteOptions& options) {
+  const OriginalPlan plan(graph, options.keep_original_nodes ? &header.originals : nullptr);
   SOAPSTONE_ASSIGN_OR_RETURN(const OpaqueProtos opaque, opaque_protos(graph));
   SOAPSTONE_ASSIGN_OR_RETURN(TensorNames names,
-                             TensorNames::assign(graph, opaque, declared_outputs(header)));
+                             TensorNames::assign(graph, plan, opaque, declared_outputs(header)));
   ExportedModel exported{header.skeleton, {}};
   onnx::GraphProto& out = *exported.model.mutable_graph();
   if (out.name().empty()) out.set_name(graph.name().empty() ? "graph" : graph.name());
   for (TensorId id : names.constants()) {
     exported.weights.push_back({graph.tensor(id).value, names.of(id)});
   }
-  NodeWriter writer(graph, opaque, names, exported.model, exported.weights);
+  NodeWriter writer(graph, plan, opaque, names, exported.model, exported.weights);
   for (core::NodeId id : graph.order()) SOAPSTONE_RETURN_IF_ERROR(writer.write(id));
   for (const auto& [from, to] : names.copies()) writer.write_copy(from, to);
   SOAPSTONE_RETURN_IF_ERROR(write_inputs(graph, names, header, out));
-  SOAPSTONE_RETURN_IF_ERROR(write_outputs(graph, names, out));
+  SOAPSTONE_RETURN_IF_ERROR(write_outputs(graph, names, header.sizes, out));
   drop_unread(out, exported.weights);
   write_value_info(graph, names, out);
   import_domains(exported.model);

@@ -30,8 +30,9 @@ core::Result<OpaqueProtos> opaque_protos(const core::Graph& graph);
 /// for the outputs.
 class TensorNames {
  public:
-  /// `declared_outputs`: one a graph output, or none at all.
-  static core::Result<TensorNames> assign(const core::Graph& graph, const OpaqueProtos& opaque,
+  /// Of the nodes that the plan says are needed. `declared_outputs`: one a graph output, or none.
+  static core::Result<TensorNames> assign(const core::Graph& graph, const OriginalPlan& plan,
+                                          const OpaqueProtos& opaque,
                                           std::vector<std::string> declared_outputs);
 
   /// Empty for TensorId::none() and for results that nobody needs.
@@ -54,8 +55,8 @@ class TensorNames {
   void reserve_subgraph_names(const OpaqueProtos& opaque);
   void name_inputs(const core::Graph& graph);
   core::Status name_outputs(const core::Graph& graph, std::vector<std::string> declared);
-  void name_results(const core::Graph& graph, const OpaqueProtos& opaque);
-  void name_constants(const core::Graph& graph);
+  void name_results(const core::Graph& graph, const OriginalPlan& plan, const OpaqueProtos& opaque);
+  void name_constants(const core::Graph& graph, const OriginalPlan& plan);
   bool take(const core::Graph& graph, core::TensorId id);
 
   std::vector<std::string> names_;  // by tensor
@@ -81,11 +82,17 @@ struct ExportedModel {
 
 /// Errors: kInvalidInput for symbolic sizes and for a header of another graph; kUnsupported if an
 /// operator cannot be said in the model's opset.
-core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHeader& header);
+core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHeader& header,
+                                         const WriteOptions& options = {});
+
+/// Weights go to a file of their own if they have to, or did before.
+core::Status write_exported(ExportedModel exported, bool external, const std::filesystem::path& path,
+                            std::uint64_t most_embedded_bytes);
 
 /// write_onnx() with another bound on the weights inside the model file.
 core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& header,
                                 const std::filesystem::path& path,
-                                std::uint64_t most_embedded_bytes);
+                                std::uint64_t most_embedded_bytes,
+                                const WriteOptions& options = {});
 
 }  // namespace soapstone::models

@@ -76,11 +76,16 @@ core::Status write_model(const onnx::ModelProto& model, core::AtomicFile& file) 
 
 core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& header,
                                 const std::filesystem::path& path,
-                                std::uint64_t most_embedded_bytes) {
-  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel exported, export_graph(graph, header));
+                                std::uint64_t most_embedded_bytes, const WriteOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel exported, export_graph(graph, header, options));
+  return write_exported(std::move(exported), header.has_external_weights, path,
+                        most_embedded_bytes);
+}
+
+core::Status write_exported(ExportedModel exported, bool external,
+                            const std::filesystem::path& path, std::uint64_t most_embedded_bytes) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::AtomicFile::create(path));
-  const bool external =
-      header.has_external_weights || exported.weight_bytes() > most_embedded_bytes;
+  external = external || exported.weight_bytes() > most_embedded_bytes;
   if (!external) {
     for (const NamedWeight& weight : exported.weights)
       embed(weight, *exported.model.mutable_graph());
@@ -101,14 +106,21 @@ core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& hea
 }
 
 core::Status write_onnx(const core::Graph& graph, const ModelHeader& header,
-                        const std::filesystem::path& path) {
-  auto status = write_onnx_bounded(graph, header, path, kMostEmbeddedBytes);
+                        const std::filesystem::path& path, const WriteOptions& options) {
+  auto status = write_onnx_bounded(graph, header, path, kMostEmbeddedBytes, options);
   if (status || !status.error().where.empty()) return status;
   return status.error().at(path.string());
 }
 
-core::Result<std::string> serialize_onnx(const core::Graph& graph, const ModelHeader& header) {
-  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel exported, export_graph(graph, header));
+core::Status check_writable(const core::Graph& graph, const ModelHeader& header) {
+  const auto exported = export_graph(graph, header);
+  if (!exported) return exported.error();
+  return core::Done{};
+}
+
+core::Result<std::string> serialize_onnx(const core::Graph& graph, const ModelHeader& header,
+                                         const WriteOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(ExportedModel exported, export_graph(graph, header, options));
   if (exported.weight_bytes() > kMostEmbeddedBytes) {
     return core::unsupported("the model is larger than 2 GB, which ONNX does not allow",
                              "write it to a file; its weights go to a second one");
@@ -124,7 +136,7 @@ core::Result<std::string> serialize_onnx(const core::Graph& graph, const ModelHe
 
 std::shared_ptr<const ModelHeader> new_header(int opset) {
   // The IR version that came with each opset, from 13 on; older ones do well with 7.
-  static constexpr int kIrVersions[] = {7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11};
+  static constexpr int kIrVersions[] = {7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13};
   constexpr int kFirst = 13;
   const auto index = static_cast<std::size_t>(std::max(opset - kFirst, 0));
   onnx::ModelProto model;

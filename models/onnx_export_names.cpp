@@ -9,7 +9,8 @@ namespace soapstone::models {
 
 using core::TensorId;
 
-core::Result<TensorNames> TensorNames::assign(const core::Graph& graph, const OpaqueProtos& opaque,
+core::Result<TensorNames> TensorNames::assign(const core::Graph& graph, const OriginalPlan& plan,
+                                              const OpaqueProtos& opaque,
                                               std::vector<std::string> declared_outputs) {
   TensorNames names;
   names.names_.resize(graph.tensor_bound());
@@ -17,8 +18,8 @@ core::Result<TensorNames> TensorNames::assign(const core::Graph& graph, const Op
   names.reserve_subgraph_names(opaque);
   names.name_inputs(graph);
   SOAPSTONE_RETURN_IF_ERROR(names.name_outputs(graph, std::move(declared_outputs)));
-  names.name_constants(graph);
-  names.name_results(graph, opaque);
+  names.name_constants(graph, plan);
+  names.name_results(graph, plan, opaque);
   return names;
 }
 
@@ -87,7 +88,7 @@ bool TensorNames::take(const core::Graph& graph, TensorId id) {
   return true;
 }
 
-void TensorNames::name_constants(const core::Graph& graph) {
+void TensorNames::name_constants(const core::Graph& graph, const OriginalPlan& plan) {
   const auto add = [&](TensorId id) {
     if (!id.valid() || !graph.tensor(id).value || !of(id).empty()) return;
     const core::LiteralPtr& value = graph.tensor(id).value;
@@ -103,12 +104,15 @@ void TensorNames::name_constants(const core::Graph& graph) {
     constants_.push_back(id);
   };
   for (core::NodeId node : graph.order()) {
-    for (TensorId id : graph.node(node).inputs) add(id);
+    if (!plan.is_needed(node)) continue;
+    const WrittenNode* original = plan.at(node);
+    for (TensorId id : original ? original->inputs : graph.node(node).inputs) add(id);
   }
   for (TensorId id : graph.outputs()) add(id);
 }
 
-void TensorNames::name_results(const core::Graph& graph, const OpaqueProtos& opaque) {
+void TensorNames::name_results(const core::Graph& graph, const OriginalPlan& plan,
+                               const OpaqueProtos& opaque) {
   const auto is_left_out = [&](core::NodeId node, std::size_t k) {
     const auto proto = opaque.find(node);
     const TensorId id = graph.node(node).outputs[k];
@@ -117,6 +121,7 @@ void TensorNames::name_results(const core::Graph& graph, const OpaqueProtos& opa
   };
   std::vector<std::pair<core::NodeId, TensorId>> nameless;
   for (core::NodeId node : graph.order()) {
+    if (!plan.is_needed(node)) continue;
     const auto& outputs = graph.node(node).outputs;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (!of(outputs[k]).empty() || is_left_out(node, k)) continue;

@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "models/onnx_document.h"
+#include "models/onnx_types.h"
 #include "models/onnx_weights.h"
+#include "onnx/defs/schema.h"
 #include "ops/registry.h"
 
 namespace soapstone::models {
@@ -36,6 +41,14 @@ onnx::AttributeProto attribute_message(const std::string& name, const ops::OnnxA
     *message.mutable_t() = to_tensor_proto(*std::get<core::LiteralPtr>(value), {});
   }
   return message;
+}
+
+/// As ONNX's schemas write it: `tensor(float16)`.
+std::string type_text(core::DataType type) {
+  std::string name = onnx::TensorProto::DataType_Name(data_type_to_onnx(type));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return "tensor(" + name + ")";
 }
 
 std::string describe(const core::Node& node) {
@@ -79,7 +92,8 @@ class NodeWriter::Export final : public ops::OnnxExport {
   const core::Node& node() const override { return node_; }
   std::string name(TensorId id) const override { return writer_.names_.of(id); }
   std::string constant(core::Literal value) override {
-    return writer_.new_constant(std::move(value));
+    return writer_.new_constant(std::make_shared<const core::Literal>(std::move(value)),
+                                "constant");
   }
   std::string fresh_name(std::string_view hint) override {
     return writer_.names_.fresh(node_.name.empty() ? std::string(hint)
@@ -107,15 +121,26 @@ class NodeWriter::Export final : public ops::OnnxExport {
   core::Status status_ = core::Done{};
 };
 
-NodeWriter::NodeWriter(const core::Graph& graph, const OpaqueProtos& opaque, TensorNames& names,
-                       onnx::ModelProto& model, std::vector<NamedWeight>& weights)
-    : graph_(graph), opaque_(opaque), names_(names), opset_(default_opset(model)),
+NodeWriter::NodeWriter(const core::Graph& graph, const OriginalPlan& plan,
+                       const OpaqueProtos& opaque, TensorNames& names, onnx::ModelProto& model,
+                       std::vector<NamedWeight>& weights)
+    : graph_(graph), plan_(plan), opaque_(opaque), names_(names), opset_(default_opset(model)),
       out_(*model.mutable_graph()), weights_(weights) {
   checker_.set_ir_version(static_cast<int>(model.ir_version()));
   checker_.set_opset_imports(opsets_of(model));
+  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
+    const TensorId id(i);
+    if (graph.contains(id) && !names.of(id).empty())
+      types_.emplace(names.of(id), graph.tensor(id).type.data_type);
+  }
 }
 
 core::Status NodeWriter::write(core::NodeId id) {
+  if (!plan_.is_needed(id)) return core::Done{};
+  if (const WrittenNode* original = plan_.at(id)) {
+    write_original(*original);
+    return core::Done{};
+  }
   const core::Node& node = graph_.node(id);
   if (auto status = check_concrete(graph_, node); !status) {
     return status.error().at(describe(node));
@@ -129,6 +154,29 @@ core::Status NodeWriter::write(core::NodeId id) {
   if (status) status = out.status();
   if (!status) return status.error().at(describe(node));
   return core::Done{};
+}
+
+/// Constants that its reader knew may be gone from the graph; they are weights again.
+void NodeWriter::write_original(const WrittenNode& written) {
+  const OriginalNode& original = *written.original;
+  onnx::NodeProto proto = original.proto;
+  for (int k = 0; k < proto.input_size(); ++k) {
+    const auto index = static_cast<std::size_t>(k);
+    if (written.inputs[index].valid())
+      proto.set_input(k, names_.of(written.inputs[index]));
+    else if (!proto.input(k).empty())
+      proto.set_input(k, new_constant(original.values[index], original.proto.input(k)));
+  }
+  const auto& outputs = graph_.node(written.result).outputs;
+  for (int k = 0; k < proto.output_size(); ++k) {
+    const TensorId result = original.results[static_cast<std::size_t>(k)];
+    if (std::find(outputs.begin(), outputs.end(), result) != outputs.end())
+      proto.set_output(k, names_.of(result));
+    else if (!proto.output(k).empty())  // nobody reads it here, or it is what the node reads
+      proto.set_output(k, names_.fresh(proto.output(k)));
+  }
+  const std::string name = proto.name();
+  add(std::move(proto), name);
 }
 
 core::Status NodeWriter::write_opaque(const core::Node& node, onnx::NodeProto proto) {
@@ -160,7 +208,38 @@ core::Status NodeWriter::check(const onnx::NodeProto& node) const {
         fmt::format("cannot be written for opset {}: {}", opset_, one_line(error.what())),
         "convert the model to a newer opset first");
   }
-  return core::Done{};
+  return check_types(node);
+}
+
+/// Element types came to operators over time too, which the checker of nodes does not see.
+core::Status NodeWriter::check_types(const onnx::NodeProto& node) const {
+  const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset_, node.domain());
+  if (!schema) return core::Done{};
+  std::unordered_map<std::string, core::DataType> variables;
+  const auto admits = [&](const std::string& name, const onnx::OpSchema::FormalParameter& formal) {
+    const auto known = types_.find(name);
+    if (known == types_.end() || known->second == core::DataType::kOther) return true;
+    const std::string text = type_text(known->second);
+    const auto& types = formal.GetTypes();
+    const bool listed = std::any_of(types.begin(), types.end(),
+                                    [&](const std::string* type) { return *type == text; });
+    const bool is_variable = !formal.GetTypeStr().starts_with("tensor(") && formal.GetIsHomogeneous();
+    if (!listed || !is_variable) return listed;
+    return variables.emplace(formal.GetTypeStr(), known->second).first->second == known->second;
+  };
+  const auto check_all = [&](const auto& names, const auto& formals) -> core::Status {
+    for (int k = 0; k < names.size() && !formals.empty(); ++k) {
+      const auto& formal = formals[std::min(static_cast<std::size_t>(k), formals.size() - 1)];
+      if (names.Get(k).empty() || admits(names.Get(k), formal)) continue;
+      return core::unsupported(
+          fmt::format("cannot be written for opset {}: {} has no elements of type {} there", opset_,
+                      node.op_type(), core::to_string(types_.at(names.Get(k)))),
+          "convert the model to a newer opset first");
+    }
+    return core::Done{};
+  };
+  SOAPSTONE_RETURN_IF_ERROR(check_all(node.input(), schema->inputs()));
+  return check_all(node.output(), schema->outputs());
 }
 
 void NodeWriter::write_copy(TensorId from, const std::string& to) {
@@ -182,12 +261,12 @@ void NodeWriter::add(onnx::NodeProto node, const std::string& node_name) {
   *out_.add_node() = std::move(node);
 }
 
-std::string NodeWriter::new_constant(core::Literal value) {
-  if (const std::string* known = names_.find_constant(value)) return *known;
-  std::string name = names_.fresh("constant");
-  auto shared = std::make_shared<const core::Literal>(std::move(value));
-  names_.add_constant(shared, name);
-  weights_.push_back({std::move(shared), name});
+std::string NodeWriter::new_constant(core::LiteralPtr value, std::string_view hint) {
+  if (const std::string* known = names_.find_constant(*value)) return *known;
+  std::string name = names_.fresh(hint);
+  types_.emplace(name, value->data_type());
+  names_.add_constant(value, name);
+  weights_.push_back({std::move(value), name});
   return name;
 }
 

@@ -113,7 +113,7 @@ void prepare_checker(ImportState& state, const std::filesystem::path& directory)
   state.checker.set_model_dir(directory.string());
 }
 
-std::shared_ptr<const ModelHeader> make_header(ImportState& state) {
+std::shared_ptr<ModelHeader> make_header(ImportState& state) {
   onnx::ModelProto skeleton = std::move(state.model);
   onnx::GraphProto& graph = *skeleton.mutable_graph();
   graph.clear_node();
@@ -125,14 +125,29 @@ std::shared_ptr<const ModelHeader> make_header(ImportState& state) {
     state.warnings.push_back("training information is not kept");
     skeleton.clear_training_info();
   }
-  return std::make_shared<const ModelHeader>(std::move(skeleton), state.files.any());
+  auto header = std::make_shared<ModelHeader>(std::move(skeleton), state.files.any());
+  header->sizes = state.sizes;
+  return header;
+}
+
+/// Of nodes that are still there: what no output needs is gone.
+OriginalNodes original_nodes(ImportState& state, const core::Graph& graph) {
+  OriginalNodes originals{graph, {}};
+  for (OriginalNode& original : state.originals) {
+    if (std::any_of(original.nodes.begin(), original.nodes.end(),
+                    [&](core::NodeId id) { return graph.contains(id); }))
+      originals.nodes.push_back(std::move(original));
+  }
+  return originals;
 }
 
 core::Result<OnnxModel> finish(ImportState& state) {
   const int opset = default_opset(state.model);
   state.builder.set_graph_name(state.model.graph().name());
   SOAPSTONE_ASSIGN_OR_RETURN(core::Graph graph, std::move(state.builder).finish());
-  OnnxModel model{std::move(graph), make_header(state), {}, opset, {}};
+  const std::shared_ptr<ModelHeader> header = make_header(state);
+  header->originals = original_nodes(state, graph);
+  OnnxModel model{std::move(graph), header, {}, opset, {}};
   for (auto& [result, node] : state.opaque) {
     if (model.graph.contains(result)) model.opaque_nodes.push_back(std::move(node));
   }

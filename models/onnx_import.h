@@ -13,6 +13,7 @@
 #include "models/onnx_inputs.h"
 #include "models/onnx_model.h"
 #include "models/onnx_weights.h"
+#include "models/original_nodes.h"
 #include "models/size_limits.h"
 #include "onnx/checker.h"
 
@@ -45,6 +46,9 @@ struct ImportState {
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
   std::int64_t elements_read = 0;  ///< By folding.
+  /// What the reader of the present node appended so far.
+  std::vector<core::NodeId> appended;
+  std::vector<OriginalNode> originals;
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;
   InferenceProcess inference;

@@ -20,13 +20,29 @@ const onnx::OpSchema* schema_of(const ImportState& state, const onnx::NodeProto&
   return onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
 }
 
+/// Operators whose changes up to opset 25 gave them element types, and attributes for those types,
+/// that we do not have.
+bool changed_harmlessly(const std::string& op_type, int version) {
+  static constexpr std::string_view kSame[] = {
+      "Cast",  "CastLike", "Constant", "ConstantOfShape", "Flatten",   "Identity", "If",  "Pad",
+      "Reshape", "Shape",    "Size",     "Squeeze",         "Transpose", "Unsqueeze"};
+  constexpr int kNewestChange = 25;
+  return version <= kNewestChange &&
+         std::find(std::begin(kSame), std::end(kSame), op_type) != std::end(kSame);
+}
+
 /// Why the node stays as it is although nothing is wrong with it, or an empty text.
 std::string unknown_operator(const ImportState& state, const onnx::NodeProto& node) {
   if (!node.domain().empty()) return {};
   const auto* schema = schema_of(state, node);
-  if (schema && !schema->Deprecated()) return {};
-  return fmt::format("ONNX has no operator {} in opset {}", node.op_type(),
-                     state.opsets.at(node.domain()));
+  if (!schema || schema->Deprecated()) {
+    return fmt::format("ONNX has no operator {} in opset {}", node.op_type(),
+                       state.opsets.at(node.domain()));
+  }
+  const int changed = schema->SinceVersion();
+  if (changed <= kNewestReviewedOpset || changed_harmlessly(node.op_type(), changed)) return {};
+  return fmt::format("{} changed in opset {}, which is newer than what is understood",
+                     node.op_type(), changed);
 }
 
 core::Status check(const ImportState& state, const onnx::NodeProto& node) {
@@ -171,6 +187,25 @@ std::string unreadable_input(const ImportState& state, const onnx::NodeProto& no
   return {};
 }
 
+/// Keeps the node as it is, with what became of it.
+void record(ImportState& state, const onnx::NodeProto& node, const std::vector<TensorId>& results) {
+  if (state.appended.empty()) return;  // it passes on what it reads
+  OriginalNode original;
+  original.proto = node;
+  for (const std::string& name : node.input()) {
+    const TensorId id = state.tensor(name);
+    original.inputs.push_back(id);
+    original.values.push_back(id.valid() ? state.builder.tensor(id).value : nullptr);
+  }
+  for (int k = 0; k < node.output_size(); ++k) {
+    const bool named = !node.output(k).empty();
+    original.results.push_back(named ? results[static_cast<std::size_t>(k)] : TensorId::none());
+  }
+  original.nodes = state.appended;
+  std::sort(original.nodes.begin(), original.nodes.end());
+  state.originals.push_back(std::move(original));
+}
+
 }  // namespace
 
 core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_shapes) {
@@ -196,6 +231,7 @@ core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_s
   if (std::string why = unreadable_input(state, node); !why.empty()) {
     return import_opaque(state, node, std::move(why));
   }
+  state.appended.clear();
   const auto results = read_with(*reader, state, node);
   if (!results && results.error().code == core::ErrorCode::kUnsupported) {
     return import_opaque(state, node, results.error().message);
@@ -204,6 +240,7 @@ core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_s
   if (!yields_all(node, *results)) {
     return import_opaque(state, node, "one of its results has no equivalent");
   }
+  record(state, node, *results);
   bind_results(state, node, *results);
   return core::Done{};
 }

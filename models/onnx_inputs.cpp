@@ -62,6 +62,7 @@ class Settling {
                                                core::to_string(given), name));
       }
       if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+      if (!dimensions.contains(name) && options_.skip_unknown) continue;
       if (!dimensions.contains(name)) return names_nothing(name, inputs, dimensions);
       if (given.size() != 1) {
         return core::invalid_input(fmt::format(

@@ -85,6 +85,8 @@ NodeImport::append(std::string_view op, std::vector<TensorId> inputs, core::Attr
   for (TensorId id : *results) {
     if (!is_bearable(type(id))) return too_large("its result");
   }
+  if (!results->empty())
+    state_.appended.push_back(state_.builder.tensor(results->front()).producer);
   return results;
 }
 

@@ -77,8 +77,28 @@ Semantics semantics(const Binary& op, const OpInstance& instance) {
   return std::move(builder).finish();
 }
 
-/// Before opset 12 there is no LessOrEqual, before 11 no Equal on floats. `not less(b, a)` would be
-/// true where an operand is NaN.
+/// Before opset 11 only integers were compared for equality: true where none of `apart` is, and
+/// neither operand is NaN.
+core::Status write_without_equality(Emitter& emitter, const std::vector<std::string>& apart) {
+  const auto either = [&](const std::string& p, const std::string& q) {
+    return emitter.emit("Or", {p, q});
+  };
+  std::string no = either(emitter.emit("IsNaN", {emitter.input(0)}),
+                          emitter.emit("IsNaN", {emitter.input(1)}));
+  for (const std::string& less : apart) no = either(no, less);
+  return emitter.finish("Not", {no});
+}
+
+core::Status write_equal(OnnxExport& out) {
+  Emitter emitter(out);
+  const std::string a = emitter.input(0), b = emitter.input(1);
+  if (emitter.opset() >= 11 || !core::is_floating(emitter.data_type(0)))
+    return emitter.finish("Equal", {a, b});
+  return write_without_equality(emitter,
+                                {emitter.emit("Less", {a, b}), emitter.emit("Less", {b, a})});
+}
+
+/// Before opset 12 there is no LessOrEqual. `not less(b, a)` would be true where an operand is NaN.
 core::Status write_less_or_equal(OnnxExport& out) {
   Emitter emitter(out);
   const std::string a = emitter.input(0), b = emitter.input(1);
@@ -86,14 +106,20 @@ core::Status write_less_or_equal(OnnxExport& out) {
   if (!core::is_floating(emitter.data_type(0)))
     return emitter.finish("Not", {emitter.emit("Less", {b, a})});
   if (emitter.opset() < 11)
-    return cannot_write(out, "this opset cannot compare floats for equality");
+    return write_without_equality(emitter, {emitter.emit("Less", {b, a})});
   return emitter.finish("Or", {emitter.emit("Less", {a, b}), emitter.emit("Equal", {a, b})});
 }
 
 core::Status write(const Binary& op, OnnxExport& out) {
   if (is(op, "less_or_equal")) return write_less_or_equal(out);
+  if (is(op, "equal")) return write_equal(out);
   const core::Tensor& a = out.graph().tensor(out.node().inputs[0]);
   const bool truth = op.onnx_bool && a.type.data_type == DataType::kBool;
+  Emitter emitter(out);
+  if (!truth && (is(op, "min") || is(op, "max"))) {
+    emitter.extremum(op.onnx, emitter.operand(0), emitter.operand(1), true);
+    return core::Done{};
+  }
   out.emit_same(truth ? op.onnx_bool : op.onnx);
   return core::Done{};
 }

@@ -62,9 +62,15 @@ ReadResult read_constant_of_shape(OnnxImport& import) {
   return std::vector{import.constant(filled_literal(type, *dims, value))};
 }
 
+/// ConstantOfShape came with opset 9.
 core::Status write_full(OnnxExport& out) {
   Emitter emitter(out);
   const auto value = static_cast<float>(emitter.attributes().get_real("value"));
+  if (emitter.opset() < 9) {
+    auto elements = std::make_shared<const core::Literal>(filled_literal(
+        DataType::kFloat32, emitter.attributes().get_ints("shape"), value));
+    return emitter.finish("Constant", {}, {{"value", core::LiteralPtr(std::move(elements))}});
+  }
   auto element =
       std::make_shared<const core::Literal>(core::Literal::floats({1}, std::span(&value, 1)));
   return emitter.finish("ConstantOfShape", {emitter.ints(emitter.attributes().get_ints("shape"))},

@@ -210,7 +210,8 @@ core::Status write_enlarge(OnnxExport& out) {
     pads[d] = margin / 2;
     pads[w.size() + d] = margin - margin / 2;
   }
-  return emitter.finish("Pad", {emitter.input(0), emitter.ints(pads), emitter.scalar(0)});
+  emitter.pad(emitter.operand(0), pads, 0, true);
+  return core::Done{};
 }
 
 OpDefinition enlarge() {

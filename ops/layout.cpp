@@ -134,11 +134,8 @@ ReadResult read_reshape(OnnxImport& import) {
 
 core::Status write_reshape(OnnxExport& out) {
   Emitter emitter(out);
-  const std::vector<std::int64_t> shape = emitter.attributes().get_ints("shape");
-  const std::vector<std::string> inputs{emitter.input(0), emitter.ints(shape)};
-  if (std::ranges::find(shape, 0) == shape.end()) return emitter.finish("Reshape", inputs);
-  if (out.opset() < 14) return cannot_write(out, "a dimension has size 0");
-  return emitter.finish("Reshape", inputs, {{"allowzero", std::int64_t{1}}});
+  emitter.reshape(emitter.input(0), emitter.attributes().get_ints("shape"), true);
+  return core::Done{};
 }
 
 OpDefinition reshape() {
@@ -187,8 +184,8 @@ ReadResult read_expand(OnnxImport& import) {
 
 core::Status write_expand(OnnxExport& out) {
   Emitter emitter(out);
-  return emitter.finish("Expand",
-                        {emitter.input(0), emitter.ints(emitter.attributes().get_ints("shape"))});
+  emitter.expand(emitter.operand(0), emitter.attributes().get_ints("shape"), true);
+  return core::Done{};
 }
 
 OpDefinition expand() {

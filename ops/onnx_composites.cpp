@@ -64,13 +64,15 @@ ReadResult read_dropout(OnnxImport& import) {
   if (training && ratio != 0) return cannot_read(import, "training");
   if (import.output_count() < 2) return std::vector{import.input(0)};
   Composer compose(import);
-  const TensorId ones = compose.append(
-      "full", {}, {{"shape", to_sizes(compose.dims(import.input(0)))}, {"value", 1.0}});
+  // What the mask holds at inference was not said before opset 12; runtimes clear it.
+  const TensorId kept = compose.append("full", {},
+                                       {{"shape", to_sizes(compose.dims(import.input(0)))},
+                                        {"value", import.opset() < 12 ? 0.0 : 1.0}});
   const DataType mask = import.opset() < 10 ? compose.data_type(import.input(0)) : DataType::kBool;
-  if (mask == DataType::kFloat32) return compose.finish({import.input(0), ones});
+  if (mask == DataType::kFloat32) return compose.finish({import.input(0), kept});
   return compose.finish(
       {import.input(0),
-       compose.append("cast", {ones}, {{"to", std::string(core::to_string(mask))}})});
+       compose.append("cast", {kept}, {{"to", std::string(core::to_string(mask))}})});
 }
 
 // --- Reshapes -----------------------------------------------------------------------------------

@@ -13,6 +13,27 @@ namespace {
 using core::Dims;
 using core::LiteralPtr;
 
+/// What is taken apart rounds on the way. Half precision holds the mean square of no numbers above
+/// 255, so parts of half-precision operators are computed in single precision, as runtimes do.
+class Widened {
+ public:
+  Widened(Composer& compose, core::DataType type)
+      : compose_(compose), type_(type),
+        narrow_(type == core::DataType::kFloat16 || type == core::DataType::kBFloat16) {}
+  TensorId widen(TensorId x) const { return cast(x, core::DataType::kFloat32); }
+  TensorId narrow(TensorId x) const { return cast(x, type_); }
+
+ private:
+  TensorId cast(TensorId x, core::DataType to) const {
+    if (!narrow_) return x;
+    return compose_.append("cast", {x}, {{"to", std::string(core::to_string(to))}});
+  }
+
+  Composer& compose_;
+  core::DataType type_;
+  bool narrow_;
+};
+
 // --- Reductions ---------------------------------------------------------------------------------
 
 /// after(reduce_sum(before(x))).
@@ -39,10 +60,11 @@ ReadFunction read_reduced_sum(const ReducedSum& how) {
     SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
     if (over.none) return cannot_read(import, "no axes");
     Composer compose(import);
-    TensorId y = how.before(compose, import.input(0));
+    const Widened wide(compose, compose.data_type(import.input(0)));
+    TensorId y = how.before(compose, wide.widen(import.input(0)));
     y = compose.append("reduce_sum", {y}, over.attributes());
     if (how.after) y = compose.append(how.after, {y});
-    return compose.finish(y);
+    return compose.finish(wide.narrow(y));
   };
 }
 
@@ -74,16 +96,17 @@ TensorId standardized(Composer& compose, TensorId x, std::size_t count, double e
 }
 
 /// scale and bias of [c], or of one element for each group before opset 21.
-ReadResult scaled_and_shifted(OnnxImport& import, Composer& compose, TensorId unit,
-                              std::int64_t channels) {
+ReadResult scaled_and_shifted(OnnxImport& import, Composer& compose, const Widened& wide,
+                              TensorId unit, std::int64_t channels) {
   Dims shape(compose.dims(unit).size(), 1);
   if (shape.size() > 1) shape[1] = channels;
   for (std::size_t k : {1u, 2u}) {
     if (compose.dims(import.input(k)) != Dims{channels})
       return bad_node(import, "scale and bias must have an element for each channel");
-    unit = compose.append(k == 1 ? "mul" : "add", {unit, compose.reshape(import.input(k), shape)});
+    const TensorId parameter = wide.widen(compose.reshape(import.input(k), shape));
+    unit = compose.append(k == 1 ? "mul" : "add", {unit, parameter});
   }
-  return compose.finish(unit);
+  return compose.finish(wide.narrow(unit));
 }
 
 ReadResult read_instance_norm(OnnxImport& import) {
@@ -91,9 +114,10 @@ ReadResult read_instance_norm(OnnxImport& import) {
   const Dims x = compose.dims(import.input(0));
   if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
   if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
-  const TensorId unit =
-      standardized(compose, import.input(0), x.size() - 2, decimal_or(import, "epsilon", 1e-5));
-  return scaled_and_shifted(import, compose, unit, x[1]);
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId unit = standardized(compose, wide.widen(import.input(0)), x.size() - 2,
+                                     decimal_or(import, "epsilon", 1e-5));
+  return scaled_and_shifted(import, compose, wide, unit, x[1]);
 }
 
 ReadResult read_group_norm(OnnxImport& import) {
@@ -103,14 +127,15 @@ ReadResult read_group_norm(OnnxImport& import) {
   if (x.size() < 3 || groups < 1 || x[1] % groups != 0)
     return bad_node(import, "num_groups does not divide the channels");
   if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
-  const TensorId grouped =
-      compose.reshape(import.input(0), {x[0], groups, x[1] / groups,
-                                        core::element_count(Dims(x.begin() + 2, x.end()))});
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId grouped = compose.reshape(
+      wide.widen(import.input(0)),
+      {x[0], groups, x[1] / groups, core::element_count(Dims(x.begin() + 2, x.end()))});
   TensorId unit = standardized(compose, grouped, 2, decimal_or(import, "epsilon", 1e-5));
   if (import.opset() >= 21)
-    return scaled_and_shifted(import, compose, compose.reshape(unit, x), x[1]);
+    return scaled_and_shifted(import, compose, wide, compose.reshape(unit, x), x[1]);
   // Here scale and bias belong to groups.
-  const auto result = scaled_and_shifted(import, compose, unit, groups);
+  const auto result = scaled_and_shifted(import, compose, wide, unit, groups);
   if (!result) return result;
   return compose.finish(compose.reshape(result->front(), x));
 }

@@ -119,31 +119,32 @@ ReadResult read_pad(OnnxImport& import) {
 
 /// ONNX cannot pad between elements: each is made a row, rows are padded at their end, and what
 /// follows the last element is cropped.
-std::string spread(Emitter& emitter, std::string x, core::Dims& dims, std::size_t d,
-                   std::int64_t between, const std::string& value) {
-  core::Dims rows = dims;
+Emitted spread(Emitter& emitter, Emitted x, std::size_t d, std::int64_t between, double value) {
+  core::Dims rows = x.dims;
   rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(d) + 1, 1);
-  x = emitter.reshape(std::move(x), rows);
+  x = {emitter.reshape(std::move(x.name), rows), rows};
   std::vector<std::int64_t> pads(2 * rows.size(), 0);
   pads[rows.size() + d + 1] = between;
-  x = emitter.emit("Pad", {x, emitter.ints(pads), value});
-  dims[d] *= between + 1;
-  x = emitter.reshape(std::move(x), dims);
-  dims[d] -= between;
-  std::vector<std::int64_t> crop(2 * dims.size(), 0);
-  crop[dims.size() + d] = -between;
-  return emitter.emit("Pad", {x, emitter.ints(crop), value});
+  x.name = emitter.pad(x, pads, value);
+  x.dims.erase(x.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+  x.dims[d] *= between + 1;
+  x.name = emitter.reshape(std::move(x.name), x.dims);
+  std::vector<std::int64_t> crop(2 * x.dims.size(), 0);
+  crop[x.dims.size() + d] = -between;
+  x.name = emitter.pad(x, crop, value);
+  x.dims[d] -= between;
+  return x;
 }
 
 core::Status write_pad(OnnxExport& out) {
   Emitter emitter(out);
-  const std::string value = emitter.scalar(emitter.attributes().get_real("value"));
+  const double value = emitter.attributes().get_real("value");
   const std::vector<std::int64_t> interior = emitter.attributes().get_ints("interior");
-  core::Dims dims = emitter.dims(0);
-  std::string x = emitter.input(0);
+  Emitted x = emitter.operand(0);
   for (std::size_t d = 0; d < interior.size(); ++d)
-    if (interior[d] > 0) x = spread(emitter, std::move(x), dims, d, interior[d], value);
-  return emitter.finish("Pad", {x, emitter.ints(emitter.attributes().get_ints("pads")), value});
+    if (interior[d] > 0) x = spread(emitter, std::move(x), d, interior[d], value);
+  emitter.pad(x, emitter.attributes().get_ints("pads"), value, true);
+  return core::Done{};
 }
 
 }  // namespace

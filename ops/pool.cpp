@@ -2,6 +2,8 @@
 // count_include_pad. A window of ceil_mode may reach beyond the padding: that never counts.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/registry.h"
 #include "ops/window.h"
 
@@ -110,6 +112,22 @@ bool may_see_padding_only(const Attributes& attributes, const core::Dims& x,
   return false;
 }
 
+/// Whether ceil_mode adds a window that begins behind the input and the padding before it. Since
+/// opset 22 none does; before, ONNX and its runtimes disagree.
+bool has_doubtful_window(const OnnxImport& import, const Attributes& attributes,
+                         const core::Dims& x, std::span<const std::int64_t> kernel) {
+  if (import.opset() >= 22 || attributes.get_int("ceil_mode") == 0) return false;
+  const auto pads = attributes.get_ints("pads"), strides = attributes.get_ints("strides"),
+             dilations = attributes.get_ints("dilations");
+  for (std::size_t d = 0; d < kernel.size(); ++d) {
+    const std::int64_t begin = x[d + 2] + pads[d], reach = dilations[d] * (kernel[d] - 1) + 1;
+    const std::int64_t room = begin + pads[d + kernel.size()] - reach;
+    const std::int64_t last = (room + strides[d] - 1) / strides[d] * strides[d];
+    if (room >= 0 && last >= begin) return true;
+  }
+  return false;
+}
+
 ReadFunction read_pool(std::string op) {
   return [op](OnnxImport& import) -> ReadResult {
     if (import.output_count() > 1) return cannot_read(import, "its second output, the indices");
@@ -125,34 +143,91 @@ ReadFunction read_pool(std::string op) {
     attributes.set("kernel", to_sizes(*kernel));
     // Automatic padding makes the last window end exactly where the input does.
     attributes.set("ceil_mode", Polynomial(automatic ? 0 : import.int_or("ceil_mode", 0)));
+    if (has_doubtful_window(import, attributes, x, *kernel))
+      return cannot_read(import, "a window begins in the padding");
     if (op == "average_pool") attributes.set("count_include_pad", Polynomial(count_all));
     return import.append(op, {import.input(0)}, std::move(attributes));
   };
 }
 
-core::Status write_max_pool(OnnxExport& out) {
-  Emitter emitter(out);
-  OnnxAttributes attributes = write_window(emitter.attributes());
-  attributes.emplace_back("kernel_shape", emitter.attributes().get_ints("kernel"));
-  attributes.emplace_back("ceil_mode", emitter.attributes().get_int("ceil_mode"));
-  out.emit_same("MaxPool", std::move(attributes));
-  return core::Done{};
+/// How a pool is written: opsets differ in what its windows may do.
+struct PoolForm {
+  core::Dims kernel, strides, dilations, pads;
+  bool ceil = false;
+  bool count_padding = false;
+};
+
+PoolForm form_of(const Attributes& attributes) {
+  PoolForm form{attributes.get_ints("kernel"), attributes.get_ints("strides"),
+                attributes.get_ints("dilations"), attributes.get_ints("pads")};
+  form.ceil = attributes.get_int("ceil_mode") != 0;
+  const core::AttributeValue* count = attributes.find("count_include_pad");
+  form.count_padding = count && attributes.get_int("count_include_pad") != 0;
+  return form;
 }
 
-core::Status write_average_pool(OnnxExport& out) {
-  Emitter emitter(out);
-  OnnxAttributes attributes = write_window(emitter.attributes());
-  if (out.opset() < 19) {
-    for (std::int64_t dilation : emitter.attributes().get_ints("dilations"))
-      if (dilation != 1) return cannot_write(out, "AveragePool has no dilations before opset 19");
-    std::erase_if(attributes, [](const auto& entry) { return entry.first == "dilations"; });
-  }
-  attributes.emplace_back("kernel_shape", emitter.attributes().get_ints("kernel"));
-  for (const char* name : {"ceil_mode", "count_include_pad"})
-    attributes.emplace_back(name, emitter.attributes().get_int(name));
-  out.emit_same("AveragePool", std::move(attributes));
-  return core::Done{};
+bool is_dilated(const PoolForm& form) {
+  return std::ranges::any_of(form.dilations, [](std::int64_t d) { return d != 1; });
 }
+
+/// By how much the last windows reach beyond the padding, in each dimension. Forgets ceil_mode
+/// where it adds no window.
+core::Dims overhang(PoolForm& form, std::span<const std::int64_t> x,
+                    std::span<const std::int64_t> y) {
+  core::Dims beyond;
+  bool adds = false;
+  for (std::size_t d = 0; d < form.kernel.size(); ++d) {
+    const std::int64_t reach = (form.kernel[d] - 1) * form.dilations[d] + 1;
+    const std::int64_t last = (y[d] - 1) * form.strides[d] + reach;
+    const std::int64_t padded = x[d] + form.pads[d] + form.pads[form.kernel.size() + d];
+    beyond.push_back(std::max<std::int64_t>(last - padded, 0));
+    adds |= y[d] != (padded - reach) / form.strides[d] + 1;
+  }
+  form.ceil = form.ceil && adds;
+  return beyond;
+}
+
+/// Zeros around the tensor, which then count as elements.
+std::string pad_explicitly(Emitter& emitter, PoolForm& form) {
+  std::vector<std::int64_t> pads(2 * form.kernel.size() + 4, 0);
+  for (std::size_t d = 0; d < form.kernel.size(); ++d) {
+    pads[d + 2] = form.pads[d];
+    pads[form.kernel.size() + d + 4] = form.pads[form.kernel.size() + d];
+  }
+  std::ranges::fill(form.pads, 0);
+  form.count_padding = false;
+  return emitter.pad(emitter.operand(0), pads, 0);
+}
+
+/// ceil_mode came with opset 10, as did dilations of maxima; those of means came with 19. Padding
+/// that reaches as far as the windows do has the same effect, unless it counts.
+core::Status write_pool(OnnxExport& out, const std::string& onnx, int dilations_since) {
+  Emitter emitter(out);
+  PoolForm form = form_of(emitter.attributes());
+  if (is_dilated(form) && out.opset() < dilations_since)
+    return cannot_write(out, fmt::format("{} has no dilations before opset {}", onnx,
+                                         dilations_since));
+  const core::Dims x = emitter.dims(0);
+  const core::Dims y = *core::concrete(out.graph().tensor(out.node().outputs[0]).type.shape);
+  const core::Dims beyond = overhang(form, std::span(x).subspan(2), std::span(y).subspan(2));
+  const bool overhangs = std::ranges::any_of(beyond, [](std::int64_t n) { return n > 0; });
+  std::string input = emitter.input(0);
+  // Opsets and runtimes disagree on whether what lies beyond counted padding counts.
+  if (overhangs && form.count_padding) input = pad_explicitly(emitter, form);
+  if (out.opset() < 10 && overhangs)
+    for (std::size_t d = 0; d < beyond.size(); ++d) form.pads[beyond.size() + d] += beyond[d];
+  OnnxAttributes attributes{
+      {"kernel_shape", form.kernel}, {"strides", form.strides}, {"pads", form.pads}};
+  if (out.opset() >= dilations_since) attributes.emplace_back("dilations", form.dilations);
+  if (out.opset() >= 10) attributes.emplace_back("ceil_mode", std::int64_t{form.ceil});
+  if (onnx == "AveragePool")
+    attributes.emplace_back("count_include_pad", std::int64_t{form.count_padding});
+  return emitter.finish(onnx, {input}, std::move(attributes));
+}
+
+core::Status write_max_pool(OnnxExport& out) { return write_pool(out, "MaxPool", 10); }
+
+core::Status write_average_pool(OnnxExport& out) { return write_pool(out, "AveragePool", 19); }
 
 std::vector<core::AttributeSchema> pool_attributes(bool average) {
   std::vector<core::AttributeSchema> attributes = window_attributes();

@@ -114,25 +114,12 @@ ReadResult read_slice(OnnxImport& import) {
 
 core::Status write_slice(OnnxExport& out) {
   Emitter emitter(out);
-  const core::Dims x = emitter.dims(0);
-  const auto axes = emitter.attributes().get_ints("axes"),
-             steps = emitter.attributes().get_ints("steps");
-  auto starts = emitter.attributes().get_ints("starts");
-  const auto sizes = emitter.attributes().get_ints("sizes");
-  std::vector<std::int64_t> ends;
-  for (std::size_t k = 0; k < axes.size(); ++k) {
-    if (sizes[k] == 0) {
-      starts[k] = 0;
-      ends.push_back(steps[k] > 0 ? 0 : x[static_cast<std::size_t>(axes[k])]);
-      continue;
-    }
-    const std::int64_t last = starts[k] + (sizes[k] - 1) * steps[k];
-    const std::int64_t end = steps[k] > 0 ? last + 1 : last - 1;
-    // −1 would mean the last element; one before the first is written as far below it.
-    ends.push_back(end >= 0 ? end : -x[static_cast<std::size_t>(axes[k])] - 1);
-  }
-  return emitter.finish("Slice", {emitter.input(0), emitter.ints(starts), emitter.ints(ends),
-                                  emitter.ints(axes), emitter.ints(steps)});
+  const Attributes& given = emitter.attributes();
+  emitter.slice(emitter.operand(0),
+                {given.get_ints("axes"), given.get_ints("starts"), given.get_ints("sizes"),
+                 given.get_ints("steps")},
+                true);
+  return core::Done{};
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // Operators on one tensor, element by element: a table of functions. `cast` has a file of its own.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 #include "ops/family_parts.h"
 #include "ops/indexing.h"
@@ -38,10 +41,27 @@ Expr applied(const Expr& x, const Attributes&) {
 
 Expr relu(Expr x) { return apply(Function::kRelu, {std::move(x)}); }
 
+/// That very number, also where it is beyond what one fraction of a comprehension can hold: as a
+/// product. Precondition: finite.
+Expr exact_number(double value) {
+  if (is_representable(value)) return number(value);
+  constexpr int kMantissa = 53, kMost = 62;
+  int exponent = 0;
+  const double mantissa = std::ldexp(std::frexp(value, &exponent), kMantissa);
+  Expr result = number(Rational{static_cast<std::int64_t>(mantissa), 1});
+  for (int rest = exponent - kMantissa; rest != 0;) {
+    const int step = std::clamp(rest, -kMost, kMost);
+    const std::int64_t power = std::int64_t{1} << std::abs(step);
+    result = result * number(step < 0 ? Rational{1, power} : Rational{power, 1});
+    rest -= step;
+  }
+  return result;
+}
+
 /// max before min, as ONNX has it where the bounds cross.
 Expr clamp(Expr x, double low, double high) {
-  if (low != -kInfinity) x = maximum(std::move(x), number(low));
-  return high == kInfinity ? x : minimum(std::move(x), number(high));
+  if (low != -kInfinity) x = maximum(std::move(x), exact_number(low));
+  return high == kInfinity ? x : minimum(std::move(x), exact_number(high));
 }
 
 Expr leaky_relu(const Expr& x, const Attributes& attributes) {
@@ -87,51 +107,106 @@ AttributeSchema real(const char* name, double fallback, std::vector<core::Attrib
   return {name, AttributeKind::kReal, fallback, std::move(tried)};
 }
 
-/// An attribute before opset 11, a scalar input since. The largest float stands for no bound.
-core::Result<double> read_bound(const OnnxImport& import, const char* name, std::size_t k,
-                                double none) {
-  double value = none;
-  if (import.opset() < 11) {
-    value = decimal_or(import, name, none);
-  } else if (has_input(import, k)) {
-    const core::LiteralPtr literal = import.constant_input(k);
-    if (!literal || literal->count() != 1) return cannot_read(import, "a bound is not a constant");
-    value = literal->to_doubles()[0];
-    if (literal->data_type() == DataType::kFloat32)
-      value = shortest_decimal(static_cast<float>(value));
+/// A bound of Clip: none, a number, or a tensor that is computed at run time.
+struct Bound {
+  std::optional<double> number;
+  TensorId tensor;
+};
+
+/// The largest finite number of a real type; none for integers, which have no others.
+std::optional<double> largest_of(DataType type) {
+  switch (type) {
+  case DataType::kFloat32:
+    return std::numeric_limits<float>::max();
+  case DataType::kFloat64:
+    return std::numeric_limits<double>::max();
+  case DataType::kFloat16:
+    return 65504;
+  case DataType::kBFloat16:
+    return 0x1.FEp127;
+  default:
+    return std::nullopt;
   }
-  if (std::fabs(value) >= static_cast<double>(std::numeric_limits<float>::max()))
-    value = std::copysign(kInfinity, value);
-  if (value != none && !is_representable(value)) return cannot_read(import, "a bound out of range");
-  return value;
+}
+
+/// The bound as a constant, none if there is none or if it is computed at run time. An attribute
+/// before opset 11, a scalar input since. One that is left out is the largest finite number, to
+/// which infinity is clipped.
+core::LiteralPtr known_bound(const OnnxImport& import, std::size_t k) {
+  const bool low = k == 1;
+  const DataType type = import.type(import.input(0)).data_type;
+  if (import.opset() >= 11 && has_input(import, k)) return import.constant_input(k);
+  std::optional<double> value = largest_of(type);
+  if (import.opset() < 11)
+    value = import.real_or(low ? "min" : "max", low ? -std::numeric_limits<float>::max()
+                                                    : std::numeric_limits<float>::max());
+  else if (value && low)
+    value = -*value;
+  if (!value) return nullptr;
+  return std::make_shared<const core::Literal>(filled_literal(type, {}, *value));
+}
+
+core::Result<Bound> read_bound(OnnxImport& import, std::size_t k) {
+  const bool given = import.opset() >= 11 && has_input(import, k);
+  const core::LiteralPtr literal = known_bound(import, k);
+  const bool scalar = literal ? literal->count() == 1 : !given || input_dims(import, k).empty();
+  if (!scalar) return cannot_read(import, "a bound is no scalar");
+  if (!literal) return given ? Bound{std::nullopt, import.input(k)} : Bound{};
+  double value = literal->to_doubles()[0];
+  if (value == (k == 1 ? -kInfinity : kInfinity)) return Bound{};
+  if (!std::isfinite(value)) return cannot_read(import, "a bound that no number is within");
+  if (literal->data_type() == DataType::kFloat32 && is_representable(value))
+    value = shortest_decimal(static_cast<float>(value));
+  return Bound{value, {}};
 }
 
 /// Bounds that are computed at run time become a maximum and a minimum.
 ReadResult read_clip(OnnxImport& import) {
-  const auto low = read_bound(import, "min", 1, -kInfinity);
-  const auto high = read_bound(import, "max", 2, kInfinity);
-  if (low && high) return import.append("clip", {import.input(0)}, {{"min", *low}, {"max", *high}});
-  for (std::size_t k : {1u, 2u})
-    if (!has_input(import, k))
-      continue;
-    else if (!input_dims(import, k).empty())
-      return cannot_read(import, "a bound is no scalar");
   Composer compose(import);
+  SOAPSTONE_ASSIGN_OR_RETURN(const Bound low, read_bound(import, 1));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Bound high, read_bound(import, 2));
   TensorId x = import.input(0);
-  if (compose.has_input(1)) x = compose.append("max", {x, import.input(1)});
-  if (compose.has_input(2)) x = compose.append("min", {x, import.input(2)});
+  if (low.tensor.valid()) x = compose.append("max", {x, low.tensor});
+  if (low.number || high.number || (!low.tensor.valid() && !high.tensor.valid()))
+    x = compose.append(
+        "clip", {x},
+        {{"min", low.number.value_or(-kInfinity)}, {"max", high.number.value_or(kInfinity)}});
+  if (high.tensor.valid()) x = compose.append("min", {x, high.tensor});
   return compose.finish(x);
 }
 
+/// A bound that is left out would clip infinity to the largest number, so reals get both. Bounds
+/// were floats before opset 11, and integers had none before opset 12.
 core::Status write_clip(OnnxExport& out) {
   Emitter emitter(out);
   const double low = emitter.attributes().get_real("min");
   const double high = emitter.attributes().get_real("max");
-  std::vector<std::string> inputs{emitter.input(0)};
-  if (low != -kInfinity || high != kInfinity)
-    inputs.push_back(low == -kInfinity ? "" : emitter.scalar(low));
-  if (high != kInfinity) inputs.push_back(emitter.scalar(high));
+  const bool has_low = low != -kInfinity, has_high = high != kInfinity;
+  const bool real = core::is_floating(emitter.data_type(0));
+  const bool as_floats = emitter.data_type(0) != DataType::kFloat64 ||
+                         (static_cast<float>(low) == low && static_cast<float>(high) == high);
+  if (!has_low && !has_high) return emitter.finish("Identity", {emitter.input(0)});
+  if (out.opset() < 11 && real && as_floats)
+    return emitter.finish("Clip", {emitter.input(0)},
+                          {{"min", static_cast<float>(low)}, {"max", static_cast<float>(high)}});
+  if (out.opset() < (real ? 11 : 12)) {
+    Emitted x = emitter.operand(0);
+    if (has_low) x.name = emitter.extremum("Max", x, {emitter.scalar(low), {}}, !has_high);
+    if (has_high) emitter.extremum("Min", x, {emitter.scalar(high), {}}, true);
+    return core::Done{};
+  }
+  std::vector<std::string> inputs{emitter.input(0), has_low || real ? emitter.scalar(low) : ""};
+  if (has_high || real) inputs.push_back(emitter.scalar(high));
   return emitter.finish("Clip", std::move(inputs));
+}
+
+/// Before opset 14 for reals alone.
+core::Status write_relu(OnnxExport& out) {
+  Emitter emitter(out);
+  if (out.opset() >= 14 || core::is_floating(emitter.data_type(0)))
+    return emitter.finish("Relu", {emitter.input(0)});
+  emitter.extremum("Max", emitter.operand(0), {emitter.scalar(0), {}}, true);
+  return core::Done{};
 }
 
 core::Status write_hard_swish(OnnxExport& out) {
@@ -170,7 +245,7 @@ std::vector<Unary> table() {
   constexpr auto kF = Elements::kFloating;
   constexpr auto kA = Elements::kArithmetic;
   return {
-      {"relu", "Relu", "x → max(x, 0)", kA, applied<Function::kRelu>},
+      {"relu", "Relu", "x → max(x, 0)", kA, applied<Function::kRelu>, {}, {}, write_relu},
       {"sigmoid", "Sigmoid", "x → 1/(1 + exp(−x))", kF, applied<Function::kSigmoid>},
       {"tanh", "Tanh", "x → tanh(x)", kF, applied<Function::kTanh>},
       {"erf", "Erf", "x → erf(x)", kF, applied<Function::kErf>},
@@ -236,6 +311,8 @@ bool require_attributes(InferContext& c, const Unary& op) {
     // Only a default may be infinite: it says that there is no bound.
     const double value = c.attributes().get_real(attribute.name);
     if (std::isinf(value) && *attribute.default_value == core::AttributeValue(value)) continue;
+    // ONNX clips ±∞ to the largest numbers of the type where a bound is left out.
+    if (std::string_view(op.name) == "clip" && std::isfinite(value)) continue;
     if (!require_representable(c, op.name, attribute.name)) return false;
   }
   if (!c.attributes().find("approximate")) return true;

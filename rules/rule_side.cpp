@@ -63,7 +63,13 @@ Result<TensorId> RuleSide::use(const NameSyntax& name) {
 }
 
 Status RuleSide::add_node(const core::NodeSyntax& node) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const core::OpSchema* op, core::resolve_op(node, ops::registry()));
+  const auto resolved = core::resolve_op(node, ops::registry());
+  if (!resolved) {
+    core::Error error = resolved.error();
+    if (!ops::registry().find(node.op)) error.hint = "docs/operators.md lists the operators";
+    return error;
+  }
+  const core::OpSchema* op = *resolved;
   if (op->is_opaque())
     return TokenStream::error_at(node.at, "a rule cannot say anything about opaque nodes");
   SOAPSTONE_ASSIGN_OR_RETURN(auto attributes, attributes_of(node, *op, computes_));

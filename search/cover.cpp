@@ -8,6 +8,7 @@
 
 #include "core/hash.h"
 #include "ops/registry.h"
+#include "search/opaque.h"
 #include "search/region.h"
 
 namespace soapstone::search {
@@ -38,14 +39,16 @@ class Marks {
 
 class Cover {
  public:
-  Cover(const Graph& graph, std::size_t size)
-      : graph_(graph), size_(size), position_(graph.node_bound()), members_(graph.node_bound()),
-        queued_(graph.node_bound()), reached_(graph.node_bound()), leads_(graph.node_bound()) {
+  Cover(const Graph& graph, std::size_t size, bool behind_opaque)
+      : graph_(graph), size_(size), untouchable_(graph.node_bound()), position_(graph.node_bound()),
+        members_(graph.node_bound()), queued_(graph.node_bound()), reached_(graph.node_bound()),
+        leads_(graph.node_bound()) {
+    if (!behind_opaque) untouchable_ = depends_on_opaque(graph);
     for (std::size_t k = 0; k < graph.order().size(); ++k) {
       const NodeId id = graph.order()[k];
       position_[id.index()] = k;
-      if (!graph.is_constant_expression(id) && !ops::is_opaque(graph.node(id)))
-        candidates_.push_back(id);
+      if (ops::is_opaque(graph.node(id))) untouchable_[id.index()] = true;
+      if (!graph.is_constant_expression(id) && !is_untouchable(id)) candidates_.push_back(id);
     }
   }
 
@@ -74,10 +77,11 @@ class Cover {
   }
 
  private:
+  bool is_untouchable(NodeId id) const { return untouchable_[id.index()]; }
+
   /// Nothing opaque stands between the nodes.
   bool is_whole() const {
-    return std::ranges::none_of(graph_.order(),
-                                [&](NodeId id) { return ops::is_opaque(graph_.node(id)); });
+    return std::ranges::none_of(graph_.order(), [&](NodeId id) { return is_untouchable(id); });
   }
 
   template <class Use>
@@ -184,7 +188,7 @@ class Cover {
 
   /// Adds the node and all that lies on paths between it and the region, if there is room.
   bool take_in(NodeId id) {
-    if (ops::is_opaque(graph_.node(id))) return false;
+    if (is_untouchable(id)) return false;
     added_.assign(1, id);
     const bool forward = add_between(
         id, [&](NodeId at, auto use) { for_each_consumer(at, use); },
@@ -228,7 +232,7 @@ class Cover {
           leads = leads || members_.contains(next) || leads_.contains(next);
         });
         if (!leads) continue;
-        if (ops::is_opaque(graph_.node(found_[k]))) return false;
+        if (is_untouchable(found_[k])) return false;
         leads_.insert(found_[k]);
         added_.push_back(found_[k]);
         changed = true;
@@ -241,6 +245,7 @@ class Cover {
 
   const Graph& graph_;
   std::size_t size_;
+  std::vector<bool> untouchable_;      // by node
   std::vector<std::size_t> position_;  // by node, in order()
   std::vector<NodeId> candidates_;     // in order
   std::vector<std::uint64_t> label_;   // by node
@@ -253,8 +258,8 @@ class Cover {
 
 }  // namespace
 
-std::vector<std::vector<NodeId>> cover(const Graph& graph, std::size_t size) {
-  return Cover(graph, size).run();
+std::vector<std::vector<NodeId>> cover(const Graph& graph, std::size_t size, bool behind_opaque) {
+  return Cover(graph, size, behind_opaque).run();
 }
 
 }  // namespace soapstone::search

@@ -1,22 +1,26 @@
 // Runs two graphs side by side and compares every output element.
 #include "search/equivalence.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/executor.h"
+#include "search/comparison.h"
 #include "search/cut.h"
+#include "search/double_precision.h"
 
 namespace soapstone::search {
 namespace {
 
 using core::Graph;
+using core::Literal;
 using core::TensorId;
+
+/// Of a run in double precision where a difference asks for it, and of all such runs that are made
+/// without being asked for: a few seconds, and a fraction of one.
+constexpr double kMostWork = 3e10, kMostUnaskedWork = 5e8;
 
 core::Status require_same_interface(const Graph& a, const Graph& b) {
   const auto describe = [](const Graph& graph, TensorId id) {
@@ -52,63 +56,7 @@ bool same_source(const Graph& a, const Graph& b, std::size_t output) {
   return number(a) == number(b) && number(a) < std::ssize(a.inputs());
 }
 
-double root_mean_square(const std::vector<double>& values) {
-  double sum = 0;
-  std::size_t finite = 0;
-  for (double v : values) {
-    if (!std::isfinite(v)) continue;
-    sum += v * v;
-    ++finite;
-  }
-  return finite == 0 ? 0 : std::sqrt(sum / static_cast<double>(finite));
-}
-
-void compare(const core::Literal& expected, const core::Literal& actual,
-             const EquivalenceOptions& options, OutputError& error) {
-  const std::vector<double> a = expected.to_doubles();
-  const std::vector<double> b = actual.to_doubles();
-  if (a.size() != b.size()) {
-    error.equal = false;
-    return;
-  }
-  const double scale = root_mean_square(a);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-      if (same) continue;
-      error.equal = false;
-      error.max_abs_error = error.max_rel_error = std::numeric_limits<double>::infinity();
-      continue;
-    }
-    const double difference = std::abs(a[i] - b[i]);
-    const double size = std::max(std::abs(a[i]), scale);
-    error.max_abs_error = std::max(error.max_abs_error, difference);
-    if (size > 0) {
-      error.max_rel_error = std::max(error.max_rel_error, difference / size);
-    }
-    if (difference > options.atol + options.rtol * size) error.equal = false;
-  }
-}
-
-std::vector<core::Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptions& options,
-                                            int sample) {
-  const auto own = static_cast<int>(options.inputs.size());
-  if (sample < own) {
-    std::vector<core::Literal> inputs = options.inputs[static_cast<std::size_t>(sample)];
-    // A cut graph has inputs that the user knows nothing of.
-    std::vector<core::Literal> all = sample_inputs(graph, SampleKind::kNormal, options.seed);
-    std::move(inputs.begin(), inputs.end(), all.begin());
-    return all;
-  }
-  constexpr SampleKind kTurns[] = {SampleKind::kNormal, SampleKind::kExtreme, SampleKind::kNormal,
-                                   SampleKind::kZero,   SampleKind::kNormal,  SampleKind::kOne,
-                                   SampleKind::kNormal, SampleKind::kTiny};
-  const int turn = sample - own;
-  return sample_inputs(graph, kTurns[static_cast<std::size_t>(turn) % std::size(kTurns)],
-                       options.seed + static_cast<std::uint64_t>(turn));
-}
-
-core::Status require_fitting(const Graph& graph, const std::vector<core::Literal>& inputs) {
+core::Status require_fitting(const Graph& graph, const std::vector<Literal>& inputs) {
   if (inputs.size() != graph.inputs().size()) {
     return core::invalid_input(fmt::format("{} input arrays were given, the model has {} inputs",
                                            inputs.size(), graph.inputs().size()));
@@ -127,7 +75,49 @@ core::Status require_fitting(const Graph& graph, const std::vector<core::Literal
   return core::Done{};
 }
 
+/// An unrolled network would hold its weights as often as it reads them.
+core::Result<runtime::Executable> lean_executable(const Graph& graph, runtime::Backend& backend,
+                                                  runtime::Fusion fusion) {
+  return runtime::Executable::make(graph, backend,
+                                   {.fusion = fusion, .hold_shared_weights = false});
+}
+
+bool has_plain_integers(const Graph& graph) {
+  return std::ranges::any_of(graph.inputs(), [&](TensorId id) {
+    const core::DataType type = graph.tensor(id).type.data_type;
+    return !core::is_floating(type) && type != core::DataType::kBool;
+  });
+}
+
 }  // namespace
+
+SampleKind sample_kind(int turn) {
+  constexpr SampleKind kTurns[] = {SampleKind::kNormal, SampleKind::kExtreme, SampleKind::kMasks,
+                                   SampleKind::kZero,   SampleKind::kNormal,  SampleKind::kHuge,
+                                   SampleKind::kOne,    SampleKind::kTiny};
+  return kTurns[static_cast<std::size_t>(turn) % std::size(kTurns)];
+}
+
+std::vector<Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptions& options,
+                                      int sample) {
+  const auto own = static_cast<int>(options.inputs.size());
+  if (sample < own) {
+    // A cut graph has inputs that the user knows nothing of.
+    std::vector<Literal> all = sample_inputs(graph, SampleKind::kNormal, options.seed);
+    std::ranges::copy(options.inputs[static_cast<std::size_t>(sample)], all.begin());
+    return all;
+  }
+  const int turn = sample - own;
+  return sample_inputs(graph, sample_kind(turn), options.seed + static_cast<std::uint64_t>(turn));
+}
+
+std::string describe_sample(const EquivalenceOptions& options, int sample) {
+  const auto own = static_cast<int>(options.inputs.size());
+  if (sample < own) return fmt::format("your own input {}", sample + 1);
+  const int turn = sample - own;
+  return fmt::format("{} (random input {}, seed {})", to_string(sample_kind(turn)), turn + 1,
+                     options.seed);
+}
 
 double EquivalenceReport::max_rel_error() const {
   double result = 0;
@@ -135,41 +125,187 @@ double EquivalenceReport::max_rel_error() const {
   return result;
 }
 
+std::size_t EquivalenceReport::overflowed() const {
+  std::size_t sum = 0;
+  for (const OutputError& output : outputs) sum += output.overflowed;
+  return sum;
+}
+
+struct EquivalenceCheck::State {
+  State(const Graph& graph, runtime::Backend& device, EquivalenceOptions wanted)
+      : original(graph), backend(device), options(std::move(wanted)) {}
+
+  const Graph& original;
+  runtime::Backend& backend;
+  EquivalenceOptions options;
+  CutGraph cut;
+  std::vector<Floor> floors;
+  std::optional<runtime::Executable> executable, unfused;
+  std::optional<DoublePrecision> precise;
+  std::map<int, std::vector<Literal>> results;  ///< Of the original, by sample.
+  std::map<int, std::vector<std::vector<double>>> exact;
+
+  int samples() const { return options.samples + static_cast<int>(options.inputs.size()); }
+  std::vector<Literal> inputs(int sample) const {
+    return inputs_of_sample(cut.graph, options, sample);
+  }
+  core::Result<Expected> expected(int sample);
+  const std::vector<std::vector<double>>* exact_results(int sample);
+  void ask_rounding(int sample, Expected& expected);
+  core::Result<bool> compare_on(int sample, runtime::Executable& other,
+                                DoublePrecision* other_exact, Comparison& comparison);
+  core::Result<CutGraph> cut_alike(const Graph& other) const;
+  void compare_texts(const Graph& other, Comparison& comparison) const;
+  std::optional<DoublePrecision> exact_twin(const Graph& other, int sample_count) const;
+};
+
+core::Result<Expected> EquivalenceCheck::State::expected(int sample) {
+  const auto known = results.find(sample);
+  if (known != results.end()) return Expected{to_doubles(known->second), {}};
+  SOAPSTONE_ASSIGN_OR_RETURN(auto literals, executable->run(inputs(sample)));
+  const auto& kept = results.emplace(sample, std::move(literals)).first->second;
+  return Expected{to_doubles(kept), {}};
+}
+
+/// Null: it would take too long.
+const std::vector<std::vector<double>>* EquivalenceCheck::State::exact_results(int sample) {
+  const auto known = exact.find(sample);
+  if (known != exact.end()) return &known->second;
+  if (!precise) precise.emplace(cut.graph, kMostWork);
+  auto values = precise->run(inputs(sample));
+  if (!values) return nullptr;
+  return &exact.emplace(sample, *std::move(values)).first->second;
+}
+
+/// From double precision, or, for large graphs, from a second run of the original: other kernels,
+/// and inputs as rounding might have left them.
+void EquivalenceCheck::State::ask_rounding(int sample, Expected& expected) {
+  if (const auto* const values = exact_results(sample)) {
+    for (std::size_t k = 0; k < values->size(); ++k)
+      expected.rounding.push_back(rounding_of(expected.values[k], (*values)[k]));
+    return;
+  }
+  if (!unfused) {
+    auto made = lean_executable(cut.graph, backend, runtime::Fusion::kNone);
+    if (!made) return;
+    unfused.emplace(*std::move(made));
+  }
+  const auto again = unfused->run(perturbed(inputs(sample), options.seed));
+  if (!again) return;
+  const auto values = to_doubles(*again);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    expected.rounding.push_back(rounding_between(expected.values[k], values[k]));
+}
+
+core::Result<CutGraph> EquivalenceCheck::State::cut_alike(const Graph& other) const {
+  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(original, other));
+  SOAPSTONE_ASSIGN_OR_RETURN(CutGraph result, cut_at_opaque(other));
+  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(cut.graph, result.graph));
+  return result;
+}
+
+void EquivalenceCheck::State::compare_texts(const Graph& other, Comparison& comparison) const {
+  const auto outputs = cut.graph.outputs();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (core::size_bytes(cut.graph.tensor(outputs[k]).type.data_type) > 0) continue;
+    if (!same_source(cut.graph, other, k)) comparison.fail(0, "is another text");
+  }
+}
+
+/// For what double precision shows unasked, if that is cheap.
+std::optional<DoublePrecision> EquivalenceCheck::State::exact_twin(const Graph& other,
+                                                                   int sample_count) const {
+  if (!options.same_constants) return std::nullopt;
+  const double most = kMostUnaskedWork / std::max(sample_count, 1);
+  if (reference_work(cut.graph) > most) return std::nullopt;
+  DoublePrecision twin(other, most);
+  if (!twin.is_affordable()) return std::nullopt;
+  return twin;
+}
+
+core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Executable& other,
+                                                       DoublePrecision* other_exact,
+                                                       Comparison& comparison) {
+  SOAPSTONE_ASSIGN_OR_RETURN(Expected wanted, expected(sample));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto actual, other.run(inputs(sample)));
+  bool equal = comparison.add(sample, wanted, to_doubles(actual),
+                              [&](Expected& asked) { ask_rounding(sample, asked); });
+  if (other_exact == nullptr) return equal;
+  // Doubles do not wrap as integers do.
+  const int turn = sample - static_cast<int>(options.inputs.size());
+  if (turn >= 0 && sample_kind(turn) == SampleKind::kHuge && has_plain_integers(cut.graph))
+    return equal;
+  const auto* const ours = exact_results(sample);
+  if (ours == nullptr) return equal;
+  if (const auto theirs = other_exact->run(inputs(sample)))
+    equal = comparison.add_exact(sample, wanted, *ours, *theirs) && equal;
+  return equal;
+}
+
+core::Result<EquivalenceCheck> EquivalenceCheck::make(const Graph& original,
+                                                      runtime::Backend& backend,
+                                                      const EquivalenceOptions& options) {
+  auto state = std::make_unique<State>(original, backend, options);
+  for (const auto& inputs : options.inputs)
+    SOAPSTONE_RETURN_IF_ERROR(require_fitting(original, inputs));
+  SOAPSTONE_ASSIGN_OR_RETURN(state->cut, cut_at_opaque(original));
+  SOAPSTONE_ASSIGN_OR_RETURN(state->executable,
+                             lean_executable(state->cut.graph, backend, runtime::Fusion::kFull));
+  state->floors = floors_of(state->cut.graph);
+  return EquivalenceCheck(std::move(state));
+}
+
+EquivalenceCheck::EquivalenceCheck(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EquivalenceCheck::~EquivalenceCheck() = default;
+EquivalenceCheck::EquivalenceCheck(EquivalenceCheck&&) noexcept = default;
+EquivalenceCheck& EquivalenceCheck::operator=(EquivalenceCheck&&) noexcept = default;
+
+void EquivalenceCheck::allow_overflow(bool may_overflow) {
+  state_->options.may_overflow = may_overflow;
+}
+
+core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
+                                                      core::ProgressSink& progress,
+                                                      const core::StopToken& stop) {
+  State& state = *state_;
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
+  auto twin = state.exact_twin(cut.graph, state.samples());
+  Comparison comparison(state.options, state.floors, state.cut.output_names);
+  state.compare_texts(cut.graph, comparison);
+  const int total = state.samples();
+  int done = 0;
+  for (; done < total && (done == 0 || !stop.stop_requested()); ++done) {
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        [[maybe_unused]] const bool equal,
+        state.compare_on(done, executable, twin ? &*twin : nullptr, comparison));
+    progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(total), "");
+  }
+  EquivalenceReport report = comparison.take(done);
+  report.cut_nodes = state.cut.cut_nodes;
+  return report;
+}
+
+core::Result<bool> EquivalenceCheck::differs_on(const Graph& other, int sample) {
+  State& state = *state_;
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
+  auto twin = state.exact_twin(cut.graph, state.samples());
+  Comparison comparison(state.options, state.floors, state.cut.output_names);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const bool equal, state.compare_on(sample, executable, twin ? &*twin : nullptr, comparison));
+  return !equal;
+}
+
 core::Result<EquivalenceReport> check_equivalence(const Graph& a, const Graph& b,
                                                   runtime::Backend& backend,
                                                   const EquivalenceOptions& options,
                                                   core::ProgressSink& progress,
                                                   const core::StopToken& stop) {
-  for (const auto& inputs : options.inputs) SOAPSTONE_RETURN_IF_ERROR(require_fitting(a, inputs));
-  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(a, b));
-  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut_a, cut_at_opaque(a));
-  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut_b, cut_at_opaque(b));
-  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(cut_a.graph, cut_b.graph));
-  // An unrolled network would hold its weights as often as it reads them.
-  const runtime::Executable::Options lean{.hold_shared_weights = false};
-  SOAPSTONE_ASSIGN_OR_RETURN(auto run_a, runtime::Executable::make(cut_a.graph, backend, lean));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto run_b, runtime::Executable::make(cut_b.graph, backend, lean));
-  EquivalenceReport report;
-  report.cut_nodes = cut_a.cut_nodes;
-  for (const std::string& name : cut_a.output_names) report.outputs.push_back({name, 0, 0, true});
-  const int total = options.samples + static_cast<int>(options.inputs.size());
-  for (int sample = 0; sample < total; ++sample) {
-    if (stop.stop_requested() && sample > 0) break;
-    const auto inputs = inputs_of_sample(cut_a.graph, options, sample);
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto expected, run_a.run(inputs));
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto actual, run_b.run(inputs));
-    for (std::size_t k = 0; k < expected.size(); ++k) {
-      if (core::size_bytes(expected[k].data_type()) == 0)
-        report.outputs[k].equal = same_source(cut_a.graph, cut_b.graph, k);
-      else
-        compare(expected[k], actual[k], options, report.outputs[k]);
-    }
-    report.samples = sample + 1;
-    progress.update(static_cast<std::uint64_t>(sample + 1), static_cast<std::uint64_t>(total), "");
-  }
-  report.equal = std::all_of(report.outputs.begin(), report.outputs.end(),
-                             [](const OutputError& output) { return output.equal; });
-  return report;
+  SOAPSTONE_ASSIGN_OR_RETURN(EquivalenceCheck check, EquivalenceCheck::make(a, backend, options));
+  return check.run(b, progress, stop);
 }
 
 }  // namespace soapstone::search

@@ -23,14 +23,20 @@ bool is_compact(const Graph& graph, const core::Node& node) {
 }
 
 /// Constant expressions that something else needs: their values are what has to be known.
-std::vector<TensorId> frontier(const Graph& graph) {
+std::vector<TensorId> frontier(const Graph& graph, std::span<const NodeId> kept) {
+  std::vector<bool> stays(graph.node_bound(), false);
+  for (NodeId id : kept) {
+    if (graph.contains(id)) stays[id.index()] = true;
+  }
   std::vector<TensorId> result;
   for (NodeId id : graph.order()) {
-    if (!graph.is_constant_expression(id) || is_compact(graph, graph.node(id))) continue;
+    if (stays[id.index()] || !graph.is_constant_expression(id) ||
+        is_compact(graph, graph.node(id)))
+      continue;
     for (TensorId output : graph.node(id).outputs) {
       bool needed = graph.is_output(output);
       for (NodeId reader : graph.consumers(output)) {
-        needed = needed || !graph.is_constant_expression(reader);
+        needed = needed || stays[reader.index()] || !graph.is_constant_expression(reader);
       }
       if (needed) result.push_back(output);
     }
@@ -46,8 +52,9 @@ core::Result<Graph> only(const Graph& graph, const std::vector<TensorId>& output
 
 }  // namespace
 
-core::Result<Graph> fold_constants(const Graph& graph, runtime::Backend& backend) {
-  const std::vector<TensorId> outputs = frontier(graph);
+core::Result<Graph> fold_constants(const Graph& graph, runtime::Backend& backend,
+                                   std::span<const NodeId> kept) {
+  const std::vector<TensorId> outputs = frontier(graph, kept);
   if (outputs.empty()) return graph;
   SOAPSTONE_ASSIGN_OR_RETURN(const Graph constants, only(graph, outputs));
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(constants, backend));

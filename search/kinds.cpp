@@ -29,6 +29,21 @@ constexpr double kAlive = 16;
 
 }  // namespace
 
+void RegionMemory::forget(const verifier::Admission& rules) {
+  const auto is_out = [&](const RegionStep& step) {
+    if (!step.lemma) return rules.is_excluded(step.rewrite.rule);
+    return std::ranges::any_of(step.lemma->steps,
+                               [&](const LemmaStep& used) { return rules.is_excluded(used.rule); });
+  };
+  for (auto& [way, of_way] : known) {
+    std::erase_if(of_way, [&](const auto& entry) {
+      // A search that was stopped would have gone on.
+      return entry.second.stop == RegionStop::kStopped ||
+             std::ranges::any_of(entry.second.steps, is_out);
+    });
+  }
+}
+
 void Kinds::search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
                        const Stage& stage) {
   const auto& known = known_[way];

@@ -36,6 +36,13 @@ struct PassInfo {
   std::uint64_t budget = 0;  ///< Graphs that may have been expanded when it ends.
 };
 
+/// What was found in regions of a job, for a further search with fewer rules.
+struct RegionMemory {
+  std::map<Way, std::map<std::vector<std::uint64_t>, RegionResult>> known;
+  /// Drops what rests on a rule that is excluded now.
+  void forget(const verifier::Admission& rules);
+};
+
 class Kinds {
  public:
   /// Everything must outlive it. `counts` receives what searches took; `report` is called now and
@@ -44,7 +51,9 @@ class Kinds {
         const Objective& objective, tbb::task_arena& arena, std::function<bool()> stopped,
         std::function<void()> report, SearchResult& counts)
       : admission_(admission), cost_(cost), options_(options), objective_(objective), arena_(arena),
-        stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts) {}
+        stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts) {
+    if (options.memory != nullptr) known_ = std::move(options.memory->known);
+  }
 
   /// Searches the kinds that were not searched in this way before, in batches of a fixed width: the
   /// result does not depend on the number of threads.
@@ -54,6 +63,10 @@ class Kinds {
   const RegionResult* find(const Region& region, const Way& way) const;
   /// Whether every search saw all that there was.
   bool all_exhausted() const;
+  /// What is known goes to the memory of the options, if there is one.
+  void hand_back() {
+    if (options_.memory != nullptr) options_.memory->known = std::move(known_);
+  }
   /// Counts passes, from 1.
   std::uint64_t pass() const { return pass_; }
 

@@ -2,6 +2,7 @@
 // calls.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "cost/measured_cost.h"
 #include "search/equivalence.h"
+#include "search/judgement.h"
 #include "search/proof_chain.h"
 #include "search/search.h"
 #include "search/simplify.h"
@@ -19,6 +21,10 @@ struct OptimizeOptions {
   SearchOptions search;
   /// None: the check is switched off, and the report says so.
   std::optional<EquivalenceOptions> verify = EquivalenceOptions{};
+  Judge* judge = nullptr;  ///< None: nobody but us looks at the result, for this reason:
+  std::string why_no_judge = "none was asked for";
+  /// What depends on opaque nodes is rewritten although no runtime can run the model.
+  bool allow_unchecked = false;
   runtime::Fusion fusion = runtime::Fusion::kFull;
   ObjectiveKind objective = ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
@@ -28,6 +34,8 @@ struct OptimizeOptions {
   bool record_chain = true;  ///< Takes time for each rewrite, whatever it touches.
   double measure_time_s = 20;
   int measure_rounds = 200;
+  /// Whether a result can be written at all; graphs that cannot are left out. None: all can.
+  std::function<core::Status(const core::Graph&)> writable;
 };
 
 struct Latency {
@@ -40,6 +48,14 @@ struct RuleUse {
   int count = 0;
   double gain_us = 0;  ///< By the cost model; the sum over all uses is the predicted gain.
   bool proved = true;
+};
+
+/// A rule that the checks have found out, without which the search went on.
+struct TakenOut {
+  std::string rule;  ///< Rule::base_name
+  bool is_baseline = false;
+  std::string found_by;  ///< "the check here", or Judge::runtime().
+  Difference difference;
 };
 
 enum class Outcome : std::uint8_t {
@@ -90,7 +106,12 @@ struct OptimizeReport {
   /// Rules without a proof on the way to `graph`, the baseline's included.
   std::vector<std::string> unproved_rules_applied;
   std::optional<EquivalenceReport> equivalence;
-  std::string offending_rule;  ///< For kNotEquivalent: the first step after which results differ.
+  /// None: the result is the original, or nothing was checked.
+  std::optional<JudgeReport> judge;
+  std::vector<TakenOut> taken_out;  ///< In the order in which they were found.
+  /// For kNotEquivalent: the first step after which results differ. Nothing explains it, or too
+  /// many rules were taken out before.
+  std::string offending_rule;
   std::vector<std::string> notes;  ///< What a reader should know: reference kernels, cut nodes.
 };
 

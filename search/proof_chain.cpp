@@ -43,7 +43,7 @@ class Replayer {
     case ChainStep::Kind::kMergeDuplicates:
       return merge_duplicates(graph);
     case ChainStep::Kind::kFoldConstants:
-      return fold_constants(graph, backend_);
+      return fold_constants(graph, backend_, step.nodes);
     case ChainStep::Kind::kDerive:
       SOAPSTONE_RETURN_IF_ERROR(derive(step));
       return graph;
@@ -220,6 +220,21 @@ Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Back
   }
   replayer.count(result);
   return result;
+}
+
+Result<Graph> replay_at_other_sizes(const ProofChain& chain, const Graph& input,
+                                    runtime::Backend& backend, const ReplayOptions& options,
+                                    const core::StopToken& stop) {
+  Replayer replayer(chain, backend, options);
+  Graph graph = input;
+  for (std::size_t k = 0; k < chain.steps.size(); ++k) {
+    if (stop.stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
+    auto next = replayer.run(graph, chain.steps[k]);
+    if (!next) return next.error().at(place(k, chain));
+    graph = *std::move(next);
+  }
+  return graph;
 }
 
 }  // namespace soapstone::search

@@ -32,6 +32,7 @@ struct ChainStep {
   };
   Kind kind = Kind::kRule;
   // Of kRule: which rule of the chain, and the match that it replaced. Of kDerive: which is proved.
+  // Of kFoldConstants: the nodes that were left unfolded.
   std::size_t rule = 0;
   std::vector<core::NodeId> nodes;
   std::vector<core::TensorId> inputs;
@@ -90,5 +91,13 @@ struct ReplayOptions {
 core::Result<Replay> replay(const ProofChain& chain, const core::Graph& input,
                             runtime::Backend& backend, const ReplayOptions& options,
                             core::ProgressSink& progress, const core::StopToken& stop);
+
+/// The same steps at other sizes: `input` is the graph of the same model, read with other sizes of
+/// its open dimensions. Every rule is proved for the parameters that its match has there.
+/// Errors: kNotEquivalent, with the step in `where`: it cannot be taken there.
+core::Result<core::Graph> replay_at_other_sizes(const ProofChain& chain, const core::Graph& input,
+                                                runtime::Backend& backend,
+                                                const ReplayOptions& options,
+                                                const core::StopToken& stop);
 
 }  // namespace soapstone::search

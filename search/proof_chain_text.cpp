@@ -54,7 +54,8 @@ std::string step_text(const ProofChain& chain, const ChainStep& step) {
   case ChainStep::Kind::kMergeDuplicates:
     return fmt::format("{} result=0x{:016x}", kMerge, step.result);
   case ChainStep::Kind::kFoldConstants:
-    return fmt::format("{} result=0x{:016x}", kFold, step.result);
+    return fmt::format("{}{} result=0x{:016x}", kFold,
+                       step.nodes.empty() ? "" : " keep=" + list_text(step.nodes), step.result);
   case ChainStep::Kind::kDerive:
     return derivation_text(chain, step);
   case ChainStep::Kind::kRule:
@@ -127,6 +128,7 @@ class StepParser {
       step.kind = ChainStep::Kind::kMergeDuplicates;
     } else if (tokens_.accept(kFold)) {
       step.kind = ChainStep::Kind::kFoldConstants;
+      if (tokens_.peek().text == "keep") SOAPSTONE_RETURN_IF_ERROR(parse_list("keep", step.nodes));
     } else {
       SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("apply"));
       SOAPSTONE_ASSIGN_OR_RETURN(step.rule, parse_rule());

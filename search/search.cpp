@@ -87,7 +87,7 @@ class Searcher {
 };
 
 std::vector<Region> Searcher::regions_of(std::size_t region_size) {
-  const auto parts = cover(now_.graph, region_size);
+  const auto parts = cover(now_.graph, region_size, options_.behind_opaque);
   std::vector<Region> regions(parts.size());
   arena_.execute([&] {
     tbb::parallel_for(std::size_t{0}, parts.size(), [&](std::size_t k) {
@@ -258,6 +258,7 @@ SearchResult Searcher::run(const Graph& original) {
   if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
   certify();
+  kinds_.hand_back();
   result_.cpu_s = core::process_cpu_s() - cpu_before;
   result_.wall_s = core::wall_s() - started_;
   return std::move(result_);

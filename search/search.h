@@ -26,6 +26,7 @@ enum class Strategy : std::uint8_t {
 std::string_view to_string(Strategy strategy);
 std::optional<Strategy> parse_strategy(std::string_view text);
 class Checkpoint;
+struct RegionMemory;
 class TraceSink;
 
 struct SearchOptions {
@@ -46,6 +47,8 @@ struct SearchOptions {
   const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
   TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
   Checkpoint* checkpoint = nullptr;      ///< Open: what it knows is not searched again.
+  RegionMemory* memory = nullptr;  ///< What earlier searches of the same job have found, likewise.
+  bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
 };
 
 /// One rewrite on the way from the original to a result.

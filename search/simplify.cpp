@@ -11,6 +11,7 @@
 
 #include "core/hash.h"
 #include "ops/registry.h"
+#include "search/opaque.h"
 
 namespace soapstone::search {
 namespace {
@@ -50,11 +51,15 @@ core::Error endless(const rules::Rule& rule, std::size_t rewrites, std::size_t n
 /// One pass: all matches of the graph, each applied if it still holds. Whether there were any.
 core::Result<bool> apply_once(Graph& graph, verifier::Admission& admission, const Bounds& bounds,
                               std::size_t& rewrites, SimplifyReport& report,
-                              const core::StopToken& stop) {
+                              const core::StopToken& stop, bool behind_opaque) {
   const rules::RuleSet& rules = admission.rules();
+  const std::vector<bool> frozen =
+      behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<std::pair<core::RuleId, rules::Match>> found;
   rules.for_each_match(graph, [&](core::RuleId rule, const rules::Match& match) {
-    found.emplace_back(rule, match);
+    const bool free =
+        std::ranges::none_of(match.nodes, [&](NodeId id) { return bool{frozen[id.index()]}; });
+    if (free) found.emplace_back(rule, match);
     return !stop.stop_requested();
   });
   const Graph then = graph;
@@ -118,8 +123,10 @@ void unify_constants(const Graph& graph, std::vector<TensorId>& representative) 
 
 }  // namespace
 
-Graph merge_duplicates(const Graph& original, int* merged) {
+Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
   const Graph graph = name_constants(original);
+  const std::vector<bool> frozen =
+      behind_opaque ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<TensorId> representative(graph.tensor_bound());
   unify_constants(graph, representative);
   std::unordered_multimap<std::uint64_t, NodeId> seen;
@@ -128,7 +135,7 @@ Graph merge_duplicates(const Graph& original, int* merged) {
   for (NodeId id : graph.order()) {
     const core::Node& node = graph.node(id);
     // An opaque node may have a state or an effect of its own (random numbers).
-    if (ops::is_opaque(node)) continue;
+    if (ops::is_opaque(node) || frozen[id.index()]) continue;
     const std::uint64_t hash = value_number(graph, id, representative);
     const auto [first, last] = seen.equal_range(hash);
     const auto twin = std::find_if(first, last, [&](const auto& entry) {
@@ -156,10 +163,10 @@ Graph merge_duplicates(const Graph& original, int* merged) {
 
 namespace {
 
-void merge(Graph& graph, SimplifyReport& report) {
+void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
   int merged = 0;
   const std::uint64_t before = graph.hash();
-  graph = merge_duplicates(graph, &merged);
+  graph = merge_duplicates(graph, &merged, behind_opaque);
   report.merged_duplicates += merged;
   if (graph.hash() != before) report.steps.push_back({std::nullopt, {}, graph.hash()});
 }
@@ -167,18 +174,19 @@ void merge(Graph& graph, SimplifyReport& report) {
 }  // namespace
 
 core::Result<Graph> simplify(const Graph& graph, verifier::Admission& baseline,
-                             SimplifyReport* report, const core::StopToken& stop) {
+                             SimplifyReport* report, const core::StopToken& stop,
+                             bool behind_opaque) {
   SimplifyReport own;
   SimplifyReport& what = report != nullptr ? *report : own;
   Graph result = graph;
-  merge(result, what);
+  merge(result, what, behind_opaque);
   const Bounds bounds(result);
   std::size_t rewrites = 0;
   while (true) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed,
-                               apply_once(result, baseline, bounds, rewrites, what, stop));
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool changed, apply_once(result, baseline, bounds, rewrites,
+                                                              what, stop, behind_opaque));
     if (!changed) return result;
-    merge(result, what);
+    merge(result, what, behind_opaque);
   }
 }
 

@@ -78,7 +78,8 @@ struct Admission::Entry {
 };
 
 Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& options)
-    : rules_(rules), options_(options), forbidden_(rules.rules().size()) {
+    : rules_(rules), options_(options), excluded_(rules.rules().size()),
+      forbidden_(rules.rules().size()) {
   for (const Rule& rule : rules.rules()) {
     const bool proved = rule.evidence.kind == rules::Evidence::Kind::kProved;
     if (!options.believe_files || (proved && !rule.parameters.empty())) {
@@ -129,8 +130,19 @@ void Admission::prove(const Key& key, Entry& entry) const {
   entry.cpu_ms = core::thread_cpu_ms() - before;
 }
 
+void Admission::exclude(std::string_view base_name) {
+  const auto rules = rules_.rules();
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    if (rules[k].base_name != base_name) continue;
+    excluded_[k] = true;
+    state_[k] = State::kRefused;
+    is_plain_[k] = false;
+  }
+}
+
 std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleUse use) {
   const Rule& rule = rules_[id];
+  if (excluded_[id.index()]) return "it was taken out, since results differed after it";
   if (state_[id.index()] == State::kRefused)
     return rule.evidence.detail.empty() ? "the rule has no proof" : rule.evidence.detail;
   if (options_.believe_files) {

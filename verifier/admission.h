@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/rule.h"
@@ -56,6 +57,10 @@ class Admission {
   /// Whether its file says that it is proved.
   bool is_proved(core::RuleId rule) const;
 
+  /// From now on no match of the rules of that Rule::base_name is admitted. Not thread-safe.
+  void exclude(std::string_view base_name);
+  bool is_excluded(core::RuleId rule) const { return excluded_[rule.index()]; }
+
   struct Refusal {
     std::string rule;    ///< Rule::name
     std::string values;  ///< Of its parameters: `s = 2, t = 2`.
@@ -94,7 +99,8 @@ class Admission {
 
   const rules::RuleSet& rules_;
   AdmissionOptions options_;
-  std::vector<State> state_;  ///< By rule.
+  std::vector<State> state_;    ///< By rule.
+  std::vector<bool> excluded_;  ///< Likewise.
   /// By rule: admitted whatever the match.
   std::vector<bool> is_plain_;
   /// By rule: bits of what its label has forbidden so far, types times uses.

@@ -99,6 +99,28 @@ class StableOperators(unittest.TestCase):
                 for x in SCORES + ordinary:
                     self.compare(before, after, {"x": x, "t": LABELS})
 
+    def test_parts_become_stable(self):
+        """Where the parts leave the range, the operator that is made of them does not."""
+        x = np.array([[-200, 200, 0, 1], [300, 299, 300, -300], [0, -0.5, 1, 2]], np.float32)
+        parts = {
+            "LogSoftmax": "(float[3,4] x) => (float[3,4] y) { s = Softmax(x) y = Log(s) }",
+            "ReduceLogSumExp": "(float[3,4] x) => (float[3,1] y) <int64[1] a = {1}> { e = Exp(x)"
+                               " s = ReduceSum(e, a) y = Log(s) }",
+            "Softplus": "(float[3,4] x) => (float[3,4] y) <float one = {1}> { e = Exp(x)"
+                        " s = Add(e, one) y = Log(s) }",
+        }
+        for op_type, body in parts.items():
+            with self.subTest(op_type=op_type):
+                paths = optimized(op_type, 17, body, self.folder)
+                operators = [node.op_type for node in onnx.load(paths[1]).graph.node]
+                self.assertEqual(operators, [op_type])
+                before, after = map(open_session, paths)
+                wanted, got = (session.run(None, {"x": x})[0] for session in (before, after))
+                self.assertFalse(np.isfinite(wanted).all())
+                self.assertTrue(np.isfinite(got).all())
+                held = np.isfinite(wanted)
+                np.testing.assert_allclose(got[held], wanted[held], rtol=1e-5, atol=1e-6)
+
     def test_gather_stays_one_node_and_keeps_its_range(self):
         body = "(float[5,2] x, int64[3] i) => (float[3,2] y) { r = Relu(x) y = Gather(r, i) }"
         paths = optimized("gather", 17, body, self.folder)

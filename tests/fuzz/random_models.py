@@ -52,6 +52,22 @@ class Model:
     # What runtimes leave open lies within: casts of floats to integers that do not fit.
     tame: bool = False
     rule: int | None = None  # Of which the source is in it.
+    # Of open dimensions: the sizes for which the model is to be optimized.
+    sizes: dict = field(default_factory=dict)
+
+    def open_a_dimension(self, chooser):
+        """Inputs say N where they have one of their sizes; outputs say nothing of their shapes."""
+        dims = [d for v in self.proto.graph.input for d in v.type.tensor_type.shape.dim]
+        known = sorted({d.dim_value for d in dims} - {1})
+        if not known:
+            return
+        size = chooser.choice(known)
+        for dim in dims:
+            if dim.dim_value == size:
+                dim.dim_param = "N"
+        for value in self.proto.graph.output:
+            value.type.tensor_type.ClearField("shape")
+        self.sizes = {"N": size}
 
 
 class ModelBuilder:
@@ -325,6 +341,22 @@ def needed(nodes, outputs):
             kept.append(node)
             wanted.update(reads(node))
     return kept[::-1]
+
+
+def pruned(proto, outputs):
+    """What these outputs need, in a model of its own."""
+    graph = proto.graph
+    nodes = needed([n for n in graph.node if any(n.output)], set(outputs))
+    used = {name for node in nodes for name in reads(node)} | set(outputs)
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    for field, kept in [("node", nodes),
+                        ("input", [v for v in graph.input if v.name in used]),
+                        ("initializer", [w for w in graph.initializer if w.name in used]),
+                        ("output", [v for v in graph.output if v.name in outputs])]:
+        del getattr(model.graph, field)[:]
+        getattr(model.graph, field).extend(kept)
+    return model
 
 
 def bounds_of_indices(graph):

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from model_judge import KINDS, Judge, draw_inputs, open_session, run
-from random_models import LETTER, Model, needed, reads
+from random_models import LETTER, Model, pruned
 
 LONGEST_S = 25
 
@@ -31,7 +31,7 @@ class Shrinker:
             return False
         names = {v.name for v in proto.graph.input}
         small = Model(proto, model.seed, {n: r for n, r in model.ranges.items() if n in names},
-                      model.tame, model.rule)
+                      model.tame, model.rule, model.sizes)
         try:
             judge = Judge(small, KINDS)
             answer, verdict = self.fuzzer.attempt(small, judge, job)
@@ -47,6 +47,8 @@ class Shrinker:
         return self.best[0].proto
 
     def shrink(self):
+        if self.best[0].sizes:  # Shapes that are open are not known.
+            return self.best
         changed = True
         while changed and time.monotonic() < self.deadline:
             changed = self.fewer_outputs() | self.cut() | self.bypass() | self.smaller_sizes()
@@ -172,22 +174,6 @@ def types_of(proto):
     return types
 
 
-def pruned(proto, outputs):
-    """What these outputs need, in a model of its own."""
-    graph = proto.graph
-    nodes = needed([n for n in graph.node if any(n.output)], set(outputs))
-    used = {name for node in nodes for name in reads(node)} | set(outputs)
-    model = onnx.ModelProto()
-    model.CopyFrom(proto)
-    for field, kept in [("node", nodes),
-                        ("input", [v for v in graph.input if v.name in used]),
-                        ("initializer", [w for w in graph.initializer if w.name in used]),
-                        ("output", [v for v in graph.output if v.name in outputs])]:
-        del getattr(model.graph, field)[:]
-        getattr(model.graph, field).extend(kept)
-    return model
-
-
 def text_of(model, job, verdict, rules):
     """The file of a find: what is wrong in words, the model for people, the model for machines."""
     said = onnx.printer.to_text(model.proto)
@@ -195,7 +181,8 @@ def text_of(model, job, verdict, rules):
              f"{verdict.detail}", f"rules: {' '.join(rules)}"]
     lines += [line[:160] for line in said.splitlines()]
     packed = base64.b64encode(zlib.compress(model.proto.SerializeToString(), 9)).decode()
-    facts = {"job": job, "seed": model.seed, "ranges": model.ranges, "tame": model.tame}
+    facts = {"job": job, "seed": model.seed, "ranges": model.ranges, "tame": model.tame,
+             "sizes": model.sizes}
     return ("".join(f"# {line}\n" for line in lines) + json.dumps(facts) + "\n" +
             "\n".join(packed[k:k + 100] for k in range(0, len(packed), 100)) + "\n")
 
@@ -207,4 +194,5 @@ def read_find(text):
     proto = onnx.ModelProto()
     proto.ParseFromString(zlib.decompress(base64.b64decode("".join(lines[1:]))))
     ranges = {name: tuple(ends) for name, ends in facts["ranges"].items()}
-    return Model(proto, facts["seed"], ranges, facts["tame"]), facts["job"]
+    return (Model(proto, facts["seed"], ranges, facts["tame"], sizes=facts.get("sizes", {})),
+            facts["job"])

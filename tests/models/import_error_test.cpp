@@ -65,11 +65,11 @@ const BrokenProto kBrokenProtos[] = {
      "IR version 1000 is newer than the newest one known"},
     {"no_graph", [](auto& m) { m.clear_graph(); }, "is not an ONNX model: it has no graph"},
     {"no_opset", [](auto& m) { m.clear_opset_import(); },
-     "the model names no version of the standard operators (opsets 7 to 23 are read)"},
+     "the model names no version of the standard operators (opsets 7 to 27 are read)"},
     {"old_opset", [](auto& m) { m.mutable_opset_import(0)->set_version(6); },
-     "opset 6 is not supported; opsets 7 to 23 are"},
-    {"new_opset", [](auto& m) { m.mutable_opset_import(0)->set_version(24); },
-     "opset 24 is not supported"},
+     "opset 6 is not supported; opsets 7 to 27 are"},
+    {"new_opset", [](auto& m) { m.mutable_opset_import(0)->set_version(28); },
+     "opset 28 is not supported"},
     {"two_opsets",
      [](auto& m) {
        auto& import = *m.add_opset_import();

@@ -46,8 +46,9 @@ std::string error_of_text(const std::string& text, const ImportOptions& options)
   return error_of_bytes(bytes_from_text(text), options);
 }
 
-std::string write_checked(const core::Graph& graph, const ModelHeader& header) {
-  const auto bytes = serialize_onnx(graph, header);
+std::string write_checked(const core::Graph& graph, const ModelHeader& header,
+                          const WriteOptions& options) {
+  const auto bytes = serialize_onnx(graph, header, options);
   if (!bytes) throw std::runtime_error(bytes.error().to_string());
   try {
     onnx::checker::check_model(parse_proto(*bytes), true);
@@ -59,6 +60,10 @@ std::string write_checked(const core::Graph& graph, const ModelHeader& header) {
 
 std::string write_checked(const OnnxModel& model) {
   return write_checked(model.graph, *model.header);
+}
+
+std::string write_mapped(const OnnxModel& model) {
+  return write_checked(model.graph, *model.header, {.keep_original_nodes = false});
 }
 
 std::string operators(const core::Graph& graph) {

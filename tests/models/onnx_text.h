@@ -23,7 +23,10 @@ std::string error_of_bytes(std::string_view bytes, const ImportOptions& options 
 
 /// Serialised, accepted by ONNX's checker with full shape inference.
 std::string write_checked(const OnnxModel& model);
-std::string write_checked(const core::Graph& graph, const ModelHeader& header);
+std::string write_checked(const core::Graph& graph, const ModelHeader& header,
+                          const WriteOptions& options = {});
+/// The same with every node written by its operator's mapping.
+std::string write_mapped(const OnnxModel& model);
 
 /// Names of the operators in order: `conv relu opaque:TopK`.
 std::string operators(const core::Graph& graph);

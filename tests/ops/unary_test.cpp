@@ -68,7 +68,7 @@ TEST(Unary, RefusesWhatDoesNotFit) {
       {"not.element_type", "x: f32[2]", "not(x)"},
       {"leaky_relu.alpha", "x: f32[2]", "leaky_relu(x; alpha=1e30)"},
       {"hard_sigmoid.beta", "x: f32[2]", "hard_sigmoid(x; beta=1e-30)"},
-      {"clip.min", "x: f32[2]", "clip(x; min=-1e30)"},
+      {"clip.min", "x: f32[2]", "clip(x; min=inf)"},
       {"gelu.approximate", "x: f32[2]", "gelu(x; approximate=\"fast\")"},
       {"cast.to", "x: f32[2]", "cast(x; to=\"u8\")"},
       {"cast.to", "x: f32[2]", "cast(x; to=\"float\")"},
@@ -92,10 +92,12 @@ TEST(Clip, BoundsWereAttributesAndAreInputs) {
   const std::vector<Values> x{{-5, 0.5, 5}, {1}};
   const core::Graph old = read_clip(10, {{"min", -1.0f}}, {}, {"x"}).value();
   expect_near(run(old, x)[0], {-1, 0.5, 5});
+  ASSERT_EQ(old.order().size(), 1u);
+  EXPECT_EQ(old.node(old.order()[0]).attributes.get_real("max"), std::numeric_limits<float>::max());
   const core::Graph now =
       read_clip(13, {}, {{"high", core::Literal::scalar(2)}}, {"x", "", "high"}).value();
   expect_near(run(now, x)[0], {-5, 0.5, 2});
-  EXPECT_EQ(now.node(now.order()[0]).op->name, "clip");
+  EXPECT_EQ(now.node(now.order().back()).op->name, "clip");
 }
 
 TEST(Clip, BoundsAtRunTimeAreAMaximumAndAMinimum) {
@@ -105,10 +107,39 @@ TEST(Clip, BoundsAtRunTimeAreAMaximumAndAMinimum) {
   expect_near(run(graph, {{-5, 0.5, 5}, {1}})[0], {1, 1, 2});
 }
 
-TEST(Clip, TheLargestFloatIsNoBound) {
+TEST(Clip, TheLargestFloatIsABoundOfInfinity) {
   const float largest = std::numeric_limits<float>::max();
-  const core::Graph graph = read_clip(6, {{"min", 0.0f}, {"max", largest}}, {}, {"x"}).value();
-  EXPECT_TRUE(std::isinf(graph.node(graph.order()[0]).attributes.get_real("max")));
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const core::Graph& graph :
+       {read_clip(6, {{"min", 0.0f}, {"max", largest}}, {}, {"x"}).value(),
+        read_clip(10, {{"min", 0.0f}}, {}, {"x"}).value(),
+        read_clip(11, {},
+                  {{"low", core::Literal::scalar(0)}, {"high", core::Literal::scalar(largest)}},
+                  {"x", "low", "high"})
+            .value()})
+    EXPECT_EQ(run(graph, {{-5, 2, infinity}, {1}})[0], (Values{0, 2, largest}));
+}
+
+/// As the standard and ONNX Runtime have it.
+TEST(Clip, ABoundThatIsLeftOutIsTheLargestNumber) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double largest = std::numeric_limits<float>::max();
+  const std::vector<Values> x{{-infinity, 2, infinity}, {1}};
+  const core::Graph low =
+      read_clip(11, {}, {{"low", core::Literal::scalar(0)}}, {"x", "low"}).value();
+  EXPECT_EQ(run(low, x)[0], (Values{0, 2, largest}));
+  EXPECT_EQ(run(read_clip(11, {}, {}, {"x"}).value(), x)[0], (Values{-largest, 2, largest}));
+}
+
+TEST(Clip, AnInfiniteBoundIsNone) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const core::Graph graph =
+      read_clip(11, {},
+                {{"low", core::Literal::scalar(0)},
+                 {"high", core::Literal::scalar(std::numeric_limits<float>::infinity())}},
+                {"x", "low", "high"})
+          .value();
+  EXPECT_EQ(run(graph, {{-5, 2, infinity}, {1}})[0], (Values{0, 2, infinity}));
 }
 
 TEST(Cast, KeepsOpaqueWhatWouldWrapAndDropsWhatDoesNothing) {

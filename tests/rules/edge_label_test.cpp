@@ -84,9 +84,38 @@ rule sums
   }
 }
 
+/// The model computes sums as if exactly; two kernels that add up in different orders do not.
+TEST(EdgeLabel, DifferentOperatorsAddInDifferentOrders) {
+  const Edges edges = edges_of(R"(
+rule mean_of_image
+  x: [n, c, h, w]
+  source
+    t = global_average_pool(x)
+    y = neg(t)
+  target
+    m = reduce_mean(x; axes=[2, 3])
+    y = neg(m)
+)");
+  for (const DataType type : kEdgeTypes) {
+    EXPECT_TRUE(edges.has(type, kOverflow, kFar)) << to_string(edges);
+    EXPECT_TRUE(edges.has(type, kRecovers, kFar)) << to_string(edges);
+  }
+  EXPECT_FALSE(overflows_or_vanishes(edges_of(R"(
+rule mean_of_negated
+  x: [n, m]
+  source
+    t = reduce_mean(x; axes=[1])
+    y = neg(t)
+  target
+    u = neg(x)
+    y = reduce_mean(u; axes=[1])
+)")));
+}
+
 constexpr std::string_view kUnstable = R"(
 rule unstable
   x: [n]
+  results r, y
   source
     r = relu(x)
     y = neg(r)
@@ -100,6 +129,7 @@ rule unstable
 constexpr std::string_view kStable = R"(
 rule stable
   x: [n]
+  results r, y
   source
     r1 = relu(x)
     e = exp(r1)
@@ -199,6 +229,7 @@ TEST(EdgeLabel, AMatchHasOneFloatingType) {
   constexpr std::string_view kRule = R"(
 rule casts
   x: [n]  y: [n]
+  results r
   source
     u = cast(x; to="f32")
     v = cast(y; to="f32")

@@ -1,5 +1,12 @@
 #include "search/equivalence.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/float16.h"
+
 #include "search/cut.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
@@ -61,6 +68,210 @@ TEST(Equivalence, OwnInputsMustFit) {
   EXPECT_EQ(report.error().code, core::ErrorCode::kInvalidInput);
 }
 
+/// `text` with T for the type of its tensors.
+core::Graph typed(std::string text, const std::string& type) {
+  for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
+  return graph_of(text);
+}
+
+const char* const kScaledMatmul = R"(graph g
+  x: T[8, 64]
+  a: T[64, 64]
+  s: T[64]
+  p = matmul(x, a)
+  y = mul(p, s)
+  return y
+)";
+/// The scale goes into the factor: rounded elsewhere.
+const char* const kScaledFactor = R"(graph g
+  x: T[8, 64]
+  a: T[64, 64]
+  s: T[64]
+  b = mul(a, s)
+  y = matmul(x, b)
+  return y
+)";
+const char* const kScaledTwice = R"(graph g
+  x: T[8, 64]
+  a: T[64, 64]
+  s: T[64]
+  p = matmul(x, a)
+  q = mul(p, s)
+  c = full(; shape=[1], value=1.01)
+  y = mul(q, c)
+  return y
+)";
+
+TEST(Equivalence, RoundingOfTheTypeIsNoDifferenceAndAWrongFactorIs) {
+  for (const char* type : {"f32", "f16", "f64", "bf16"}) {
+    EquivalenceOptions options;
+    options.same_constants = true;
+    const auto same = check(typed(kScaledMatmul, type), typed(kScaledFactor, type), options);
+    ASSERT_TRUE(same.ok()) << same.error().to_string();
+    EXPECT_TRUE(same->equal) << type << ": " << (same->difference ? same->difference->what : "");
+    if (std::string(type) != "f32") continue;  // the constant of the other graph is of that type
+    const auto other = check(typed(kScaledMatmul, type), typed(kScaledTwice, type), options);
+    ASSERT_TRUE(other.ok()) << other.error().to_string();
+    EXPECT_FALSE(other->equal) << type;
+  }
+}
+
+/// 1e-5 of an output is far below what f16 rounds; in double precision it shows.
+TEST(Equivalence, WhatHidesInRoundingShowsInDoublePrecision) {
+  const auto layer_norm = [](const char* epsilon) {
+    return typed(std::string("graph g\n  x: T[8, 64]\n  s: T[64]\n  y = layer_norm(x, s; axis=1, "
+                             "epsilon=") +
+                     epsilon + ")\n  return y\n",
+                 "f16");
+  };
+  EquivalenceOptions options;
+  EXPECT_TRUE(check(layer_norm("1e-5"), layer_norm("1e-4"), options)->samples == 8);
+  options.same_constants = true;
+  const auto other = check(layer_norm("1e-5"), layer_norm("1e-4"), options);
+  EXPECT_FALSE(other->equal);
+  EXPECT_TRUE(check(layer_norm("1e-5"), layer_norm("1e-5"), options)->equal);
+}
+
+TEST(Equivalence, ASwappedAxisOfASquareIsSeen) {
+  const auto sum = [](const char* axis) {
+    return graph_of(std::string("graph g\n  x: f32[16, 16]\n  y = reduce_sum(x; axes=[") + axis +
+                    "], keep_dims=0)\n  return y\n");
+  };
+  EXPECT_FALSE(check(sum("0"), sum("1"))->equal);
+  EXPECT_TRUE(check(sum("0"), sum("0"))->equal);
+}
+
+TEST(Equivalence, ALargerSumMayRoundMore) {
+  // A sum that cancels: both orders are off by the same rounding, which is large beside the result.
+  const auto one = graph_of(R"(graph g
+  x: f32[64]
+  z: f32[64]
+  c = full(; shape=[1], value=30000.0)
+  b = mul(z, c)
+  s = add(x, b)
+  y = sub(s, b)
+  return y
+)");
+  const auto two = graph_of(R"(graph g
+  x: f32[64]
+  z: f32[64]
+  c = full(; shape=[1], value=30000.0)
+  b = mul(z, c)
+  n = neg(b)
+  t = add(b, x)
+  y = add(t, n)
+  return y
+)");
+  const auto exact = graph_of("graph g\n  x: f32[64]\n  z: f32[64]\n  y = relu(x)\n  return y\n");
+  EXPECT_TRUE(check(one, two)->equal);
+  EXPECT_FALSE(check(one, exact)->equal);
+}
+
+TEST(Equivalence, NewInfinitiesAreDifferencesAndLostOnesAreNot) {
+  // In f16 the square overflows where the product with a half does not.
+  const auto halved = graph_of(R"(graph g
+  x: f16[64]
+  z: f16[64]
+  h = mul(x, z)
+  q = div(h, z)
+  return q
+)");
+  const auto plain = graph_of(R"(graph g
+  x: f16[64]
+  z: f16[64]
+  r = reciprocal(z)
+  t = mul(z, r)
+  q = mul(x, t)
+  return q
+)");
+  EquivalenceOptions strict;
+  strict.may_overflow = false;
+  strict.samples = 2;
+  std::vector<std::uint16_t> bits(64, core::f16_from_float(300));
+  const auto x =
+      core::Literal::copy(core::DataType::kFloat16, {64}, std::as_bytes(std::span(bits)));
+  strict.inputs = {{x, x}};
+  EXPECT_TRUE(check(halved, plain, strict)->equal) << "300 · 300 overflows, the result is better";
+  const auto back = check(plain, halved, strict);
+  EXPECT_FALSE(back->equal) << "300 is finite in the original";
+  EXPECT_EQ(back->difference->sample, 0);
+}
+
+TEST(Equivalence, ToleranceOfTheUsersOwn) {
+  const auto off = graph_of("graph g\n  x: f32[4]\n  z: f32[4]\n  s = add(x, z)\n  c = "
+                            "full(; shape=[1], value=1.05)\n  y = mul(s, c)\n  return y\n");
+  EquivalenceOptions options;
+  EXPECT_FALSE(check(graph_of(kSum), off, options)->equal);
+  options.rtol = 0.1;
+  EXPECT_TRUE(check(graph_of(kSum), off, options)->equal);
+  options.rtol = 0.01;
+  EXPECT_FALSE(check(graph_of(kSum), off, options)->equal);
+}
+
+TEST(SampleInputs, EveryTypeIsDrawn) {
+  for (const char* type : {"f32", "f16", "bf16", "f64", "i64", "i32", "i16", "i8", "u64", "u32",
+                           "u16", "u8", "bool"}) {
+    const auto graph = graph_of(std::string("graph g\n  x: ") + type +
+                                "[512]\n  y = reshape(x; shape=[512, 1])\n  return y\n");
+    const auto normal = sample_inputs(graph, SampleKind::kNormal, 1)[0].to_doubles();
+    const std::set<double> values(normal.begin(), normal.end());
+    EXPECT_GT(values.size(), std::string(type) == "bool" ? 1U : 8U) << type;
+    const auto huge = sample_inputs(graph, SampleKind::kHuge, 1)[0].to_doubles();
+    const double most =
+        std::abs(*std::ranges::max_element(huge, {}, [](double v) { return std::abs(v); }));
+    const std::map<std::string, double> least = {
+        {"f32", 1e30}, {"f16", 1e4}, {"bf16", 1e30}, {"f64", 1e200}, {"i64", 9e18},
+        {"i32", 2e9},  {"i16", 3e4}, {"i8", 120},    {"u64", 1e19},  {"u32", 4e9},
+        {"u16", 6e4},  {"u8", 250},  {"bool", 1}};
+    EXPECT_GE(most, least.at(type)) << type;
+  }
+}
+
+TEST(SampleInputs, IndicesMayWrapWhereOnlyCopiesAreBetween) {
+  const char* const direct = R"(graph g
+  data: f32[5, 2]
+  ids: i64[64]
+  j = reshape(ids; shape=[8, 8])
+  y = gather(data, j; axis=0)
+  return y
+)";
+  const auto ids = *sample_inputs(graph_of(direct), SampleKind::kExtreme, 3)[1].to_ints();
+  EXPECT_EQ(*std::ranges::min_element(ids), -5);
+  EXPECT_EQ(*std::ranges::max_element(ids), 4);
+  const char* const changed = R"(graph g
+  data: f32[5, 2]
+  ids: i64[64]
+  other: i64[64]
+  j = mul(ids, other)
+  y = gather(data, j; axis=0)
+  return y
+)";
+  const auto moved = *sample_inputs(graph_of(changed), SampleKind::kExtreme, 3)[1].to_ints();
+  EXPECT_GE(*std::ranges::min_element(moved), 0);
+}
+
+TEST(SampleInputs, MasksOfAttentionAreMasks) {
+  const auto graph = graph_of(R"(graph g
+  scores: f32[4, 16]
+  mask: f32[1, 16]
+  s = add(scores, mask)
+  p = softmax(s; axis=1)
+  return p
+)");
+  const auto mask = sample_inputs(graph, SampleKind::kMasks, 1)[1].to_doubles();
+  for (const double v : mask) EXPECT_TRUE(v == 0 || v <= -1e9) << v;
+  EXPECT_TRUE(std::ranges::any_of(mask, [](double v) { return v == 0; }));
+  EXPECT_TRUE(std::ranges::any_of(mask, [](double v) { return v < 0; }));
+}
+
+TEST(SampleInputs, PerturbationIsOneStep) {
+  const float values[] = {1, -3, 0, 1e30F};
+  const auto moved = perturbed({core::Literal::floats({4}, values)}, 0)[0].to_doubles();
+  for (std::size_t k = 0; k < 4; ++k)
+    EXPECT_LE(std::abs(moved[k] - double{values[k]}), 0x1p-22 * std::abs(double{values[k]}));
+  EXPECT_EQ(moved[2], 0);
+}
+
 TEST(SampleInputs, IndicesStayWithinTheData) {
   const auto graph = graph_of(R"(graph g
   data: f32[5, 2]
@@ -117,7 +328,7 @@ TEST_F(Optimize, ReportsTheImprovement) {
   ASSERT_EQ(report->rules_applied.size(), 1U);
 }
 
-TEST_F(Optimize, NamesTheWrongRule) {
+TEST_F(Optimize, TakesOutTheWrongRule) {
   const auto graph = graph_of(R"(graph g
   x: f32[4, 8]
   a: f32[8, 8]
@@ -129,8 +340,10 @@ TEST_F(Optimize, NamesTheWrongRule) {
 )");
   const auto report = run(graph, kWrongRule);
   ASSERT_TRUE(report.ok()) << report.error().to_string();
-  EXPECT_EQ(report->outcome, Outcome::kNotEquivalent);
-  EXPECT_NE(report->offending_rule.find("drop_second_matmul"), std::string::npos);
+  EXPECT_EQ(report->outcome, Outcome::kNoGainFound);
+  EXPECT_EQ(report->graph.hash(), graph.hash());
+  ASSERT_EQ(report->taken_out.size(), 1U);
+  EXPECT_EQ(report->taken_out[0].rule, "drop_second_matmul");
 }
 
 TEST_F(Optimize, KeepsTheOriginalWithoutAGain) {

@@ -1,0 +1,24 @@
+// Whether the result of an optimization holds at other sizes than those it was made for: the same
+// steps are taken there, and the files compared.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/optimize_job.h"
+#include "models/open_sizes.h"
+
+namespace soapstone::cli {
+
+struct OpenResult {
+  std::optional<models::OpenExport> file;  ///< None: no size can stay open.
+  std::string note;                        ///< What was found, for people; empty: nothing open.
+};
+
+/// `chain` leads from the model to `graph`, folding included. Takes no part in what is computed at
+/// the sizes given: a failure elsewhere means that sizes are declared as they are here.
+OpenResult leave_sizes_open(const OptimizeArguments& options, const OptimizeJob& job,
+                            const core::Graph& graph, const search::ProofChain& chain,
+                            Session& session);
+
+}  // namespace soapstone::cli

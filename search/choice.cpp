@@ -1,0 +1,205 @@
+// Which of the graphs that were found is the result: by the objective, and by time.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "search/cut.h"
+#include "search/optimizer.h"
+#include "search/real_gain.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Result;
+using runtime::Executable;
+
+/// Nodes that do work when the model runs.
+std::size_t count_nodes(const Graph& graph) {
+  return static_cast<std::size_t>(
+      std::count_if(graph.order().begin(), graph.order().end(),
+                    [&](core::NodeId id) { return !graph.is_constant_expression(id); }));
+}
+
+Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
+                                 runtime::Fusion fusion) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, cut_at_opaque(graph));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable, Executable::make(cut.graph, backend, {fusion}));
+  // Timing runs on the inputs of the last run.
+  SOAPSTONE_ASSIGN_OR_RETURN(auto outputs,
+                             executable.run(sample_inputs(cut.graph, SampleKind::kNormal, 0)));
+  return executable;
+}
+
+bool is_proved(const Step& step, const verifier::Admission& rules) {
+  if (!step.lemma) return rules.is_proved(step.id);
+  return std::ranges::all_of(step.lemma->steps,
+                             [&](const LemmaStep& used) { return rules.is_proved(used.rule); });
+}
+
+std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::Admission& rules) {
+  std::vector<RuleUse> uses;
+  for (const Step& step : steps) {
+    const std::string& name = step.base_rule;
+    auto use =
+        std::find_if(uses.begin(), uses.end(), [&](const RuleUse& u) { return u.rule == name; });
+    if (use == uses.end()) use = uses.insert(uses.end(), RuleUse{name, 0, 0, true});
+    ++use->count;
+    use->gain_us += step.gain_us;
+    use->proved = use->proved && is_proved(step, rules);
+  }
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const RuleUse& a, const RuleUse& b) { return a.gain_us > b.gain_us; });
+  return uses;
+}
+
+}  // namespace
+
+/// What the file's opset cannot say is no result. The search is not lost for it: others may be.
+void Optimizer::drop_unwritable() {
+  if (!options_.writable) return;
+  auto& best = report_.search.best;
+  for (auto candidate = best.begin(); candidate != best.end();) {
+    const core::Status writable = options_.writable(candidate->graph);
+    if (writable) {
+      ++candidate;
+      continue;
+    }
+    std::string rule = "merging equal nodes";
+    for_each_graph(report_.baseline, rules_.rules(), candidate->steps,
+                   [&](const Step& step, const Graph& graph) {
+                     const bool still = options_.writable(graph).ok();
+                     if (!still) rule = step.base_rule;
+                     return still;
+                   });
+    report_.notes.push_back(
+        fmt::format("a result was left out, after {}: {}", rule, writable.error().to_string()));
+    candidate = best.erase(candidate);
+  }
+}
+
+void Optimizer::note_reference_kernels(const Executable& executable) {
+  const auto& slow = executable.report().reference_kernels;
+  if (slow.empty()) return;
+  report_.notes.push_back(fmt::format("{} launches run the slow reference kernel, first {}: {}",
+                                      slow.size(), slow.front().first, slow.front().second));
+}
+
+/// With memory in the objective: the best by what is foretold, but of those within a limit the
+/// fastest; `timings`, if any, are of the baseline and of each candidate. None: the baseline is as
+/// good.
+std::optional<std::size_t>
+Optimizer::choose_by_objective(std::span<const cost::Timing> timings) const {
+  const auto& best = report_.search.best;
+  const Score before{report_.cost_before.total_us, report_.memory_before.peak_bytes, 0, 0, 0};
+  if (best.empty() || !objective_.is_better(best.front().score, before)) return std::nullopt;
+  const auto fits = [&](const Candidate& candidate) {
+    return options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+           candidate.score.peak_bytes <= options_.peak_limit_bytes;
+  };
+  std::size_t winner = 0;
+  for (std::size_t k = 1; k < best.size() && !timings.empty(); ++k)
+    if (fits(best[k]) && timings[k + 1].median_us < timings[winner + 1].median_us) winner = k;
+  return winner;
+}
+
+/// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
+/// Decides nothing if it is interrupted.
+core::Status Optimizer::choose_by_time() {
+  progress_.stage("timing");
+  SOAPSTONE_ASSIGN_OR_RETURN(auto before,
+                             executable_of(report_.baseline, backend_, options_.fusion));
+  note_reference_kernels(before);
+  const auto& best = report_.search.best;
+  std::vector<Executable> candidates;
+  std::vector<Executable*> in_turn{&before};
+  for (const Candidate& candidate : best) {
+    if (interrupted()) return core::Done{};
+    SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                               executable_of(candidate.graph, backend_, options_.fusion));
+    candidates.push_back(std::move(executable));
+  }
+  for (Executable& executable : candidates) in_turn.push_back(&executable);
+  // The baseline alone is timed for the report.
+  const double budget_us = (best.empty() ? 0.2 : 1.0) * options_.measure_time_s * 1e6;
+  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_);
+  if (interrupted()) return core::Done{};
+  report_.latency_before = Latency{timings[0], before.report().arena_bytes};
+  report_.latency_after = report_.latency_before;
+  if (best.empty()) return core::Done{};
+  const auto fastest = std::min_element(
+      timings.begin() + 1, timings.end(),
+      [](const cost::Timing& a, const cost::Timing& b) { return a.median_us < b.median_us; });
+  auto winner = static_cast<std::size_t>(fastest - timings.begin() - 1);
+  if (objective_.needs_memory()) {
+    const auto allowed = choose_by_objective(timings);
+    if (!allowed) return core::Done{};
+    winner = *allowed;
+  }
+  const auto speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
+                                             0.5 * budget_us, stop_);
+  if (interrupted()) return core::Done{};
+  report_.speedup = speedup;
+  const bool for_speed = options_.objective == ObjectiveKind::kLatency ||
+                         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+                          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
+  if (for_speed && speedup.low <= 1.0) {
+    report_.outcome = Outcome::kGainNotReal;
+    return core::Done{};
+  }
+  chosen_ = winner;
+  report_.outcome = Outcome::kImproved;
+  report_.latency_after = Latency{timings[winner + 1], candidates[winner].report().arena_bytes};
+  return core::Done{};
+}
+
+/// With nothing better, the baseline is the result if it beats the model as it was given.
+core::Status Optimizer::compare_baseline() {
+  if (original_.hash() == report_.baseline.hash()) return core::Done{};
+  if (options_.writable) {
+    if (const core::Status writable = options_.writable(report_.baseline); !writable) {
+      report_.notes.push_back(fmt::format("what the baseline made of the model was left out: {}",
+                                          writable.error().to_string()));
+      return core::Done{};
+    }
+  }
+  const double before_us = cost_.graph_cost(original_).total_us;
+  report_.baseline_gain = before_us / report_.cost_before.total_us;
+  bool faster = report_.cost_before.total_us < kRealGain * before_us;
+  if (options_.measure && !interrupted()) {
+    progress_.stage("timing the baseline");
+    SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, backend_, options_.fusion));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto after,
+                               executable_of(report_.baseline, backend_, options_.fusion));
+    const auto speedup = cost::compare_in_turn(before, after, options_.measure_rounds,
+                                               0.5e6 * options_.measure_time_s, stop_);
+    if (!interrupted()) {
+      report_.baseline_speedup = speedup;
+      faster = speedup.low > 1;
+    }
+  }
+  if (faster) report_.result = ResultKind::kBaseline;
+  return core::Done{};
+}
+
+core::Status Optimizer::choose() {
+  if (options_.measure && !interrupted()) SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
+  const bool timed = report_.speedup.has_value();
+  if (!timed && !report_.search.best.empty()) {
+    chosen_ = objective_.needs_memory() ? choose_by_objective({}) : 0;
+    if (chosen_) report_.outcome = Outcome::kImproved;
+  }
+  report_.graph = chosen_ ? chosen().graph : report_.baseline;
+  report_.cost_after = cost_.graph_cost(report_.graph);
+  report_.memory_after = runtime::memory_use(report_.graph, backend_, options_.fusion);
+  report_.nodes_before = count_nodes(report_.baseline);
+  report_.nodes_after = count_nodes(report_.graph);
+  if (!chosen_) return compare_baseline();
+  report_.result = ResultKind::kRewritten;
+  report_.steps = chosen().steps;
+  report_.rules_applied = summarize(report_.steps, rules_);
+  return core::Done{};
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,99 @@
+// Where a result differs: which rewrite on the way to it made the difference. The search then goes
+// on without that rule.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "search/optimizer.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Result;
+
+/// So many rules are taken out, one round of the search each, before the job is given up.
+constexpr int kMostRounds = 8;
+
+std::vector<std::string> names_of(const Lemma& lemma, const rules::RuleSet& rules) {
+  std::vector<std::string> names;
+  for (const LemmaStep& step : lemma.steps)
+    if (const std::string& name = rules[step.rule].base_name;
+        std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+/// The original first, the result last.
+std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
+  std::vector<Waypoint> way{{original_, {}, true, "reading and writing the model"}};
+  Graph graph = original_;
+  for (const SimplifyStep& step : report_.simplify.steps) {
+    if (!step.rule) {
+      graph = merge_duplicates(graph, nullptr, !freeze_);
+      way.push_back({graph, {}, true, "merging equal operators"});
+      continue;
+    }
+    const rules::Rule& rule = baseline_.rules()[*step.rule];
+    auto next = rules::apply(graph, rule, step.match);
+    if (!next) break;  // what is left is found as a whole
+    graph = *std::move(next);
+    way.push_back({graph, {rule.base_name}, true, rule.base_name});
+  }
+  if (!chosen_) return way;
+  for_each_graph(report_.baseline, rules_.rules(), report_.steps,
+                 [&](const Step& step, const Graph& after) {
+                   const auto names = step.lemma ? names_of(*step.lemma, rules_.rules())
+                                                 : std::vector{step.base_rule};
+                   way.push_back({after, names, false, step.base_rule});
+                   return true;
+                 });
+  way.push_back({report_.graph, {}, false, "merging equal operators"});
+  return way;
+}
+
+Result<bool> Optimizer::differs(const Graph& graph) {
+  const int sample = difference_->difference.sample;
+  if (difference_->by_judge) return judgement_->differs_on(graph, sample);
+  return check_->differs_on(graph, sample);
+}
+
+/// The first waypoint of a pair of neighbours of which the earlier one does not differ. 0: nothing
+/// explains it. Complexity: logarithmic.
+Result<std::size_t> Optimizer::first_difference(const std::vector<Waypoint>& way) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const bool at_once, differs(way.front().graph));
+  if (at_once) return std::size_t{0};
+  std::size_t equal = 0, different = way.size() - 1;
+  while (different - equal > 1) {
+    const std::size_t middle = equal + (different - equal) / 2;
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool there, differs(way[middle].graph));
+    (there ? different : equal) = middle;
+  }
+  return different;
+}
+
+/// True: a rule was taken out, and the search is to be made again.
+Result<bool> Optimizer::take_out_offender(int round) {
+  report_.outcome = Outcome::kNotEquivalent;
+  report_.offending_rule = "a rule that was not looked for: interrupted";
+  if (interrupted()) return false;
+  progress_.stage("looking for the rule that makes the difference");
+  const std::vector<Waypoint> way = waypoints();
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t at, first_difference(way));
+  const Waypoint& culprit = way[at];
+  report_.offending_rule = culprit.what;
+  if (culprit.rules.empty() || round >= kMostRounds) return false;
+  for (const std::string& rule : culprit.rules) {
+    (culprit.is_baseline ? baseline_ : rules_).exclude(rule);
+    report_.taken_out.push_back(
+        {rule, culprit.is_baseline,
+         difference_->by_judge ? judgement_->judge().runtime() : std::string("the check here"),
+         difference_->difference});
+  }
+  memory_.forget(rules_);
+  return true;
+}
+
+}  // namespace soapstone::search

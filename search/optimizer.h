@@ -1,0 +1,93 @@
+// The job of optimize() with what its stages share. Private to search/: choice.cpp chooses among
+// what was found, verification.cpp checks it, offender.cpp finds the rule that makes a difference,
+// proof_records.cpp says how the result was made.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/judgement.h"
+#include "search/kinds.h"
+#include "search/optimize.h"
+
+namespace soapstone::search {
+
+class Optimizer {
+ public:
+  Optimizer(const core::Graph& original, verifier::Admission& baseline, verifier::Admission& rules,
+            cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
+            core::ProgressSink& progress, const core::StopToken& stop)
+      : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
+        options_(options), progress_(progress), stop_(stop),
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
+
+  core::Result<OptimizeReport> run();
+
+ private:
+  /// A difference between the original and the result, and who found it.
+  struct Found {
+    bool by_judge = false;
+    Difference difference;
+  };
+  /// A graph on the way from the original to the result.
+  struct Waypoint {
+    core::Graph graph;
+    std::vector<std::string> rules;  ///< Rule::base_name of what was applied last; empty: none.
+    bool is_baseline = false;
+    std::string what;  ///< For a reader.
+  };
+
+  core::Status run_round();
+  void start_again();
+  core::Status search_graphs();
+  void merge_in_results();
+  void drop_unwritable();
+  core::Status choose();
+  core::Status choose_by_time();
+  std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  core::Status compare_baseline();
+  void note_reference_kernels(const runtime::Executable& executable);
+
+  core::Status prepare_checks();
+  core::Status look_at_opaque();
+  core::Status verify();
+  core::Status ask_judge();
+  bool may_overflow() const;
+  void note_checks();
+
+  core::Result<bool> take_out_offender(int round);
+  std::vector<Waypoint> waypoints() const;
+  core::Result<bool> differs(const core::Graph& graph);
+  core::Result<std::size_t> first_difference(const std::vector<Waypoint>& way);
+
+  void record_chain();
+  void note_proofs();
+  const Candidate& chosen() const { return report_.search.best[*chosen_]; }
+  bool interrupted() const { return stop_.stop_requested(); }
+
+  const core::Graph& original_;
+  verifier::Admission& baseline_;
+  verifier::Admission& rules_;
+  cost::CostModel& cost_;
+  runtime::Backend& backend_;
+  const OptimizeOptions& options_;
+  core::ProgressSink& progress_;
+  const core::StopToken& stop_;
+  Objective objective_;
+  OptimizeReport report_;
+  std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
+
+  std::optional<EquivalenceCheck> check_;
+  std::optional<Judgement> judgement_;
+  std::optional<Found> difference_;
+  RegionMemory memory_;
+  std::size_t nodes_behind_opaque_ = 0;
+  bool freeze_ = false;  ///< What depends on opaque nodes stays as it is.
+  std::string why_frozen_;
+};
+
+}  // namespace soapstone::search

@@ -1,0 +1,216 @@
+"""What optimize-graph writes says what it is good for: sizes, opsets, and nodes that no rule changed
+as they were read."""
+
+import json
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from commands import Workspace, run
+
+try:
+    import onnxruntime
+except ImportError:
+    onnxruntime = None
+
+RANDOM = np.random.default_rng(3)
+
+
+def real(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def model(path, nodes, inputs, outputs, weights, opset):
+    def value(name, shape):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+    graph = helper.make_graph(nodes, "g", [value(*each) for each in inputs.items()],
+                              [value(*each) for each in outputs.items()],
+                              [numpy_helper.from_array(v, k) for k, v in weights.items()])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                             ir_version=min(13, max(7, opset - 12)))
+    onnx.checker.check_model(made, full_check=True)
+    onnx.save(made, path)
+    return path
+
+
+def results(path, feeds):
+    if not onnxruntime:
+        return ReferenceEvaluator(onnx.load(path)).run(None, feeds)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(path, options).run(None, feeds)
+
+
+def dims(value):
+    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+
+
+def linear_layers(weights):
+    """Two products with the same left side, which a rule makes one."""
+    weights["a"], weights["b"] = real(8, 16), real(8, 16)
+    return [helper.make_node("MatMul", ["x", "a"], ["p"]),
+            helper.make_node("MatMul", ["x", "b"], ["q"])]
+
+
+class WrittenModelsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.space = Workspace()
+        cls.addClassCleanup(cls.space.close)
+
+    def optimize(self, path, *options, outcome="improved"):
+        output, report = path.with_suffix(".opt.onnx"), path.with_suffix(".json")
+        done = run("optimize-graph", path, "-o", output, "--costs", "roofline", "--time", "0",
+                   "--budget", "200", "--json", report, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(report.read_text())
+        self.assertEqual(report["outcome"], outcome)
+        return onnx.load(output), output, report
+
+    def assert_same(self, a, b, feeds):
+        for left, right in zip(results(a, feeds), results(b, feeds), strict=True):
+            np.testing.assert_allclose(right, left, rtol=1e-4, atol=1e-4)
+
+    # --- Sizes ---
+
+    def test_a_size_that_makes_no_difference_stays_open(self):
+        weights = {}
+        path = model(self.space.path / "open_batch.onnx", linear_layers(weights),
+                     {"x": ["batch", 8]}, {"p": ["batch", 16], "q": ["batch", 16]}, weights, 17)
+        written, output, report = self.optimize(path, "--shape", "batch=3")
+        self.assertEqual(dims(written.graph.input[0]), ["batch", 8])
+        self.assertEqual([dims(each) for each in written.graph.output], [["batch", 16]] * 2)
+        self.assertTrue(any("open in the result" in note and "batch" in note
+                            for note in report["notes"]), report["notes"])
+        for batch in (1, 2, 3, 7, 50):
+            self.assert_same(path, output, {"x": real(batch, 8)})
+        compared = run("compare-graphs", path, output, "--shape", "batch=5")
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+
+    def test_a_size_that_the_result_depends_on_is_declared(self):
+        # Products with the same right side become one of twice the rows, which is split again.
+        weights = {"w": real(8, 8)}
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]),
+                 helper.make_node("MatMul", ["z", "w"], ["q"])]
+        path = model(self.space.path / "two_batches.onnx", nodes,
+                     {"x": ["batch", 8], "z": ["batch", 8]},
+                     {"p": ["batch", 8], "q": ["batch", 8]}, weights, 17)
+        written, output, report = self.optimize(path, "--shape", "batch=3", "--only",
+                                                "merge_matmuls_sharing_rhs")
+        self.assertEqual([dims(each) for each in written.graph.input], [[3, 8]] * 2)
+        self.assertEqual([dims(each) for each in written.graph.output], [[3, 8]] * 2)
+        for value in written.graph.value_info:
+            self.assertTrue(all(isinstance(size, int) and size > 0 for size in dims(value)))
+        self.assertTrue(any("batch=3" in note for note in report["notes"]), report["notes"])
+        self.assert_same(path, output, {"x": real(3, 8), "z": real(3, 8)})
+        if onnxruntime:
+            for batch in (1, 2, 4, 7):
+                with self.assertRaisesRegex(Exception, "(?i)invalid dimensions|INVALID_ARGUMENT"):
+                    results(output, {"x": real(batch, 8), "z": real(batch, 8)})
+        compared = run("compare-graphs", path, output, "--shape", "batch=3")
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+
+    def test_one_size_may_stay_open_and_another_not(self):
+        weights = {}
+        nodes = linear_layers(weights) + [helper.make_node("Reshape", ["z", "flat"], ["r"])]
+        weights["flat"] = np.array([-1], np.int64)
+        path = model(self.space.path / "mixed.onnx", nodes, {"x": ["n", 8], "z": ["m", 4]},
+                     {"p": ["n", 16], "q": ["n", 16], "r": [None]}, weights, 17)
+        written, output, _ = self.optimize(path, "--shape", "n=3", "--shape", "m=2")
+        self.assertEqual([dims(each)[0] for each in written.graph.input], ["n", "m"])
+        self.assert_same(path, output, {"x": real(5, 8), "z": real(7, 4)})
+
+    def test_the_original_keeps_its_open_sizes(self):
+        path = model(self.space.path / "relu.onnx", [helper.make_node("Relu", ["x"], ["y"])],
+                     {"x": ["batch", 8]}, {"y": ["batch", 8]}, {}, 17)
+        written, _, _ = self.optimize(path, "--shape", "batch=3", outcome="no_gain_found")
+        self.assertEqual(dims(written.graph.input[0]), ["batch", 8])
+
+    # --- Opsets ---
+
+    def old_network(self, opset):
+        """Convolutions to be merged, a pool, a Clip and a Slice as each opset says them."""
+        weights = {"a": real(8, 4, 3, 3), "b": real(8, 4, 3, 3)}
+        nodes = [helper.make_node("MaxPool", ["x"], ["t"], kernel_shape=[3, 3], strides=[2, 2],
+                                  pads=[1, 1, 1, 1]),
+                 helper.make_node("Conv", ["t", "a"], ["p"], kernel_shape=[3, 3]),
+                 helper.make_node("Conv", ["t", "b"], ["q"], kernel_shape=[3, 3])]
+        if opset < 11:
+            nodes.append(helper.make_node("Clip", ["p"], ["y"], min=0.0, max=6.0))
+        else:
+            weights.update(low=np.float32(0), high=np.float32(6))
+            nodes.append(helper.make_node("Clip", ["p", "low", "high"], ["y"]))
+        if opset < 10:
+            nodes.append(helper.make_node("Slice", ["q"], ["z"], starts=[1], ends=[5], axes=[1]))
+        else:
+            weights.update(s=np.array([1]), e=np.array([5]), i=np.array([1]))
+            nodes.append(helper.make_node("Slice", ["q", "s", "e", "i"], ["z"]))
+        return model(self.space.path / f"old_{opset}.onnx", nodes, {"x": [1, 4, 16, 16]},
+                     {"y": [1, 8, 6, 6], "z": [1, 4, 6, 6]}, weights, opset)
+
+    def test_every_opset_is_optimized_and_written(self):
+        for opset in (*range(7, 14), 23, 24, 25):
+            with self.subTest(opset=opset):
+                path = self.old_network(opset)
+                written, output, _ = self.optimize(path)
+                self.assertEqual(written.opset_import[0].version, opset)
+                onnx.checker.check_model(written, full_check=True)
+                self.assertEqual(sum(node.op_type == "Conv" for node in written.graph.node), 1)
+                self.assert_same(path, output, {"x": real(1, 4, 16, 16)})
+
+    def test_an_operator_that_a_newer_opset_changed_is_kept_and_named(self):
+        weights = {"k": np.array([2])}
+        nodes = linear_layers(weights) + [helper.make_node("TopK", ["p", "k"], ["y", "i"])]
+        for opset, kept in ((23, "no rule reads"), (24, "TopK changed in opset 24")):
+            path = model(self.space.path / f"top_{opset}.onnx", nodes, {"x": [4, 8]},
+                         {"y": [4, 2], "q": [4, 16]}, dict(weights), opset)
+            done = run("inspect-graph", path, "--json", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(kept, done.stdout + done.stderr)
+
+    # --- Nodes as they were ---
+
+    def test_nodes_that_no_rule_changed_are_written_as_they_were_read(self):
+        weights = {"s": real(3), "t": real(3), "i": np.array([1, 0, -1]), "r": np.array([1, 2, 1, 1]),
+                   "g": real(16, 5), "h": np.zeros(5, np.float32), "two": np.float32(2)}
+        others = [
+            helper.make_node("InstanceNormalization", ["v", "s", "t"], ["v1"], "norm", epsilon=0.01),
+            helper.make_node("Tile", ["v1", "r"], ["v2"], "tile"),
+            helper.make_node("Gather", ["v2", "i"], ["v3"], "gather", axis=1),
+            helper.make_node("Pow", ["v3", "two"], ["y"], "square"),
+            helper.make_node("DepthToSpace", ["u", ], ["w"], "depth", blocksize=2),
+            helper.make_node("Gemm", ["p", "g", "h"], ["z"], "gemm", alpha=0.5)]
+        nodes = linear_layers(weights) + others
+        path = model(self.space.path / "kept.onnx", nodes,
+                     {"x": [4, 8], "v": [1, 3, 4, 4], "u": [1, 8, 2, 2]},
+                     {"z": [4, 5], "q": [4, 16], "y": [1, 3, 4, 4], "w": [1, 2, 4, 4]}, weights, 17)
+        for options in ([], ["--keep-constants"]):
+            written, output, report = self.optimize(path, *options)
+            now = {node.name: node for node in written.graph.node}
+            for node in others:
+                self.assertEqual(now[node.name].op_type, node.op_type)
+                self.assertEqual(now[node.name].attribute, node.attribute)
+            products = [node for node in written.graph.node if node.op_type == "MatMul"]
+            self.assertEqual(len(products), 1)
+            feeds = {"x": real(4, 8), "v": real(1, 3, 4, 4), "u": real(1, 8, 2, 2)}
+            self.assert_same(path, output, feeds)
+
+    def test_the_proof_leads_to_nodes_as_they_were(self):
+        weights = {"g": real(5, 16), "h": real(5)}
+        nodes = linear_layers(weights) + [
+            helper.make_node("Gemm", ["p", "g", "h"], ["z"], alpha=0.5, transB=1)]
+        path = model(self.space.path / "proof.onnx", nodes, {"x": [4, 8]},
+                     {"z": [4, 5], "q": [4, 16]}, weights, 17)
+        proof = self.space.path / "chain"
+        written, output, _ = self.optimize(path, "--proof", proof)
+        self.assertIn("Gemm", [node.op_type for node in written.graph.node])
+        done = run("compare-graphs", path, output, "--proof", proof)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,329 @@
+// What becomes of a judge's findings: differences name the rule, refusals are said, and the search
+// goes on without what was found out.
+#include "search/judgement.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/executor.h"
+#include "search/optimize.h"
+#include "search_fixture.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Literal;
+using ::testing::HasSubstr;
+
+/// Runs graphs on the reference kernels, as another runtime might run files: `change` is what the
+/// writer, or the runtime, makes of them on the way.
+class FakeJudge : public Judge {
+ public:
+  explicit FakeJudge(Graph original) : original_(std::move(original)) {}
+
+  std::string runtime() const override { return "Fake 1.0"; }
+  core::Status rewrite(const Graph& graph) override {
+    rewritten_ = change ? change(graph) : graph;
+    ++written;
+    return core::Done{};
+  }
+  core::Result<std::vector<Literal>> run(Model model, std::span<const Literal> inputs) override {
+    ++runs;
+    if (model == Model::kRewritten ? refuses_rewritten : refuses_original)
+      return core::unsupported("no kernel for Secret");
+    if (model == Model::kRewritten && breaks) return core::unavailable("crashed (signal 11)");
+    const auto backend = runtime::make_reference_backend();
+    const Graph& graph = model == Model::kRewritten ? rewritten_ : original_;
+    SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(graph, *backend));
+    return executable.run(inputs);
+  }
+
+  std::function<Graph(const Graph&)> change;
+  bool refuses_original = false, refuses_rewritten = false, breaks = false;
+  int runs = 0, written = 0;
+
+ private:
+  Graph original_, rewritten_;
+};
+
+const char* const kSum = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(x, z)\n  return y\n";
+const char* const kSwapped = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(z, x)\n  return y\n";
+const char* const kDifference = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = sub(x, z)\n  return y\n";
+
+JudgeReport judged(FakeJudge& judge, const Graph& original, const Graph& rewritten) {
+  return Judgement(judge, original, {}).run(rewritten, core::silent(), core::StopToken{});
+}
+
+TEST(Judgement, EqualFilesAreEqual) {
+  FakeJudge judge(graph_of(kSum));
+  const auto report = judged(judge, graph_of(kSum), graph_of(kSwapped));
+  EXPECT_TRUE(report.looked);
+  EXPECT_TRUE(report.equivalence.equal);
+  EXPECT_EQ(report.equivalence.samples, 8);
+  EXPECT_EQ(report.runtime, "Fake 1.0");
+}
+
+TEST(Judgement, FindsWhatTheWriterDoes) {
+  FakeJudge judge(graph_of(kSum));
+  judge.change = [](const Graph&) { return graph_of(kDifference); };
+  const auto report = judged(judge, graph_of(kSum), graph_of(kSum));
+  EXPECT_TRUE(report.looked);
+  EXPECT_FALSE(report.equivalence.equal);
+  ASSERT_TRUE(report.equivalence.difference);
+  EXPECT_EQ(report.equivalence.difference->output, "y");
+  EXPECT_THAT(report.equivalence.difference->input, HasSubstr("ordinary values"));
+}
+
+TEST(Judgement, RefusingTheOriginalIsNotLooking) {
+  FakeJudge judge(graph_of(kSum));
+  judge.refuses_original = true;
+  const auto report = judged(judge, graph_of(kSum), graph_of(kDifference));
+  EXPECT_FALSE(report.looked);
+  EXPECT_THAT(report.reason, HasSubstr("no kernel for Secret"));
+  EXPECT_EQ(judge.written, 0);
+}
+
+TEST(Judgement, RefusingTheResultAloneIsADifference) {
+  FakeJudge judge(graph_of(kSum));
+  judge.refuses_rewritten = true;
+  const auto refused = judged(judge, graph_of(kSum), graph_of(kSum));
+  EXPECT_TRUE(refused.looked);
+  EXPECT_FALSE(refused.equivalence.equal);
+  EXPECT_THAT(refused.equivalence.difference->what, HasSubstr("which runs the original"));
+  judge.refuses_rewritten = false;
+  judge.breaks = true;
+  EXPECT_FALSE(judged(judge, graph_of(kSum), graph_of(kSum)).equivalence.equal);
+}
+
+TEST(Judgement, ABrokenRuntimeIsNotLooking) {
+  FakeJudge judge(graph_of(kSum));
+  judge.breaks = true;
+  const Graph sum = graph_of(kSum);
+  Judgement judgement(judge, sum, {});
+  ASSERT_TRUE(judgement.refusal().empty());
+  judge.refuses_original = true;  // from now on nothing works
+  const auto report = judgement.run(sum, core::silent(), core::StopToken{});
+  EXPECT_FALSE(report.looked);
+}
+
+TEST(Judgement, ResultsMustHaveTheTypesOfTheOriginal) {
+  FakeJudge judge(graph_of(kSum));
+  judge.change = [](const Graph&) {
+    return graph_of(
+        "graph g\n  x: f32[4]\n  z: f32[4]\n  s = add(x, z)\n  y = reshape(s; shape=[2, 2])\n"
+        "  return y\n");
+  };
+  const auto report = judged(judge, graph_of(kSum), graph_of(kSum));
+  EXPECT_FALSE(report.equivalence.equal);
+  EXPECT_THAT(report.equivalence.difference->what, HasSubstr("f32[2, 2]"));
+}
+
+const char* const kDropsANegation = R"(
+# Wrong: the negation is lost.
+rule drop_negation
+  x: [n, m]
+  source
+    t = neg(x)
+    u = relu(t)
+  target
+    u = relu(x)
+  checked 2^61-1, 10 sizes; floats: exact
+)";
+const char* const kDoubleNegation = R"(
+rule double_negation
+  x: [n, m]
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    y = x
+  checked 2^61-1, 10 sizes; floats: exact
+)";
+
+class Loop : public testing::Test {
+ protected:
+  OptimizeReport run(const Graph& graph, const std::string& baseline_rules,
+                     const std::string& search_rules, Judge* judge = nullptr,
+                     bool allow_unchecked = false) {
+    const rules::RuleSet baseline = rules_of(baseline_rules), rules = rules_of(search_rules);
+    verifier::Admission first(baseline, {.allow_unproved = true});
+    verifier::Admission second(rules, {.allow_unproved = true});
+    const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+    const auto backend = runtime::make_reference_backend();
+    OptimizeOptions options;
+    options.measure = false;
+    options.search.time_s = 0;
+    options.search.alpha = 2;
+    options.judge = judge;
+    options.allow_unchecked = allow_unchecked;
+    auto report =
+        optimize(graph, first, second, *cost, *backend, options, core::silent(), core::StopToken{});
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    return *std::move(report);
+  }
+
+  const Graph negated_ = graph_of(R"(graph g
+  x: f32[64, 64]
+  a = neg(x)
+  b = neg(a)
+  c = neg(b)
+  y = relu(c)
+  return y
+)");
+};
+
+TEST_F(Loop, AWrongRuleIsTakenOutAndTheRestStays) {
+  const auto report =
+      run(negated_, "", std::string(kDropsANegation) + std::string(kDoubleNegation));
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  ASSERT_EQ(report.taken_out.size(), 1U);
+  EXPECT_EQ(report.taken_out[0].rule, "drop_negation");
+  EXPECT_EQ(report.taken_out[0].found_by, "the check here");
+  EXPECT_FALSE(report.taken_out[0].is_baseline);
+  EXPECT_THAT(report.taken_out[0].difference.input, HasSubstr("random input"));
+  ASSERT_EQ(report.rules_applied.size(), 1U);
+  EXPECT_EQ(report.rules_applied[0].rule, "double_negation");
+  EXPECT_TRUE(report.equivalence->equal);
+  EXPECT_EQ(report.graph.order().size(), 2U);
+}
+
+TEST_F(Loop, AWrongRuleOfTheBaselineIsTakenOutByName) {
+  const auto report =
+      run(negated_, std::string(kDropsANegation) + std::string(kDoubleNegation), kMergeMatmuls);
+  EXPECT_EQ(report.outcome, Outcome::kNoGainFound);
+  EXPECT_EQ(report.result, ResultKind::kBaseline);
+  ASSERT_EQ(report.taken_out.size(), 1U);
+  EXPECT_EQ(report.taken_out[0].rule, "drop_negation");
+  EXPECT_TRUE(report.taken_out[0].is_baseline);
+  EXPECT_EQ(report.simplify.rules_applied.count("drop_negation"), 0U);
+  EXPECT_EQ(report.simplify.rules_applied.count("double_negation"), 1U);
+}
+
+/// The judge's runtime has a fault in one operator, which only the rewritten graph uses.
+TEST_F(Loop, WhatTheJudgeFindsIsTakenOut) {
+  const auto graph = parallel_matmuls(3);
+  FakeJudge judge(graph);
+  judge.change = [](const Graph& rewritten) {
+    const bool splits = std::ranges::any_of(
+        rewritten.order(), [&](core::NodeId id) { return rewritten.node(id).op->name == "split"; });
+    if (!splits) return rewritten;
+    core::GraphBuilder builder(rewritten);
+    std::vector<core::TensorId> outputs(rewritten.outputs().begin(), rewritten.outputs().end());
+    std::swap(outputs[0], outputs[1]);
+    builder.set_outputs(outputs);
+    return std::move(builder).finish().value();
+  };
+  const auto report = run(graph, "", kMergeMatmuls, &judge);
+  ASSERT_GE(report.taken_out.size(), 1U);
+  EXPECT_EQ(report.taken_out[0].rule, "merge_matmuls");
+  EXPECT_EQ(report.taken_out[0].found_by, "Fake 1.0");
+  EXPECT_EQ(report.result, ResultKind::kOriginal);
+  EXPECT_EQ(report.outcome, Outcome::kNoGainFound);
+}
+
+TEST_F(Loop, AFaultOfTheWriterIsNotExplainedByARule) {
+  const auto graph = parallel_matmuls(3);
+  FakeJudge judge(graph);
+  judge.change = [](const Graph& rewritten) {
+    core::GraphBuilder builder(rewritten);
+    std::vector<core::TensorId> outputs(rewritten.outputs().begin(), rewritten.outputs().end());
+    outputs[0] = (*ops::append(builder, "neg", {outputs[0]}))[0];
+    builder.set_outputs(outputs);
+    return std::move(builder).finish().value();
+  };
+  const auto report = run(graph, "", kMergeMatmuls, &judge);
+  EXPECT_EQ(report.outcome, Outcome::kNotEquivalent);
+  EXPECT_TRUE(report.taken_out.empty());
+  EXPECT_EQ(report.offending_rule, "reading and writing the model");
+}
+
+TEST_F(Loop, AnEqualResultIsJudgedAndKept) {
+  const auto graph = parallel_matmuls(3);
+  FakeJudge judge(graph);
+  const auto report = run(graph, "", kMergeMatmuls, &judge);
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  ASSERT_TRUE(report.judge);
+  EXPECT_TRUE(report.judge->looked);
+  EXPECT_TRUE(report.taken_out.empty());
+}
+
+/// Two negations before and behind an operator that nobody knows.
+Graph around_opaque() {
+  core::GraphBuilder builder("around");
+  const core::TensorType type{core::DataType::kFloat32, {64, 64}, true};
+  const auto twice = [&](core::TensorId x) {
+    const auto minus = ops::append(builder, "neg", {x});
+    const auto plus = ops::append(builder, "neg", {(*minus)[0]});
+    return (*ops::append(builder, "relu", {(*plus)[0]}))[0];
+  };
+  const auto before = twice(builder.add_input("x", type));
+  const core::Attributes attributes{{"op_type", std::string("Secret")},
+                                    {"domain", std::string("mine")},
+                                    {"proto", std::string()}};
+  const auto secret =
+      builder.add_node(ops::opaque_schema(), attributes, {before}, {type}, "secret");
+  builder.set_outputs({twice(secret[0])});
+  return std::move(builder).finish().value();
+}
+
+std::size_t negations(const Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      graph.order(), [&](core::NodeId id) { return graph.node(id).op->name == "neg"; }));
+}
+
+/// By the baseline and by the search alike.
+class BehindOpaque : public Loop, public testing::WithParamInterface<bool> {
+ protected:
+  OptimizeReport optimized(Judge* judge = nullptr, bool allow_unchecked = false) {
+    return GetParam() ? run(around_opaque(), kDoubleNegation, "", judge, allow_unchecked)
+                      : run(around_opaque(), "", kDoubleNegation, judge, allow_unchecked);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(By, BehindOpaque, testing::Bool(), [](const auto& by) {
+  return std::string(by.param ? "Baseline" : "Search");
+});
+
+TEST_P(BehindOpaque, NothingIsRewrittenUnchecked) {
+  const auto report = optimized();
+  EXPECT_EQ(negations(report.graph), 2U) << "gone before it, not behind";
+  EXPECT_THAT(report.notes, ::testing::Contains(HasSubstr("--allow-unchecked")));
+}
+
+TEST_P(BehindOpaque, AllIsRewrittenIfAllowed) {
+  const auto report = optimized(nullptr, true);
+  EXPECT_EQ(negations(report.graph), 0U);
+  EXPECT_THAT(report.notes, Not(::testing::Contains(HasSubstr("--allow-unchecked"))));
+}
+
+/// For a runtime that knows the operator: it is a relu.
+Graph understood(const Graph& graph) {
+  core::GraphBuilder builder(graph);
+  for (const core::NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    if (!ops::is_opaque(node)) continue;
+    builder.replace_uses(node.outputs[0], (*ops::append(builder, "relu", {node.inputs[0]}))[0]);
+  }
+  return std::move(builder).finish().value();
+}
+
+TEST_P(BehindOpaque, AllIsRewrittenIfTheJudgeRunsIt) {
+  FakeJudge judge(understood(around_opaque()));
+  judge.change = understood;
+  const auto report = optimized(&judge);
+  EXPECT_EQ(negations(report.graph), 0U);
+  ASSERT_TRUE(report.judge);
+  EXPECT_TRUE(report.judge->looked);
+}
+
+TEST_P(BehindOpaque, AJudgeThatCannotRunItDoesNotCount) {
+  FakeJudge judge(graph_of(kSum));
+  judge.refuses_original = true;
+  const auto report = optimized(&judge);
+  EXPECT_EQ(negations(report.graph), 2U);
+  ASSERT_TRUE(report.judge);
+  EXPECT_FALSE(report.judge->looked);
+}
+
+}  // namespace
+}  // namespace soapstone::search
