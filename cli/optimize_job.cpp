@@ -124,6 +124,7 @@ core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& ses
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, LoadedRules rules,
                                   Session& session) {
   OptimizeJob job;
+  session.console.stage("reading rules");
   job.rules = std::move(rules);
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
