@@ -118,9 +118,19 @@ NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<dou
   return result;
 }
 
+namespace {
+
+/// A difference counts if it is so many times as large as what noise does.
+constexpr double kMargin = 8;
+
+}  // namespace
+
+bool is_steady(const NoisyOutputs::Element& element, double difference) {
+  return element.finite && kMargin * (element.most - element.least) < difference;
+}
+
 bool differ_beyond_noise(const NoisyOutputs::Element& source, const NoisyOutputs::Element& target) {
   if (source.finite && target.finite) {
-    constexpr double kMargin = 8;
     const double apart = std::max(source.least - target.most, target.least - source.most);
     const double spread = (source.most - source.least) + (target.most - target.least);
     return apart > kMargin * spread;

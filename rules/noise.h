@@ -32,4 +32,7 @@ NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<dou
 /// or one has a value in every run and the other one in none.
 bool differ_beyond_noise(const NoisyOutputs::Element& source, const NoisyOutputs::Element& target);
 
+/// Whether the element has a value in every run, and noise moves it by much less than that.
+bool is_steady(const NoisyOutputs::Element& element, double difference);
+
 }  // namespace soapstone::rules
