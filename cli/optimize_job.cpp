@@ -61,26 +61,6 @@ verify_options(const OptimizeArguments& options, const core::Graph& graph) {
   return std::optional(std::move(verify));
 }
 
-/// Takes out the rules whose targets have an operator that the opset has no words for, and says so
-/// of each.
-std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
-  std::vector<std::string> left_out;
-  for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
-    std::erase_if(*rules, [&](const rules::Rule& rule) {
-      for (const core::NodeId id : rule.target.order()) {
-        const std::string& op = rule.target.node(id).op->name;
-        const int first = ops::first_opset(op);
-        if (first <= opset) continue;
-        left_out.push_back(
-            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
-        return true;
-      }
-      return false;
-    });
-  }
-  return left_out;
-}
-
 /// Whether a graph can be written in the model's opset once its constants are folded. The model and
 /// the backend of the job have to outlive this.
 std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& job,
@@ -117,10 +97,34 @@ core::Status find_judge(const OptimizeArguments& options, OptimizeJob& job) {
 
 }  // namespace
 
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
+  std::vector<std::string> left_out;
+  for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
+    std::erase_if(*rules, [&](const rules::Rule& rule) {
+      for (const core::NodeId id : rule.target.order()) {
+        const std::string& op = rule.target.node(id).op->name;
+        const int first = ops::first_opset(op);
+        if (first <= opset) continue;
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
+        return true;
+      }
+      return false;
+    });
+  }
+  return left_out;
+}
+
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(LoadedRules rules, load_rules(options.rules, session));
+  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(rules, options.rules));
+  return prepare(options, std::move(rules), session);
+}
+
+core::Result<OptimizeJob> prepare(const OptimizeArguments& options, LoadedRules rules,
+                                  Session& session) {
   OptimizeJob job;
-  SOAPSTONE_ASSIGN_OR_RETURN(job.rules, load_rules(options.rules, session));
-  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(job.rules, options.rules));
+  job.rules = std::move(rules);
   SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(options.model, options.shapes, session));
   if (options.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();

@@ -32,4 +32,12 @@ struct OptimizeJob {
 /// Errors: those of reading the model, the rules and the inputs; kUnsupported for --strict.
 core::Result<OptimizeJob> prepare(const OptimizeArguments& arguments, Session& session);
 
+/// The same with rules that were read before. Those that leave_out_unwritable() names are taken
+/// out.
+core::Result<OptimizeJob> prepare(const OptimizeArguments& arguments, LoadedRules rules,
+                                  Session& session);
+/// Takes out the rules whose targets have an operator that the opset has no words for, and says so
+/// of each.
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset);
+
 }  // namespace soapstone::cli

@@ -162,9 +162,12 @@ rules::EvidenceLine evidence_of(const RuleVerdict& v) {
   using Kind = rules::Evidence::Kind;
   // A law of a function holds in doubles only: the field knows nothing of it.
   if (v.kind == VerdictKind::kProved) {
-    line.evidence = {Kind::kProved, fmt::format("all-sizes{}; verifier {}; z3 {}",
-                                                v.law_of_function ? ", a law of functions" : "",
-                                                verifier::kVersion, verifier::z3_version())};
+    const std::string values =
+        v.only_values.empty() ? "" : fmt::format("; values: {}", fmt::join(v.only_values, " or "));
+    line.evidence = {Kind::kProved,
+                     fmt::format("all-sizes{}{}; verifier {}; z3 {}",
+                                 v.law_of_function ? ", a law of functions" : "", values,
+                                 verifier::kVersion, verifier::z3_version())};
   } else if (v.kind == VerdictKind::kUnknown && v.check_sizes > 0 && v.disagreement.empty()) {
     line.evidence = {
         Kind::kChecked,

@@ -13,6 +13,7 @@
 #include "rules/edge_trials.h"
 #include "rules/float_behavior.h"
 #include "rules/sample_sizes.h"
+#include "rules/typed_check.h"
 
 namespace soapstone::rules {
 namespace {
@@ -166,6 +167,7 @@ class Checker {
 
   /// One difference, or none. Notes in the report what doubles say.
   Result<std::optional<Difference>> compare(const Rule& sides, int trial) {
+    if (needs_types(sides)) return compare_by_types(sides, trial);
     SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare_in_field(sides));
     const bool is_up_to_doubles = needs_doubles(sides.source) || needs_doubles(sides.target);
     if (difference && (difference->is_rejected || !is_up_to_doubles)) return difference;
@@ -181,6 +183,21 @@ class Checker {
     const FloatDifference& d = *floats.difference;
     return std::optional(Difference{d.output, d.element, fmt::format("{:.6g}", d.source),
                                     fmt::format("{:.6g}", d.target)});
+  }
+
+  /// Neither the field nor doubles know how integers wrap and casts round.
+  Result<std::optional<Difference>> compare_by_types(const Rule& sides, int trial) {
+    constexpr int kTrials = 12;
+    auto found = find_typed_difference(sides, random_, kTrials);
+    if (!found) return std::optional<Difference>();
+    if (*found) {
+      TypedDifference& d = **found;
+      return std::optional(
+          Difference{d.output, d.element, std::move(d.source), std::move(d.target), true});
+    }
+    if (trial < kFloatTrials)
+      report_.floats = std::max(report_.floats, observe_floats(sides, random_.next()).behavior);
+    return std::optional<Difference>();
   }
 
   void try_edges(const Rule& sides, int size_count) {

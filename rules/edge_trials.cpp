@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
+#include "ops/registry.h"
 #include "ops/valid_values.h"
 #include "rules/rounded_side.h"
 #include "rules/sample.h"
@@ -227,6 +230,32 @@ class Trials {
   Edges seen_;
 };
 
+bool sums(const ops::Expr& e) {
+  return e->kind == ops::ExprKind::kSum || std::ranges::any_of(e->arguments, sums);
+}
+
+/// Operators that add up many elements, each with a kernel of its own.
+std::set<std::string> summing_operators(const Graph& side) {
+  std::set<std::string> names;
+  for (NodeId id : side.order()) {
+    const core::Node& node = side.node(id);
+    const ops::OpDefinition* definition = ops::registry().definition(node.op->name);
+    if (definition == nullptr || definition->op_class == ops::OpClass::kMovement) continue;
+    for (const ops::Stage& stage : ops::semantics_of(side, id).stages)
+      if (sums(stage.body)) names.insert(node.op->name);
+  }
+  return names;
+}
+
+/// The trials compute sums as if exactly. Kernels do not: two that add in another order overflow at
+/// other inputs, beside the largest number.
+void note_orders_of_adding(const Rule& sides, Edges& edges) {
+  if (summing_operators(sides.source) == summing_operators(sides.target)) return;
+  for (const DataType type : kEdgeTypes)
+    for (const EdgeEffect effect : {EdgeEffect::kOverflow, EdgeEffect::kRecovers})
+      edges.note({type, effect, EdgeReach::kExtreme});
+}
+
 }  // namespace
 
 Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
@@ -241,6 +270,7 @@ Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
     seen = trials.seen();
     last_news = k;
   }
+  note_orders_of_adding(sides, seen);
   return seen;
 }
 

@@ -1,5 +1,5 @@
 // How far apart two results may be before the difference means something. Follows from the element
-// type and from how much rounding matters in the original itself (docs/adr/0018).
+// type and from how much rounding matters in the original itself (docs/adr/0020).
 #pragma once
 
 #include <string>

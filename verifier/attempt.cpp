@@ -62,6 +62,32 @@ std::vector<core::DataType> input_types(const core::Graph& graph) {
 
 }  // namespace
 
+/// An operator that does not admit a value of an index ends the whole computation, wherever it
+/// stands: so what one side demands at all places is compared with what the other does.
+std::string Attempt::compare_requirements() {
+  // First what the target demands; then what is certainly enough for it.
+  for (std::size_t way = 0; way < 2 * orders_.size(); ++way) {
+    normalizer_.set_digits(orders_[way / 2]);
+    Domain source;
+    Domain target;
+    bool exceeds = false;
+    {
+      const Normalizer::Noting noting(normalizer_, source);
+      source_.note_requirements(false);
+    }
+    {
+      const Normalizer::Noting noting(normalizer_, target);
+      exceeds = target_.note_requirements(way % 2 == 1);
+    }
+    Checker checker(normalizer_);
+    if (!target.is_within(source, arena_, oracle_, checker)) continue;
+    keeps_domain_ = keeps_domain_ && !exceeds && source.is_within(target, arena_, oracle_, checker);
+    return {};
+  }
+  lacks_values_ = true;
+  return "the target may not admit values that the source admits";
+}
+
 std::string Attempt::compare(std::size_t output, Effort effort) {
   const core::TensorId left = rule_.source.outputs()[output];
   const core::TensorId right = rule_.target.outputs()[output];
@@ -238,6 +264,8 @@ std::string Attempt::run(Effort effort) {
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     orders_ = digit_orders(factorizations(shapes));
     normalizer_.set_types(input_types(rule_.source));
+    normalizer_.set_unknown_numbers(options_.unknown_numbers);
+    if (std::string reason = compare_requirements(); !reason.empty()) return reason;
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k, effort); !reason.empty()) return reason;
     }

@@ -42,6 +42,7 @@ class Attempt {
   static constexpr std::int64_t kMaxEnumerated = 8;
 
   std::string compare(std::size_t output, Effort effort);
+  std::string compare_requirements();
   Element any_element(const std::vector<Linear>& shape);
   NormalForm congruent(core::TensorId result, NormalForm form, const Element& element);
   bool equal_at(core::TensorId left, core::TensorId right, const Element& element);

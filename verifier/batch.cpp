@@ -14,6 +14,7 @@
 #include "rules/constraints.h"
 #include "verifier/float_types.h"
 #include "verifier/parameter_values.h"
+#include "verifier/real_parameters.h"
 #include "verifier/unwritten_guard.h"
 #include "verifier/z3_solver.h"
 
@@ -127,12 +128,27 @@ class Examination {
       auto special = rules::specialize(rule_, values);
       if (!special) return unknown(special.error().message);
       prove(*special);
-      if (verdict_.kind == VerdictKind::kProved && verdict_.disagreement.empty()) continue;
+      if (verdict_.kind == VerdictKind::kProved && verdict_.disagreement.empty()) {
+        prove_for_all_reals(values);
+        continue;
+      }
       if (!rule_.parameters.empty()) verdict_.instance += " with " + parameter_text(rule_, values);
       return;
     }
     // With parameters, the rest of a guard is in numbers that the values chose.
     verdict_.guard = texts_of(rule_.guard, rule_);
+  }
+
+  /// A proof for one epsilon says nothing of another one.
+  void prove_for_all_reals(const rules::Bindings& values) {
+    if (rule_.real_parameters.empty() ||
+        attempt_proof_for_all_reals(rule_, values, solver_, options_.verify).empty())
+      return;
+    Rule reals = rule_;
+    reals.parameters = rule_.real_parameters;
+    std::string text = parameter_text(reals, values);
+    if (std::ranges::find(verdict_.only_values, text) == verdict_.only_values.end())
+      verdict_.only_values.push_back(std::move(text));
   }
 
   void prove(const Rule& special) {
@@ -284,6 +300,9 @@ class Batch {
     all.types = all.types & one.types;
     all.edges.note(one.edges);
     std::ranges::move(one.proofs, std::back_inserter(all.proofs));
+    for (std::string& value : one.only_values)
+      if (std::ranges::find(all.only_values, value) == all.only_values.end())
+        all.only_values.push_back(std::move(value));
     for (std::string& condition : one.guard)
       if (std::ranges::find(all.guard, condition) == all.guard.end())
         all.guard.push_back(std::move(condition));

@@ -61,6 +61,8 @@ struct RuleVerdict {
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   rules::FloatTypes types = rules::FloatTypes::any();  ///< For which all instances are proved.
   rules::Edges edges;                                  ///< Of all instances.
+  /// Values of real parameters for which alone it is proved: `epsilon = 0.5`. Empty: for all.
+  std::vector<std::string> only_values;
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
   std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.

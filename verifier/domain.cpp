@@ -6,6 +6,7 @@
 
 #include "verifier/checker.h"
 #include "verifier/oracle.h"
+#include "verifier/order_facts.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -27,6 +28,22 @@ Box box_of(Choice::Role role) {
     return Box::kExponent;
   }
   return Box::kFirst;
+}
+
+void collect_reads(const NormalForm& form, std::vector<const Atom*>& reads);
+
+void collect_reads(const Atom& atom, std::vector<const Atom*>& reads) {
+  if (atom.kind == AtomKind::kRead) reads.push_back(&atom);
+  for (const Form* argument : atom.arguments) collect_reads(argument->terms, reads);
+  for (const Piece& piece : atom.pieces) collect_reads(piece.body->terms, reads);
+}
+
+void collect_reads(const Term& term, std::vector<const Atom*>& reads) {
+  for (const Factor& factor : term.factors) collect_reads(*factor.atom, reads);
+}
+
+void collect_reads(const NormalForm& form, std::vector<const Atom*>& reads) {
+  for (const Term& term : form) collect_reads(term, reads);
 }
 
 /// The facts hold for these symbols at a number near 0, whatever all others are.
@@ -133,6 +150,43 @@ bool Domain::covers(const Term& demand, bool is_lenient, Checker& checker,
   const std::vector<Term>& known = is_lenient ? everywhere_ : demands_;
   return std::any_of(known.begin(), known.end(), [&](const Term& own) {
     return checker.equal(within(own), within(demand), context);
+  });
+}
+
+/// Whatever the demand's binders are within its guards, it is the other one for some of its own.
+/// Which these are is guessed from an element that both read.
+bool Domain::is_instance(const Term& demand, const Term& own, Arena& arena, Oracle& oracle,
+                         Checker& checker) {
+  if (demand.factors.size() != own.factors.size()) return false;
+  std::vector<const Atom*> wanted;
+  std::vector<const Atom*> known;
+  collect_reads(demand, wanted);
+  collect_reads(own, known);
+  Term body = own;
+  body.binders.clear();
+  const auto holds_with = [&](const Substitution& values) {
+    const NormalForm here = arena.substitute(body, values);
+    return here.size() == 1 &&
+           std::all_of(here[0].guards.begin(), here[0].guards.end(),
+                       [&](const Fact& fact) { return oracle.implied(demand.guards, fact); }) &&
+           checker.equal({Term{1, {}, {}, here[0].factors}}, {Term{1, {}, {}, demand.factors}},
+                         demand.guards);
+  };
+  if (own.binders.empty()) return holds_with({});
+  for (const Atom* varying : known) {
+    for (const Atom* fixed : wanted) {
+      const auto values = meeting(*varying, *fixed, own.binders);
+      if (values && holds_with(*values)) return true;
+    }
+  }
+  return false;
+}
+
+bool Domain::is_within(const Domain& other, Arena& arena, Oracle& oracle, Checker& checker) const {
+  return std::all_of(everywhere_.begin(), everywhere_.end(), [&](const Term& demand) {
+    return std::any_of(other.demands_.begin(), other.demands_.end(), [&](const Term& own) {
+      return is_instance(demand, own, arena, oracle, checker);
+    });
   });
 }
 

@@ -34,6 +34,8 @@ class Domain {
   /// of the other are taken to be over something.
   bool demands_no_more_than(const Domain& other, bool is_lenient, Checker& checker,
                             const FactSet& context) const;
+  /// Every demand of this is one of the other at some of its places.
+  bool is_within(const Domain& other, Arena& arena, Oracle& oracle, Checker& checker) const;
   /// Elements of inputs that must be at least 0 for there to be a value at all.
   std::vector<const Atom*> non_negative_elements(const FactSet& context) const;
   /// Forms that must not be 0 for there to be a value at all.
@@ -41,6 +43,8 @@ class Domain {
 
  private:
   static bool is_unconditional(const Term& demand, const FactSet& context);
+  static bool is_instance(const Term& demand, const Term& own, Arena& arena, Oracle& oracle,
+                          Checker& checker);
   bool covers(const Term& demand, bool is_lenient, Checker& checker, const FactSet& context) const;
 
   /// Each a product of boxes: of the form that is demanded of, and of those that choices look at.

@@ -297,10 +297,8 @@ struct Normalizer::Evaluation {
                       const FactSet& context) const {
     normalizer.spend();
     switch (node.kind) {
-    case ExprKind::kNumber: {
-      const ops::Rational number = ops::canonical_constant(node.number);
-      return normalizer.arena().number(Fraction(number.numerator, number.denominator));
-    }
+    case ExprKind::kNumber:
+      return normalizer.number(node.number);
     case ExprKind::kIndexValue:
       return normalizer.arena().value_of(linear(node.index[0], names));
     case ExprKind::kRead: {
@@ -343,6 +341,16 @@ NormalForm Normalizer::evaluate(const ops::Expr& expression, const Substitution&
                                 const Reader& read, const ShapeOf& shape_of,
                                 const FactSet& context) {
   return Evaluation{*this, read, shape_of}.evaluate(*expression, names, context);
+}
+
+NormalForm Normalizer::number(const ops::Rational& value) {
+  const auto unknown = std::find(unknowns_.begin(), unknowns_.end(), value);
+  if (unknown != unknowns_.end()) {
+    const auto place = static_cast<std::uint32_t>(unknown - unknowns_.begin());
+    return atom_term(arena_.read(kFirstUnknown + place, {}));
+  }
+  const ops::Rational canonical = ops::canonical_constant(value);
+  return arena_.number(Fraction(canonical.numerator, canonical.denominator));
 }
 
 Linear Normalizer::unnamed(const Linear& position) const {

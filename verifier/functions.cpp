@@ -134,6 +134,7 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   if (function == Function::kLog1p)
     return apply_to_whole(Function::kLog, {sum_of(constant(1), arguments[0])}, context);
   if (auto known = decided(function, arguments, context)) return *std::move(known);
+  if (auto inside = through_selector(function, arguments, context)) return *std::move(inside);
   const NormalForm& x = arguments[0];
   const ops::FunctionProperties& law = ops::properties(function);
   if (rounds_to_integer(function) && is_integral(x)) return x;

@@ -188,15 +188,58 @@ NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
   for (std::size_t k = 0; k < stage.index.size(); ++k) {
     names.emplace_back(stage.index[k], index[k]);
   }
-  const Normalizer::Reader read = [&](std::uint32_t from, const std::vector<Linear>& at,
-                                      const FactSet& inside) {
-    return this->stage(node, from, at, inside);
+  const bool is_result =
+      std::find(meaning.outputs.begin(), meaning.outputs.end(), tensor) != meaning.outputs.end();
+  if (is_result && graph_.node(node).op->name == "gather") note_selector(node, index, context);
+  return normalizer_.evaluate(stage.body, names, reader(node), shape_of(node), context);
+}
+
+Normalizer::Reader GraphReader::reader(core::NodeId node) {
+  return [this, node](std::uint32_t from, const std::vector<Linear>& at, const FactSet& inside) {
+    return stage(node, from, at, inside);
   };
-  const Normalizer::ShapeOf shape_of = [&](std::uint32_t from) {
+}
+
+Normalizer::ShapeOf GraphReader::shape_of(core::NodeId node) {
+  return [this, node](std::uint32_t from) {
+    const ops::Semantics& meaning = semantics(node);
     if (from < meaning.input_count) return shape(graph_.node(node).inputs[from]);
     return applied(meaning.stages[from - meaning.input_count].shape);
   };
-  return normalizer_.evaluate(stage.body, names, read, shape_of, context);
+}
+
+/// The first stage of a gather is where each index points to.
+void GraphReader::note_selector(core::NodeId node, const std::vector<Linear>& index,
+                                const FactSet& context) {
+  const core::Node& gather = graph_.node(node);
+  const auto axis = static_cast<std::size_t>(gather.attributes.get_int("axis"));
+  const std::size_t rank = shape(gather.inputs[1]).size();
+  const auto first = index.begin() + static_cast<std::ptrdiff_t>(axis);
+  const std::vector<Linear> at(first, first + static_cast<std::ptrdiff_t>(rank));
+  const NormalForm place = stage(node, semantics(node).input_count, at, context);
+  normalizer_.add_selector(place, shape(gather.inputs[0])[axis], context);
+}
+
+bool GraphReader::note_requirements(bool may_exceed) {
+  bool exceeds = false;
+  for (core::NodeId node : graph_.order()) {
+    for (const ops::Requirement& requirement : semantics(node).requirements) {
+      Substitution names = sizes_.solution;
+      FactSet ranges;
+      std::vector<Symbol> symbols;
+      for (std::size_t k = 0; k < requirement.index.size(); ++k) {
+        names.emplace_back(
+            requirement.index[k],
+            normalizer_.counter(0, sizes_.apply(requirement.shape[k]), ranges, symbols));
+      }
+      const NormalForm value =
+          normalizer_.evaluate(requirement.value, names, reader(node), shape_of(node), ranges);
+      const auto bound = [&](const core::Polynomial& p) { return Linear(p).substitute(names); };
+      exceeds |= normalizer_.demand_range(value, bound(requirement.low), bound(requirement.high),
+                                          ranges, may_exceed);
+    }
+  }
+  return exceeds;
 }
 
 }  // namespace soapstone::verifier

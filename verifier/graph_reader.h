@@ -22,6 +22,9 @@ class GraphReader {
   NormalForm element(core::TensorId tensor, const std::vector<Linear>& index,
                      const FactSet& context);
   std::vector<Linear> shape(core::TensorId tensor) const;
+  /// Notes what operators demand of the values that they read, at all of these. `may_exceed`: more
+  /// may be noted than is demanded; true: it was.
+  bool note_requirements(bool may_exceed);
   /// Of all tensors, and of what operators compute on the way to their results.
   std::vector<std::vector<Linear>> shapes();
 
@@ -31,6 +34,9 @@ class GraphReader {
   NormalForm stage(core::NodeId node, std::uint32_t tensor, const std::vector<Linear>& index,
                    const FactSet& context);
   const ops::Semantics& semantics(core::NodeId node);
+  Normalizer::Reader reader(core::NodeId node);
+  Normalizer::ShapeOf shape_of(core::NodeId node);
+  void note_selector(core::NodeId node, const std::vector<Linear>& index, const FactSet& context);
   NormalForm as_stored(const core::Node& node, const NormalForm& exactly, core::DataType type,
                        const FactSet& context);
 

@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, kMutationKinds> kNames = {"swap inputs",
                                                                  "epsilon",
                                                                  "variant",
                                                                  "input size",
-                                                                 "condition"};
+                                                                 "condition",
+                                                                 "element type"};
 
 /// One change. None: the draft has nothing of the kind.
 std::optional<std::string> change(MutationKind kind, RuleDraft& draft, rules::Random& random) {

@@ -40,8 +40,9 @@ enum class MutationKind : std::uint8_t {
   kVariant,    ///< A text attribute: which approximation, which type.
   kInputSize,  ///< A size in the shape of a rule input.
   kCondition,  ///< A `where` clause is dropped.
+  kElements,   ///< All inputs of one element type have another: integers, f16, f64.
 };
-inline constexpr std::size_t kMutationKinds = 24;
+inline constexpr std::size_t kMutationKinds = 25;
 std::string_view to_string(MutationKind kind);
 
 struct Mutant {

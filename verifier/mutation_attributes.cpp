@@ -161,7 +161,7 @@ std::vector<AttributeValue> other_values(MutationKind kind, const DraftNode& nod
   const std::string& text = std::get<std::string>(*value);
   if (attribute == "approximate") return {std::string(text == "none" ? "tanh" : "none")};
   std::vector<AttributeValue> out;
-  for (const char* type : {"f32", "i32", "i64", "bool"})
+  for (const char* type : {"f32", "i32", "i64", "bool", "f16", "f64"})
     if (text != type) out.emplace_back(std::string(type));
   return out;
 }

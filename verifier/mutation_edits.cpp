@@ -214,6 +214,26 @@ void change_literals(const RuleDraft& draft, Edits& edits) {
     }
 }
 
+void change_element_type(DraftSide& side, core::DataType own, core::DataType other) {
+  for (core::Tensor& leaf : side.leaves) {
+    if (leaf.type.data_type != own) continue;
+    if (leaf.value) {
+      std::vector<std::string> texts;
+      for (double v : leaf.value->to_doubles()) texts.push_back(fmt::format("{}", v));
+      auto made = core::literal_from_values(other, leaf.value->dims(), texts);
+      if (!made) continue;
+      leaf.value = std::make_shared<const core::Literal>(*std::move(made));
+    }
+    leaf.type.data_type = other;
+  }
+  for (DraftNode& node : side.nodes) {
+    const core::AttributeValue* to = node.attributes.find("to");
+    const auto* text = to != nullptr ? std::get_if<std::string>(to) : nullptr;
+    if (text != nullptr && *text == core::to_string(own))
+      node.attributes.set("to", std::string(core::to_string(other)));
+  }
+}
+
 /// Both sides see the same input, so its shape changes on both.
 void change_input_sizes(const RuleDraft& draft, Edits& edits) {
   const auto add = [&](std::size_t k, std::size_t axis, const core::Size& size) {
@@ -235,6 +255,28 @@ void change_input_sizes(const RuleDraft& draft, Edits& edits) {
         if (shape[other] != shape[axis]) add(k, axis, shape[other]);
     }
   }
+}
+
+/// Laws of real numbers for integers and for other floating types. Casts to the type follow.
+void change_element_types(const RuleDraft& draft, Edits& edits) {
+  using core::DataType;
+  constexpr std::array kTypes = {DataType::kInt64, DataType::kInt32, DataType::kFloat32,
+                                 DataType::kFloat16, DataType::kFloat64};
+  std::vector<DataType> present;
+  for (std::size_t k = 0; k < draft.constant_inputs.size(); ++k) {
+    const DataType own = draft.source.leaves[k].type.data_type;
+    if (own != DataType::kBool && std::ranges::find(present, own) == present.end())
+      present.push_back(own);
+  }
+  for (const DataType own : present)
+    for (const DataType other : kTypes) {
+      if (own == other) continue;
+      edits.push_back({fmt::format("{} -> {}", core::to_string(own), core::to_string(other)),
+                       [=](RuleDraft& d) {
+                         change_element_type(d.source, own, other);
+                         change_element_type(d.target, own, other);
+                       }});
+    }
 }
 
 void drop_conditions(const RuleDraft& draft, Edits& edits) {
@@ -273,6 +315,9 @@ std::vector<MutationEdit> edits_of(MutationKind kind, const RuleDraft& draft) {
     break;
   case MutationKind::kCondition:
     drop_conditions(draft, edits);
+    break;
+  case MutationKind::kElements:
+    change_element_types(draft, edits);
     break;
   case MutationKind::kConstant:
     change_literals(draft, edits);

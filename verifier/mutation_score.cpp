@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "rules/typed_check.h"
 #include "verifier/witness_search.h"
 #include "verifier/z3_solver.h"
 
@@ -53,6 +54,8 @@ std::string failure_of_proof(const rules::Rule& rule, const ScoreOptions& option
 bool is_told_by_label(const rules::Rule& rule, const Refutation& example,
                       const ScoreOptions& options) {
   if (std::isfinite(example.source) && std::isfinite(example.target)) return false;
+  // That a target rejects what its source admits no label tells.
+  if (rules::needs_types(rule)) return false;
   LazySolver solver;
   VerifyOptions verify_options;
   verify_options.max_steps = options.max_steps;

@@ -58,6 +58,9 @@ class Normalizer {
   void set_digits(DigitOrder order) { digits_ = std::move(order); }
   /// Of the elements of all inputs.
   void set_types(std::vector<core::DataType> types) { types_ = std::move(types); }
+  /// Numbers that stand for unknown ones.
+  void set_unknown_numbers(std::vector<ops::Rational> numbers) { unknowns_ = std::move(numbers); }
+  NormalForm number(const ops::Rational& value);
   bool is_boolean(const Atom& atom) const {
     return atom.kind == AtomKind::kRead && atom.tensor < types_.size() &&
            types_[atom.tensor] == core::DataType::kBool;
@@ -141,6 +144,12 @@ class Normalizer {
    private:
     Normalizer& normalizer_;
   };
+  /// Notes that an operator demands low ≤ value < high. `of_all`: it may be noted that more is
+  /// demanded; true: it was.
+  bool demand_range(const NormalForm& value, const Linear& low, const Linear& high,
+                    const FactSet& context, bool of_all);
+  /// An operator demands 0 ≤ place < size, so Σ over 0 ≤ v < size of [place = v]·x(v) is x(place).
+  void add_selector(const NormalForm& place, const Linear& size, const FactSet& context);
   void spend() { budget_.spend(); }
   bool is_never_zero(const NormalForm& form, const FactSet& context);
 
@@ -158,6 +167,21 @@ class Normalizer {
 
   void simplify_powers(Term& term);
   bool join_with_relu(Term& term);
+  const Form* selector_of(const Term& term, Symbol binder) const;
+  std::optional<Symbol> selected_binder(const Term& term, const Form* place) const;
+  /// Σ over the binder in its range of [place = binder]·inside(binder).
+  struct Selection {
+    Symbol binder;
+    FactSet range;
+    Factor selector;
+    std::vector<NormalForm> inside;
+  };
+  std::optional<Selection> selection_in(const std::vector<NormalForm>& arguments);
+  std::optional<NormalForm> through_selector(ops::Function function,
+                                             const std::vector<NormalForm>& arguments,
+                                             const FactSet& context);
+  std::optional<Term> without_selector(const Term& term) const;
+  static bool is_selection(const Factor& factor, const Form* place, Symbol binder);
   void unite_equal_factors(Term& term, const FactSet& context);
   std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
@@ -247,10 +271,13 @@ class Normalizer {
   std::vector<DigitNames> digit_names_;
   DigitOrder digits_;
   std::vector<core::DataType> types_;
+  std::vector<ops::Rational> unknowns_;
+  std::vector<std::pair<const Form*, Linear>> selectors_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
   /// Tensors from here on are no inputs.
   static constexpr std::uint32_t kFirstNonNegative = 1U << 24;
+  static constexpr std::uint32_t kFirstUnknown = 1U << 23;
   static constexpr std::uint32_t kUndefinedOutside = 1U << 8;  ///< In the format of a kWrapped.
   std::uint32_t next_non_negative_ = 0;
   int case_depth_ = 0;

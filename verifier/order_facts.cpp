@@ -62,7 +62,8 @@ void collect_read_factors(const NormalForm& form, std::vector<const Atom*>& read
   }
 }
 
-/// Values of the binders for which one element is the other.
+}  // namespace
+
 std::optional<Substitution> meeting(const Atom& varying, const Atom& fixed,
                                     const std::vector<Symbol>& binders) {
   if (varying.tensor != fixed.tensor || varying.index.size() != fixed.index.size()) {
@@ -87,8 +88,6 @@ std::optional<Substitution> meeting(const Atom& varying, const Atom& fixed,
   if (solved.size() != binders.size()) return std::nullopt;
   return solved;
 }
-
-}  // namespace
 
 /// The constants are multiplied by one more unknown, which is positive. Then solutions can be
 /// scaled, so the integers decide for the reals, and > 0 is ≥ 1.

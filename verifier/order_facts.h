@@ -14,6 +14,10 @@ struct Condition {
   bool strict = false;
 };
 
+/// Values of the binders for which one element is the other.
+std::optional<Substitution> meeting(const Atom& varying, const Atom& fixed,
+                                    const std::vector<Symbol>& binders);
+
 class OrderFacts {
  public:
   OrderFacts(Normalizer& normalizer, const FactSet& context)

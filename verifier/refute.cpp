@@ -8,9 +8,11 @@
 #include <memory>
 
 #include "rules/sample_sizes.h"
+#include "rules/typed_check.h"
 #include "rules/typing.h"
 #include "verifier/replay.h"
 #include "verifier/sides_at_sizes.h"
+#include "verifier/typed_refutation.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -200,6 +202,7 @@ std::vector<std::pair<std::string, std::int64_t>> named_sizes(const rules::Rule&
 }  // namespace
 
 std::optional<Refutation> refute(const rules::Rule& rule, int size_count, std::uint64_t seed) {
+  if (rules::needs_types(rule)) return refute_by_types(rule, size_count, seed);
   Search search(rule, seed);
   auto witness = search.find(size_count);
   if (!witness) return std::nullopt;
@@ -248,6 +251,7 @@ std::optional<Refutation> refute_shapes(const rules::Rule& rule, std::uint64_t s
 }
 
 bool is_refuted(const rules::Rule& rule, int size_count, std::uint64_t seed) {
+  if (rules::needs_types(rule)) return is_refuted_by_types(rule, size_count, seed);
   return Search(rule, seed).find(size_count).has_value();
 }
 

@@ -75,8 +75,10 @@ bool Normalizer::non_negative(const Factor& factor, const FactSet& context) {
   if (factor.exponent.is_even()) return true;
   const Atom& atom = *factor.atom;
   switch (atom.kind) {
-  case AtomKind::kRead:
-    return is_non_negative_read(atom);
+  case AtomKind::kRead: {
+    const auto range = range_of(atom);
+    return is_non_negative_read(atom) || (range && range->low >= 0);
+  }
   case AtomKind::kNumber:
     return true;
   case AtomKind::kIndex:

@@ -363,6 +363,9 @@ NormalForm Normalizer::simplify(Term term, const FactSet& context) {
   }
   if (!term.guards.empty() && !oracle_.possible(unite(context, term.guards))) return {};
   std::erase_if(term.guards, [&](const Fact& fact) { return contains(context, fact); });
+  if (!selectors_.empty()) {
+    if (auto rest = without_selector(term)) return simplify(*std::move(rest), context);
+  }
   bool counted = false;
   NormalForm result = count_free_binder(term, context, counted);
   if (counted) return collected(std::move(result));

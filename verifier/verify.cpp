@@ -14,29 +14,34 @@ namespace {
 
 constexpr int kFirstLook = 4;
 
-bool casts_to_half(const core::Graph& graph) {
-  return std::any_of(graph.order().begin(), graph.order().end(), [&](core::NodeId id) {
-    const core::Node& node = graph.node(id);
-    const core::DataType type = graph.tensor(node.outputs[0]).type.data_type;
-    return node.op->name == "cast" &&
-           (type == core::DataType::kFloat16 || type == core::DataType::kBFloat16);
-  });
+/// Real numbers that are rounded to one type here and to another there.
+bool mixes_float_types(const rules::Rule& rule) {
+  std::optional<core::DataType> known;
+  for (const core::Graph* side : {&rule.source, &rule.target}) {
+    for (std::size_t k = 0; k < side->tensor_bound(); ++k) {
+      if (!side->contains(core::TensorId(k))) continue;
+      const core::DataType type = side->tensor(core::TensorId(k)).type.data_type;
+      if (!core::is_floating(type)) continue;
+      if (known.value_or(type) != type) return true;
+      known = type;
+    }
+  }
+  return false;
 }
 
 /// Of a proved rule: `exact` is proved too, on rounded results.
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();
-  if (!proof.keeps_domain()) return rules::FloatBehavior::kExtendsRange;
+  const bool mixes = mixes_float_types(rule);
+  if (!proof.keeps_domain() && !mixes) return rules::FloatBehavior::kExtendsRange;
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);
   Attempt exact(rule, solver, bounded, {}, true);
   if (!proof.has_expanded()) exact.do_without_expansion();
-  if (exact.run().empty()) return rules::FloatBehavior::kExact;
-  return casts_to_half(rule.source) || casts_to_half(rule.target)
-             ? rules::FloatBehavior::kChangesRange
-             : rules::FloatBehavior::kReassociates;
+  if (proof.keeps_domain() && exact.run().empty()) return rules::FloatBehavior::kExact;
+  return mixes ? rules::FloatBehavior::kChangesRange : rules::FloatBehavior::kReassociates;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ops/comprehension.h"
 #include "rules/rule.h"
 #include "verifier/oracle.h"
 #include "verifier/refute.h"
@@ -35,6 +36,8 @@ struct VerifyOptions {
   /// Ask the solver again for every refutation that an accepted proof rests on.
   bool certify = true;
   bool keep_record = false;
+  /// Numbers in comprehensions that stand for any real number (real_parameters.h).
+  std::vector<ops::Rational> unknown_numbers = {};
   /// Of a refuted rule, look for sizes that must be equal.
   bool look_for_guard = true;
 };

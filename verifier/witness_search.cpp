@@ -12,6 +12,7 @@
 #include "rules/constraints.h"
 #include "rules/sample.h"
 #include "rules/substitute.h"
+#include "rules/typed_check.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -158,6 +159,10 @@ bool has_witness(const rules::Rule& rule, int size_count, std::uint64_t seed) {
   const auto first = rules::check(rule, kFirstLook, seed);
   if (!first) return false;
   if (first->counterexample) return true;
+  if (rules::needs_types(rule)) {
+    const auto report = rules::check(rule, size_count, seed + 1);
+    return report && report->counterexample;
+  }
   int tried = 0;
   if (differs_at_some_sizes(rule, size_count, seed, tried)) return true;
   constexpr int kLastLook = 5;

@@ -22,10 +22,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/model_files.h"
+#include "cli/optimize_job.h"
 #include "cli/optimize_output.h"
+#include "cli/optimize_report.h"
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
-#include "cpu/cpu_backend.h"
 #include "models/onnx_model.h"
 #include "ops/registry.h"
 #include "search/optimize.h"
@@ -53,34 +54,38 @@ struct Rules {
   verifier::Admission admit_baseline, admit_search;
 };
 
-core::Result<std::unique_ptr<Rules>> load_rules(bool generated) {
-  cli::RuleOptions options;
-  options.generated = generated;
-  SOAPSTONE_ASSIGN_OR_RETURN(auto loaded, cli::load_rules(options));
-  SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(loaded, options));
-  return std::make_unique<Rules>(std::move(loaded));
-}
-
 class Server {
  public:
-  explicit Server(std::unique_ptr<runtime::Backend> backend) : backend_(std::move(backend)) {}
+  explicit Server(cli::Session& session) : session_(session) {}
 
   core::Result<json> answer(const json& job) {
     const std::string what = job.value("do", "");
     if (what == "operators") return operators();
     if (what == "round-trip") return round_trip(job);
-    SOAPSTONE_ASSIGN_OR_RETURN(Rules * rules, rules_for(job.value("generated", false)));
+    if (what == "optimize") return optimize(job);
+    SOAPSTONE_ASSIGN_OR_RETURN(const Rules* rules, rules_for(false, kNewestOpset));
     if (what == "rules") return rule_names(*rules);
     if (what == "source") return rule_source(*rules, job);
-    if (what == "optimize") return optimize(*rules, job);
     return core::Error{core::ErrorCode::kUsage, "no such job: " + what, {}, {}};
   }
 
  private:
-  core::Result<Rules*> rules_for(bool generated) {
-    std::unique_ptr<Rules>& rules = generated ? with_generated_ : shipped_;
+  static constexpr int kNewestOpset = 1000;
+
+  core::Result<Rules*> rules_for(bool generated, int opset) {
+    std::unique_ptr<Rules>& rules = rules_[{generated, opset}];
     if (!rules) {
-      SOAPSTONE_ASSIGN_OR_RETURN(rules, load_rules(generated));
+      cli::RuleOptions options;
+      options.generated = generated;
+      std::unique_ptr<cli::LoadedRules>& loaded = loaded_[generated];
+      if (!loaded) {
+        SOAPSTONE_ASSIGN_OR_RETURN(auto read, cli::load_rules(options, session_));
+        SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(read, options));
+        loaded = std::make_unique<cli::LoadedRules>(std::move(read));
+      }
+      cli::LoadedRules writable = *loaded;
+      cli::leave_out_unwritable(writable, opset);
+      rules = std::make_unique<Rules>(std::move(writable));
     }
     return rules.get();
   }
@@ -89,10 +94,11 @@ class Server {
   json rule_names(const Rules& rules) const;
   core::Result<json> rule_source(const Rules& rules, const json& job) const;
   core::Result<json> round_trip(const json& job) const;
-  core::Result<json> optimize(Rules& rules, const json& job);
+  core::Result<json> optimize(const json& job);
 
-  std::unique_ptr<runtime::Backend> backend_;
-  std::unique_ptr<Rules> shipped_, with_generated_;
+  cli::Session& session_;
+  std::map<bool, std::unique_ptr<cli::LoadedRules>> loaded_;      ///< By "generated".
+  std::map<std::pair<bool, int>, std::unique_ptr<Rules>> rules_;  ///< And by opset.
 };
 
 json Server::operators() const {
@@ -130,6 +136,12 @@ core::Result<models::OnnxModel> read(const json& job) {
   return models::read_onnx(job.value("in", ""), options);
 }
 
+void add_error(json& answer, const core::Error& error) {
+  answer["error"] = error.to_string();
+  answer["code"] = static_cast<int>(error.code);
+  answer["stage"] = "write";
+}
+
 json opaque_nodes(const models::OnnxModel& model) {
   json list = json::array();
   for (const auto& node : model.opaque_nodes) list.push_back({node.op_type, node.reason});
@@ -139,12 +151,9 @@ json opaque_nodes(const models::OnnxModel& model) {
 core::Result<json> Server::round_trip(const json& job) const {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto model, read(job));
   json answer{{"opaque", opaque_nodes(model)}};
-  const auto written = models::write_onnx(model.graph, *model.header, job.value("out", ""));
-  if (!written) {
-    answer["error"] = written.error().to_string();
-    answer["code"] = static_cast<int>(written.error().code);
-    answer["stage"] = "write";
-  }
+  const auto written = models::write_onnx(model.graph, *model.header, job.value("out", ""),
+                                          {.keep_original_nodes = job.value("keep", true)});
+  if (!written) add_error(answer, written.error());
   return answer;
 }
 
@@ -152,26 +161,25 @@ core::Result<json> Server::round_trip(const json& job) const {
 /// "shapes", "generated"; "cost" is "roofline" or "random", with "seed"; "verify" is a number of
 /// inputs, 0 for none; "favour" is the number of a rule that is to pay with random costs; "budget",
 /// "patience" and "time" keep searches short.
-search::OptimizeOptions options_of(const json& job) {
-  search::OptimizeOptions options;
+cli::OptimizeArguments arguments_of(const json& job) {
+  cli::OptimizeArguments arguments;
+  arguments.model = job.value("in", "");
+  arguments.output = job.value("out", "");
+  arguments.shapes = job.value("shapes", std::vector<std::string>());
+  arguments.costs = "roofline";
+  arguments.strategy = job.value("strategy", arguments.strategy);
+  arguments.objective.objective = job.value("objective", arguments.objective.objective);
   const int samples = job.value("verify", 0);
-  if (samples > 0) {
-    options.verify->samples = samples;
-  } else {
-    options.verify.reset();
-  }
-  options.search.strategy = search::parse_strategy(job.value("strategy", "backtracking"))
-                                .value_or(search::Strategy::kBacktracking);
-  options.search.budget = job.value("budget", options.search.budget);
-  options.search.patience = job.value("patience", options.search.patience);
-  options.search.eqsat_nodes = job.value("e-nodes", options.search.eqsat_nodes);
-  options.search.time_s = job.value("time", 0.0);
-  options.search.jobs = 1;
-  options.objective = search::parse_objective(job.value("objective", "latency"))
-                          .value_or(search::ObjectiveKind::kLatency);
-  options.measure = false;
-  options.record_chain = false;
-  return options;
+  arguments.verify = samples > 0 ? fmt::to_string(samples) : "off";
+  // The fuzzer is the judge: here of what would be written without one.
+  arguments.judge.judge = job.value("judge", "none");
+  arguments.allow_unchecked = arguments.judge.judge == "none";
+  arguments.search.budget = job.value("budget", arguments.search.budget);
+  arguments.search.patience = job.value("patience", arguments.search.patience);
+  arguments.search.eqsat_nodes = job.value("e-nodes", arguments.search.eqsat_nodes);
+  arguments.search.time_s = job.value("time", 0.0);
+  arguments.search.jobs = 1;
+  return arguments;
 }
 
 /// The types at whose edges a rule says that it changes what is finite. What is not known may.
@@ -206,36 +214,32 @@ json applied_rules(const Rules& rules, const search::OptimizeReport& report) {
   return applied;
 }
 
-core::Result<json> Server::optimize(Rules& rules, const json& job) {
-  cli::OptimizeArguments arguments;
-  arguments.model = job.value("in", "");
-  arguments.output = job.value("out", "");
-  cli::OptimizeJob prepared;
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared.model, read(job));
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared.backend, cpu::make_cpu_backend());
-  const rules::Rule* favour =
-      job.contains("favour") ? &rules.numbered(job.value("favour", std::size_t{0})) : nullptr;
-  const auto cost = job.value("cost", "roofline") == "random"
-                        ? make_random_cost(job.value("seed", std::uint64_t{0}), favour)
-                        : cost::make_roofline_cost(runtime::Fusion::kFull);
-  const core::StopToken never;
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
-                             search::optimize(prepared.model.graph, rules.admit_baseline,
-                                              rules.admit_search, *cost, *backend_, options_of(job),
-                                              core::silent(), never));
+core::Result<json> Server::optimize(const json& job) {
+  const cli::OptimizeArguments arguments = arguments_of(job);
+  SOAPSTONE_ASSIGN_OR_RETURN(cli::OptimizeJob prepared,
+                             cli::prepare(arguments, cli::LoadedRules{}, session_));
+  SOAPSTONE_ASSIGN_OR_RETURN(Rules * rules,
+                             rules_for(job.value("generated", false), prepared.model.opset));
+  if (job.value("cost", "roofline") == "random") {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Rules* all, rules_for(false, kNewestOpset));
+    const rules::Rule* favour =
+        job.contains("favour") ? &all->numbered(job.value("favour", std::size_t{0})) : nullptr;
+    prepared.cost = make_random_cost(job.value("seed", std::uint64_t{0}), favour);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto report, search::optimize(prepared.model.graph, rules->admit_baseline,
+                                          rules->admit_search, *prepared.cost, *prepared.backend,
+                                          prepared.optimize, core::silent(), session_.stop));
   json answer{{"opaque", opaque_nodes(prepared.model)},
               {"outcome", cli::outcome_name(report.outcome)},
               {"result", cli::result_name(report.result)},
-              {"rules", applied_rules(rules, report)}};
+              {"rules", applied_rules(*rules, report)}};
   if (report.outcome == search::Outcome::kNotEquivalent) answer["offender"] = report.offending_rule;
   if (report.equivalence) answer["checked"] = report.equivalence->samples;
+  for (const search::TakenOut& taken : report.taken_out) answer["taken out"].push_back(taken.rule);
   cli::RunSummary summary;
-  const auto written = cli::write_result(arguments, prepared, report, summary);
-  if (!written) {
-    answer["error"] = written.error().to_string();
-    answer["code"] = static_cast<int>(written.error().code);
-    answer["stage"] = "write";
-  }
+  const auto written = cli::write_result(arguments, prepared, report, summary, session_);
+  if (!written) add_error(answer, written.error());
   return answer;
 }
 
@@ -255,12 +259,11 @@ json answer_line(Server& server, const std::string& line) {
 }
 
 int run_all() {
-  auto backend = cpu::make_cpu_backend();
-  if (!backend) {
-    std::cerr << "optimize-models: " << backend.error().to_string() << '\n';
-    return static_cast<int>(backend.error().code);
-  }
-  Server server(std::move(*backend));
+  const cli::CommonOptions options{.quiet = true};
+  cli::Console console(options.verbosity());
+  const core::StopToken never;
+  cli::Session session(console, never, options);
+  Server server(session);
   for (std::string line; std::getline(std::cin, line);) {
     const auto started = std::chrono::steady_clock::now();
     json answer = answer_line(server, line);

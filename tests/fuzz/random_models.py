@@ -343,6 +343,22 @@ def needed(nodes, outputs):
     return kept[::-1]
 
 
+def pruned(proto, outputs):
+    """What these outputs need, in a model of its own."""
+    graph = proto.graph
+    nodes = needed([n for n in graph.node if any(n.output)], set(outputs))
+    used = {name for node in nodes for name in reads(node)} | set(outputs)
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    for field, kept in [("node", nodes),
+                        ("input", [v for v in graph.input if v.name in used]),
+                        ("initializer", [w for w in graph.initializer if w.name in used]),
+                        ("output", [v for v in graph.output if v.name in outputs])]:
+        del getattr(model.graph, field)[:]
+        getattr(model.graph, field).extend(kept)
+    return model
+
+
 def bounds_of_indices(graph):
     """Graph inputs that a Gather reads as indices: the size of the axis."""
     shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from model_judge import KINDS, Judge, draw_inputs, open_session, run
-from random_models import LETTER, Model, needed, reads
+from random_models import LETTER, Model, pruned
 
 LONGEST_S = 25
 
@@ -172,22 +172,6 @@ def types_of(proto):
         if tensor.elem_type in LETTER and tensor.HasField("shape") and 0 not in dims:
             types[value.name] = (tensor.elem_type, dims)
     return types
-
-
-def pruned(proto, outputs):
-    """What these outputs need, in a model of its own."""
-    graph = proto.graph
-    nodes = needed([n for n in graph.node if any(n.output)], set(outputs))
-    used = {name for node in nodes for name in reads(node)} | set(outputs)
-    model = onnx.ModelProto()
-    model.CopyFrom(proto)
-    for field, kept in [("node", nodes),
-                        ("input", [v for v in graph.input if v.name in used]),
-                        ("initializer", [w for w in graph.initializer if w.name in used]),
-                        ("output", [v for v in graph.output if v.name in outputs])]:
-        del getattr(model.graph, field)[:]
-        getattr(model.graph, field).extend(kept)
-    return model
 
 
 def text_of(model, job, verdict, rules):

@@ -84,6 +84,34 @@ rule sums
   }
 }
 
+/// The model computes sums as if exactly; two kernels that add up in different orders do not.
+TEST(EdgeLabel, DifferentOperatorsAddInDifferentOrders) {
+  const Edges edges = edges_of(R"(
+rule mean_of_image
+  x: [n, c, h, w]
+  source
+    t = global_average_pool(x)
+    y = neg(t)
+  target
+    m = reduce_mean(x; axes=[2, 3])
+    y = neg(m)
+)");
+  for (const DataType type : kEdgeTypes) {
+    EXPECT_TRUE(edges.has(type, kOverflow, kFar)) << to_string(edges);
+    EXPECT_TRUE(edges.has(type, kRecovers, kFar)) << to_string(edges);
+  }
+  EXPECT_FALSE(overflows_or_vanishes(edges_of(R"(
+rule mean_of_negated
+  x: [n, m]
+  source
+    t = reduce_mean(x; axes=[1])
+    y = neg(t)
+  target
+    u = neg(x)
+    y = reduce_mean(u; axes=[1])
+)")));
+}
+
 constexpr std::string_view kUnstable = R"(
 rule unstable
   x: [n]

@@ -1,5 +1,7 @@
 #include "search/simplify.h"
 
+#include <gmock/gmock.h>
+
 #include "runtime/executor.h"
 #include "search_fixture.h"
 
