@@ -10,7 +10,7 @@ namespace {
 using core::DataType;
 using enum EdgeEffect;
 constexpr EdgeReach kFar = EdgeReach::kExtreme, kNear = EdgeReach::kOrdinary;
-constexpr int kTries = 600;
+constexpr int kTries = 3000;  // as verify-rules does
 
 Edges edges_of(const Rule& rule) {
   const auto report = check(rule, 4, 1, kTries);
