@@ -259,7 +259,8 @@ json answer_line(Server& server, const std::string& line) {
 }
 
 int run_all() {
-  const cli::CommonOptions options{.quiet = true};
+  cli::CommonOptions options;
+  options.quiet = true;
   cli::Console console(options.verbosity());
   const core::StopToken never;
   cli::Session session(console, never, options);
