@@ -48,6 +48,7 @@ constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kN
 constexpr std::int64_t kLargestInteger = 9;
 /// After that many tries without anything new there are no more.
 constexpr int kLeastPatience = 96;
+constexpr int kMoreOfHalf = 6;
 
 using ValidValues = std::vector<std::optional<ops::ValueRange>>;
 
@@ -275,6 +276,9 @@ Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
     Special special = kSpecials[turn % std::size(kSpecials)];
     if (extreme && special != Special::kZero) special = Special::kNone;
     for (const DataType type : kEdgeTypes) trials.run(type, extreme, special);
+    // In f16 ordinary overflows decide, and need several numbers that fit each other.
+    for (int more = 0; more < kMoreOfHalf && !extreme && special == Special::kNone; ++more)
+      trials.run(DataType::kFloat16, false, special);
     if (trials.seen() == seen) continue;
     seen = trials.seen();
     last_news = k;
