@@ -116,6 +116,7 @@ std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
 }
 
 core::Result<OptimizeJob> prepare(const OptimizeArguments& options, Session& session) {
+  session.console.stage("reading rules");
   SOAPSTONE_ASSIGN_OR_RETURN(LoadedRules rules, load_rules(options.rules, session));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(rules, options.rules));
   return prepare(options, std::move(rules), session);

@@ -86,8 +86,8 @@ core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHe
                                          const WriteOptions& options = {});
 
 /// Weights go to a file of their own if they have to, or did before.
-core::Status write_exported(ExportedModel exported, bool external, const std::filesystem::path& path,
-                            std::uint64_t most_embedded_bytes);
+core::Status write_exported(ExportedModel exported, bool external,
+                            const std::filesystem::path& path, std::uint64_t most_embedded_bytes);
 
 /// write_onnx() with another bound on the weights inside the model file.
 core::Status write_onnx_bounded(const core::Graph& graph, const ModelHeader& header,

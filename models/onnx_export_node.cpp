@@ -223,7 +223,8 @@ core::Status NodeWriter::check_types(const onnx::NodeProto& node) const {
     const auto& types = formal.GetTypes();
     const bool listed = std::any_of(types.begin(), types.end(),
                                     [&](const std::string* type) { return *type == text; });
-    const bool is_variable = !formal.GetTypeStr().starts_with("tensor(") && formal.GetIsHomogeneous();
+    const bool is_variable =
+        !formal.GetTypeStr().starts_with("tensor(") && formal.GetIsHomogeneous();
     if (!listed || !is_variable) return listed;
     return variables.emplace(formal.GetTypeStr(), known->second).first->second == known->second;
   };

@@ -24,7 +24,7 @@ const onnx::OpSchema* schema_of(const ImportState& state, const onnx::NodeProto&
 /// that we do not have.
 bool changed_harmlessly(const std::string& op_type, int version) {
   static constexpr std::string_view kSame[] = {
-      "Cast",  "CastLike", "Constant", "ConstantOfShape", "Flatten",   "Identity", "If",  "Pad",
+      "Cast",    "CastLike", "Constant", "ConstantOfShape", "Flatten",   "Identity", "If", "Pad",
       "Reshape", "Shape",    "Size",     "Squeeze",         "Transpose", "Unsqueeze"};
   constexpr int kNewestChange = 25;
   return version <= kNewestChange &&

@@ -93,8 +93,7 @@ std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
                                             std::span<const std::int64_t> sizes) {
   std::map<std::string, core::Dims> shapes;
   for (const auto& input : model.header->skeleton.graph().input()) {
-    if (input.type().has_tensor_type())
-      shapes[input.name()] = sizes_of(model.graph, input.name());
+    if (input.type().has_tensor_type()) shapes[input.name()] = sizes_of(model.graph, input.name());
   }
   for (std::size_t k = 0; k < dimensions.size(); ++k) {
     for (const auto& [input, d] : dimensions[k].places) shapes[input][d] = sizes[k];

@@ -15,7 +15,7 @@ namespace soapstone::models {
 
 /// A dimension of inputs that the file gives no size.
 struct OpenDimension {
-  std::string name;  ///< Empty: it has none in the file.
+  std::string name;                                         ///< Empty: it has none in the file.
   std::vector<std::pair<std::string, std::size_t>> places;  ///< Inputs and their dimensions.
   std::int64_t size = 1;                                    ///< As it was settled.
   /// The name, or the first place: `N`, `dimension 0 of x`.

@@ -83,8 +83,8 @@ core::Status write_without_equality(Emitter& emitter, const std::vector<std::str
   const auto either = [&](const std::string& p, const std::string& q) {
     return emitter.emit("Or", {p, q});
   };
-  std::string no = either(emitter.emit("IsNaN", {emitter.input(0)}),
-                          emitter.emit("IsNaN", {emitter.input(1)}));
+  std::string no =
+      either(emitter.emit("IsNaN", {emitter.input(0)}), emitter.emit("IsNaN", {emitter.input(1)}));
   for (const std::string& less : apart) no = either(no, less);
   return emitter.finish("Not", {no});
 }
@@ -105,8 +105,7 @@ core::Status write_less_or_equal(OnnxExport& out) {
   if (emitter.opset() >= 12) return emitter.finish("LessOrEqual", {a, b});
   if (!core::is_floating(emitter.data_type(0)))
     return emitter.finish("Not", {emitter.emit("Less", {b, a})});
-  if (emitter.opset() < 11)
-    return write_without_equality(emitter, {emitter.emit("Less", {b, a})});
+  if (emitter.opset() < 11) return write_without_equality(emitter, {emitter.emit("Less", {b, a})});
   return emitter.finish("Or", {emitter.emit("Less", {a, b}), emitter.emit("Equal", {a, b})});
 }
 

@@ -67,8 +67,8 @@ core::Status write_full(OnnxExport& out) {
   Emitter emitter(out);
   const auto value = static_cast<float>(emitter.attributes().get_real("value"));
   if (emitter.opset() < 9) {
-    auto elements = std::make_shared<const core::Literal>(filled_literal(
-        DataType::kFloat32, emitter.attributes().get_ints("shape"), value));
+    auto elements = std::make_shared<const core::Literal>(
+        filled_literal(DataType::kFloat32, emitter.attributes().get_ints("shape"), value));
     return emitter.finish("Constant", {}, {{"value", core::LiteralPtr(std::move(elements))}});
   }
   auto element =

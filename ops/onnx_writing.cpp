@@ -22,7 +22,8 @@ WriteFunction write_same(std::string op_type) {
 
 int first_opset(std::string_view op) {
   static constexpr std::pair<std::string_view, int> kSince[] = {
-      {"erf", 9}, {"gelu", 9}, {"round", 11}, {"where", 9}};
+      {"cumsum", 11}, {"einsum", 12}, {"erf", 9},    {"gather_elements", 11},
+      {"gelu", 9},    {"resize", 11}, {"round", 11}, {"where", 9}};
   for (const auto& [name, since] : kSince)
     if (name == op) return since;
   return 1;
@@ -155,8 +156,8 @@ std::string Emitter::pad_by_concat(Emitted x, const Numbers& pads, double value,
     parts.push_back(x.name);
     add(pads[rank + d]);
     x.dims[d] += std::max<std::int64_t>(pads[d], 0) + std::max<std::int64_t>(pads[rank + d], 0);
-    x.name = put(last && d == grown.back(), "Concat", parts,
-                 {{"axis", static_cast<std::int64_t>(d)}});
+    x.name =
+        put(last && d == grown.back(), "Concat", parts, {{"axis", static_cast<std::int64_t>(d)}});
   }
   return x.name;
 }
@@ -174,8 +175,7 @@ std::string Emitter::slice(const Emitted& x, const SliceRanges& ranges, bool las
       continue;
     }
     const std::int64_t start = size == 0 ? 0 : ranges.starts[k];
-    const std::int64_t end =
-        size == 0 ? 0 : start + (size - 1) * step + (step > 0 ? 1 : -1);
+    const std::int64_t end = size == 0 ? 0 : start + (size - 1) * step + (step > 0 ? 1 : -1);
     plain.axes.push_back(ranges.axes[k]);
     plain.starts.push_back(start);
     plain.steps.push_back(step);

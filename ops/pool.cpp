@@ -205,8 +205,8 @@ core::Status write_pool(OnnxExport& out, const std::string& onnx, int dilations_
   Emitter emitter(out);
   PoolForm form = form_of(emitter.attributes());
   if (is_dilated(form) && out.opset() < dilations_since)
-    return cannot_write(out, fmt::format("{} has no dilations before opset {}", onnx,
-                                         dilations_since));
+    return cannot_write(out,
+                        fmt::format("{} has no dilations before opset {}", onnx, dilations_since));
   const core::Dims x = emitter.dims(0);
   const core::Dims y = *core::concrete(out.graph().tensor(out.node().outputs[0]).type.shape);
   const core::Dims beyond = overhang(form, std::span(x).subspan(2), std::span(y).subspan(2));

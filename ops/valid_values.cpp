@@ -22,6 +22,12 @@ bool holds_integers(const Graph& graph, TensorId id) {
   return id.valid() && !core::is_floating(graph.tensor(id).type.data_type);
 }
 
+/// Of what is 0 where an element is ignored: the element.
+const ExprNode& counted(const ExprNode& value) {
+  const bool selects = value.kind == ExprKind::kApply && value.function == Function::kSelect;
+  return selects ? *value.arguments[2] : value;
+}
+
 /// What the operator itself requires of the elements of its inputs.
 void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
   const core::Node& node = graph.node(id);
@@ -31,7 +37,7 @@ void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
     return;
   for (const Requirement& r : semantics_of(graph, id).requirements) {
     const auto low = r.low.as_constant(), high = r.high.as_constant();
-    const ExprNode& value = *r.value;
+    const ExprNode& value = counted(*r.value);
     if (!low || !high || value.kind != ExprKind::kRead || value.tensor >= node.inputs.size())
       continue;
     narrow(ranges[node.inputs[value.tensor].index()], {*low, *high});

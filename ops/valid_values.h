@@ -16,9 +16,9 @@ struct ValueRange {
   bool operator==(const ValueRange&) const = default;
 };
 
-/// By tensor number: the range in which its elements have to lie; none: no requirement reads it, or
-/// only behind arithmetic, or its bounds are no numbers. A range that leaves nothing has high ≤
-/// low. Complexity: linear in the graph.
+/// By tensor number: a range such that all requirements hold of elements in it; none: no
+/// requirement reads it, or only behind arithmetic, or its bounds are no numbers. A range that
+/// leaves nothing has high ≤ low. Complexity: linear in the graph.
 std::vector<std::optional<ValueRange>> valid_values(const core::Graph& graph);
 
 }  // namespace soapstone::ops

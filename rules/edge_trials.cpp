@@ -47,7 +47,8 @@ constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kN
 
 constexpr std::int64_t kLargestInteger = 9;
 /// After that many tries without anything new there are no more.
-constexpr int kLeastPatience = 64;
+constexpr int kLeastPatience = 96;
+constexpr int kMoreOfHalf = 6;
 
 using ValidValues = std::vector<std::optional<ops::ValueRange>>;
 
@@ -62,8 +63,13 @@ class Draw {
     flat_ = one_in(3);
     mixed_ = one_in(4);
     // Of the magnitudes for all tensors some are those where exp and its like become infinite.
-    if (one_in(3))
-      shared_ = extreme || one_in(3) ? any_exponent() : static_cast<int>(random_.between(0, 8));
+    // Of the largest numbers, two added overflow and a third one takes them back.
+    if (one_in(3)) {
+      if (extreme)
+        shared_ = one_in(2) ? range_.most : any_exponent();
+      else
+        shared_ = one_in(3) ? any_exponent() : static_cast<int>(random_.between(0, 8));
+    }
   }
 
   /// `valid`: by tensor, where its requirements say which integers it may hold.
@@ -264,8 +270,15 @@ Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
   const int patience = std::max(kLeastPatience, tries / 4);
   Edges seen;
   for (int k = 0, last_news = 0; k < tries && k - last_news < patience; ++k) {
-    for (const DataType type : kEdgeTypes)
-      trials.run(type, k % 3 == 2, kSpecials[static_cast<std::size_t>(k) % std::size(kSpecials)]);
+    const std::size_t turn = static_cast<std::size_t>(k) % (2 * std::size(kSpecials));
+    const bool extreme = turn >= std::size(kSpecials);
+    // What infinities and NaN do has nothing to do with magnitudes.
+    Special special = kSpecials[turn % std::size(kSpecials)];
+    if (extreme && special != Special::kZero) special = Special::kNone;
+    for (const DataType type : kEdgeTypes) trials.run(type, extreme, special);
+    // In f16 ordinary overflows decide, and need several numbers that fit each other.
+    for (int more = 0; more < kMoreOfHalf && !extreme && special == Special::kNone; ++more)
+      trials.run(DataType::kFloat16, false, special);
     if (trials.seen() == seen) continue;
     seen = trials.seen();
     last_news = k;

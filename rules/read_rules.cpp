@@ -98,6 +98,19 @@ core::Error together(const std::vector<core::Error>& errors) {
   return all;
 }
 
+/// As a reader of the file meets them.
+void sort_by_line(std::vector<core::Error>& errors, const fs::path& file) {
+  const std::size_t prefix = file.empty() ? 0 : file.string().size() + 1;
+  const auto line = [&](const core::Error& error) {
+    int number = 0;
+    const std::string_view place =
+        std::string_view(error.where).substr(std::min(prefix, error.where.size()));
+    std::from_chars(place.data(), place.data() + place.size(), number);
+    return number;
+  };
+  std::ranges::stable_sort(errors, {}, line);
+}
+
 void check_names(const std::vector<Rule>& rules, std::vector<core::Error>& errors) {
   std::set<std::string_view> names;
   for (const Rule& rule : rules) {
@@ -144,6 +157,7 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
     std::ranges::move(*rules, std::back_inserter(result.rules));
   }
   check_names(result.rules, errors);
+  sort_by_line(errors, file);
   if (!errors.empty()) return together(errors);
   return result;
 }

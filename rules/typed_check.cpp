@@ -79,8 +79,6 @@ double largest(const std::vector<TypedValues>& tensors) {
 }
 
 bool differ(const TypedValues& a, const TypedValues& b, std::size_t k, double scale) {
-  if (a.is_undefined(k)) return false;
-  if (b.is_undefined(k)) return true;
   if (!core::is_floating(a.type)) return a.integers[k] != b.integers[k];
   constexpr double kTolerance = 1e-10;
   const double x = a.reals[k], y = b.reals[k];
@@ -126,18 +124,24 @@ Result<std::optional<TypedDifference>> compare_typed(const Rule& sides,
   if (!left) return std::optional<TypedDifference>();
   const auto right = run_typed(sides.target, inputs);
   if (!right && right.error().code == core::ErrorCode::kUnsupported) return right.error();
+  const auto other_left = run_typed(sides.source, inputs, Filling::kSecond);
+  const auto other_right = run_typed(sides.target, inputs, Filling::kSecond);
   TypedDifference found;
   const double scale = std::max(largest(inputs), largest(*left));
   for (std::size_t k = 0; k < left->size(); ++k)
     for (std::size_t i = 0; i < std::max((*left)[k].reals.size(), (*left)[k].integers.size());
          ++i) {
-      if (right && !differ((*left)[k], (*right)[k], i, scale)) continue;
+      const auto& source = (*left)[k];
+      // What the source leaves to the machine the target may do in any way.
+      if (!other_left || differ(source, (*other_left)[k], i, scale)) continue;
+      const bool same = right && !differ(source, (*right)[k], i, scale);
+      if (same && other_right && !differ(source, (*other_right)[k], i, scale)) continue;
       found.inputs = std::move(inputs);
       found.output = k;
       found.element = i;
-      found.source = element_text((*left)[k], i);
-      found.source_number = number_of((*left)[k], i);
-      const bool has_value = right && !(*right)[k].is_undefined(i);
+      found.source = element_text(source, i);
+      found.source_number = number_of(source, i);
+      const bool has_value = right && !same;
       found.target = has_value ? element_text((*right)[k], i) : "no value";
       found.target_number =
           has_value ? number_of((*right)[k], i) : std::numeric_limits<double>::quiet_NaN();

@@ -24,7 +24,6 @@ struct Number {
   bool is_integer = true;
   ExactInteger integer = 0;
   double real = 0;
-  bool undefined = false;
   double as_real() const { return is_integer ? static_cast<double>(integer) : real; }
 };
 
@@ -36,32 +35,16 @@ struct Stopped {
   core::Error error;
 };
 
-/// What is computed from a value that depends on the machine depends on it, too.
-Number computed(Number value, bool undefined) {
-  value.undefined = undefined;
-  return value;
-}
-
-bool is_zero(const Number& value) {
-  return value.is_integer && value.integer == 0 && !value.undefined;
-}
-
 Number sum_of(const Number& a, const Number& b) {
-  const bool undefined = a.undefined || b.undefined;
-  if (!a.is_integer || !b.is_integer)
-    return computed(fraction(a.as_real() + b.as_real()), undefined);
-  return computed(whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) +
-                                                  static_cast<Unsigned>(b.integer))),
-                  undefined);
+  if (!a.is_integer || !b.is_integer) return fraction(a.as_real() + b.as_real());
+  return whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) +
+                                         static_cast<Unsigned>(b.integer)));
 }
 
 Number product_of(const Number& a, const Number& b) {
-  const bool undefined = (a.undefined || b.undefined) && !is_zero(a) && !is_zero(b);
-  if (!a.is_integer || !b.is_integer)
-    return computed(fraction(a.as_real() * b.as_real()), undefined);
-  return computed(whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) *
-                                                  static_cast<Unsigned>(b.integer))),
-                  undefined);
+  if (!a.is_integer || !b.is_integer) return fraction(a.as_real() * b.as_real());
+  return whole(static_cast<ExactInteger>(static_cast<Unsigned>(a.integer) *
+                                         static_cast<Unsigned>(b.integer)));
 }
 
 bool is_less(const Number& a, const Number& b) {
@@ -91,7 +74,8 @@ std::optional<Number> applied_to_integers(Function function, const std::vector<N
   }
 }
 
-Number applied_to_values(Function function, const std::vector<Number>& x) {
+Number applied(Function function, const std::vector<Number>& x) {
+  if (function == Function::kSelect) return is_equal(x[0], whole(0)) ? x[2] : x[1];
   if (function == Function::kLess) return whole(is_less(x[0], x[1]) ? 1 : 0);
   const bool ordered = !std::isnan(x[0].as_real()) && !std::isnan(x.back().as_real());
   if (function == Function::kLessOrEqual) return whole(ordered && !is_less(x[1], x[0]) ? 1 : 0);
@@ -102,14 +86,6 @@ Number applied_to_values(Function function, const std::vector<Number>& x) {
   std::vector<double> reals;
   for (const Number& each : x) reals.push_back(each.as_real());
   return fraction(ops::evaluate(function, reals));
-}
-
-Number applied(Function function, const std::vector<Number>& x) {
-  if (function == Function::kSelect) {
-    Number chosen = is_equal(x[0], whole(0)) ? x[2] : x[1];
-    return computed(chosen, chosen.undefined || x[0].undefined);
-  }
-  return computed(applied_to_values(function, x), std::ranges::any_of(x, &Number::undefined));
 }
 
 /// Positions of all elements of a shape, in row-major order.
@@ -211,9 +187,7 @@ class NodeRun {
       return stages_[tensor - meaning_.input_count][static_cast<std::size_t>(position)];
     const TypedValues& values = *tensors_[tensor];
     const auto k = static_cast<std::size_t>(position);
-    return computed(core::is_floating(values.type) ? fraction(values.reals[k])
-                                                   : whole(values.integers[k]),
-                    values.is_undefined(k));
+    return core::is_floating(values.type) ? fraction(values.reals[k]) : whole(values.integers[k]);
   }
 
   Number read(const ops::ExprNode& node) const {
@@ -225,15 +199,12 @@ class NodeRun {
 
   Number maximum(const ops::ExprNode& node) {
     std::optional<Number> largest;
-    bool undefined = false;
     for (const ops::Alternative& alternative : node.alternatives)
       for_each(alternative.binders, alternative.constraints, 0, [&] {
         const Number each = value(*alternative.body);
-        undefined = undefined || each.undefined;
         if (!largest || is_less(*largest, each) || std::isnan(each.as_real())) largest = each;
       });
-    return computed(largest.value_or(fraction(-std::numeric_limits<double>::infinity())),
-                    undefined);
+    return largest.value_or(fraction(-std::numeric_limits<double>::infinity()));
   }
 
   Number value(const ops::ExprNode& node) {
@@ -249,10 +220,8 @@ class NodeRun {
       return read(node);
     case ExprKind::kReadFlat:
       return element(node.tensor, integer(node.index[0]));
-    case ExprKind::kInverse: {
-      const Number divisor = value(*node.arguments[0]);
-      return computed(fraction(1.0 / divisor.as_real()), divisor.undefined);
-    }
+    case ExprKind::kInverse:
+      return fraction(1.0 / value(*node.arguments[0]).as_real());
     case ExprKind::kGuard:
       return holds(node.constraints) ? value(*node.arguments[0]) : whole(0);
     case ExprKind::kMax:
@@ -289,29 +258,34 @@ class NodeRun {
   std::int64_t& steps_;
 };
 
-/// The value as the result of an operator is stored.
-void store(const Number& value, bool is_cast, TypedValues& result) {
-  result.undefined.push_back(value.undefined);
-  if (core::is_floating(result.type)) {
-    const double real = is_cast ? nearest(value.as_real(), result.type) : value.as_real();
-    if (is_cast && !std::isfinite(real)) result.undefined.back() = true;
-    result.reals.push_back(real);
-    return;
-  }
-  if (value.is_integer) {
-    result.integers.push_back(result.type == DataType::kBool ? value.integer
-                                                             : wrapped(value.integer, result.type));
-    return;
-  }
+/// How results of one operator are stored.
+struct Storing {
+  bool is_cast = false;
+  DataType from = DataType::kOther;  ///< Of the first input.
+  Filling filling = Filling::kFirst;
+};
+
+double stored_real(const Number& value, const Storing& how, DataType type) {
+  const double real = value.as_real();
+  const bool widens = core::size_bytes(how.from) < core::size_bytes(type);
+  if (!how.is_cast || (core::is_floating(how.from) && widens)) return real;
+  const double rounded = nearest(real, type);
+  if (std::isfinite(rounded) || !std::isfinite(real)) return rounded;
+  return how.filling == Filling::kFirst ? 1021 : -517;
+}
+
+ExactInteger stored_integer(const Number& value, const Storing& how, DataType type) {
+  if (value.is_integer)
+    return type == DataType::kBool ? value.integer : wrapped(value.integer, type);
   const double real = value.real;
-  if (!is_cast && real != std::floor(real))
+  if (!how.is_cast && real != std::floor(real))
     throw Stopped{core::unsupported("an integer that is a fraction")};
-  const ExactRange range = exact_range(result.type);
+  const ExactRange range = exact_range(type);
   constexpr double kMost = 0x1p100;
   const bool fits = std::fabs(real) < kMost && static_cast<ExactInteger>(real) >= range.low &&
                     static_cast<ExactInteger>(real) <= range.high;
-  if (!fits) result.undefined.back() = true;
-  result.integers.push_back(fits ? static_cast<ExactInteger>(real) : range.low);
+  if (fits) return static_cast<ExactInteger>(real);
+  return how.filling == Filling::kFirst ? range.low : range.high / 3;
 }
 
 }  // namespace
@@ -349,8 +323,8 @@ double nearest(double value, DataType type) {
   }
 }
 
-Result<std::vector<TypedValues>> run_typed(const Graph& graph,
-                                           std::span<const TypedValues> inputs) {
+Result<std::vector<TypedValues>> run_typed(const Graph& graph, std::span<const TypedValues> inputs,
+                                           Filling filling) {
   constexpr std::int64_t kMostSteps = 2'000'000;
   std::int64_t steps = kMostSteps;
   std::vector<TypedValues> values(graph.tensor_bound());
@@ -373,7 +347,14 @@ Result<std::vector<TypedValues>> run_typed(const Graph& graph,
       for (std::size_t k = 0; k < results.size(); ++k) {
         TypedValues& result = values[node.outputs[k].index()];
         result.type = graph.tensor(node.outputs[k]).type.data_type;
-        for (const Number& each : results[k]) store(each, node.op->name == "cast", result);
+        const Storing how{node.op->name == "cast",
+                          arguments.empty() ? DataType::kOther : arguments[0]->type, filling};
+        for (const Number& each : results[k]) {
+          if (core::is_floating(result.type))
+            result.reals.push_back(stored_real(each, how, result.type));
+          else
+            result.integers.push_back(stored_integer(each, how, result.type));
+        }
       }
     }
   } catch (const Stopped& stopped) {

@@ -18,16 +18,17 @@ struct TypedValues {
   core::DataType type = core::DataType::kFloat32;
   std::vector<double> reals;
   std::vector<ExactInteger> integers;
-  /// Elements that depend on a cast of a number beyond the range of its type, which is infinite or
-  /// up to the machine. Empty: none does.
-  std::vector<bool> undefined = {};
-  bool is_undefined(std::size_t k) const { return k < undefined.size() && undefined[k]; }
 };
+
+/// What stands for the result of a cast of a number beyond the range of its type, which is infinite
+/// or up to the machine. Where both give the same, it does not matter.
+enum class Filling : std::uint8_t { kFirst, kSecond };
 
 /// Values of all outputs. Reals are doubles: only a cast rounds them to its type.
 /// Precondition: all sizes are numbers. Errors: kInvalidInput: an operator does not admit a
 /// value; kUnsupported: a function that integers do not have, or too much work.
-Result<std::vector<TypedValues>> run_typed(const Graph& graph, std::span<const TypedValues> inputs);
+Result<std::vector<TypedValues>> run_typed(const Graph& graph, std::span<const TypedValues> inputs,
+                                           Filling filling = Filling::kFirst);
 
 /// The values of an integer type from low to high. Precondition: no floating type.
 struct ExactRange {

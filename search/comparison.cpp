@@ -56,15 +56,16 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
     return false;
   }
   const int own = static_cast<int>(options_.inputs.size());
-  const bool may_overflow =
-      options_.may_overflow && sample >= own && sample_kind(sample - own) == SampleKind::kHuge;
+  const Latitude latitude{options_.may_overflow && sample >= own &&
+                              sample_kind(sample - own) == SampleKind::kHuge,
+                          options_.may_recover};
   const bool by_types = !options_.rtol && !options_.atol;
   const auto compare_one = [&](std::size_t k, bool last) {
     OutputError error;
     const Rounding* const rounding =
         by_types && k < expected.rounding.size() ? &expected.rounding[k] : nullptr;
     const bool equal =
-        compare(expected.values[k], actual[k], floors_[k], rounding, may_overflow, error);
+        compare(expected.values[k], actual[k], floors_[k], rounding, latitude, error);
     if (!equal && !last) return false;
     OutputError& sum = report_.outputs[k];
     sum.max_abs_error = std::max(sum.max_abs_error, error.max_abs_error);
@@ -104,10 +105,11 @@ bool Comparison::add_exact(int sample, const Expected& expected,
     const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(), 0x1p-52};
     const Rounding allowed{{}, amplified, own.factor};
     OutputError error;
-    const bool same = floors_[k].is_integer()
-                          ? compare(exact[k], actual[k], floors_[k], nullptr, false, error) ||
-                                expected.values[k] != exact[k]
-                          : compare(exact[k], actual[k], floor, &allowed, false, error);
+    const bool same =
+        floors_[k].is_integer()
+            ? compare(exact[k], actual[k], floors_[k], nullptr, {}, error) ||
+                  expected.values[k] != exact[k]
+            : compare(exact[k], actual[k], floor, &allowed, {false, options_.may_recover}, error);
     if (same) continue;
     equal = report_.outputs[k].equal = false;
     differ(sample, k, error_text(error) + " in double precision");

@@ -2,6 +2,7 @@
 #include "search/equivalence.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -144,11 +145,15 @@ struct EquivalenceCheck::State {
   std::optional<DoublePrecision> precise;
   std::map<int, std::vector<Literal>> results;  ///< Of the original, by sample.
   std::map<int, std::vector<std::vector<double>>> exact;
+  std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
+  std::set<int> skipped;                         ///< Samples of which it rejects all.
 
   int samples() const { return options.samples + static_cast<int>(options.inputs.size()); }
   std::vector<Literal> inputs(int sample) const {
-    return inputs_of_sample(cut.graph, options, sample);
+    const auto other = replaced.find(sample);
+    return other != replaced.end() ? other->second : inputs_of_sample(cut.graph, options, sample);
   }
+  bool is_rejected(int sample);
   core::Result<Expected> expected(int sample);
   const std::vector<std::vector<double>>* exact_results(int sample);
   void ask_rounding(int sample, Expected& expected);
@@ -158,6 +163,32 @@ struct EquivalenceCheck::State {
   void compare_texts(const Graph& other, Comparison& comparison) const;
   std::optional<DoublePrecision> exact_twin(const Graph& other, int sample_count) const;
 };
+
+/// An index that comes out of arithmetic may be out of range, whatever was drawn. Zeros and ones
+/// for all integers are tried in its place.
+bool EquivalenceCheck::State::is_rejected(int sample) {
+  if (results.contains(sample)) return false;
+  if (skipped.contains(sample)) return true;
+  if (sample < static_cast<int>(options.inputs.size())) return false;  // the user's: an error
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    auto drawn = inputs_of_sample(cut.graph, options, sample);
+    if (attempt > 0) {
+      const auto plain = sample_inputs(
+          cut.graph, attempt == 1 ? SampleKind::kZero : SampleKind::kOne, options.seed);
+      for (std::size_t k = 0; k < drawn.size(); ++k)
+        if (!core::is_floating(drawn[k].data_type())) drawn[k] = plain[k];
+    }
+    auto literals = executable->run(drawn);
+    if (literals) {
+      results.emplace(sample, *std::move(literals));
+      if (attempt > 0) replaced.emplace(sample, std::move(drawn));
+      return false;
+    }
+    if (literals.error().code != core::ErrorCode::kInvalidInput) return false;
+  }
+  skipped.insert(sample);
+  return true;
+}
 
 core::Result<Expected> EquivalenceCheck::State::expected(int sample) {
   const auto known = results.find(sample);
@@ -226,9 +257,15 @@ std::optional<DoublePrecision> EquivalenceCheck::State::exact_twin(const Graph& 
 core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Executable& other,
                                                        DoublePrecision* other_exact,
                                                        Comparison& comparison) {
+  if (is_rejected(sample)) return true;
   SOAPSTONE_ASSIGN_OR_RETURN(Expected wanted, expected(sample));
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto actual, other.run(inputs(sample)));
-  bool equal = comparison.add(sample, wanted, to_doubles(actual),
+  const auto actual = other.run(inputs(sample));
+  if (!actual && actual.error().code == core::ErrorCode::kInvalidInput) {
+    comparison.fail(sample, "rejects an input that the original takes: " + actual.error().message);
+    return false;
+  }
+  if (!actual) return actual.error();
+  bool equal = comparison.add(sample, wanted, to_doubles(*actual),
                               [&](Expected& asked) { ask_rounding(sample, asked); });
   if (other_exact == nullptr) return equal;
   // Doubles do not wrap as integers do.
@@ -260,8 +297,9 @@ EquivalenceCheck::~EquivalenceCheck() = default;
 EquivalenceCheck::EquivalenceCheck(EquivalenceCheck&&) noexcept = default;
 EquivalenceCheck& EquivalenceCheck::operator=(EquivalenceCheck&&) noexcept = default;
 
-void EquivalenceCheck::allow_overflow(bool may_overflow) {
-  state_->options.may_overflow = may_overflow;
+void EquivalenceCheck::allow(Latitude latitude) {
+  state_->options.may_overflow = latitude.may_overflow;
+  state_->options.may_recover = latitude.may_recover;
 }
 
 core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
@@ -282,7 +320,8 @@ core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
         state.compare_on(done, executable, twin ? &*twin : nullptr, comparison));
     progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(total), "");
   }
-  EquivalenceReport report = comparison.take(done);
+  EquivalenceReport report = comparison.take(done - static_cast<int>(state.skipped.size()));
+  report.cut_outputs = state.cut.left_out;
   report.cut_nodes = state.cut.cut_nodes;
   return report;
 }

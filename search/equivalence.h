@@ -32,6 +32,8 @@ struct EquivalenceOptions {
   /// On inputs up to the ends of their types the second graph may overflow where the first does
   /// not, since a rule says so of itself. It is counted.
   bool may_overflow = true;
+  /// It may have numbers where the first has none, since a rule says so of itself.
+  bool may_recover = false;
 };
 
 /// Where two models first differ.
@@ -48,6 +50,8 @@ struct EquivalenceReport {
   std::vector<OutputError> outputs;
   /// Opaque nodes cannot be run: their results were fresh random inputs, their operands compared.
   int cut_nodes = 0;
+  /// Results that hang on opaque ones of unknown shape were not compared here.
+  int cut_outputs = 0;
   /// Samples on which rounding in the original alone is worth more than 5 % of an output's size:
   /// that the graphs agree there says little.
   int ill_conditioned = 0;
@@ -82,7 +86,7 @@ class EquivalenceCheck {
   /// On that sample alone.
   core::Result<bool> differs_on(const core::Graph& other, int sample);
   /// Of the graphs compared from now on.
-  void allow_overflow(bool may_overflow);
+  void allow(Latitude latitude);
 
  private:
   struct State;

@@ -30,8 +30,7 @@ std::vector<TensorId> frontier(const Graph& graph, std::span<const NodeId> kept)
   }
   std::vector<TensorId> result;
   for (NodeId id : graph.order()) {
-    if (stays[id.index()] || !graph.is_constant_expression(id) ||
-        is_compact(graph, graph.node(id)))
+    if (stays[id.index()] || !graph.is_constant_expression(id) || is_compact(graph, graph.node(id)))
       continue;
     for (TensorId output : graph.node(id).outputs) {
       bool needed = graph.is_output(output);

@@ -35,7 +35,10 @@ class Judgement {
                   const core::StopToken& stop);
   /// On that sample alone. Errors: the judge does not work any more.
   core::Result<bool> differs_on(const core::Graph& rewritten, int sample);
-  void allow_overflow(bool may_overflow) { options_.may_overflow = may_overflow; }
+  void allow(Latitude latitude) {
+    options_.may_overflow = latitude.may_overflow;
+    options_.may_recover = latitude.may_recover;
+  }
 
  private:
   struct Results {

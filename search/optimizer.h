@@ -56,7 +56,7 @@ class Optimizer {
   core::Status look_at_opaque();
   core::Status verify();
   core::Status ask_judge();
-  bool may_overflow() const;
+  Latitude latitude() const;
   void note_checks();
 
   core::Result<bool> take_out_offender(int round);

@@ -46,12 +46,18 @@ struct OutputError {
   std::size_t overflowed = 0;
 };
 
+/// What the labels of the rules that were applied allow.
+struct Latitude {
+  bool may_overflow = false;  ///< The result may have no value where the original has one.
+  bool may_recover = false;   ///< It may have one where the original has none.
+};
+
 /// Adds one sample to `error`. NaN and infinity must agree, but where the original overflowed in
 /// its own type and not in double precision; there `actual` may also overflow, or be near the exact
-/// result. With `may_overflow` differences are counted, since all that follows an overflow is off.
+/// result. If it may overflow, differences are counted, since all that follows an overflow is off.
 /// Returns whether the sample is within the tolerance.
 bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
-             const Floor& floor, const Rounding* rounding, bool may_overflow, OutputError& error);
+             const Floor& floor, const Rounding* rounding, Latitude latitude, OutputError& error);
 
 /// Root mean square of what is finite.
 double size_of(const std::vector<double>& values);

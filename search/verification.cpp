@@ -8,14 +8,22 @@
 namespace soapstone::search {
 namespace {
 
-/// Whether the rule says of itself that it may lose values at the ends of a range, if only there.
-bool may_lose_values(const rules::Rule& rule) {
+/// What the rule says of itself at the ends of ranges, if only there.
+Latitude latitude_of(const rules::Rule& rule) {
   using rules::EdgeEffect;
-  if (rule.floats == rules::FloatBehavior::kChangesRange) return true;
-  if (!rule.edges) return rule.floats != rules::FloatBehavior::kExact;
-  return std::ranges::any_of(rule.edges->all(), [](const rules::Edge& edge) {
-    return edge.effect != EdgeEffect::kRecovers && edge.effect != EdgeEffect::kZeroSign;
-  });
+  using rules::FloatBehavior;
+  Latitude latitude{rule.floats == FloatBehavior::kChangesRange,
+                    rule.floats >= FloatBehavior::kExtendsRange};
+  if (!rule.edges) {
+    latitude.may_overflow = rule.floats != FloatBehavior::kExact;
+    return latitude;
+  }
+  for (const rules::Edge& edge : rule.edges->all()) {
+    if (edge.effect == EdgeEffect::kRecovers) latitude.may_recover = true;
+    if (edge.effect != EdgeEffect::kRecovers && edge.effect != EdgeEffect::kZeroSign)
+      latitude.may_overflow = true;
+  }
+  return latitude;
 }
 
 }  // namespace
@@ -28,19 +36,22 @@ core::Status Optimizer::prepare_checks() {
   return core::Done{};
 }
 
-bool Optimizer::may_overflow() const {
-  const auto lemma_may = [&](const Lemma& lemma) {
-    return std::ranges::any_of(lemma.steps, [&](const LemmaStep& step) {
-      return may_lose_values(rules_.rules()[step.rule]);
-    });
+/// Of all rules on the way to the result.
+Latitude Optimizer::latitude() const {
+  Latitude all;
+  const auto note = [&](const rules::Rule& rule) {
+    const Latitude one = latitude_of(rule);
+    all.may_overflow = all.may_overflow || one.may_overflow;
+    all.may_recover = all.may_recover || one.may_recover;
   };
-  return std::ranges::any_of(report_.simplify.steps,
-                             [&](const SimplifyStep& step) {
-                               return step.rule && may_lose_values(baseline_.rules()[*step.rule]);
-                             }) ||
-         std::ranges::any_of(report_.steps, [&](const Step& step) {
-           return step.lemma ? lemma_may(*step.lemma) : may_lose_values(rules_.rules()[step.id]);
-         });
+  for (const SimplifyStep& step : report_.simplify.steps)
+    if (step.rule) note(baseline_.rules()[*step.rule]);
+  for (const Step& step : report_.steps) {
+    if (!step.lemma) note(rules_.rules()[step.id]);
+    for (std::size_t k = 0; step.lemma && k < step.lemma->steps.size(); ++k)
+      note(rules_.rules()[step.lemma->steps[k].rule]);
+  }
+  return all;
 }
 
 core::Status Optimizer::verify() {
@@ -51,7 +62,7 @@ core::Status Optimizer::verify() {
     options.same_constants = true;
     SOAPSTONE_ASSIGN_OR_RETURN(check_, EquivalenceCheck::make(original_, backend_, options));
   }
-  check_->allow_overflow(may_overflow());
+  check_->allow(latitude());
   // Whoever interrupts still has the best graph checked, on one sample at least: unverified it
   // could not be written.
   SOAPSTONE_ASSIGN_OR_RETURN(report_.equivalence, check_->run(report_.graph, progress_, stop_));
@@ -68,7 +79,7 @@ core::Status Optimizer::ask_judge() {
     return core::Done{};
   }
   progress_.stage(fmt::format("asking {}", judgement_->judge().runtime()));
-  judgement_->allow_overflow(may_overflow());
+  judgement_->allow(latitude());
   report_.judge = judgement_->run(report_.graph, progress_, stop_);
   if (report_.judge->looked && !report_.judge->equivalence.equal)
     difference_ = Found{true, report_.judge->equivalence.difference.value_or(Difference{})};
@@ -90,6 +101,12 @@ void Optimizer::note_checks() {
         "{} opaque operators were not run here: what they read was compared, what they compute was "
         "random{}",
         report_.equivalence->cut_nodes, judged ? "; " + report_.judge->runtime + " ran them" : ""));
+  }
+  if (report_.equivalence->cut_outputs > 0) {
+    notes.push_back(fmt::format("{} results hang on opaque operators of unknown shape and were not "
+                                "compared here{}",
+                                report_.equivalence->cut_outputs,
+                                judged ? "; " + report_.judge->runtime + " did" : ""));
   }
   const std::size_t overflowed =
       report_.equivalence->overflowed() + (judged ? report_.judge->equivalence.overflowed() : 0);

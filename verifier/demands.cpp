@@ -99,6 +99,16 @@ bool Normalizer::is_at_least(const NormalForm& form, std::int64_t least, const F
   return integer && oracle_.implied(context, at_least(*integer, least));
 }
 
+void Normalizer::note_counts(const NormalForm& quotient) {
+  for (const Term& term : quotient) {
+    for (const Factor& factor : term.factors) {
+      if (factor.atom->kind == AtomKind::kReciprocal && !is_count(factor.atom)) {
+        counts_.push_back(factor.atom);
+      }
+    }
+  }
+}
+
 bool Normalizer::is_never_zero(const NormalForm& form, const FactSet& context) {
   return is_at_least(form, 1, context) ||
          (non_negative(form, context) &&

@@ -289,8 +289,11 @@ struct Normalizer::Evaluation {
     const NormalForm argument = evaluate(*node.arguments[0], names, context);
     // An operator that divides by a count of its own, as of the places under a window, has shape
     // constraints by which it counts something.
-    if (reads(*node.arguments[0])) normalizer.note_demands_of(Function::kPow, argument, context);
-    return normalizer.reciprocal(argument, context);
+    const bool is_count = !reads(*node.arguments[0]);
+    if (!is_count) normalizer.note_demands_of(Function::kPow, argument, context);
+    NormalForm result = normalizer.reciprocal(argument, context);
+    if (is_count) normalizer.note_counts(result);
+    return result;
   }
 
   NormalForm evaluate(const ops::ExprNode& node, const Substitution& names,

@@ -152,6 +152,11 @@ class Normalizer {
   void add_selector(const NormalForm& place, const Linear& size, const FactSet& context);
   void spend() { budget_.spend(); }
   bool is_never_zero(const NormalForm& form, const FactSet& context);
+  /// By what an operator divides of its own, which its shape constraints keep from being 0.
+  bool is_count(const Atom* reciprocal) const {
+    return std::find(counts_.begin(), counts_.end(), reciprocal) != counts_.end();
+  }
+  void note_counts(const NormalForm& quotient);
 
   /// Whether functions that are made of exponentials are written as such, and sums and maxima over
   /// few numbers are written out.
@@ -272,6 +277,7 @@ class Normalizer {
   DigitOrder digits_;
   std::vector<core::DataType> types_;
   std::vector<ops::Rational> unknowns_;
+  std::vector<const Atom*> counts_;
   std::vector<std::pair<const Form*, Linear>> selectors_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.

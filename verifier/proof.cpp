@@ -69,6 +69,7 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
   const auto is_defined = [&](const Atom* reciprocal) {
     const std::vector<const Atom*>& known = premises.defined;
     return std::find(known.begin(), known.end(), reciprocal) != known.end() ||
+           normalizer_.is_count(reciprocal) ||
            normalizer_.is_never_zero(reciprocal->arguments[0]->terms, context);
   };
   const Atom* atom = nullptr;

@@ -33,15 +33,15 @@ bool mixes_float_types(const rules::Rule& rule) {
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();
-  if (!proof.keeps_domain()) return rules::FloatBehavior::kExtendsRange;
+  const bool mixes = mixes_float_types(rule);
+  if (!proof.keeps_domain() && !mixes) return rules::FloatBehavior::kExtendsRange;
   // The same proof with fewer laws: if it takes much longer it leads nowhere.
   VerifyOptions bounded = options;
   bounded.max_steps = std::min(options.max_steps, 2 * steps + 500);
   Attempt exact(rule, solver, bounded, {}, true);
   if (!proof.has_expanded()) exact.do_without_expansion();
-  if (exact.run().empty()) return rules::FloatBehavior::kExact;
-  return mixes_float_types(rule) ? rules::FloatBehavior::kChangesRange
-                                 : rules::FloatBehavior::kReassociates;
+  if (proof.keeps_domain() && exact.run().empty()) return rules::FloatBehavior::kExact;
+  return mixes ? rules::FloatBehavior::kChangesRange : rules::FloatBehavior::kReassociates;
 }
 
 }  // namespace

@@ -157,8 +157,7 @@ class Crash(unittest.TestCase):
     def test_lack_of_memory_says_what_was_being_done(self):
         code, errors = call(*self.optimize, "--max-memory", "0.03")
         self.assertEqual(code, UNAVAILABLE, errors)
-        self.assertRegex(errors, "out of memory while (reading|simplifying|searching|writing)|"
-                                 "out of memory: ")
+        self.assertRegex(errors, "out of memory while (reading|simplifying|searching|writing)")
         self.assertIn("--max-memory", errors)
         self.assertEqual(self.names(), set())
         self.assertEqual(call(*self.optimize, "--max-memory", "2")[0], 0)

@@ -48,8 +48,7 @@ const Case kCases[] = {
     {"gemm_with_names", 17,
      "(float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 0, 0, 1}, float[2] b = {1, 1}> {"
      " [\"n\"] y = Gemm(x, w, b) }"},
-    {"square", 17,
-     "(float[2] x) => (float[2] y) <float two = {2}> { [\"n\"] y = Pow(x, two) }"},
+    {"square", 17, "(float[2] x) => (float[2] y) <float two = {2}> { [\"n\"] y = Pow(x, two) }"},
     {"clip", 17,
      "(float[2] x) => (float[2] y) <float l = {0}, float h = {6}> { [\"n\"] y = Clip(x, l, h) }"},
     {"clip_of_old", 8, "(float[2] x) => (float[2] y) { [\"n\"] y = Clip<min = 0.0>(x) }"},
@@ -65,10 +64,8 @@ const Case kCases[] = {
     {"reshape", 17,
      "(float[2,3] x) => (float[6] y) <int64[1] s = {-1}> { [\"n\"] y = Reshape(x, s) }"},
     {"mean", 17, "(float[2] x, float[2] u) => (float[2] y) { [\"n\"] y = Mean(x, u) }"},
-    {"cast_like", 17,
-     "(float[2] x, double[1] t) => (double[2] y) { [\"n\"] y = CastLike(x, t) }"},
-    {"split", 17,
-     "(float[4] x) => (float[2] y, float[2] z) { [\"n\"] y, z = Split(x) }"},
+    {"cast_like", 17, "(float[2] x, double[1] t) => (double[2] y) { [\"n\"] y = CastLike(x, t) }"},
+    {"split", 17, "(float[4] x) => (float[2] y, float[2] z) { [\"n\"] y, z = Split(x) }"},
 };
 
 class AsRead : public ::testing::TestWithParam<Case> {};
@@ -117,8 +114,8 @@ TEST(OriginalNodes, OtherWeightsAreNot) {
   core::GraphBuilder builder(model.graph);
   const TensorId matmul = result_of(model.graph, "matmul");
   const TensorId weights = model.graph.node(model.graph.tensor(matmul).producer).inputs[1];
-  const TensorId other = builder.add_constant(
-      std::make_shared<const core::Literal>(core::Literal::floats({2, 2}, std::vector{1.F, 2.F, 3.F, 5.F})));
+  const TensorId other = builder.add_constant(std::make_shared<const core::Literal>(
+      core::Literal::floats({2, 2}, std::vector{1.F, 2.F, 3.F, 5.F})));
   builder.replace_uses(weights, other);
   EXPECT_EQ(types_after(model, std::move(builder)), "Relu MatMul Add");
 }
@@ -171,11 +168,11 @@ TEST(OriginalNodes, NodesOfATakenBranchAndOfAFunctionAreTheirs) {
 }
 
 TEST(OriginalNodes, AreNotKeptOnRequest) {
-  EXPECT_EQ(op_types(parse_proto(write_mapped(read_body(kGemm)))),
-            "Relu Transpose Mul MatMul Add");
+  EXPECT_EQ(op_types(parse_proto(write_mapped(read_body(kGemm)))), "Relu Transpose Mul MatMul Add");
 }
 
-// --- Open sizes -----------------------------------------------------------------------------------
+// --- Open sizes
+// -----------------------------------------------------------------------------------
 
 constexpr const char* kOpen = R"(<ir_version: 8, opset_import: ["" : 17]>
   g (float[n, 3, s] x, float[?, 3] z) => (float[n, 3, s] y, float[m] w)

@@ -127,7 +127,8 @@ const Case kCases[] = {
 /// constants.
 std::vector<std::string> nodes(const std::string& bytes) {
   std::vector<std::string> texts;
-  for (const auto& node : parse_proto(bytes).graph().node()) {
+  const onnx::ModelProto model = parse_proto(bytes);
+  for (const auto& node : model.graph().node()) {
     const std::string& op = node.op_type();
     if (op == "Constant" || op == "Dropout" || op == "Identity") continue;
     texts.push_back(op);

@@ -40,8 +40,11 @@ TEST(ValidValues, AreNotKnownBehindArithmetic) {
 }
 
 TEST(ValidValues, OfALabelAreTheClasses) {
-  const char* body = "  x: f32[2, 3]\n  t: i64[2]\n  y = nll_loss(x, t)\n  return y\n";
-  EXPECT_EQ(range_of(body, "t"), (ValueRange{0, 3}));
+  for (const char* ignored : {"", "; ignore_index=[-1]"}) {
+    const std::string call = "  y = nll_loss(x, t" + std::string(ignored) + ")\n";
+    EXPECT_EQ(range_of("  x: f32[2, 3]\n  t: i64[2]\n" + call + "  return y\n", "t"),
+              (ValueRange{0, 3}));
+  }
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using core::DataType;
 using enum EdgeEffect;
 constexpr EdgeReach kFar = EdgeReach::kExtreme, kNear = EdgeReach::kOrdinary;
-constexpr int kTries = 600;
+constexpr int kTries = 3000;  // as verify-rules does
 
 Edges edges_of(const Rule& rule) {
   const auto report = check(rule, 4, 1, kTries);
@@ -61,8 +61,11 @@ TEST(EdgeLabel, TheSameProductsSideBySideDoNot) {
   for (const char* name :
        {"merge_matmuls_sharing_lhs", "merge_linear_layers", "transpose_of_matmul",
         "concat_of_convs_as_groups", "relu_of_non_negative", "square"}) {
+    // Sums that cancel may still differ where a product of the largest numbers is rounded.
     const Edges edges = edges_of(shipped(name));
-    EXPECT_FALSE(overflows_or_vanishes(edges)) << name << ": " << to_string(edges);
+    for (const DataType type : kEdgeTypes)
+      EXPECT_EQ(range_behavior(edges, type), FloatBehavior::kExact)
+          << name << ": " << to_string(edges);
   }
 }
 

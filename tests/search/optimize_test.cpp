@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "search_fixture.h"
 
 namespace soapstone::search {
@@ -48,12 +51,16 @@ class OptimizeResult : public testing::Test {
     options.measure_time_s = 0.2;
     options.search.time_s = 0;
     options.search.alpha = 2;
+    options.writable = writable_;
     core::StopToken stop;
     StopAt progress(stop_at, stop);
     auto report = optimize(graph, first, second, *cost, *backend, options, progress, stop);
     EXPECT_TRUE(report.ok());
     return *std::move(report);
   }
+
+  /// For OptimizeOptions.
+  std::function<core::Status(const core::Graph&)> writable_;
 
   /// Two negations that the baseline removes, and nothing for the search.
   const core::Graph negated_ = graph_of(R"(graph g
@@ -103,6 +110,24 @@ TEST_F(OptimizeResult, WhatTheSearchFindsIsTheResult) {
   double gain_us = 0;
   for (const Step& step : report.steps) gain_us += step.gain_us;
   EXPECT_NEAR(gain_us, report.cost_before.total_us - report.cost_after.total_us, 1e-9);
+}
+
+/// A file that cannot be written must not cost the search, nor its exit code.
+TEST_F(OptimizeResult, WhatCannotBeWrittenIsNoResult) {
+  writable_ = [](const core::Graph& graph) -> core::Status {
+    for (core::NodeId id : graph.order())
+      if (graph.node(id).op->name == "concat") return core::unsupported("concat is too new");
+    return core::Done{};
+  };
+  const OptimizeReport report = run(parallel_matmuls(3));
+  EXPECT_EQ(report.outcome, Outcome::kNoGainFound);
+  EXPECT_EQ(report.result, ResultKind::kOriginal);
+  EXPECT_TRUE(std::ranges::any_of(report.notes, [](const std::string& note) {
+    return note.starts_with("a result was left out, after merge_matmuls") &&
+           note.find("concat is too new") != std::string::npos;
+  }));
+  writable_ = [](const core::Graph&) -> core::Status { return core::Done{}; };
+  EXPECT_EQ(run(parallel_matmuls(3)).result, ResultKind::kRewritten);
 }
 
 TEST_F(OptimizeResult, AnInterruptLeavesTheBestSoFarVerified) {
