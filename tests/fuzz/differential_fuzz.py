@@ -311,6 +311,11 @@ def labelled(answer, model):
     """Whether a rule that was applied says that it changes what is finite, in a type of the model's."""
     if any(rule[0].split("[")[0] in ADD_THE_SAME for rule in answer.get("rules", [])):
         return True
+    # The factors of a Gemm that a rule takes apart are multiplied into its weights.
+    factors = [a.f for n in model.proto.graph.node if n.op_type == "Gemm"
+               for a in n.attribute if a.name in ("alpha", "beta")]
+    if answer.get("rules") and any(f != 1 for f in factors):
+        return True
     used = {NAMES.get(number) for number in model_judge.element_types(model.proto)}
     return any(used.intersection(rule[3]) for rule in answer.get("rules", []))
 
