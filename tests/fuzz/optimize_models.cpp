@@ -190,7 +190,8 @@ json types_with_edges(const rules::Rule& rule) {
     const auto is_here = [&](const rules::Edge& edge) {
       return edge.type == type && edge.effect != rules::EdgeEffect::kZeroSign;
     };
-    if (!rule.edges || std::ranges::any_of(rule.edges->all(), is_here))
+    if (rule.floats > rules::FloatBehavior::kReassociates || !rule.edges ||
+        std::ranges::any_of(rule.edges->all(), is_here))
       types.push_back(core::to_string(type));
   }
   return types;
