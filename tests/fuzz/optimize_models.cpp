@@ -197,11 +197,17 @@ json types_with_edges(const rules::Rule& rule) {
   return types;
 }
 
+bool changes_zero_sign(const rules::Rule& rule) {
+  return rule.edges && std::ranges::any_of(rule.edges->all(), [](const rules::Edge& edge) {
+           return edge.effect == rules::EdgeEffect::kZeroSign;
+         });
+}
+
 json applied_rules(const Rules& rules, const search::OptimizeReport& report) {
   json applied = json::array();
   const auto add = [&](const rules::Rule& rule) {
-    applied.push_back(
-        {rule.name, rules::to_string(rule.floats), rule.evidence.detail, types_with_edges(rule)});
+    applied.push_back({rule.name, rules::to_string(rule.floats), rule.evidence.detail,
+                       types_with_edges(rule), changes_zero_sign(rule)});
   };
   for (const search::SimplifyStep& step : report.simplify.steps)
     if (step.rule) add(rules.baseline[*step.rule]);
