@@ -62,7 +62,6 @@ class Match {
   std::optional<WrittenNode> run() {
     WrittenNode written{&original_, {}, {}, {}, {}};
     for (TensorId result : original_.results) {
-      written.results.push_back(TensorId::none());
       if (!is_own(result)) continue;
       const TensorId now = place_of(result);
       if (!now.valid()) continue;
@@ -71,10 +70,10 @@ class Match {
       if (written.result.valid() && written.result != producer) return std::nullopt;
       if (!match_tensor(result, now)) return std::nullopt;
       written.result = producer;
-      written.results.back() = now;
     }
     if (!written.result.valid() || !take_inputs(written)) return std::nullopt;
     for (const auto& [before, now] : nodes_) written.nodes.push_back(now);
+    for (TensorId result : original_.results) written.results.push_back(made_by(written, result));
     return written;
   }
 
@@ -83,6 +82,15 @@ class Match {
     if (!by_name_) return graph_.contains(result) ? result : TensorId::none();
     const auto found = by_name_->find(imported_.tensor(result).name);
     return found == by_name_->end() ? TensorId::none() : found->second;
+  }
+
+  /// What the result is now: also one that nobody named, of a node that another result has found.
+  TensorId made_by(const WrittenNode& written, TensorId result) const {
+    if (!is_own(result)) return TensorId::none();
+    const core::Tensor& before = imported_.tensor(result);
+    const auto found = nodes_.find(before.producer);
+    if (found == nodes_.end() || found->second != written.result) return TensorId::none();
+    return graph_.node(written.result).outputs[before.output_index];
   }
 
   bool is_input(TensorId id) const {
