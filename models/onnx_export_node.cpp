@@ -167,10 +167,9 @@ void NodeWriter::write_original(const WrittenNode& written) {
     else if (!proto.input(k).empty())
       proto.set_input(k, new_constant(original.values[index], original.proto.input(k)));
   }
-  const auto& outputs = graph_.node(written.result).outputs;
   for (int k = 0; k < proto.output_size(); ++k) {
-    const TensorId result = original.results[static_cast<std::size_t>(k)];
-    if (std::find(outputs.begin(), outputs.end(), result) != outputs.end())
+    const TensorId result = written.results[static_cast<std::size_t>(k)];
+    if (result.valid())
       proto.set_output(k, names_.of(result));
     else if (!proto.output(k).empty())  // nobody reads it here, or it is what the node reads
       proto.set_output(k, names_.fresh(proto.output(k)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "ops/registry.h"
 
@@ -40,6 +41,9 @@ bool makes(const core::Node& node, const core::Literal& literal) {
   return true;
 }
 
+/// Tensors that have names.
+using TensorsByName = std::map<std::string, TensorId>;
+
 bool holds(const Graph& graph, TensorId id, const core::LiteralPtr& value) {
   const core::Tensor& tensor = graph.tensor(id);
   if (tensor.value) return tensor.value == value || *tensor.value == *value;
@@ -50,18 +54,24 @@ bool holds(const Graph& graph, TensorId id, const core::LiteralPtr& value) {
 /// results to its inputs.
 class Match {
  public:
-  Match(const Graph& graph, const Graph& imported, const OriginalNode& original)
-      : graph_(graph), imported_(imported), original_(original) {}
+  /// `by_name`: where a result of the original is looked for; null: under its own id.
+  Match(const Graph& graph, const Graph& imported, const OriginalNode& original,
+        const TensorsByName* by_name)
+      : graph_(graph), imported_(imported), original_(original), by_name_(by_name) {}
 
   std::optional<WrittenNode> run() {
-    WrittenNode written{&original_, {}, {}, {}};
+    WrittenNode written{&original_, {}, {}, {}, {}};
     for (TensorId result : original_.results) {
-      if (!is_own(result) || !graph_.contains(result)) continue;
-      const NodeId producer = graph_.tensor(result).producer;
+      written.results.push_back(TensorId::none());
+      if (!is_own(result)) continue;
+      const TensorId now = place_of(result);
+      if (!now.valid()) continue;
+      const NodeId producer = graph_.tensor(now).producer;
       // Several nodes with a result each could come to depend on each other.
       if (written.result.valid() && written.result != producer) return std::nullopt;
-      if (!match_tensor(result, result)) return std::nullopt;
+      if (!match_tensor(result, now)) return std::nullopt;
       written.result = producer;
+      written.results.back() = now;
     }
     if (!written.result.valid() || !take_inputs(written)) return std::nullopt;
     for (const auto& [before, now] : nodes_) written.nodes.push_back(now);
@@ -69,6 +79,12 @@ class Match {
   }
 
  private:
+  TensorId place_of(TensorId result) const {
+    if (!by_name_) return graph_.contains(result) ? result : TensorId::none();
+    const auto found = by_name_->find(imported_.tensor(result).name);
+    return found == by_name_->end() ? TensorId::none() : found->second;
+  }
+
   bool is_input(TensorId id) const {
     return std::find(original_.inputs.begin(), original_.inputs.end(), id) !=
            original_.inputs.end();
@@ -141,6 +157,7 @@ class Match {
   const Graph& graph_;
   const Graph& imported_;
   const OriginalNode& original_;
+  const TensorsByName* by_name_;
   std::map<TensorId, TensorId> bound_;  // by tensor of the imported graph
   std::map<NodeId, NodeId> nodes_;      // by node of the imported graph
 };
@@ -161,8 +178,16 @@ const WrittenNode* OriginalPlan::at(NodeId id) const {
 }
 
 void OriginalPlan::find(const Graph& graph, const OriginalNodes& originals) {
+  // A graph that was put into another order, or read again at other sizes, has other ids.
+  TensorsByName by_name;
+  for (std::size_t k = 0; k < graph.tensor_bound(); ++k) {
+    const TensorId id(k);
+    if (graph.contains(id) && !graph.tensor(id).name.empty())
+      by_name.emplace(graph.tensor(id).name, id);
+  }
   for (const OriginalNode& original : originals.nodes) {
-    auto match = Match(graph, originals.imported, original).run();
+    auto match = Match(graph, originals.imported, original, nullptr).run();
+    if (!match) match = Match(graph, originals.imported, original, &by_name).run();
     if (!match || at_[match->result.index()] != 0) continue;
     written_.push_back(*std::move(match));
     at_[written_.back().result.index()] = written_.size();

@@ -30,6 +30,8 @@ struct WrittenNode {
   const OriginalNode* original = nullptr;
   /// None: left out, or the constant that the original has there.
   std::vector<core::TensorId> inputs;
+  /// As the proto lists them; none where left out, or not made by `result`.
+  std::vector<core::TensorId> results;
   core::NodeId result;              ///< The node whose outputs are its results.
   std::vector<core::NodeId> nodes;  ///< All that it stands for, `result` among them.
 };

@@ -68,14 +68,19 @@ ReadFunction read_reduced_sum(const ReducedSum& how) {
   };
 }
 
+/// A pool with one window, not a reduction: of infinities and NaN pools make other things.
 ReadResult read_global_max(OnnxImport& import) {
   Composer compose(import);
   const Dims x = compose.dims(import.input(0));
   if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
-  std::vector<std::int64_t> axes;
-  for (std::size_t d = 2; d < x.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+  const std::size_t spatial = x.size() - 2;
+  const std::vector<std::int64_t> kernel(x.begin() + 2, x.end()), ones(spatial, 1);
   return compose.finish(
-      compose.append("reduce_max", {import.input(0)}, {{"axes", to_sizes(axes)}}));
+      compose.append("max_pool", {import.input(0)},
+                     {{"kernel", to_sizes(kernel)},
+                      {"strides", to_sizes(ones)},
+                      {"dilations", to_sizes(ones)},
+                      {"pads", to_sizes(std::vector<std::int64_t>(2 * spatial, 0))}}));
 }
 
 // --- Normalization ------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ NAMES = {TensorProto.FLOAT: "f32", TensorProto.DOUBLE: "f32", TensorProto.FLOAT1
 # Rules between operators that add the same numbers. In which order a kernel adds, and so whether it
 # overflows on the way, is its own affair (docs/proofs.md).
 ADD_THE_SAME = {"global_average_pool_as_mean", "mean_as_global_average_pool"}
+COMPOSITES = {"Gemm", "InstanceNormalization", "GroupNormalization"}
 # Small searches: what matters is which rules are applied, not whether the best graph is found.
 SEARCH = {"budget": 120, "patience": 12, "e-nodes": 250}
 
@@ -226,7 +227,8 @@ class Fuzzer:
             if not verdict.kind:
                 continue
             # Behind an infinity that is labelled, anything may differ.
-            if (verdict.kind == "finite" or verdict is wild) and labelled(answer, model):
+            if (verdict.kind == "finite" or verdict is wild) and labelled(answer, model) or \
+                    verdict is wild and taken_apart(answer, model, onnx.load(result)):
                 self.counts["finiteness changed as labelled"] += 1
                 continue
             return answer, verdict
@@ -311,13 +313,18 @@ def labelled(answer, model):
     """Whether a rule that was applied says that it changes what is finite, in a type of the model's."""
     if any(rule[0].split("[")[0] in ADD_THE_SAME for rule in answer.get("rules", [])):
         return True
-    # The factors of a Gemm that a rule takes apart are multiplied into its weights.
-    factors = [a.f for n in model.proto.graph.node if n.op_type == "Gemm"
-               for a in n.attribute if a.name in ("alpha", "beta")]
-    if answer.get("rules") and any(f != 1 for f in factors):
-        return True
     used = {NAMES.get(number) for number in model_judge.element_types(model.proto)}
     return any(used.intersection(rule[3]) for rule in answer.get("rules", []))
+
+
+def taken_apart(answer, model, result):
+    """Whether a rule changed a part of a node that is read as several operators: its parts may
+    overflow where the whole does not."""
+
+    def count(proto):
+        return sum(node.op_type in COMPOSITES for node in proto.graph.node)
+
+    return bool(answer.get("rules")) and count(result) < count(model.proto)
 
 
 def parse(arguments):

@@ -266,7 +266,7 @@ class Judge:
         exact = double_run(self.model.proto, inputs)
         ours = double_run(result, inputs)
         if exact is None or ours is None or not exact[name].shape == ours[name].shape == a.shape:
-            limit = FACTOR * (self.shaken(inputs, name, a, finite) + FREE_UNITS * unit)
+            limit = FACTOR * (self.shaken(inputs, name, a, finite) + FREE_UNITS * unit) + ABSOLUTE
             if difference.max() <= limit:
                 return Verdict()
             return Verdict("wrong", kind, name, f"{a[at]} became {b[at]}, {limit:.3g} was allowed "
