@@ -25,6 +25,8 @@ using Bytes = std::vector<std::byte>;
 constexpr const char* kRunFile = "run";
 
 std::optional<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return std::nullopt;
   std::vector<std::byte> bytes(static_cast<std::size_t>(in.tellg()));

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/tensor_type.h"
+#include "models/onnx_types.h"
+#include "models/size_limits.h"
 
 namespace soapstone::models {
 namespace {
@@ -69,16 +71,36 @@ core::Result<std::int64_t> count_of(const Field& field, const std::string& name)
   return *count;
 }
 
+/// `f32[2]`, or what the dimensions are where we have no word for the type.
+std::string what_it_claims(const TensorProto& tensor) {
+  const core::Dims dims(tensor.dims().begin(), tensor.dims().end());
+  const auto type = data_type_from_onnx(tensor.data_type());
+  return (type ? std::string(core::to_string(*type)) : "its dimensions ") + core::to_string(dims);
+}
+
+/// What lies elsewhere, in segments or in an unknown type is refused by whoever reads the tensor.
+bool is_for_others(const TensorProto& tensor) {
+  return tensor.data_location() == TensorProto::EXTERNAL || tensor.has_segment() ||
+         !onnx::TensorProto_DataType_IsValid(tensor.data_type()) ||
+         (tensor.data_type() == TensorProto::UNDEFINED && tensor.dims().empty());
+}
+
 core::Status check(const TensorProto& tensor) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t count, count_of(tensor.dims(), tensor.name()));
-  if (tensor.data_location() == TensorProto::EXTERNAL) return core::Done{};
-  if (tensor.data_type() == TensorProto::UNDEFINED && tensor.dims().empty()) return core::Done{};
+  const core::Dims dims(tensor.dims().begin(), tensor.dims().end());
+  if (count > kMostElements)
+    return at_tensor(tensor.name(), fmt::format("is too large: {}", core::to_string(dims)));
+  if (is_for_others(tensor)) return core::Done{};
   const std::uint64_t held = elements_held(tensor);
   if (static_cast<std::uint64_t>(count) <= held) return core::Done{};
-  const core::Dims dims(tensor.dims().begin(), tensor.dims().end());
-  return at_tensor(tensor.name(),
-                   fmt::format("has {} elements of data, but its dimensions {} need {}", held,
-                               core::to_string(dims), count));
+  const std::uint64_t bits = element_bits(tensor.data_type());
+  if (!tensor.raw_data().empty() && bits != 0)
+    return at_tensor(tensor.name(),
+                     fmt::format("has {} bytes of data, but {} need {}", tensor.raw_data().size(),
+                                 what_it_claims(tensor),
+                                 (static_cast<std::uint64_t>(count) * bits + 7) / 8));
+  return at_tensor(tensor.name(), fmt::format("has {} numbers of data, but {} need {}", held,
+                                              what_it_claims(tensor), count));
 }
 
 core::Status check(const onnx::SparseTensorProto& tensor) {

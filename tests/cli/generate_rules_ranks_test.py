@@ -140,11 +140,11 @@ class GenerateRulesOnRanks(unittest.TestCase):
         self.assertIn("it was interrupted", self.end_and_go_on(process, held))
 
     def test_an_error_of_one_rank_ends_all_with_its_code(self):
-        blocked = self.tiles / f"{self.names[1]}.part1"  # where rank 1 wants to write
-        blocked.mkdir(parents=True)
-        _, stderr = self.generate(2, "--resume", self.tiles, *WORDS, code=7)
+        blocked = self.tiles / self.names[1]  # where rank 1 wants to write
+        (blocked / "file").mkdir(parents=True)
+        _, stderr = self.generate(2, "--resume", self.tiles, *WORDS, code=3)
         self.assertEqual(stderr.count("error:"), 1, stderr)
-        self.assertIn(f"error: rank 1: cannot write '{blocked}'", stderr)
+        self.assertIn(f"error: rank 1: {blocked}: cannot be written", stderr)
 
     def test_damaged_tiles_are_made_again(self):
         shutil.copytree(self.all_tiles, self.tiles)

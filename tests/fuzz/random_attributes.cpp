@@ -41,6 +41,8 @@ class AttributeDraw {
 
   std::optional<AttributeValue> draw(const core::AttributeSchema& schema) {
     const std::string& name = schema.name;
+    if (name == "axis" && op_.name == "iota") return wrap(Polynomial(0));
+    if (name == "up" || name == "down") return factors();
     if (name == "axis") return rank_ == 0 ? std::nullopt : wrap(Polynomial(std::int64_t(axis_)));
     if (name == "axes" && op_.name == "slice") return wrap(Sizes{Polynomial(std::int64_t(axis_))});
     if (name == "axes") return axes();
@@ -77,6 +79,14 @@ class AttributeDraw {
     Sizes list;
     for (std::size_t d = 0; d < rank_; ++d)
       if (d == axis_ || chance(3)) list.push_back(std::int64_t(d));
+    return wrap(std::move(list));
+  }
+
+  /// One dimension grows, or shrinks, to a multiple or a part of what it is.
+  std::optional<AttributeValue> factors() {
+    if (rank_ == 0) return std::nullopt;
+    Sizes list(rank_, 1);
+    if (chance(2)) list[axis_] = 2;
     return wrap(std::move(list));
   }
 

@@ -60,8 +60,8 @@ const Case kCases[] = {
      " c = Mul(b, z) d = Div(c, z) e = Pow(d, z) f = Max(e, z) g1 = Min(f, z) k = Less(g1, z)"
      " y = Where(k, g1, z) }"},
     {"stable", 13, kLast,
-     "(float[2,3] x, int64[2] t, float[3] s) => (float y, float[2,3] p, float z, float[2,3] w) {"
-     " y, p = SoftmaxCrossEntropyLoss<ignore_index = 1>(x, t, s)"
+     "(float[2,3] x, int64[2] t, float[3] s) => (float y, float z, float[2,3] w) {"
+     " y = SoftmaxCrossEntropyLoss<ignore_index = 1>(x, t, s)"
      " z = NegativeLogLikelihoodLoss<reduction = \"sum\">(x, t) w = Softplus(x) }"},
     {"log_sum_exp", 7, 17,
      "(float[2,3] x) => (float[2,1] y) { y = ReduceLogSumExp<axes = [1]>(x) }"},

