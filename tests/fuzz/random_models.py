@@ -198,8 +198,11 @@ class ModelBuilder:
         return self.source(tensor.type, shape, constant)
 
     def vector(self, kind, n):
-        """A parameter of a node: bias, scale."""
-        return self.source(kind, (n,), 0.85)
+        """A parameter of a node: bias, scale. Those of networks are finite."""
+        if self.chance(0.15):
+            return self.input(kind, (n,))
+        values = np.asarray(self.weight_values(kind, (n,)), np.float64)
+        return self.weight(kind, (n,), np.where(np.isfinite(values), values, 1))
 
     def ints(self, values):
         return self.weight("l", (len(values),), values)
