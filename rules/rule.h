@@ -78,8 +78,9 @@ struct Rule {
 ///       y, z = split(yz; axis=|A|+1, sizes=[n, p])
 ///     checked 2^61-1, 200 sizes; types: any; floats: exact; edges: none
 ///
-/// The results are the names that both sides define. `y = x` in the target gives a result another
-/// name. `x: [n, m] constant` matches constant expressions only, `i: i64[n]` only that type (f32 or
+/// The results are the names that both sides define; `results y, z` before `source` names them where
+/// operators read one of them, too. `y = x` in the target gives a result another name.
+/// `x: [n, m] constant` matches constant expressions only, `i: i64[n]` only that type (f32 or
 /// none: any floating type), `c: [] = {2}` that very constant. `where 2*n <= m` is a condition; one
 /// on numbers alone leaves out the instance in which it does not hold.
 ///
@@ -88,7 +89,11 @@ struct Rule {
 /// `inverse(P)` and `compose(P, Q)` (first P, then Q) are permutations, `|P|` is the length of a
 /// list. `each i in 1..3` repeats the rest of a line, `y{i}` and `y{1..3}` are members of a family.
 ///
-/// A symbol in an attribute of the source (`strides=[s, t]`, `epsilon=e`) matches any value.
+/// A symbol in an attribute of the source (`strides=[s, t]`, `epsilon=e`) matches any value; the
+/// target may compute with those of reals (`alpha=a*b`). `h/2` is a size where h is even.
+/// `where n != m` makes two rules, with < and with >. `choose p in 1..n - 1` is a size that the
+/// source does not know: the rule holds for all, the one in the middle is taken. An operand `b?` is
+/// given in one instance and left out in another one. More of it is in docs/rules.md.
 struct RuleFile {
   std::vector<Rule> rules;
 };
