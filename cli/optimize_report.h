@@ -13,11 +13,11 @@ namespace soapstone::cli {
 
 /// What the report says besides the result of the search.
 struct RunSummary {
-  std::string model;        ///< Input path.
-  std::string output;       ///< Where the result is; empty: not written.
-  std::string output_note;  ///< Why not, or that the original was copied.
+  std::string model;               ///< Input path.
+  std::string output;              ///< Where the result is; empty: not written.
+  std::string output_note;         ///< Why not, or that the original was copied.
   std::vector<std::string> notes;  ///< Of writing it, besides those of the search.
-  std::string costs;        ///< CostModel::description().
+  std::string costs;               ///< CostModel::description().
   std::string device;
   /// Rules that matched tensors of a type for which their label forbids them.
   std::vector<verifier::Admission::LabelRefusal> left_out;

@@ -17,9 +17,9 @@ struct ProofCheck {
   double proof_cpu_ms = 0;
 };
 
-/// `shapes` as they were given for both models; `allow_range_changes` as in optimize-graph. Errors: kInvalidInput if the file is no chain;
-/// kNotEquivalent if a step of it does not hold, which `where` names, or if it leads from `a` to
-/// another model than `b`.
+/// `shapes` as they were given for both models; `allow_range_changes` as in optimize-graph. Errors:
+/// kInvalidInput if the file is no chain; kNotEquivalent if a step of it does not hold, which
+/// `where` names, or if it leads from `a` to another model than `b`.
 core::Result<ProofCheck> check_proof(const std::string& path, const models::OnnxModel& a,
                                      const models::OnnxModel& b,
                                      const std::vector<std::string>& shapes,

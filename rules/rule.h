@@ -78,11 +78,11 @@ struct Rule {
 ///       y, z = split(yz; axis=|A|+1, sizes=[n, p])
 ///     checked 2^61-1, 200 sizes; types: any; floats: exact; edges: none
 ///
-/// The results are the names that both sides define; `results y, z` before `source` names them where
-/// operators read one of them, too. `y = x` in the target gives a result another name.
-/// `x: [n, m] constant` matches constant expressions only, `i: i64[n]` only that type (f32 or
-/// none: any floating type), `c: [] = {2}` that very constant. `where 2*n <= m` is a condition; one
-/// on numbers alone leaves out the instance in which it does not hold.
+/// The results are the names that both sides define; `results y, z` before `source` names them
+/// where operators read one of them, too. `y = x` in the target gives a result another name. `x:
+/// [n, m] constant` matches constant expressions only, `i: i64[n]` only that type (f32 or none: any
+/// floating type), `c: [] = {2}` that very constant. `where 2*n <= m` is a condition; one on
+/// numbers alone leaves out the instance in which it does not hold.
 ///
 /// `for s in {1, 2}` puts numbers, names (of operators too), texts or lists for a word;
 /// `for (f, g) in {(relu, tanh), …}` several at once; `perms(3)` is the set of all permutations.
