@@ -160,7 +160,7 @@ LIES = {
         "location": "w.bin", "offset": str((1 << 63) - 1)}), "w.bin"),
     "a length of its own": (lying_tensor("w", dims=[4], external={
         "location": "w.bin", "length": "8"}), "8 bytes"),
-    "a sparse tensor": (sparse(1 << 40, 1), "elements of data"),
+    "a sparse tensor": (sparse(1 << 40, 1), "of data, but"),
     "functions that call each other": (endless_functions(), "calls itself"),
     "functions that explode": (exploding_functions(), "inlining"),
 }
