@@ -13,7 +13,7 @@
 #include "cli/proof_cache.h"
 #include "cli/shipped_rules.h"
 #include "cli/verify_report.h"
-#include "rules/evidence.h"
+#include "rules/text/evidence.h"
 #include "verifier/batch.h"
 
 namespace soapstone::cli {

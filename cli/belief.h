@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/run_main.h"
-#include "core/result.h"
-#include "rules/rule.h"
+#include "core/base/result.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

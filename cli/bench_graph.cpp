@@ -7,7 +7,7 @@
 #include "cli/device_options.h"
 #include "cli/model_files.h"
 #include "cli/run_main.h"
-#include "search/equivalence.h"
+#include "search/equivalence/equivalence.h"
 
 namespace {
 

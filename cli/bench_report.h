@@ -7,8 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cost/measured_cost.h"
-#include "runtime/executor.h"
+#include "cost/models/measured_cost.h"
+#include "runtime/execution/executor.h"
 
 namespace soapstone::cli {
 

@@ -8,8 +8,8 @@
 #include "cli/suggestion.h"
 #include "cli/table.h"
 #include "cli/units.h"
-#include "models/builders.h"
-#include "models/onnx_model.h"
+#include "models/networks/builders.h"
+#include "models/onnx/format/onnx_model.h"
 
 namespace {
 

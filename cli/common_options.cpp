@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/memory_limit.h"
+#include "core/base/memory_limit.h"
 
 namespace soapstone::cli {
 namespace {

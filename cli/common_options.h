@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/console.h"
-#include "core/result.h"
-#include "core/tensor_type.h"
+#include "core/base/result.h"
+#include "core/graph/tensor_type.h"
 
 namespace soapstone::cli {
 

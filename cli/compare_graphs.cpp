@@ -8,9 +8,9 @@
 #include "cli/proof_check.h"
 #include "cli/run_main.h"
 #include "cli/table.h"
-#include "search/equivalence.h"
-#include "search/judgement.h"
-#include "search/random_weights.h"
+#include "search/equivalence/equivalence.h"
+#include "search/equivalence/judgement.h"
+#include "search/equivalence/random_weights.h"
 
 namespace {
 

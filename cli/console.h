@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "core/progress.h"
+#include "core/base/progress.h"
 
 namespace soapstone::cli {
 

@@ -8,7 +8,7 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/table.h"
-#include "cost/measured_cost.h"
+#include "cost/models/measured_cost.h"
 
 namespace {
 

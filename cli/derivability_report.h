@@ -7,9 +7,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/run_main.h"
-#include "core/result.h"
-#include "generator/derivability.h"
-#include "rules/rule.h"
+#include "core/base/result.h"
+#include "generator/selection/derivability.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/result.h"
-#include "cost/cost_database.h"
-#include "runtime/backend.h"
+#include "core/base/result.h"
+#include "cost/database/cost_database.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::cli {
 

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/rule_equation.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "search/explanation.h"
 
 namespace soapstone::cli {

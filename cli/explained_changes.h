@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/rule.h"
+#include "rules/rule/rule.h"
 #include "search/optimize.h"
 
 namespace soapstone::cli {

@@ -5,28 +5,21 @@
 
 #include <fmt/format.h>
 
+#include "cli/graph_drawing.h"
+
 namespace soapstone::cli {
 namespace {
 
 constexpr std::size_t kInARow = 3;  // changes
 
 /// Inside double quotes of DOT.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string operator_label(const ExplainedOperator& op) {
-  std::string label = escaped(op.op);
+  std::string label = dot_escaped(op.op);
   for (const std::string& argument : op.arguments)
     if (argument.find_first_of("0123456789") == 0 || argument[0] == '-') label += " " + argument;
-  if (!op.attributes.empty()) label += "\\n" + escaped(op.attributes);
-  label += "\\n" + escaped(op.shape);
-  if (!op.node.empty()) label += "\\n" + escaped(op.node);
+  if (!op.attributes.empty()) label += "\\n" + dot_escaped(op.attributes);
+  label += "\\n" + dot_escaped(op.shape);
+  if (!op.node.empty()) label += "\\n" + dot_escaped(op.node);
   return label;
 }
 
@@ -56,8 +49,9 @@ std::string side_text(const ExplainedChange& change, const std::vector<Explained
         if (argument == input.name)
           readers += fmt::format("      {} -> {}_{};\n", id, prefix, reader);
     if (readers.empty()) continue;
-    text += fmt::format("      {} [shape=ellipse, label=\"{} {}\"{}];\n{}", id, escaped(input.name),
-                        escaped(input.shape), input.is_constant ? ", style=dashed" : "", readers);
+    text +=
+        fmt::format("      {} [shape=ellipse, label=\"{} {}\"{}];\n{}", id, dot_escaped(input.name),
+                    dot_escaped(input.shape), input.is_constant ? ", style=dashed" : "", readers);
   }
   return text + edges + "    }\n";
 }
@@ -67,7 +61,7 @@ std::string rules_label(const ExplainedChange& change) {
   for (const ExplainedRule& rule : change.rules) {
     label +=
         fmt::format("\\l{:+.1f} us  {}{}", rule.gain_us,
-                    rule.count > 1 ? fmt::format("{} x ", rule.count) : "", escaped(rule.rule));
+                    rule.count > 1 ? fmt::format("{} x ", rule.count) : "", dot_escaped(rule.rule));
   }
   return label + "\\l";
 }

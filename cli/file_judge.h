@@ -12,7 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "search/judge.h"
+#include "search/equivalence/judge.h"
 #include "workers/runtime_worker.h"
 
 namespace soapstone::cli {

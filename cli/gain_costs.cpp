@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cost/measured_cost.h"
+#include "cost/models/measured_cost.h"
 
 namespace soapstone::cli {
 

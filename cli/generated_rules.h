@@ -7,9 +7,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/progress.h"
-#include "core/result.h"
-#include "generator/candidates.h"
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "generator/generalization/candidates.h"
 #include "verifier/batch.h"
 
 namespace soapstone::cli {

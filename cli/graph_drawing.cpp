@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "core/file_io.h"
+#include "core/base/file_io.h"
 
 namespace soapstone::cli {
 namespace {
@@ -24,15 +24,6 @@ using core::TensorId;
 constexpr std::size_t kLongestAttribute = 40;
 
 /// Inside double quotes of DOT; `\n` starts a new line there.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string type_text(const Graph& graph, TensorId id) {
   const core::TensorType& type = graph.tensor(id).type;
   const std::string shape = type.shape_known ? core::to_string(type.shape, graph.symbols()) : "[?]";
@@ -50,16 +41,16 @@ bool is_default(const core::OpSchema& op, const std::string& name,
 
 std::string node_label(const Graph& graph, const core::Node& node) {
   const bool opaque = node.op->is_opaque();
-  std::string label = escaped(opaque ? node.attributes.get_text("op_type") : node.op->name);
+  std::string label = dot_escaped(opaque ? node.attributes.get_text("op_type") : node.op->name);
   for (const auto& [name, value] : node.attributes.values()) {
     if (opaque || is_default(*node.op, name, value)) continue;
     const std::string text = core::to_string(value, graph.symbols());
     if (text.size() <= kLongestAttribute)
-      label += fmt::format("\\n{} {}", escaped(name), escaped(text));
+      label += fmt::format("\\n{} {}", dot_escaped(name), dot_escaped(text));
   }
   for (TensorId input : node.inputs) {
     if (input.valid() && graph.tensor(input).value) {
-      label += "\\nconstant " + escaped(type_text(graph, input));
+      label += "\\nconstant " + dot_escaped(type_text(graph, input));
     }
   }
   return label;
@@ -80,7 +71,7 @@ std::string source_id(const Graph& graph, TensorId id) {
 
 std::string edge_line(const Graph& graph, TensorId from, const std::string& to) {
   return fmt::format("  {} -> {} [label=\"{}\"];\n", source_id(graph, from), to,
-                     escaped(type_text(graph, from)));
+                     dot_escaped(type_text(graph, from)));
 }
 
 std::string all_nodes(const Graph& graph, runtime::Fusion fusion) {
@@ -113,13 +104,13 @@ std::string graph_ends(const Graph& graph) {
   std::string text;
   for (TensorId id : graph.inputs()) {
     text += fmt::format("  t{} [label=\"{}\", shape=ellipse];\n", id.index(),
-                        escaped(graph.tensor(id).name));
+                        dot_escaped(graph.tensor(id).name));
   }
   std::size_t number = 0;
   for (TensorId id : graph.outputs()) {
     const std::string end = fmt::format("out{}", number++);
-    text +=
-        fmt::format("  {} [label=\"{}\", shape=ellipse];\n", end, escaped(graph.tensor(id).name));
+    text += fmt::format("  {} [label=\"{}\", shape=ellipse];\n", end,
+                        dot_escaped(graph.tensor(id).name));
     if (graph.tensor(id).value) {
       text += fmt::format("  t{} [label=\"constant\", shape=plaintext];\n", id.index());
     }
@@ -149,11 +140,20 @@ core::Result<int> run_program(std::vector<std::string> arguments, int input, int
 }  // namespace
 
 std::string dot_text(const Graph& graph, runtime::Fusion fusion) {
-  std::string text = fmt::format("digraph \"{}\" {{\n", escaped(graph.name()));
+  std::string text = fmt::format("digraph \"{}\" {{\n", dot_escaped(graph.name()));
   text += "  graph [style=rounded, color=gray, fontname=Helvetica];\n"
           "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=11];\n"
           "  edge [fontname=Helvetica, fontsize=9];\n";
   return text + graph_ends(graph) + all_nodes(graph, fusion) + all_edges(graph) + "}\n";
+}
+
+std::string dot_escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
 }
 
 core::Status write_text(const std::filesystem::path& path, const std::string& text) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "cost/roofline.h"
-#include "ops/analysis.h"
-#include "runtime/execution_plan.h"
-#include "runtime/placement.h"
+#include "cost/models/roofline.h"
+#include "ops/analysis/analysis.h"
+#include "runtime/launches/execution_plan.h"
+#include "runtime/memory/placement.h"
 
 namespace soapstone::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/onnx_model.h"
-#include "runtime/launch_plan.h"
+#include "models/onnx/format/onnx_model.h"
+#include "runtime/launches/launch_plan.h"
 
 namespace soapstone::cli {
 

@@ -6,7 +6,7 @@
 #include "cli/graph_summary.h"
 #include "cli/model_files.h"
 #include "cli/run_main.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "models/npz.h"
-#include "runtime/memory_check.h"
+#include "models/files/npz.h"
+#include "runtime/memory/memory_check.h"
 
 namespace soapstone::cli {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/run_main.h"
-#include "core/result.h"
-#include "models/onnx_model.h"
+#include "core/base/result.h"
+#include "models/onnx/format/onnx_model.h"
 
 namespace soapstone::cli {
 

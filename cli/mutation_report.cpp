@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "cli/table.h"
-#include "verifier/mutation_score.h"
+#include "verifier/mutation/mutation_score.h"
 
 namespace soapstone::cli {
 namespace {

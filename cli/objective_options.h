@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/result.h"
-#include "search/objective.h"
+#include "core/base/result.h"
+#include "search/base/objective.h"
 
 namespace soapstone::cli {
 

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/model_files.h"
-#include "search/equivalence.h"
-#include "search/proof_chain.h"
+#include "search/equivalence/equivalence.h"
+#include "search/proofs/proof_chain.h"
 
 namespace soapstone::cli {
 namespace {

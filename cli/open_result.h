@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/optimize_job.h"
-#include "models/open_sizes.h"
+#include "models/onnx/open_sizes.h"
 
 namespace soapstone::cli {
 

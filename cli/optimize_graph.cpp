@@ -12,7 +12,7 @@
 #include "cli/optimize_output.h"
 #include "cli/optimize_report.h"
 #include "cli/run_main.h"
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "search/optimize.h"
 
 namespace {

@@ -10,12 +10,12 @@
 
 #include "cli/model_files.h"
 #include "cli/optimize_output.h"
-#include "cost/measured_cost.h"
-#include "cost/taso_cost.h"
-#include "models/npz.h"
-#include "models/open_sizes.h"
-#include "ops/onnx_writing.h"
-#include "search/simplify.h"
+#include "cost/models/measured_cost.h"
+#include "cost/models/taso_cost.h"
+#include "models/files/npz.h"
+#include "models/onnx/open_sizes.h"
+#include "ops/onnx/onnx_writing.h"
+#include "search/baseline/simplify.h"
 
 namespace soapstone::cli {
 namespace {

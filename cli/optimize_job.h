@@ -9,10 +9,10 @@
 #include "cli/optimize_options.h"
 #include "cli/run_main.h"
 #include "cli/trace_writer.h"
-#include "cost/cost_database.h"
-#include "models/onnx_model.h"
-#include "search/checkpoint.h"
+#include "cost/database/cost_database.h"
+#include "models/onnx/format/onnx_model.h"
 #include "search/optimize.h"
+#include "search/passes/checkpoint.h"
 
 namespace soapstone::cli {
 

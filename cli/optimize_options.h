@@ -11,7 +11,7 @@
 #include "cli/file_judge.h"
 #include "cli/objective_options.h"
 #include "cli/rule_files.h"
-#include "search/equivalence.h"
+#include "search/equivalence/equivalence.h"
 #include "search/search.h"
 
 namespace soapstone::cli {

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/file_io.h"
+#include "core/base/file_io.h"
 
 #include "cli/open_result.h"
 

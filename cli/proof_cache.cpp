@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "cli/build_id.h"
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "verifier/batch.h"
-#include "verifier/z3_solver.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/progress.h"
-#include "rules/rule.h"
+#include "core/base/progress.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

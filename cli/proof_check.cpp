@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cli/model_files.h"
-#include "search/proof_chain.h"
+#include "search/proofs/proof_chain.h"
 
 namespace soapstone::cli {
 namespace {

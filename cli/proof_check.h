@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/run_main.h"
-#include "models/onnx_model.h"
-#include "runtime/backend.h"
+#include "models/onnx/format/onnx_model.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::cli {
 

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "verifier/proof_log.h"
-#include "verifier/z3_solver.h"
+#include "verifier/proof/proof_log.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "ops/registry.h"
-#include "rules/sample_sizes.h"
+#include "ops/definition/registry.h"
+#include "rules/sampling/sample_sizes.h"
 
 namespace soapstone::cli {
 namespace {

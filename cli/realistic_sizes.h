@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/size_roles.h"
-#include "rules/rule.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace soapstone::cli {
 namespace {

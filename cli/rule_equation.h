@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rules/rule.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

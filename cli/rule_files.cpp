@@ -11,7 +11,7 @@
 #include "cli/belief.h"
 #include "cli/suggestion.h"
 #include "cli/table.h"
-#include "rules/import_taso.h"
+#include "rules/taso/import_taso.h"
 
 namespace soapstone::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/run_main.h"
-#include "core/result.h"
-#include "rules/rule.h"
+#include "core/base/result.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/realistic_sizes.h"
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::cli {
 namespace {

@@ -9,10 +9,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/progress.h"
-#include "core/result.h"
-#include "cost/cost_model.h"
-#include "rules/rule.h"
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "cost/models/cost_model.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

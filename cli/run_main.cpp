@@ -16,8 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/suggestion.h"
-#include "core/file_io.h"
-#include "core/memory_limit.h"
+#include "core/base/file_io.h"
+#include "core/base/memory_limit.h"
 
 namespace soapstone::cli {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "core/progress.h"
-#include "core/result.h"
+#include "core/base/progress.h"
+#include "core/base/result.h"
 
 namespace soapstone::cli {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 
 namespace soapstone::cli {
 

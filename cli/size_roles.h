@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rules/rule.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::cli {
 

@@ -8,8 +8,8 @@
 
 #include "cli/optimize_job.h"
 #include "cli/optimize_report.h"
-#include "core/clock.h"
-#include "search/region_search.h"
+#include "core/base/clock.h"
+#include "search/regions/region_search.h"
 
 namespace soapstone::cli {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/file_io.h"
-#include "core/result.h"
+#include "core/base/file_io.h"
+#include "core/base/result.h"
+#include "search/base/trace.h"
 #include "search/optimize.h"
-#include "search/trace.h"
 
 namespace soapstone::cli {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
-#include "verifier/z3_solver.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "rules/evidence.h"
+#include "rules/text/evidence.h"
 #include "verifier/batch.h"
 
 namespace soapstone::cli {

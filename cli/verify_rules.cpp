@@ -15,11 +15,11 @@
 #include "cli/rule_files.h"
 #include "cli/run_main.h"
 #include "cli/verify_report.h"
-#include "core/file_io.h"
-#include "rules/evidence.h"
+#include "core/base/file_io.h"
+#include "rules/text/evidence.h"
 #include "verifier/batch.h"
-#include "verifier/second_opinion.h"
-#include "verifier/z3_solver.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/second_opinion.h"
 
 namespace {
 

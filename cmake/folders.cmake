@@ -5,19 +5,32 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # Another folder's executable links th
 
 # Called from a folder's CMakeLists.txt.
 #
-#   soapstone_add_folder(NAME [LINK item...] [EXCLUDE file...])
+#   soapstone_add_folder(NAME FLOOR n [PARTS part...] [FOLDERS folder...] [LINK target...]
+#                        [EXCLUDE file...])
 #
-# Makes the library soapstone_NAME, alias soapstone::NAME, from every source file in the folder. An
-# item is a folder (this one's headers may include its headers) or a target of a foreign library
-# (for this folder's sources alone). fmt and xxHash come with every folder. A folder without sources
-# makes no library, and no foreign library has to be there for it.
+# Makes the library soapstone_NAME, alias soapstone::NAME, from every source file in the folder and
+# in its parts (sub-folders).
+#
+# FLOOR and PARTS are the one table of who may include whom, which tests/layers reads: a folder
+# includes only folders on lower floors, and a part includes only parts named before it. Files of
+# the folder itself may include all its parts.
+#
+# FOLDERS are those whose headers this one may include. LINK names foreign libraries, for this
+# folder's sources alone; fmt and xxHash come with every folder. A folder without sources makes no
+# library, and no foreign library has to be there for it.
 function(soapstone_add_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FLOOR" "PARTS;FOLDERS;LINK;EXCLUDE")
   set(patterns "*.cpp")
   if(SOAPSTONE_GPU)
     list(APPEND patterns "*.cu")
   endif()
-  file(GLOB sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS ${patterns})
+  set(sources)
+  foreach(pattern IN LISTS patterns)
+    list(TRANSFORM arg_PARTS APPEND "/${pattern}" OUTPUT_VARIABLE part_patterns)
+    file(GLOB matches RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS
+         ${part_patterns} ${pattern})
+    list(APPEND sources ${matches})
+  endforeach()
   list(REMOVE_ITEM sources "" ${arg_EXCLUDE})
   if(NOT sources)
     return()
@@ -33,14 +46,12 @@ function(soapstone_add_folder name)
     PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
            "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/soapstone>")
 
-  set(foreign fmt::fmt xxHash::xxhash)
-  foreach(item IN LISTS arg_LINK)
-    if(item MATCHES "::")
-      list(APPEND foreign ${item})
-    elseif(TARGET soapstone_${item})
-      target_link_libraries(${library} PUBLIC soapstone_${item})
+  foreach(folder IN LISTS arg_FOLDERS)
+    if(TARGET soapstone_${folder})
+      target_link_libraries(${library} PUBLIC soapstone_${folder})
     endif()
   endforeach()
+  set(foreign fmt::fmt xxHash::xxhash ${arg_LINK})
   soapstone_link_foreign(${library} ${foreign})
   set_property(TARGET ${library} PROPERTY SOAPSTONE_FOREIGN "${foreign}")
   set_property(GLOBAL APPEND PROPERTY SOAPSTONE_LIBRARIES ${library})

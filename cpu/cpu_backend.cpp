@@ -10,13 +10,13 @@
 #include <cpuid.h>
 #endif
 
-#include "cpu/contraction_kernel.h"
-#include "cpu/epilogue.h"
-#include "cpu/kernel_request.h"
+#include "cpu/base/kernel_request.h"
+#include "cpu/base/threads.h"
 #include "cpu/layouts.h"
-#include "cpu/strided_copy.h"
-#include "cpu/threads.h"
-#include "ops/registry.h"
+#include "cpu/primitives/contraction_kernel.h"
+#include "cpu/primitives/epilogue.h"
+#include "cpu/primitives/strided_copy.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::cpu {
 namespace {

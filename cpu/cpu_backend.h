@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/backend.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::cpu {
 

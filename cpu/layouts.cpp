@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::cpu {
 namespace {

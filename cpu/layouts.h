@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "runtime/backend.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::cpu {
 

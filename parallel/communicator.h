@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 
 namespace soapstone::parallel {
 

@@ -1,7 +1,7 @@
 // Shares the generator's tiles among ranks.
 #pragma once
 
-#include "generator/tiles.h"
+#include "generator/enumeration/tiles.h"
 #include "parallel/ranks.h"
 
 namespace soapstone::parallel {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "search/cut.h"
+#include "search/base/real_gain.h"
+#include "search/equivalence/cut.h"
 #include "search/optimizer.h"
-#include "search/real_gain.h"
 
 namespace soapstone::search {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/graph.h"
-#include "rules/rule.h"
+#include "core/graph/graph.h"
+#include "rules/rule/rule.h"
 #include "search/search.h"
 
 namespace soapstone::search {

@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "search/checkpoint.h"
-#include "search/opaque.h"
+#include "search/base/trace.h"
+#include "search/equivalence/opaque.h"
 #include "search/optimizer.h"
-#include "search/trace.h"
+#include "search/passes/checkpoint.h"
 
 namespace soapstone::search {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "cost/measured_cost.h"
-#include "search/equivalence.h"
-#include "search/judgement.h"
-#include "search/proof_chain.h"
+#include "cost/models/measured_cost.h"
+#include "search/baseline/simplify.h"
+#include "search/equivalence/equivalence.h"
+#include "search/equivalence/judgement.h"
+#include "search/proofs/proof_chain.h"
 #include "search/search.h"
-#include "search/simplify.h"
 
 namespace soapstone::search {
 

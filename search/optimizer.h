@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "search/judgement.h"
-#include "search/kinds.h"
+#include "search/equivalence/judgement.h"
 #include "search/optimize.h"
+#include "search/passes/kinds.h"
 
 namespace soapstone::search {
 

@@ -1,7 +1,7 @@
 // The outer loop: cover, search what is new, apply what was found, again.
 #include "search/search.h"
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
@@ -11,11 +11,11 @@
 #include <optional>
 #include <utility>
 
-#include "search/improvement.h"
-#include "search/kinds.h"
-#include "search/real_gain.h"
-#include "search/region.h"
-#include "search/trace.h"
+#include "search/base/real_gain.h"
+#include "search/base/trace.h"
+#include "search/passes/improvement.h"
+#include "search/passes/kinds.h"
+#include "search/regions/region.h"
 
 namespace soapstone::search {
 namespace {
@@ -265,40 +265,6 @@ SearchResult Searcher::run(const Graph& original) {
 }
 
 }  // namespace
-
-std::string_view to_string(Strategy strategy) {
-  switch (strategy) {
-  case Strategy::kBacktracking:
-    return "backtracking";
-  case Strategy::kEqsat:
-    return "eqsat";
-  case Strategy::kBest:
-    return "best";
-  }
-  return "";
-}
-
-std::optional<Strategy> parse_strategy(std::string_view text) {
-  for (const Strategy strategy : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
-    if (to_string(strategy) == text) return strategy;
-  return std::nullopt;
-}
-
-std::string_view to_string(StopReason reason) {
-  switch (reason) {
-  case StopReason::kExhausted:
-    return "search space exhausted";
-  case StopReason::kSettled:
-    return "no more gains found";
-  case StopReason::kBudget:
-    return "budget of graphs used up";
-  case StopReason::kTime:
-    return "time used up";
-  case StopReason::kInterrupted:
-    return "interrupted";
-  }
-  return "";
-}
 
 SearchResult search(const Graph& original, verifier::Admission& rules, cost::CostModel& cost,
                     const SearchOptions& options, core::ProgressSink& progress,

@@ -2,115 +2,16 @@
 // is found is applied wherever it holds, until nothing more is gained (docs/adr/0012).
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/progress.h"
-#include "cost/cost_model.h"
-#include "search/lemma.h"
-#include "search/objective.h"
+#include "core/base/progress.h"
+#include "core/graph/graph.h"
+#include "cost/models/cost_model.h"
+#include "search/base/types.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
-
-enum class Strategy : std::uint8_t {
-  kBacktracking,  ///< Cheapest first through graphs that cost less than alpha times the best.
-  kEqsat,         ///< Equality saturation.
-  kBest,          ///< Both, and on from the better result with either.
-};
-std::string_view to_string(Strategy strategy);
-std::optional<Strategy> parse_strategy(std::string_view text);
-class Checkpoint;
-struct RegionMemory;
-class TraceSink;
-
-struct SearchOptions {
-  Strategy strategy = Strategy::kBacktracking;
-  double alpha = 1.25;            ///< ≥ 1, of a region's cost; at 1 only gains are followed.
-  std::uint64_t budget = 20'000;  ///< Graphs to expand.
-  int max_detour = 3;             ///< Rewrites in a row without a gain before a branch is given up.
-  double time_s = 60;    ///< Wall clock; 0: no limit (a limit makes results depend on speed).
-  int jobs = 0;          ///< Threads; 0: all cores. The result does not depend on it.
-  std::size_t keep = 4;  ///< How many of the best graphs to return.
-  /// Most nodes in a region. Each size starts from the original; from the best of what they come to
-  /// all go on in turn.
-  std::vector<std::size_t> region_sizes = {48, 24};
-  std::size_t eqsat_region_size = 25;    ///< Most nodes in a region that is saturated.
-  std::size_t eqsat_nodes = 1'000;       ///< E-nodes for one region.
-  std::uint64_t patience = 80;           ///< Graphs to expand in a region after its last gain.
-  double memory_mib = 400;               ///< For the graphs of regions under search.
-  const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
-  TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
-  Checkpoint* checkpoint = nullptr;      ///< Open: what it knows is not searched again.
-  RegionMemory* memory = nullptr;  ///< What earlier searches of the same job have found, likewise.
-  bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
-};
-
-/// One rewrite on the way from the original to a result.
-struct Step {
-  std::string rule;       ///< Rule::name
-  std::string base_rule;  ///< Rule::base_name
-  core::RuleId id;
-  rules::Match match;  ///< In the graph before.
-  double gain_us = 0;  ///< Cost before minus cost after; negative steps enable later ones.
-  LemmaPtr lemma;      ///< If set, it is what was applied, and `id` is none.
-
-  const rules::Rule& rewriting(const rules::RuleSet& rules) const {
-    return lemma ? lemma->rule : rules[id];
-  }
-};
-
-struct Candidate {
-  core::Graph graph;  ///< With memory in the objective, in the order that serves it.
-  double cost_us = 0;
-  std::vector<Step> steps;
-  Score score;  ///< What the objective compares; its latency is `cost_us`.
-};
-
-enum class StopReason : std::uint8_t {
-  kExhausted,  ///< All that rewrites within alpha lead to was seen.
-  kSettled,    ///< The patience with some region came to an end.
-  kBudget,
-  kTime,
-  kInterrupted
-};
-std::string_view to_string(StopReason reason);
-
-/// What equality saturation can say of the cheapest graph found, region by region. It says nothing
-/// of rewrites that need more than a region.
-struct Certificate {
-  std::size_t regions = 0;  ///< That cover the graph, overlapping.
-  /// Of these: the e-graph has all that the rules make of the region, and nothing in it is cheaper.
-  std::size_t optimal = 0;
-  /// The optimal ones, and those where limits ended the saturation and nothing in the e-graph is
-  /// cheaper.
-  std::size_t cheapest_kept = 0;
-  /// No region has a graph in its e-graph that is cheaper by more than this share.
-  double largest_gap = 0;
-};
-
-struct SearchResult {
-  std::vector<Candidate> best;  ///< Cheapest first; the last resort, the original, is not in it.
-  cost::GraphCost cost_before;
-  Strategy strategy = Strategy::kBacktracking;
-  std::uint64_t graphs_expanded = 0;  ///< Of a region: all successors by one rewrite considered.
-  std::uint64_t graphs_built = 0;     ///< Successors made, hashed and compared.
-  std::uint64_t duplicates = 0;
-  std::uint64_t regions = 0;           ///< Looked at, over all passes.
-  std::uint64_t regions_searched = 0;  ///< The others were like one of these.
-  std::uint64_t e_nodes = 0;           ///< In the e-graphs of all regions.
-  std::uint64_t underivable = 0;       ///< Regions with a gain that could not be derived again.
-  std::optional<Certificate> certificate;
-  /// What of all that came from a checkpoint.
-  std::uint64_t regions_resumed = 0, graphs_resumed = 0;
-  double cpu_s = 0, wall_s = 0;
-  StopReason stop_reason = StopReason::kExhausted;
-};
 
 /// Regions are searched in parallel, in batches of a fixed width, so the result is the same for any
 /// number of threads. Only matches that are admitted are replaced.

@@ -7,10 +7,10 @@
 #include <exception>
 #include <utility>
 
-#include "core/clock.h"
-#include "rules/float_types.h"
-#include "verifier/parameter_values.h"
-#include "verifier/z3_solver.h"
+#include "core/base/clock.h"
+#include "rules/floats/float_types.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {

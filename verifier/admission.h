@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/rule.h"
-#include "verifier/verify.h"
+#include "rules/rule/rule.h"
+#include "verifier/proof/verify.h"
 
 namespace soapstone::verifier {
 

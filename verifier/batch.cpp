@@ -10,13 +10,13 @@
 #include <new>
 #include <thread>
 
-#include "core/clock.h"
-#include "rules/constraints.h"
-#include "verifier/float_types.h"
-#include "verifier/parameter_values.h"
-#include "verifier/real_parameters.h"
-#include "verifier/unwritten_guard.h"
-#include "verifier/z3_solver.h"
+#include "core/base/clock.h"
+#include "rules/rule/constraints.h"
+#include "verifier/proof/float_types.h"
+#include "verifier/proof/real_parameters.h"
+#include "verifier/proof/unwritten_guard.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {

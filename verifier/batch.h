@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/progress.h"
-#include "rules/rule.h"
-#include "verifier/proof_log.h"
-#include "verifier/verify.h"
+#include "core/base/progress.h"
+#include "rules/rule/rule.h"
+#include "verifier/proof/proof_log.h"
+#include "verifier/proof/verify.h"
 
 namespace soapstone::verifier {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
-#include "core/tensor_type.h"
+#include "core/base/result.h"
+#include "core/graph/tensor_type.h"
 #include "workers/runtime_worker.h"
 
 namespace soapstone::workers {

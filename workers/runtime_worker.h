@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/literal.h"
-#include "core/result.h"
+#include "core/base/result.h"
+#include "core/graph/literal.h"
 #include "workers/private_folder.h"
 #include "workers/worker_process.h"
 

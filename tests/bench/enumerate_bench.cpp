@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "generator/enumerate.h"
-#include "generator/presets.h"
+#include "generator/enumeration/enumerate.h"
+#include "generator/vocabulary/presets.h"
 
 namespace soapstone::generator {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ops/evaluate.h"
+#include "ops/evaluation/evaluate.h"
 #include "tests/ops/comprehension_samples.h"
 
 namespace soapstone::ops {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "cpu/cpu_backend.h"
-#include "models/onnx_model.h"
-#include "models/tensor_file.h"
-#include "runtime/executor.h"
+#include "models/onnx/format/onnx_model.h"
+#include "models/onnx/format/tensor_file.h"
+#include "runtime/execution/executor.h"
 
 namespace soapstone {
 namespace {

@@ -16,11 +16,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/text.h"
-#include "models/onnx_document.h"
-#include "models/onnx_model.h"
-#include "ops/evaluate.h"
-#include "ops/registry.h"
+#include "core/text/text.h"
+#include "models/onnx/format/onnx_model.h"
+#include "models/onnx/reading/onnx_document.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
 #include "tests/ops/op_examples.h"
 #include "tests/ops/op_test.h"
 

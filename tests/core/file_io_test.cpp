@@ -1,5 +1,5 @@
 // Files that are there as a whole or not at all.
-#include "core/file_io.h"
+#include "core/base/file_io.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // Rounding a double to the numbers of a floating type, against the conversions of bits.
-#include "core/float_format.h"
+#include "core/graph/float_format.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/float16.h"
+#include "core/base/float16.h"
 
 namespace soapstone::core {
 namespace {

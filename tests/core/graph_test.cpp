@@ -1,5 +1,5 @@
 // Building and rewriting graphs, and what a finished graph knows.
-#include "core/graph.h"
+#include "core/graph/graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Constants, element types, 16-bit floats and byte hashes.
-#include "core/literal.h"
+#include "core/graph/literal.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/float16.h"
-#include "core/hash.h"
-#include "core/literal_text.h"
+#include "core/base/float16.h"
+#include "core/base/hash.h"
+#include "core/text/literal_text.h"
 
 namespace soapstone::core {
 namespace {

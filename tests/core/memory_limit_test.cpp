@@ -1,5 +1,5 @@
 // The limit on memory: asked, set, and what happens beyond it.
-#include "core/memory_limit.h"
+#include "core/base/memory_limit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Polynomials: ring laws by evaluation at random points, canonical form, order, text.
-#include "core/polynomial.h"
+#include "core/graph/polynomial.h"
 
 #include <gtest/gtest.h>
 

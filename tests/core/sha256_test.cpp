@@ -1,5 +1,5 @@
 // Digests of the standard's examples, and around the ends of blocks.
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 
 #include <gtest/gtest.h>
 

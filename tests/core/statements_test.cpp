@@ -1,5 +1,5 @@
 // The statements as another language uses them: a rule, read without any catalog.
-#include "core/statements.h"
+#include "core/text/statements.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Graphs to text and back.
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "core/lexer.h"
+#include "core/syntax/lexer.h"
 #include "tests/core/tiny_catalog.h"
 
 namespace soapstone::core {

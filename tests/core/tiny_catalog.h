@@ -5,7 +5,7 @@
 #include <deque>
 #include <random>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace soapstone::core {
 

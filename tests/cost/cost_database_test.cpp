@@ -1,6 +1,6 @@
 // The database keeps what it is given through other writers, kills and damage, and says clearly
 // what is wrong with a file that it cannot use.
-#include "cost/cost_database.h"
+#include "cost/database/cost_database.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

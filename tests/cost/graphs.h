@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "core/text.h"
-#include "ops/registry.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone {
 

@@ -1,6 +1,6 @@
 // The measured cost model against a backend that counts what is asked of it: each distinct launch
 // is timed once, in this run or in an earlier one, and what cannot be timed is an estimate.
-#include "cost/measured_cost.h"
+#include "cost/models/measured_cost.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 #include "tests/cost/graphs.h"
 #include "tests/cost/temporary_folder.h"
 

@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "cost/cost_model.h"
-#include "cost/roofline.h"
+#include "cost/models/cost_model.h"
+#include "cost/models/roofline.h"
 #include "tests/cost/graphs.h"
 
 namespace soapstone::cost {

@@ -1,5 +1,5 @@
 // The clock leaves out what a busy machine adds.
-#include "cost/run_clock.h"
+#include "cost/timing/run_clock.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "cost/statistics.h"
-#include "cost/timing.h"
+#include "cost/timing/statistics.h"
+#include "cost/timing/timing.h"
 
 namespace soapstone::cost {
 namespace {

@@ -1,9 +1,9 @@
-#include "cost/taso_cost.h"
+#include "cost/models/taso_cost.h"
 
 #include <gtest/gtest.h>
 
-#include "core/text.h"
-#include "ops/registry.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::cost {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cpu/cpu_backend.h"
-#include "ops/registry.h"
-#include "runtime/executor.h"
+#include "ops/definition/registry.h"
+#include "runtime/execution/executor.h"
 
 namespace soapstone::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // The vector loops against the C library, over the whole range of floats and at its ends.
-#include "cpu/vector_functions.h"
+#include "cpu/base/vector_functions.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "cost/roofline.h"
-#include "rules/sample.h"
+#include "cost/models/roofline.h"
+#include "rules/sampling/sample.h"
 
 namespace soapstone {
 namespace {

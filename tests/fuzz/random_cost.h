@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "cost/cost_model.h"
-#include "rules/rule.h"
+#include "cost/models/cost_model.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone {
 

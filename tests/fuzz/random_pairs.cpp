@@ -9,11 +9,11 @@
 #include <ctime>
 #include <set>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "tests/fuzz/random_terms.h"
-#include "verifier/verify.h"
-#include "verifier/witness_search.h"
-#include "verifier/z3_solver.h"
+#include "verifier/mutation/witness_search.h"
+#include "verifier/proof/verify.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/rule.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::fuzz {
 

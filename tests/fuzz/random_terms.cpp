@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/check.h"
-#include "core/hash.h"
-#include "core/statements.h"
-#include "rules/complete.h"
-#include "rules/substitute.h"
+#include "core/base/check.h"
+#include "core/base/hash.h"
+#include "core/text/statements.h"
+#include "rules/checking/complete.h"
+#include "rules/rule/substitute.h"
 
 namespace soapstone::fuzz {
 namespace {

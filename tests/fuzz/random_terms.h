@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "ops/evaluate.h"
-#include "ops/registry.h"
-#include "rules/rule.h"
-#include "rules/sample.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/rule/rule.h"
+#include "rules/sampling/sample.h"
 
 namespace soapstone::fuzz {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "rules/sample.h"
-#include "rules/sample_sizes.h"
-#include "rules/typing.h"
+#include "rules/rule/typing.h"
+#include "rules/sampling/sample.h"
+#include "rules/sampling/sample_sizes.h"
 
 namespace soapstone {
 namespace {

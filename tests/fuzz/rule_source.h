@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
-#include "rules/rule.h"
+#include "core/base/result.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone {
 

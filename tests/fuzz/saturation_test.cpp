@@ -5,7 +5,7 @@
 #include <array>
 #include <filesystem>
 
-#include "rules/typing.h"
+#include "rules/rule/typing.h"
 #include "tests/fuzz/random_terms.h"
 #include "tests/rules/egraph_values.h"
 

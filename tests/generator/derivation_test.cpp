@@ -1,16 +1,16 @@
 // What follows from what, and which rules follow from others.
-#include "generator/derivation.h"
+#include "generator/selection/derivation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "core/text.h"
-#include "generator/derivability.h"
-#include "generator/rule_instances.h"
-#include "ops/registry.h"
-#include "rules/import_taso.h"
+#include "core/text/text.h"
+#include "generator/generalization/rule_instances.h"
+#include "generator/selection/derivability.h"
+#include "ops/definition/registry.h"
+#include "rules/taso/import_taso.h"
 
 namespace soapstone::generator {
 namespace {

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <thread>
 
-#include "generator/tiles.h"
+#include "generator/enumeration/tiles.h"
 #include "generator_fixture.h"
-#include "ops/evaluate.h"
-#include "rules/rule.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::generator {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/enumerate.h"
-#include "generator/presets.h"
+#include "generator/enumeration/enumerate.h"
+#include "generator/vocabulary/presets.h"
 
 namespace soapstone::generator {
 

@@ -1,11 +1,11 @@
 // Which equalities imply which, and how general a rule becomes.
-#include "generator/minimise.h"
+#include "generator/selection/minimise.h"
 
 #include <gtest/gtest.h>
 
-#include "generator/candidates.h"
-#include "generator/generalise.h"
-#include "generator/parts_as_results.h"
+#include "generator/generalization/candidates.h"
+#include "generator/generalization/generalise.h"
+#include "generator/generalization/parts_as_results.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {

@@ -1,5 +1,5 @@
 // What the presets hold, and the laws that each theme is there for.
-#include "generator/presets.h"
+#include "generator/vocabulary/presets.h"
 
 #include <algorithm>
 #include <set>

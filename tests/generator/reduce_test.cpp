@@ -1,9 +1,9 @@
 // Equalities that are left out follow from those that are kept.
-#include "generator/reduce.h"
+#include "generator/selection/reduce.h"
 
 #include <gtest/gtest.h>
 
-#include "generator/completeness.h"
+#include "generator/selection/completeness.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {

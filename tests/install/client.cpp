@@ -1,5 +1,5 @@
 // The smallest program that uses an installed Soapstone.
-#include "core/graph.h"
+#include "core/graph/graph.h"
 
 int main() {
   const auto graph = soapstone::core::GraphBuilder("empty").finish();

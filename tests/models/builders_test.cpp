@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "models/builders.h"
-#include "ops/evaluate.h"
+#include "models/networks/builders.h"
+#include "ops/evaluation/evaluate.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {

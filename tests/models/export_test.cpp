@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "models/onnx_document.h"
-#include "ops/registry.h"
+#include "models/onnx/reading/onnx_document.h"
+#include "ops/definition/registry.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {

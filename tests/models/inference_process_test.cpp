@@ -1,5 +1,5 @@
 // ONNX's shape inference in a process of its own: what breaks it, and that it goes on afterwards.
-#include "models/inference_process.h"
+#include "models/onnx/reading/inference_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 
 #include "onnx/checker.h"
 #include "onnx/defs/parser.h"
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::models {
 

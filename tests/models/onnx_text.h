@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/onnx_model.h"
-#include "models/onnx_protobuf.h"
+#include "models/onnx/format/onnx_model.h"
+#include "models/onnx/format/onnx_protobuf.h"
 
 namespace soapstone::models {
 

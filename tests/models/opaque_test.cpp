@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "models/open_sizes.h"
-#include "ops/registry.h"
+#include "models/onnx/open_sizes.h"
+#include "ops/definition/registry.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "models/onnx_export.h"
+#include "models/onnx/writing/onnx_export.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {

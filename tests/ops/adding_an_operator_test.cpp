@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ops/evaluate.h"
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
 
 namespace soapstone::ops {
 namespace {

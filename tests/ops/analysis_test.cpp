@@ -1,12 +1,12 @@
 // Work, input regions and partition roles. Regions are compared with the reads that an interpreter
 // really makes.
-#include "ops/analysis.h"
+#include "ops/analysis/analysis.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 #include "tests/ops/brute_force.h"
 
 namespace soapstone::ops {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "ops/comprehension.h"
+#include "ops/language/comprehension.h"
 
 namespace soapstone::ops::brute_force {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/rational.h"
+#include "ops/language/rational.h"
 
 namespace soapstone::ops {
 namespace {

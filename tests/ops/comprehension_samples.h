@@ -2,7 +2,7 @@
 // tests do not depend on any operator file.
 #pragma once
 
-#include "ops/comprehension.h"
+#include "ops/language/comprehension.h"
 
 namespace soapstone::ops::samples {
 

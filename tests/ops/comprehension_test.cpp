@@ -1,5 +1,5 @@
 // Building, simplifying and printing comprehensions; fractions of doubles.
-#include "ops/comprehension.h"
+#include "ops/language/comprehension.h"
 
 #include <gtest/gtest.h>
 

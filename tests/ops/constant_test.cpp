@@ -1,6 +1,6 @@
 // `full`, `eye`, and the ONNX operators that produce constants.
-#include "ops/onnx_reading.h"
-#include "ops/onnx_types.h"
+#include "ops/onnx/onnx_reading.h"
+#include "ops/onnx/onnx_types.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 

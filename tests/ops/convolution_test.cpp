@@ -1,5 +1,5 @@
 // Convolution against plain loops, enlarge, their shape rules, and what ONNX may leave implicit.
-#include "ops/window.h"
+#include "ops/parts/window.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_symbolic.h"
 #include "tests/ops/op_test.h"

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/evaluate.h"
-#include "ops/field.h"
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "ops/evaluation/field.h"
 
 namespace soapstone::ops {
 namespace {

@@ -1,6 +1,6 @@
 // The compiled evaluator against naive loops, against an interpreter that compiles nothing, and
 // doubles against the prime field.
-#include "ops/evaluate.h"
+#include "ops/evaluation/evaluate.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "ops/field.h"
+#include "ops/evaluation/field.h"
 #include "tests/ops/brute_force.h"
 #include "tests/ops/comprehension_samples.h"
 #include "tests/ops/random_semantics.h"

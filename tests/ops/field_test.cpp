@@ -1,5 +1,5 @@
 // Arithmetic of the prime field against 128-bit remainders, and constants against their meaning.
-#include "ops/field.h"
+#include "ops/evaluation/field.h"
 
 #include <gtest/gtest.h>
 

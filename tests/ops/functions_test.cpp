@@ -1,13 +1,13 @@
 // Every listed property of every function holds where it is evaluated, in doubles and, as far as
 // the field can, there.
-#include "ops/functions.h"
+#include "ops/language/functions.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "ops/field.h"
+#include "ops/evaluation/field.h"
 
 namespace soapstone::ops {
 namespace {

@@ -1,6 +1,6 @@
 // Shape questions on numbers (decided at once, with the label in the message) and on symbols
 // (recorded, each derived size once).
-#include "ops/infer_context.h"
+#include "ops/definition/infer_context.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

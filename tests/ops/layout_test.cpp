@@ -1,5 +1,5 @@
 // transpose, reshape, expand, gather: where elements go, and what ONNX's forms of them mean.
-#include "ops/onnx_writing.h"
+#include "ops/onnx/onnx_writing.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 

@@ -1,6 +1,6 @@
 // Normalizations against plain loops, softmax where it is delicate, and ONNX before and after the
 // opsets that changed them.
-#include "ops/indexing.h"
+#include "ops/definition/indexing.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 

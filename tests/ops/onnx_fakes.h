@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/literal.h"
-#include "ops/onnx_mapping.h"
-#include "ops/registry.h"
+#include "core/graph/literal.h"
+#include "ops/definition/onnx_mapping.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::ops::test {
 

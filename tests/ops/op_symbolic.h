@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "ops/comprehension.h"
-#include "ops/infer_context.h"
+#include "ops/definition/infer_context.h"
+#include "ops/language/comprehension.h"
 
 namespace soapstone::ops::test {
 

@@ -1,7 +1,7 @@
 // Pooling against plain loops: which positions count under padding and beyond it.
 #include <limits>
 
-#include "ops/indexing.h"
+#include "ops/definition/indexing.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 

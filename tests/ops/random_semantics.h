@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "ops/comprehension.h"
+#include "ops/language/comprehension.h"
 
 namespace soapstone::ops::random_semantics {
 

@@ -1,6 +1,6 @@
 // Holds of every operator: it has an example, says what it computes, infers what the example says,
 // evaluates, and survives being written to ONNX and read back at every opset that is supported.
-#include "ops/registry.h"
+#include "ops/definition/registry.h"
 
 #include <set>
 

@@ -1,5 +1,5 @@
 // concat, split, slice, pad: known values, and the many ways in which ONNX has said them.
-#include "ops/onnx_writing.h"
+#include "ops/onnx/onnx_writing.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
 

@@ -1,5 +1,5 @@
 // Which integers a graph admits in its tensors.
-#include "ops/valid_values.h"
+#include "ops/definition/valid_values.h"
 
 #include "tests/ops/op_test.h"
 

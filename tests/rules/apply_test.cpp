@@ -1,5 +1,5 @@
 // Replacing matches: names, sharing, results that are inputs, cycles, and the function stays.
-#include "rules/rewrite.h"
+#include "rules/matching/rewrite.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

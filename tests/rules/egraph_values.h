@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/text.h"
-#include "rules/egraph.h"
-#include "rules/saturate.h"
+#include "core/text/text.h"
+#include "rules/saturation/egraph.h"
+#include "rules/saturation/saturate.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

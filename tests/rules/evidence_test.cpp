@@ -1,5 +1,5 @@
 // Lines that say why a rule may be believed: put into files, and void once the rule is edited.
-#include "rules/evidence.h"
+#include "rules/text/evidence.h"
 
 #include <fmt/format.h>
 

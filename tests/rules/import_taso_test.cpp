@@ -1,5 +1,5 @@
 // The rules of TASO's file, and files that are none.
-#include "rules/import_taso.h"
+#include "rules/taso/import_taso.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "rules/taso_file.h"
-#include "rules/taso_sizes.h"
+#include "rules/taso/taso_file.h"
+#include "rules/taso/taso_sizes.h"
 
 namespace soapstone::rules {
 namespace {

@@ -1,5 +1,5 @@
 // Differences that rounding explains, beside those that it does not.
-#include "rules/noise.h"
+#include "rules/floats/noise.h"
 
 #include "tests/rules/rules_fixture.h"
 

@@ -1,6 +1,6 @@
 // What the rule language can say beyond plain equations: quotients, choices, cases, optional
 // inputs, real arithmetic, declared results. Each beside what it must not match.
-#include "rules/constraints.h"
+#include "rules/rule/constraints.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <set>
 
-#include "rules/evidence.h"
+#include "rules/text/evidence.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text.h"
-#include "ops/evaluate.h"
-#include "ops/registry.h"
-#include "rules/rule.h"
-#include "rules/sample.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/rule/rule.h"
+#include "rules/sampling/sample.h"
 
 namespace soapstone::rules {
 

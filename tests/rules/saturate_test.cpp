@@ -1,5 +1,5 @@
 // E-graphs, matching in them, and what saturation with rules makes equal.
-#include "rules/saturate.h"
+#include "rules/saturation/saturate.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/backend.h"
+#include "runtime/launches/backend.h"
 
 namespace soapstone::runtime::test {
 

@@ -1,5 +1,5 @@
 // Layouts, conversions and signatures of execution plans.
-#include "runtime/execution_plan.h"
+#include "runtime/launches/execution_plan.h"
 
 #include <set>
 

@@ -1,8 +1,8 @@
 // Graphs come to what their operators mean, whatever is fused, folded, viewed, converted or written
 // in place.
-#include "runtime/executor.h"
+#include "runtime/execution/executor.h"
 
-#include "runtime/fold.h"
+#include "runtime/execution/fold.h"
 #include "tests/runtime/channels_last_backend.h"
 #include "tests/runtime/random_graph.h"
 #include "tests/runtime/runtime_test.h"

@@ -1,5 +1,5 @@
 // Which nodes share a launch, which cost nothing, and in which order launches run.
-#include "runtime/launch_plan.h"
+#include "runtime/launches/launch_plan.h"
 
 #include "tests/runtime/runtime_test.h"
 

@@ -1,9 +1,9 @@
 // Strides, equal layouts, and which parts of a tensor are contiguous in which layout.
-#include "runtime/layout.h"
+#include "runtime/launches/layout.h"
 
 #include <gtest/gtest.h>
 
-#include "runtime/elements.h"
+#include "runtime/execution/elements.h"
 
 namespace soapstone::runtime {
 namespace {

@@ -1,6 +1,6 @@
 // Slots that live at the same time share no byte, and the arena is no larger than it must be by
 // much.
-#include "runtime/memory_plan.h"
+#include "runtime/memory/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Tensors that share bytes: views and parts of joins lie where they should, and results are written
 // over inputs where nobody reads these later. executor_test tries it all on random graphs.
-#include "runtime/placement.h"
+#include "runtime/memory/placement.h"
 
 #include "tests/runtime/runtime_test.h"
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text.h"
-#include "ops/evaluate.h"
-#include "ops/registry.h"
-#include "runtime/executor.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "runtime/execution/executor.h"
 
 namespace soapstone::runtime::test {
 

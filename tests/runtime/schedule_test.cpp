@@ -1,12 +1,12 @@
 // Orders with a low peak: equal to the best of all orders on small random models, and by the real
 // plan on graphs whose best peak is known.
-#include "runtime/schedule.h"
+#include "runtime/memory/schedule.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 
-#include "runtime/memory_schedule.h"
+#include "runtime/memory/memory_schedule.h"
 #include "tests/runtime/random_graph.h"
 
 namespace soapstone::runtime::test {

@@ -1,4 +1,4 @@
-#include "search/checkpoint.h"
+#include "search/passes/checkpoint.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "search/trace.h"
+#include "search/base/trace.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {

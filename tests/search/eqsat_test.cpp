@@ -1,17 +1,17 @@
 // The second strategy for regions: what it finds is equal and cheaper, and bounds hold.
-#include "search/eqsat.h"
+#include "search/saturation/eqsat.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <set>
 
-#include "cost/taso_cost.h"
-#include "ops/evaluate.h"
-#include "rules/sample.h"
-#include "search/eqsat_bound.h"
-#include "search/eqsat_selection.h"
-#include "search/region.h"
+#include "cost/models/taso_cost.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/sampling/sample.h"
+#include "search/regions/region.h"
+#include "search/saturation/eqsat_bound.h"
+#include "search/saturation/eqsat_selection.h"
 #include "tests/rules/example_graphs.h"
 #include "tests/search/search_fixture.h"
 

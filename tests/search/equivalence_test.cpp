@@ -1,13 +1,13 @@
-#include "search/equivalence.h"
+#include "search/equivalence/equivalence.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "core/float16.h"
+#include "core/base/float16.h"
 
-#include "search/cut.h"
+#include "search/equivalence/cut.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
 

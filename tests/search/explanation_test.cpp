@@ -1,6 +1,6 @@
 #include "search/explanation.h"
 
-#include "cost/cost_model.h"
+#include "cost/models/cost_model.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {

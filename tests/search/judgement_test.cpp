@@ -1,10 +1,10 @@
 // What becomes of a judge's findings: differences name the rule, refusals are said, and the search
 // goes on without what was found out.
-#include "search/judgement.h"
+#include "search/equivalence/judgement.h"
 
 #include <gmock/gmock.h>
 
-#include "runtime/executor.h"
+#include "runtime/execution/executor.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
 

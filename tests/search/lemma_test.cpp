@@ -1,9 +1,9 @@
 // Lemmas: derived step by step, matched where they are said to be, and nothing else.
-#include "search/lemma.h"
+#include "search/proofs/lemma.h"
 
 #include <gmock/gmock.h>
 
-#include "search/derivation.h"
+#include "search/proofs/derivation.h"
 #include "tests/search/search_fixture.h"
 
 namespace soapstone::search {

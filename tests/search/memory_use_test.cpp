@@ -1,15 +1,15 @@
 // What is foretold of a model's memory is what the CPU executor allocates, and the order that was
 // chosen survives a file.
-#include "runtime/memory_use.h"
+#include "runtime/memory/memory_use.h"
 
 #include <gtest/gtest.h>
 
 #include "cpu/cpu_backend.h"
-#include "models/builders.h"
-#include "models/onnx_model.h"
-#include "runtime/executor.h"
-#include "runtime/memory_schedule.h"
-#include "search/equivalence.h"
+#include "models/networks/builders.h"
+#include "models/onnx/format/onnx_model.h"
+#include "runtime/execution/executor.h"
+#include "runtime/memory/memory_schedule.h"
+#include "search/equivalence/equivalence.h"
 
 namespace soapstone::search {
 namespace {

@@ -1,11 +1,11 @@
 // Objectives: on small graphs the answer is the best of all graphs that the rules lead to, and the
 // answers differ between objectives.
-#include "search/objective.h"
+#include "search/base/objective.h"
 
 #include <algorithm>
 
-#include "cost/cost_model.h"
-#include "runtime/memory_schedule.h"
+#include "cost/models/cost_model.h"
+#include "runtime/memory/memory_schedule.h"
 #include "search/search.h"
 #include "search_fixture.h"
 

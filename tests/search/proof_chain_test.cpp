@@ -1,9 +1,9 @@
 // Chains of rewrites: written, read, replayed, and refused once a part of them was changed.
-#include "search/proof_chain.h"
+#include "search/proofs/proof_chain.h"
 
 #include <gmock/gmock.h>
 
-#include "runtime/backend.h"
+#include "runtime/launches/backend.h"
 #include "search/optimize.h"
 #include "tests/search/search_fixture.h"
 

@@ -1,11 +1,11 @@
-#include "search/region.h"
+#include "search/regions/region.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 
-#include "search/random_weights.h"
+#include "search/equivalence/random_weights.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {

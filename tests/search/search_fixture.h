@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/text.h"
-#include "ops/registry.h"
+#include "core/graph/graph.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {

@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "cost/cost_model.h"
-#include "search/region_search.h"
+#include "cost/models/cost_model.h"
+#include "search/regions/region_search.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {

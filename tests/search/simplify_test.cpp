@@ -1,8 +1,8 @@
-#include "search/simplify.h"
+#include "search/baseline/simplify.h"
 
 #include <gmock/gmock.h>
 
-#include "runtime/executor.h"
+#include "runtime/execution/executor.h"
 #include "search_fixture.h"
 
 namespace soapstone::search {

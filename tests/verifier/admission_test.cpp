@@ -7,9 +7,9 @@
 #include <atomic>
 #include <thread>
 
-#include "core/text.h"
-#include "ops/registry.h"
-#include "rules/evidence.h"
+#include "core/text/text.h"
+#include "ops/definition/registry.h"
+#include "rules/text/evidence.h"
 
 namespace soapstone::verifier {
 namespace {

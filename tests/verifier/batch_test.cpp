@@ -8,7 +8,7 @@
 #include <atomic>
 #include <set>
 
-#include "verifier/parameter_values.h"
+#include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {

@@ -1,11 +1,11 @@
 // Which facts contradict each other.
-#include "verifier/farkas.h"
+#include "verifier/integers/farkas.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "verifier/fourier_motzkin.h"
+#include "verifier/integers/fourier_motzkin.h"
 
 namespace soapstone::verifier {
 namespace {

@@ -1,4 +1,4 @@
-#include "verifier/fourier_motzkin.h"
+#include "verifier/integers/fourier_motzkin.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Mutants are well-typed, new and reproducible; what is wrong with them is found, and a prover that
 // would accept one is seen.
-#include "verifier/mutation.h"
+#include "verifier/mutation/mutation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <set>
 
-#include "verifier/mutation_edits.h"
-#include "verifier/mutation_score.h"
-#include "verifier/witness_search.h"
-#include "verifier/z3_solver.h"
+#include "verifier/mutation/mutation_edits.h"
+#include "verifier/mutation/mutation_score.h"
+#include "verifier/mutation/witness_search.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::verifier {
 namespace {

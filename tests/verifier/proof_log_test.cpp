@@ -1,9 +1,9 @@
-#include "verifier/proof_log.h"
+#include "verifier/proof/proof_log.h"
 
 #include <gtest/gtest.h>
 
-#include "core/hash.h"
-#include "verifier/z3_solver.h"
+#include "core/base/hash.h"
+#include "verifier/questions/z3_solver.h"
 
 #include <fmt/format.h>
 

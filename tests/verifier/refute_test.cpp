@@ -1,15 +1,15 @@
 // Examples against wrong rules: they are found, they are small, and they can be run again.
-#include "verifier/refute.h"
+#include "verifier/refutation/refute.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "rules/constraints.h"
-#include "verifier/saving_guard.h"
-#include "verifier/verify.h"
-#include "verifier/z3_solver.h"
+#include "rules/rule/constraints.h"
+#include "verifier/proof/verify.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/saving_guard.h"
 
 namespace soapstone::verifier {
 namespace {

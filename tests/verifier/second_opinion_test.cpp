@@ -1,4 +1,4 @@
-#include "verifier/second_opinion.h"
+#include "verifier/refutation/second_opinion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

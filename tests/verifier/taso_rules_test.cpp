@@ -1,12 +1,12 @@
 // Every rule of TASO's sample has a verdict; the wrong one also a guard that saves it.
 #include <gtest/gtest.h>
 
-#include "rules/constraints.h"
-#include "rules/import_taso.h"
-#include "verifier/refute.h"
-#include "verifier/saving_guard.h"
-#include "verifier/verify.h"
-#include "verifier/z3_solver.h"
+#include "rules/rule/constraints.h"
+#include "rules/taso/import_taso.h"
+#include "verifier/proof/verify.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/refute.h"
+#include "verifier/refutation/saving_guard.h"
 
 namespace soapstone::verifier {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/sample.h"
+#include "rules/sampling/sample.h"
 
 namespace soapstone::verifier {
 

@@ -6,11 +6,11 @@
 
 #include <cstdlib>
 
-#include "rules/rule.h"
-#include "rules/typed_check.h"
-#include "verifier/typed_refutation.h"
-#include "verifier/verify.h"
-#include "verifier/z3_solver.h"
+#include "rules/floats/typed_check.h"
+#include "rules/rule/rule.h"
+#include "verifier/proof/verify.h"
+#include "verifier/questions/z3_solver.h"
+#include "verifier/refutation/typed_refutation.h"
 
 namespace soapstone::verifier {
 namespace {

@@ -1,11 +1,11 @@
-#include "verifier/verify.h"
+#include "verifier/proof/verify.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
-#include "verifier/z3_solver.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::verifier {
 namespace {

@@ -1,0 +1,63 @@
+// The kernel's limits on memory, read and set.
+#include "core/base/memory_limit.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace soapstone::core {
+namespace {
+
+std::uint64_t machine_memory() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page_bytes <= 0) return std::uint64_t{4} << 30;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+/// What a container may use, by either version of control groups; the whole machine if it does not
+/// say.
+std::uint64_t available_memory() {
+  std::uint64_t least = machine_memory();
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::uint64_t bytes = 0;
+    if (std::ifstream(file) >> bytes) least = std::min(least, bytes);
+  }
+  return least;
+}
+
+}  // namespace
+
+std::uint64_t default_memory_limit() { return available_memory() / 2; }
+
+void limit_memory(std::uint64_t bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>({limit.rlim_cur, limit.rlim_max, bytes});
+  (void)::setrlimit(RLIMIT_DATA, &limit);
+}
+
+std::uint64_t memory_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return machine_memory();
+  return std::min<std::uint64_t>(limit.rlim_cur, machine_memory());
+}
+
+Status check_fits_memory(std::uint64_t bytes, std::string_view what) {
+  if (bytes <= memory_limit()) return Done{};
+  return unsupported(fmt::format("{} needs {} of memory, and {} are allowed", what,
+                                 memory_text(bytes), memory_text(memory_limit())),
+                     "--max-memory GIB allows more");
+}
+
+std::string memory_text(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= std::uint64_t{1} << 30) return fmt::format("{:.1f} GiB", value / (1 << 30));
+  if (bytes >= std::uint64_t{1} << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  return fmt::format("{:.0f} KiB", std::max(1.0, value / 1024));
+}
+
+}  // namespace soapstone::core

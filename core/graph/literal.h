@@ -1,0 +1,63 @@
+// A constant tensor: immutable bytes in row-major order, shared between graphs, hashed once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/graph/tensor_type.h"
+
+namespace soapstone::core {
+
+class Literal {
+ public:
+  /// Copies `values`. Precondition: as many values as `dims` says.
+  static Literal floats(Dims dims, std::span<const float> values);
+  static Literal ints(Dims dims, std::span<const std::int64_t> values);
+  static Literal scalar(float value) { return floats({}, std::span(&value, 1)); }
+  /// Shares `bytes`, which `owner` keeps alive (a mapped file, say).
+  /// Precondition: bytes.size() is the element count times the element size (kString and kOther,
+  /// which have none, may hold any bytes). Bytes that are not aligned for the type are copied.
+  static Literal view(DataType type, Dims dims, std::span<const std::byte> bytes,
+                      std::shared_ptr<const void> owner);
+  /// Copies `bytes`.
+  static Literal copy(DataType type, Dims dims, std::span<const std::byte> bytes);
+
+  DataType data_type() const { return type_; }
+  const Dims& dims() const { return dims_; }
+  std::int64_t count() const { return element_count(dims_); }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// The elements as T. Precondition: sizeof(T) is the element size.
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+  /// All elements converted, whatever numeric type they have (f16 and bf16 too).
+  std::vector<double> to_doubles() const;
+  /// All elements of an integer or bool tensor. Empty optional for other types.
+  std::optional<std::vector<std::int64_t>> to_ints() const;
+  /// Same elements under another shape. Precondition: same element count.
+  Literal reshaped(Dims dims) const;
+
+  /// Of type, shape and contents; the same in every run.
+  std::uint64_t hash() const { return hash_; }
+  friend bool operator==(const Literal& a, const Literal& b);
+
+ private:
+  Literal(DataType type, Dims dims, std::span<const std::byte> bytes,
+          std::shared_ptr<const void> owner, std::uint64_t content_hash);
+
+  DataType type_ = DataType::kFloat32;
+  Dims dims_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> owner_;
+  std::uint64_t content_hash_ = 0;  // of the bytes alone, so that reshaped() need not read them
+  std::uint64_t hash_ = 0;
+};
+
+using LiteralPtr = std::shared_ptr<const Literal>;
+
+}  // namespace soapstone::core

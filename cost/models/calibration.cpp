@@ -1,0 +1,47 @@
+// Three graphs, three unknowns.
+#include "cost/models/calibration.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "ops/definition/registry.h"
+
+namespace soapstone::cost {
+namespace {
+
+constexpr RooflineParameters kOneCore{.launch_us = 1, .flops_per_s = 50e9, .bytes_per_s = 10e9};
+constexpr std::int64_t kMatrix = 512;
+constexpr std::int64_t kLarge = std::int64_t{4} << 20;
+constexpr std::int64_t kTiny = 16;
+
+core::Graph graph_of(std::string_view op, const core::Dims& dims) {
+  core::GraphBuilder builder("calibration");
+  const core::TensorType type{core::DataType::kFloat32, core::to_shape(dims), true};
+  const core::TensorId a = builder.add_input("a", type);
+  const core::TensorId b = builder.add_input("b", type);
+  auto result = ops::append(builder, op, {a, b});
+  CHECK(result, "calibration graph");
+  builder.set_outputs(*result);
+  auto graph = std::move(builder).finish();
+  CHECK(graph, "calibration graph");
+  return *std::move(graph);
+}
+
+}  // namespace
+
+RooflineParameters calibrate(const TimeOfGraph& time_us) {
+  RooflineParameters parameters = kOneCore;
+  if (const auto tiny = time_us(graph_of("add", {kTiny}))) parameters.launch_us = *tiny;
+  const auto beyond_launch = [&](double us) { return std::max(us - parameters.launch_us, 0.01); };
+  if (const auto matmul = time_us(graph_of("matmul", {kMatrix, kMatrix}))) {
+    constexpr double kFlops = 2.0 * kMatrix * kMatrix * kMatrix;
+    parameters.flops_per_s = kFlops / beyond_launch(*matmul) * 1e6;
+  }
+  if (const auto large = time_us(graph_of("add", {kLarge}))) {
+    constexpr double kBytes = 3.0 * sizeof(float) * kLarge;
+    parameters.bytes_per_s = kBytes / beyond_launch(*large) * 1e6;
+  }
+  return parameters;
+}
+
+}  // namespace soapstone::cost

@@ -1,0 +1,20 @@
+// What a device does with a launch that could not be timed: a roofline through three launches that
+// could.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/graph/graph.h"
+#include "cost/models/cost_model.h"
+
+namespace soapstone::cost {
+
+/// The measured time of a graph of one launch, or none.
+using TimeOfGraph = std::function<std::optional<double>(const core::Graph&)>;
+
+/// A tiny addition gives the overhead of a launch, a matmul the arithmetic, a large addition the
+/// traffic. What cannot be timed keeps the value of an ordinary processor core.
+RooflineParameters calibrate(const TimeOfGraph& time_us);
+
+}  // namespace soapstone::cost

@@ -1,0 +1,62 @@
+// What a graph costs: the sum over the launches that a backend would make. Operators computed from
+// constants alone cost nothing at inference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "runtime/launches/backend.h"
+#include "runtime/launches/launch_plan.h"
+
+namespace soapstone::cost {
+
+struct LaunchCost {
+  double cost_us = 0;
+  double spread_us = 0;    ///< Upper minus lower quartile of the samples; 0 for an estimate.
+  bool estimated = false;  ///< Not measured: wherever it is shown, it is called an estimate.
+};
+
+struct GraphCost {
+  double total_us = 0;
+  double estimated_us = 0;  ///< The part of it that is estimated.
+  std::size_t launches = 0;
+  double estimated_share() const { return total_us > 0 ? estimated_us / total_us : 0; }
+};
+
+/// Safe from several threads.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  /// Never fails: what cannot be measured is estimated and says so.
+  virtual GraphCost graph_cost(const core::Graph& graph) = 0;
+  /// True if it times kernels: then it is called from one thread while all others rest.
+  virtual bool needs_quiet_machine() const { return false; }
+  /// True if no launch costs less than its first operator alone: then what single operators cost at
+  /// least bounds what graphs cost.
+  virtual bool is_monotone() const { return false; }
+  /// A launch, its cost and what runs it, for reports. In the order in which they run.
+  struct Item {
+    std::string what;
+    LaunchCost cost;
+    std::string implementation;
+  };
+  virtual std::vector<Item> breakdown(const core::Graph& graph) = 0;
+  /// "roofline, 15.7 TFLOP/s, 900 GB/s" or the device's key.
+  virtual std::string description() const = 0;
+};
+
+struct RooflineParameters {
+  double launch_us = 5;
+  double flops_per_s = 15.7e12;
+  double bytes_per_s = 900e9;
+};
+/// launch_us + flops / flops_per_s + bytes / bytes_per_s a launch, in exact agreement between runs
+/// and machines.
+std::unique_ptr<CostModel> make_roofline_cost(runtime::Fusion fusion,
+                                              const RooflineParameters& parameters = {});
+
+}  // namespace soapstone::cost

@@ -1,0 +1,163 @@
+// The measured cost model: the plan that the executor would follow, each launch and conversion of
+// it looked up in memory, then in the database, then timed, and only then estimated.
+#include "cost/models/measured_cost.h"
+
+#include <fmt/format.h>
+
+#include "cost/models/calibration.h"
+#include "cost/models/launch_cache.h"
+#include "cost/models/roofline.h"
+#include "cost/timing/kernel_timing.h"
+#include "runtime/launches/execution_plan.h"
+
+namespace soapstone::cost {
+namespace {
+
+using core::Graph;
+using runtime::ExecutionPlan;
+using runtime::PlanStep;
+
+/// A launch or a conversion of a plan.
+struct Step {
+  const Graph& graph;
+  const ExecutionPlan& plan;
+  PlanStep step;
+
+  bool is_launch() const { return step.kind == PlanStep::Kind::kLaunch; }
+  const runtime::Launch& launch() const { return plan.launches[step.number]; }
+  const runtime::LaunchLayouts& layouts() const { return plan.layouts[step.number]; }
+  const runtime::Conversion& conversion() const { return plan.conversions[step.number]; }
+  const core::TensorType& converted() const { return graph.tensor(conversion().tensor).type; }
+
+  std::uint64_t hash() const {
+    if (is_launch()) return runtime::launch_hash(graph, launch(), layouts());
+    return runtime::conversion_hash(converted(), conversion().from, conversion().to);
+  }
+  std::string signature() const {
+    if (is_launch()) return runtime::launch_signature(graph, launch(), layouts());
+    return runtime::conversion_signature(converted(), conversion().from, conversion().to);
+  }
+  std::string description() const {
+    if (is_launch()) return describe(graph, launch());
+    return fmt::format("convert to {} {}", to_string(conversion().to),
+                       core::to_string(converted().shape, graph.symbols()));
+  }
+  LaunchWork work() const {
+    if (is_launch()) return launch_work(graph, launch());
+    return {0, 2 * static_cast<double>(runtime::storage_bytes(converted()))};
+  }
+  core::Result<Measurement> time(runtime::Backend& backend, const TimingOptions& options) const {
+    if (is_launch()) return time_launch(backend, graph, launch(), layouts(), options);
+    return time_conversion(backend, converted(), conversion().from, conversion().to, options);
+  }
+};
+
+/// In the order in which they run; views cost nothing.
+std::vector<Step> steps_of(const Graph& graph, const ExecutionPlan& plan) {
+  std::vector<Step> steps;
+  steps.reserve(plan.steps.size());
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind != PlanStep::Kind::kView) steps.push_back({graph, plan, step});
+  }
+  return steps;
+}
+
+class MeasuredCost final : public CostModel {
+ public:
+  MeasuredCost(runtime::Backend& backend, runtime::Fusion fusion, CostDatabase* database,
+               std::string device, std::optional<TimingOptions> timing)
+      : backend_(backend), fusion_(fusion), database_(database), device_(std::move(device)),
+        timing_(timing) {}
+
+  GraphCost graph_cost(const Graph& graph) override {
+    const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
+    return sum(price(steps_of(graph, plan)));
+  }
+
+  bool needs_quiet_machine() const override { return timing_.has_value(); }
+
+  std::vector<Item> breakdown(const Graph& graph) override {
+    const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
+    const std::vector<Step> steps = steps_of(graph, plan);
+    const auto priced = price(steps);
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      items.push_back({steps[i].description(), priced[i]->cost, priced[i]->implementation});
+    }
+    return items;
+  }
+
+  std::string description() const override { return device_; }
+
+ private:
+  std::vector<const Priced*> price(const std::vector<Step>& steps) {
+    std::vector<std::uint64_t> keys;
+    keys.reserve(steps.size());
+    for (const Step& step : steps) keys.push_back(step.hash());
+    return cache_.find_or_price(keys, [&](std::size_t i) { return price_step(steps[i]); });
+  }
+
+  // From here on the caller holds the cache's lock for pricing: one thread at a time.
+
+  Priced price_step(const Step& step) {
+    const auto measured = find_or_measure(step);
+    if (!measured) return estimate(step, measured.error().message);
+    return {{rounded_us(measured->cost_us), measured->spread_us, false}, measured->implementation};
+  }
+
+  core::Result<Measurement> find_or_measure(const Step& step) {
+    const std::string signature = step.signature();
+    if (database_) {
+      if (auto known = database_->find(device_, signature)) return *known;
+    }
+    if (!timing_) return core::unavailable("no cost of it was recorded");
+    if (timing_->stop && timing_->stop->stop_requested())
+      return core::unavailable("interrupted before it was timed");
+    SOAPSTONE_ASSIGN_OR_RETURN(const Measurement measured, step.time(backend_, *timing_));
+    // A database that cannot be written costs time in the next run, nothing else.
+    if (database_) (void)database_->store(device_, signature, measured);
+    return measured;
+  }
+
+  Priced estimate(const Step& step, std::string_view why) {
+    if (!calibration_) {
+      calibration_ = calibrate([this](const Graph& graph) { return time_of(graph); });
+    }
+    return {{roofline_us(step.work(), *calibration_), 0, true}, fmt::format("estimate: {}", why)};
+  }
+
+  std::optional<double> time_of(const Graph& graph) {
+    const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
+    double total_us = 0;
+    for (const Step& step : steps_of(graph, plan)) {
+      const auto measured = find_or_measure(step);
+      if (!measured) return std::nullopt;
+      total_us += measured->cost_us;
+    }
+    return total_us;
+  }
+
+  runtime::Backend& backend_;
+  runtime::Fusion fusion_;
+  CostDatabase* database_;
+  std::string device_;
+  std::optional<TimingOptions> timing_;  // none: nothing is measured
+  LaunchCache cache_;
+  std::optional<RooflineParameters> calibration_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_measured_cost(runtime::Backend& backend, runtime::Fusion fusion,
+                                              CostDatabase* database,
+                                              const TimingOptions& options) {
+  return std::make_unique<MeasuredCost>(backend, fusion, database, backend.device().key(), options);
+}
+
+std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
+                                              CostDatabase& database, std::string device) {
+  return std::make_unique<MeasuredCost>(backend, fusion, &database, std::move(device),
+                                        std::nullopt);
+}
+
+}  // namespace soapstone::cost

@@ -1,0 +1,53 @@
+// Costs timed on the kernels that will run: warm up, rotate buffers that hold data, low quantile,
+// spread recorded, suspicious samples repeated. Each distinct launch is timed once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cost/database/cost_database.h"
+#include "cost/models/cost_model.h"
+#include "cost/timing/timing.h"
+#include "runtime/execution/executor.h"
+
+namespace soapstone::cost {
+
+/// `backend` must outlive the result; `database` may be null (nothing is kept).
+std::unique_ptr<CostModel> make_measured_cost(runtime::Backend& backend, runtime::Fusion fusion,
+                                              CostDatabase* database,
+                                              const TimingOptions& options = {});
+
+/// The costs of a device that need not be present, from the database alone. What is not in it is an
+/// estimate. `backend` plans the launches only: one of the kind that runs on that device.
+std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
+                                              CostDatabase& database, std::string device);
+
+struct Timing {
+  double median_us = 0, low_us = 0, high_us = 0;  ///< low and high: 95 % interval of the median.
+  int rounds = 0;                                 ///< 0: stopped before there were enough.
+};
+/// Times executables in turn (A B, B A, …), so that drift of the machine hits all alike. Stops
+/// after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds; at
+/// `stop` at once. Precondition: each has run() once.
+std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
+                                 double max_total_us, const core::StopToken& stop = {});
+
+/// 95 % interval of the ratio a/b of the times of two, by paired rounds.
+struct RatioInterval {
+  double median = 1, low = 1, high = 1;
+};
+struct Comparison {
+  Timing a, b;
+  RatioInterval ratio;  ///< a over b: above 1, b is faster.
+};
+/// 1 in all cases if stopped before there were enough rounds.
+RatioInterval compare_in_turn(runtime::Executable& a, runtime::Executable& b, int rounds,
+                              double max_total_us, const core::StopToken& stop = {});
+/// The same with the times that the ratio comes from.
+Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
+                            double max_total_us, const core::StopToken& stop = {});
+
+}  // namespace soapstone::cost

@@ -1,0 +1,64 @@
+// Everything that the repetitions of one launch rotate through, and the repetitions themselves.
+//
+// Activations rotate through a few sets, because in a network the input of a launch was written a
+// moment ago and its output goes to memory that was read a moment ago. Weights rotate through
+// copies of the kernel, because in a network all other weights are used in between.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "cost/timing/run_clock.h"
+#include "runtime/launches/backend.h"
+#include "runtime/memory/aligned_block.h"
+
+namespace soapstone::cost {
+
+/// A tensor of the launch, as far as timing is concerned.
+struct TimedTensor {
+  const core::TensorType* type;
+  bool is_constant = false;  ///< The kernels hold it already.
+  std::int64_t integer_bound = 2;
+};
+
+class KernelRun {
+ public:
+  /// Makes and fills the data. Precondition: `kernels` are copies of one, at least one.
+  /// Errors: kUnavailable if there is not enough memory.
+  static core::Result<KernelRun> make(std::vector<std::unique_ptr<runtime::Kernel>> kernels,
+                                      const std::vector<TimedTensor>& inputs,
+                                      const std::vector<TimedTensor>& outputs);
+
+  /// Microseconds that so many runs take together.
+  double run(std::int64_t repetitions);
+  std::string implementation() const { return kernels_.front()->implementation(); }
+
+ private:
+  static constexpr std::size_t kSets = 3;
+  struct Set {
+    std::vector<const std::byte*> inputs;
+    std::vector<std::byte*> outputs;
+  };
+
+  core::Result<std::byte*> add_block(const TimedTensor& tensor, std::uint64_t seed);
+  core::Status fill(Set& set, const std::vector<TimedTensor>& inputs,
+                    const std::vector<TimedTensor>& outputs);
+  void work_in_place(std::size_t input, std::size_t bytes);
+  void restore();
+  double run_some(std::int64_t repetitions);
+
+  RunClock clock_;
+  std::vector<std::unique_ptr<runtime::Kernel>> kernels_;
+  Set sets_[kSets];
+  std::vector<runtime::AlignedBlock> blocks_;
+  std::byte* scratch_ = nullptr;
+  /// Where a kernel writes over an input: that input, and what it held at first.
+  std::vector<std::pair<std::byte*, const std::byte*>> overwritten_;
+  std::size_t overwritten_bytes_ = 0;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace soapstone::cost

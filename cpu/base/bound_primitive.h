@@ -1,0 +1,64 @@
+// A oneDNN primitive with its arguments, run without the maps that oneDNN's C++ interface builds
+// on each call.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/base/result.h"
+#include "cpu/base/kernel_request.h"
+#include "cpu/base/onednn_v2.h"
+
+namespace soapstone::cpu {
+
+/// Dimensions and strides as a oneDNN descriptor of f32.
+Descriptor describe(const core::Dims& dims, const core::Dims& strides);
+/// Of a tensor in a layout.
+Descriptor describe(const core::Dims& dims, runtime::Layout layout);
+/// oneDNN chooses how it lies.
+Descriptor describe_any(const core::Dims& dims);
+/// The attributes of all our primitives: scratch memory comes from the caller.
+dnnl::primitive_attr plain_attributes();
+
+class BoundPrimitive {
+ public:
+  BoundPrimitive(const dnnl::engine& engine, Primitive primitive);
+  const Primitive& primitive() const { return primitive_; }
+  /// Declares an argument; returns its number for set().
+  std::size_t add(int argument, const Descriptor& descriptor);
+  void set(std::size_t number, const void* data);
+  void run(const dnnl::stream& stream, std::byte* scratch);
+  std::size_t scratch_bytes() const { return primitive_.scratchpad.get_size(); }
+  std::string implementation() const { return "oneDNN " + primitive_.implementation; }
+
+ private:
+  dnnl::engine engine_;
+  Primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  std::size_t scratchpad_;
+};
+
+/// Calls `make`, which uses oneDNN. Errors: a dnnl::error as a refusal.
+template <class Make>
+auto guarded(const Make& make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const dnnl::error& error) {
+    return refuse(std::string("oneDNN: ") + error.what());
+  }
+}
+
+/// Data that a primitive wants in a layout of its own, converted once.
+class Packed {
+ public:
+  Packed() = default;
+  Packed(const KernelRequest& request, const void* data, const Descriptor& from,
+         const Descriptor& to);
+  const void* data() const { return memory_ ? memory_.get_data_handle() : nullptr; }
+
+ private:
+  dnnl::memory memory_;
+};
+
+}  // namespace soapstone::cpu

@@ -1,0 +1,91 @@
+// See onednn_v2.h. Version 2: an operation descriptor goes into a primitive descriptor.
+#include "cpu/base/onednn_v2.h"
+
+namespace soapstone::cpu {
+namespace {
+
+using dnnl::primitive_attr;
+constexpr auto kInference = dnnl::prop_kind::forward_inference;
+
+template <class PrimitiveType, class PrimitiveDescriptor>
+Primitive finish(const PrimitiveDescriptor& description) {
+  return {PrimitiveType(description), description.src_desc(),        description.weights_desc(),
+          description.dst_desc(),     description.scratchpad_desc(), description.impl_info_str()};
+}
+
+}  // namespace
+
+Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
+                           const Descriptor& weights, const std::optional<Descriptor>& bias,
+                           const Descriptor& destination, const Window& window,
+                           const primitive_attr& attributes, std::string_view avoid) {
+  using Forward = dnnl::convolution_forward;
+  const auto direct = dnnl::algorithm::convolution_direct;
+  const Forward::desc operation =
+      bias ? Forward::desc(kInference, direct, source, weights, *bias, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end)
+           : Forward::desc(kInference, direct, source, weights, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end);
+  Forward::primitive_desc description(operation, attributes, engine);
+  while (!avoid.empty() && std::string_view(description.impl_info_str()).starts_with(avoid)) {
+    if (!description.next_impl())
+      throw dnnl::error(dnnl_unimplemented, "no other implementation of this convolution");
+  }
+  return finish<Forward>(description);
+}
+
+Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
+                             const Descriptor& weights, const std::optional<Descriptor>& bias,
+                             const Descriptor& destination, const Window& window,
+                             const primitive_attr& attributes) {
+  using Forward = dnnl::deconvolution_forward;
+  const auto direct = dnnl::algorithm::deconvolution_direct;
+  const Forward::desc operation =
+      bias ? Forward::desc(kInference, direct, source, weights, *bias, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end)
+           : Forward::desc(kInference, direct, source, weights, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end);
+  return finish<Forward>(Forward::primitive_desc(operation, attributes, engine));
+}
+
+Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
+                      const Descriptor& weights, const std::optional<Descriptor>& bias,
+                      const Descriptor& destination, const primitive_attr& attributes) {
+  const dnnl::matmul::desc operation = bias
+                                           ? dnnl::matmul::desc(source, weights, *bias, destination)
+                                           : dnnl::matmul::desc(source, weights, destination);
+  return finish<dnnl::matmul>(dnnl::matmul::primitive_desc(operation, attributes, engine));
+}
+
+Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descriptor& source,
+                       const Descriptor& destination, const dnnl::memory::dims& kernel,
+                       const Window& window, const primitive_attr& attributes) {
+  using Forward = dnnl::pooling_v2_forward;
+  const auto algorithm = kind == Pooling::kMax       ? dnnl::algorithm::pooling_max
+                         : kind == Pooling::kAverage ? dnnl::algorithm::pooling_avg_exclude_padding
+                                                     : dnnl::algorithm::pooling_avg_include_padding;
+  const Forward::desc operation(kInference, algorithm, source, destination, window.strides, kernel,
+                                window.dilations, window.pads_begin, window.pads_end);
+  return finish<Forward>(Forward::primitive_desc(operation, attributes, engine));
+}
+
+Primitive make_layer_norm(const dnnl::engine& engine, const Descriptor& tensor, float epsilon,
+                          bool has_shift, const primitive_attr& attributes) {
+  using Forward = dnnl::layer_normalization_forward;
+  const auto scale = dnnl::normalization_flags::use_scale;
+  const auto flags = has_shift ? scale | dnnl::normalization_flags::use_shift : scale;
+  return finish<Forward>(Forward::primitive_desc(Forward::desc(kInference, tensor, epsilon, flags),
+                                                 attributes, engine));
+}
+
+Primitive make_reorder(const dnnl::engine& engine, const Descriptor& from, const Descriptor& to,
+                       const primitive_attr& attributes) {
+  const dnnl::reorder::primitive_desc description(engine, from, engine, to, attributes);
+  return finish<dnnl::reorder>(description);
+}
+
+void append_function(dnnl::post_ops& steps, dnnl::algorithm function, float alpha, float beta) {
+  steps.append_eltwise(1.0f, function, alpha, beta);
+}
+
+}  // namespace soapstone::cpu

@@ -1,0 +1,62 @@
+// What convolution and matmul kernels share: weights packed for the primitive, bias, epilogue.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cpu/base/bound_primitive.h"
+#include "cpu/base/kernel_request.h"
+#include "cpu/primitives/epilogue.h"
+
+namespace soapstone::cpu {
+
+/// A source and weights, as they lie, and which primitive contracts them.
+struct Contraction {
+  core::TensorId source, weights;
+  Descriptor weights_descriptor;   ///< As they are given.
+  std::optional<Descriptor> bias;  ///< Of Epilogue::bias().
+  Primitive primitive;
+};
+
+/// The residual that a convolution's or matmul's kernel overwrites with its result, if there is one
+/// and the kernel can; known from the launch alone.
+std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
+                                                      const runtime::Launch& launch);
+
+/// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
+Window window_of(const core::Attributes& attributes);
+
+class ContractionKernel final : public runtime::Kernel {
+ public:
+  ContractionKernel(const KernelRequest& request, const Contraction& contraction,
+                    const Epilogue& epilogue);
+  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                   std::byte* scratch) override;
+  std::size_t scratch_bytes() const override;
+  std::optional<std::size_t> in_place_input() const override { return in_place_; }
+  std::string implementation() const override { return primitive_.implementation(); }
+
+ private:
+  struct Argument {
+    std::size_t argument, input;
+  };
+  void add_weights(const KernelRequest& request, const Contraction& contraction);
+
+  const dnnl::stream& stream_;
+  int threads_;
+  Inputs inputs_;
+  BoundPrimitive primitive_;
+  std::vector<Argument> arguments_;  // that come from inputs as they are
+  std::size_t destination_;
+  // Weights: packed once, or given at run time and packed each time if need be.
+  Packed packed_;
+  std::size_t weights_argument_ = 0, weights_input_ = 0;
+  std::optional<BoundPrimitive> repack_;
+  std::size_t repack_from_ = 0, repack_to_ = 0;
+  // The residual: the result is added to what lies in the destination.
+  std::optional<std::size_t> residual_, in_place_;
+  std::size_t output_bytes_;
+};
+
+}  // namespace soapstone::cpu

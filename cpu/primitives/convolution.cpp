@@ -1,0 +1,68 @@
+// Convolutions by oneDNN: weights in the layout that the primitive chooses, data channels-last.
+#include "cpu/primitives/contraction_kernel.h"
+
+namespace soapstone::cpu {
+namespace {
+
+using core::Dims;
+using core::TensorId;
+using runtime::Layout;
+
+/// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
+Layout effective_layout(const core::TensorType& type, Layout layout) {
+  const bool either = runtime::canonical(type, Layout::kChannelsLast) == Layout::kRowMajor;
+  return either ? Layout::kChannelsLast : layout;
+}
+
+/// A window that lies in the padding alone. There oneDNN 2.6.3's brgconv applies post-ops to wrong
+/// memory (tests/cpu/contraction_test.cpp finds it at once).
+bool may_see_padding_only(const Window& window, const Dims& weights) {
+  const std::size_t rank = window.strides.size();
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t last = (weights[weights.size() - rank + d] - 1) * (window.dilations[d] + 1);
+    if (window.pads_begin[d] > last || window.pads_end[d] > last) return true;
+  }
+  return false;
+}
+
+/// [o, i, k…] as [g, o/g, i, k…].
+Dims grouped(const Dims& weights, std::int64_t group) {
+  if (group == 1) return weights;
+  Dims result = {group, weights[0] / group};
+  result.insert(result.end(), weights.begin() + 1, weights.end());
+  return result;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<runtime::Kernel>>
+make_convolution_kernel(const KernelRequest& request) {
+  if (request.op() != "conv") return not_mine();
+  if (!request.all_floats()) return refuse("convolution: elements are not f32");
+  if (!request.has_elements()) return refuse("convolution: an empty tensor");
+  const TensorId source = request.head_input(0), weights = request.head_input(1);
+  const TensorId head_bias = request.has_head_input(2) ? request.head_input(2) : TensorId::none();
+  const Dims dims = request.dims(request.launch.outputs[0]);
+  if (dims.size() > 5) return refuse("convolution: more than three spatial dimensions");
+  const Layout source_layout = effective_layout(request.type(source), request.layout(source));
+  const Layout layout = effective_layout(request.output_type(), request.output_layout());
+  return guarded([&]() -> core::Result<std::unique_ptr<runtime::Kernel>> {
+    const Epilogue epilogue(request, head_bias, dims, 1);
+    dnnl::primitive_attr attributes = plain_attributes();
+    attributes.set_post_ops(epilogue.steps());
+    const Dims weight_dims = grouped(request.dims(weights), request.attributes().get_int("group"));
+    std::optional<Descriptor> bias;
+    if (epilogue.bias()) bias = describe({dims[1]}, Layout::kRowMajor);
+    const Window window = window_of(request.attributes());
+    const bool trips = epilogue.steps().len() > 0 && may_see_padding_only(window, weight_dims);
+    Contraction contraction{
+        source, weights, describe(weight_dims, Layout::kRowMajor), bias,
+        make_convolution(request.engine, describe(request.dims(source), source_layout),
+                         describe_any(weight_dims), bias, describe(dims, layout), window,
+                         attributes, trips ? "brgconv" : "")};
+    return std::unique_ptr<runtime::Kernel>(
+        std::make_unique<ContractionKernel>(request, contraction, epilogue));
+  });
+}
+
+}  // namespace soapstone::cpu

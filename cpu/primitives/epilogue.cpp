@@ -1,0 +1,119 @@
+// See epilogue.h.
+#include "cpu/primitives/epilogue.h"
+
+#include <algorithm>
+#include <array>
+
+namespace soapstone::cpu {
+namespace {
+
+using core::Node;
+using core::TensorId;
+using dnnl::algorithm;
+using runtime::EpilogueKind;
+
+float real(const Node& node, std::string_view attribute) {
+  return static_cast<float>(node.attributes.get_real(attribute));
+}
+
+/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞.
+/// Who compares special values runs without fusion.
+constexpr std::array<std::pair<std::string_view, algorithm>, 12> kFunctions = {{
+    {"relu", algorithm::eltwise_relu},
+    {"sigmoid", algorithm::eltwise_logistic},
+    {"tanh", algorithm::eltwise_tanh},
+    {"clip", algorithm::eltwise_clip},
+    {"leaky_relu", algorithm::eltwise_relu},
+    {"hard_swish", algorithm::eltwise_hardswish},
+    {"gelu", algorithm::eltwise_gelu_erf},
+    {"abs", algorithm::eltwise_abs},
+    {"sqrt", algorithm::eltwise_sqrt},
+    {"exp", algorithm::eltwise_exp},
+    {"neg", algorithm::eltwise_linear},
+    {"hard_sigmoid", algorithm::eltwise_clip},
+}};
+
+algorithm binary_algorithm(const std::string& op) {
+  if (op == "add") return algorithm::binary_add;
+  if (op == "sub") return algorithm::binary_sub;
+  return op == "mul" ? algorithm::binary_mul : algorithm::binary_div;
+}
+
+}  // namespace
+
+bool has_eltwise_function(std::string_view op) {
+  for (const auto& [name, function] : kFunctions) {
+    if (name == op) return true;
+  }
+  return false;
+}
+
+bool may_share_epilogue(const Node& a, const Node& b) {
+  if (a.op == b.op && a.attributes == b.attributes) return true;
+  const auto algorithm_of = [](const Node& node) {
+    return std::ranges::find(kFunctions, std::string_view(node.op->name),
+                             &std::pair<std::string_view, algorithm>::first)
+        ->second;
+  };
+  return algorithm_of(a) != algorithm_of(b);
+}
+
+std::optional<EltwiseFunction> eltwise_function(const Node& node) {
+  const std::string& op = node.op->name;
+  for (const auto& [name, function] : kFunctions) {
+    if (name != op) continue;
+    EltwiseFunction result{function};
+    if (op == "leaky_relu") result.alpha = real(node, "alpha");
+    if (op == "clip") result = {function, real(node, "min"), real(node, "max")};
+    if (op == "neg") result.alpha = -1;
+    if (op == "hard_sigmoid") result.beta = 1;  // of a linear function, see add_function
+    if (op == "gelu" && node.attributes.get_text("approximate") == "tanh")
+      result.algorithm = algorithm::eltwise_gelu_tanh;
+    return result;
+  }
+  return std::nullopt;
+}
+
+Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core::Dims& dims,
+                   std::size_t channel_axis)
+    : dims_(dims), channel_axis_(channel_axis) {
+  if (head_bias.valid()) bias_ = head_bias;
+  bool first = true;
+  for (const runtime::EpilogueStep& step : request.launch.epilogue) {
+    const Node& node = request.graph.node(step.node);
+    if (step.kind == EpilogueKind::kActivation) {
+      add_function(node);
+    } else if (step.kind == EpilogueKind::kResidual) {
+      steps_.append_sum(1.0f);
+      residual_ = request.number(step.operand);
+    } else if (first && !bias_ && node.op->name == "add" &&
+               core::element_count(request.dims(step.operand)) == dims_[channel_axis_]) {
+      bias_ = step.operand;
+    } else {
+      add_binary(request, step);
+    }
+    first = false;
+  }
+}
+
+void Epilogue::add_function(const Node& node) {
+  const auto function = eltwise_function(node);
+  CHECK(function, "the fusion rules admit " + node.op->name + ", oneDNN has no function for it");
+  if (node.op->name == "hard_sigmoid")
+    append_function(steps_, algorithm::eltwise_linear, real(node, "alpha"), real(node, "beta"));
+  append_function(steps_, function->algorithm, function->alpha, function->beta);
+}
+
+void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueStep& step) {
+  const Node& node = request.graph.node(step.node);
+  core::Dims dims(dims_.size(), 1);
+  const std::int64_t count = core::element_count(request.dims(step.operand));
+  if (count != 1) dims[channel_axis_] = count;
+  const Descriptor descriptor = describe(dims, runtime::Layout::kRowMajor);
+  const int position = steps_.len();
+  steps_.append_binary(binary_algorithm(node.op->name), descriptor);
+  operands_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1, descriptor,
+                       request.number(step.operand)});
+}
+
+}  // namespace soapstone::cpu

@@ -1,0 +1,57 @@
+// The steps behind a convolution or matmul as oneDNN knows them: a bias, and a list of post-ops.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cpu/base/bound_primitive.h"
+#include "cpu/base/kernel_request.h"
+
+namespace soapstone::cpu {
+
+/// The oneDNN function of a unary operator, with its parameters. None: oneDNN has no such function.
+struct EltwiseFunction {
+  dnnl::algorithm algorithm;
+  float alpha = 0, beta = 0;
+};
+std::optional<EltwiseFunction> eltwise_function(const core::Node& node);
+/// By operator name alone; cheap. True where eltwise_function() answers.
+bool has_eltwise_function(std::string_view op);
+/// True if oneDNN 2.6.3 computes both in one epilogue. It gives the parameters of the first to all
+/// functions of one algorithm.
+bool may_share_epilogue(const core::Node& a, const core::Node& b);
+
+class Epilogue {
+ public:
+  /// `head_bias`: the bias that the head has already, or none. `channel_axis`: the dimension of
+  /// the result that biases follow. Shapes: results and residuals are `dims`, which may differ
+  /// from the graph's by merged leading dimensions.
+  Epilogue(const KernelRequest& request, core::TensorId head_bias, const core::Dims& dims,
+           std::size_t channel_axis);
+
+  /// The tensor [channels] that the primitive adds itself.
+  std::optional<core::TensorId> bias() const { return bias_; }
+  const dnnl::post_ops& steps() const { return steps_; }
+  /// Number (in Launch::inputs) of the tensor onto which the result is added; it must lie where
+  /// the result will.
+  std::optional<std::size_t> residual() const { return residual_; }
+  struct Operand {
+    int argument;
+    Descriptor descriptor;
+    std::size_t input;  ///< Number in Launch::inputs.
+  };
+  const std::vector<Operand>& operands() const { return operands_; }
+
+ private:
+  void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step);
+  void add_function(const core::Node& node);
+
+  core::Dims dims_;
+  std::size_t channel_axis_;
+  std::optional<core::TensorId> bias_;
+  dnnl::post_ops steps_;
+  std::optional<std::size_t> residual_;
+  std::vector<Operand> operands_;
+};
+
+}  // namespace soapstone::cpu

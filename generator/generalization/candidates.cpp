@@ -1,0 +1,311 @@
+// See candidates.h. The forms of an equality, most general first: numbers of windows and kernels
+// are symbols, or not; sizes are as different as they may be, or as they were found; offsets are
+// anything, or what they were found to be; ranks are left open, or not.
+#include "generator/generalization/candidates.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "generator/generalization/generalise.h"
+#include "generator/generalization/lift.h"
+#include "generator/generalization/parametrise.h"
+#include "generator/generalization/term_hash.h"
+#include "rules/checking/complete.h"
+#include "rules/rule/constraints.h"
+#include "rules/rule/typing.h"
+#include "rules/sampling/sample.h"
+
+namespace soapstone::generator {
+namespace {
+
+using core::Result;
+using rules::Rule;
+
+constexpr int kSampleAttempts = 100;
+/// Sizes at which a rule is tried; a family shares them among its instances, two each at least.
+constexpr int kChecks = 10;
+constexpr std::int64_t kLargestSize = 12;
+
+/// Different primes, so that no two sizes or products of sizes coincide by chance.
+rules::Bindings different_sizes(const Rule& rule, std::size_t shift) {
+  constexpr std::array<std::int64_t, 14> kPrimes{7,  11, 13, 17, 19, 23, 29,
+                                                 31, 37, 41, 43, 47, 53, 59};
+  rules::Bindings values(rule.source.symbols().size());
+  for (std::size_t k = 0; k < values.size(); ++k) values[k] = kPrimes[(k + shift) % kPrimes.size()];
+  return values;
+}
+
+std::optional<Sides> at(const Rule& rule, const rules::Bindings& values) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& value : values) sizes.push_back(value.value_or(1));
+  if (!rules::guard_holds(rule, sizes)) return std::nullopt;
+  auto typed = rules::type_sides(rule.source, rule.target, values);
+  if (!typed) return std::nullopt;
+  for (const auto* list : {&typed->assumptions, &typed->requirements})
+    for (const ops::SizeConstraint& c : *list) {
+      const auto number = c.expression.as_constant();
+      const bool zero = c.kind == ops::SizeConstraint::Kind::kZero;
+      if (!number || (zero ? *number != 0 : *number < 0)) return std::nullopt;
+    }
+  return Sides{std::move(typed->source), std::move(typed->target)};
+}
+
+std::optional<Sides> instance_of(const Rule& rule) {
+  if (rule.parameters.empty())
+    for (std::size_t shift : {0, 5})
+      if (auto sides = at(rule, different_sizes(rule, shift))) return sides;
+  const rules::Sampler sampler(rule);
+  rules::Random random(1);
+  for (int attempt = 0; attempt < kSampleAttempts; ++attempt)
+    if (auto sides = at(rule, sampler.all(random, kLargestSize))) return sides;
+  return std::nullopt;
+}
+
+bool uses(const core::Graph& side, core::TensorId input) {
+  return !side.consumers(input).empty() || side.is_output(input);
+}
+
+/// None where a match would not say what some input of the target is, or where a result of the
+/// source is no node's.
+std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& target) {
+  for (core::TensorId id : source.outputs())
+    if (!source.tensor(id).producer.valid()) return std::nullopt;
+  for (std::size_t k = 0; k < source.inputs().size(); ++k)
+    if (uses(target, target.inputs()[k]) && !uses(source, source.inputs()[k])) return std::nullopt;
+  Rule rule;
+  rule.name = "rule";
+  rule.source = source;
+  rule.target = target;
+  rule.constant_inputs.assign(source.inputs().size(), false);
+  // Many forms are tried; one that fits rarely is not worth the time.
+  constexpr int kParameterAttempts = 12;
+  if (auto complete =
+          rules::complete(std::move(rule), nullptr, rules::Purpose::kMatching, kParameterAttempts))
+    return *std::move(complete);
+  return std::nullopt;
+}
+
+bool hold(std::span<const Rule> instances) {
+  const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
+  return std::ranges::all_of(instances, [&](const Rule& rule) {
+    const auto report = rules::check(rule, checks, 1);
+    return report && !report->counterexample;
+  });
+}
+
+/// Most general first.
+std::vector<std::string> texts_of(const Rule& rule, bool lifted) {
+  std::vector<std::string> texts;
+  for (std::string& text : lifted ? lifted_texts(rule) : std::vector{rules::print(rule)}) {
+    if (auto either = for_either_flag(text)) texts.push_back(*std::move(either));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// As it is read back from its text. None if that or a check fails.
+std::optional<DirectedRule> directed(std::string text) {
+  auto file = rules::parse_rules(text);
+  if (!file || file->rules.empty()) return std::nullopt;
+  if (!hold(file->rules)) return std::nullopt;
+  return DirectedRule{std::move(text), std::move(file->rules)};
+}
+
+/// Operators; a split that only takes apart again what a concat joined counts more, and so does an
+/// input that occurs again.
+std::size_t weight(const core::Graph& side) {
+  constexpr std::size_t kOfSplit = 3;
+  std::size_t result = 0;
+  for (core::NodeId id : side.order()) result += side.node(id).op->name == "split" ? kOfSplit : 1;
+  for (core::TensorId id : side.inputs())
+    result += std::max<std::size_t>(side.consumers(id).size(), 1) - 1;
+  return result;
+}
+
+/// Operators one behind the other.
+std::size_t depth(const core::Graph& side) {
+  std::vector<std::size_t> depths(side.tensor_bound());
+  std::size_t most = 0;
+  for (core::NodeId id : side.order()) {
+    std::size_t before = 0;
+    for (core::TensorId input : side.node(id).inputs)
+      if (input.valid()) before = std::max(before, depths[input.index()]);
+    for (core::TensorId output : side.node(id).outputs) depths[output.index()] = before + 1;
+    most = std::max(most, before + 1);
+  }
+  return most;
+}
+
+/// Whether `whole` has a term that is `part`: such a target only adds to the source.
+bool contains(const core::Graph& whole, const core::Graph& part) {
+  if (part.outputs().size() != 1 || !part.tensor(part.outputs()[0]).producer.valid()) return false;
+  const auto hashes = term_hashes(whole);
+  const std::uint64_t wanted = term_hashes(part)[part.outputs()[0].index()];
+  return std::ranges::any_of(whole.order(), [&](core::NodeId id) {
+    return std::ranges::any_of(whole.node(id).outputs, [&](core::TensorId output) {
+      return hashes[output.index()] == wanted;
+    });
+  });
+}
+
+struct Form {
+  Parametrise numbers;
+  bool general_sizes = true, lifted = false;
+  Offsets offsets = {};
+};
+
+std::vector<Form> all_forms() {
+  std::vector<Form> forms;
+  std::vector<Offsets> offsets{{Offsets::Kind::kApart, 0}, {Offsets::Kind::kEqual, 0}};
+  constexpr std::size_t kMostRank = 4;
+  for (std::size_t axis = 0; axis < kMostRank; ++axis)
+    offsets.push_back({Offsets::Kind::kInputs, axis});
+  forms.push_back(
+      {{.kernel_sizes = true, .ones = true, .windows = true, .pads = true}, true, true, {}});
+  forms.push_back({{.ones = true, .windows = true, .pads = true}, true, true, {}});
+  for (const Offsets& offset : offsets) {
+    forms.push_back({{.kernel_sizes = true, .ones = true}, true, true, offset});
+    forms.push_back({{.kernel_sizes = true}, true, true, offset});
+    forms.push_back({{}, true, true, offset});
+    for (bool ones : {true, false})
+      forms.push_back(
+          {{.kernel_sizes = true, .ones = ones, .windows = true, .pads = true, .perms = true},
+           true,
+           false,
+           offset});
+    forms.push_back({{.windows = true, .pads = true}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true, .ones = true, .windows = true}, true, false, offset});
+    for (bool kernel_sizes : {true, false})
+      forms.push_back({{.kernel_sizes = kernel_sizes, .windows = true}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true, .pads = true}, true, false, offset});
+    forms.push_back({{.kernel_sizes = true}, true, false, offset});
+    forms.push_back({{}, true, false, offset});
+  }
+  forms.push_back({{}, false, false, {}});
+  return forms;
+}
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms = all_forms();
+  return kForms;
+}
+
+int directions_of(const Sides& sides) {
+  return static_cast<int>(rule_between(sides.source, sides.target).has_value()) +
+         static_cast<int>(rule_between(sides.target, sides.source).has_value());
+}
+
+/// Whether a split or a slice may be anywhere: a symbol is in an attribute and in no shape.
+bool has_free_offsets(const Rule& rule) {
+  const auto is_known = [&](core::Symbol symbol) {
+    return std::ranges::find(rule.parameters, symbol) != rule.parameters.end() ||
+           std::ranges::any_of(rule.source.inputs(), [&](core::TensorId id) {
+             return std::ranges::any_of(rule.source.tensor(id).type.shape,
+                                        [&](const auto& size) { return size.mentions(symbol); });
+           });
+  };
+  for (core::NodeId id : rule.source.order())
+    for (const auto& [name, value] : rule.source.node(id).attributes.values())
+      if (const auto* list = std::get_if<std::vector<core::Polynomial>>(&value))
+        for (const core::Polynomial& p : *list)
+          if (!std::ranges::all_of(p.symbols(), is_known)) return true;
+  return false;
+}
+
+/// Of the rank that it was found at, and of other instances of the family: what follows among
+/// scalars need not follow elsewhere.
+std::vector<Sides> examples_of(const Rule& rule, const std::vector<Rule>& instances) {
+  std::vector<Sides> examples;
+  const auto add = [&](const Rule& wanted) {
+    if (auto example = instance_of(wanted)) examples.push_back(*std::move(example));
+  };
+  add(rule);
+  if (examples.empty() || instances.size() < 2) return examples;
+  add(instances[instances.size() / 2]);
+  if (instances.size() > 2) add(instances.back());
+  return examples;
+}
+
+/// Both directions in one form, those that can be.
+std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, const Form& form,
+                                     int directions) {
+  RuleCandidate candidate;
+  const std::optional<Rule> there = rule_between(sized.source, sized.target);
+  const std::optional<Rule> back = rule_between(sized.target, sized.source);
+  if ((there ? 1 : 0) + (back ? 1 : 0) < directions) return std::nullopt;
+  for (const auto& [rule, into] :
+       {std::pair(&there, &candidate.forward), std::pair(&back, &candidate.backward)}) {
+    if (!*rule) continue;
+    // What only adds to its source is no use, but for constants, of which there are few: it lets
+    // laws of relu(x) say something of what is its own relu.
+    const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
+                                                 : contains(sized.source, sized.target);
+    const bool only_derives = adds && !(*rule)->source.inputs().empty();
+    for (const std::string& text : texts_of(**rule, form.lifted))
+      if (!*into) *into = directed(text);
+    if (!*into && !only_derives) return std::nullopt;
+    if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
+  }
+  if (!candidate.forward && !candidate.backward) return std::nullopt;
+  const Rule& rule = there ? *there : *back;
+  const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
+  // Where a constant may be cut anywhere it is cut where the other tensors are: that it may be is
+  // no law of its own.
+  const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
+  candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
+                                                       : examples_of(rule, direction->instances);
+  candidate.weight = weight(rule.source) + weight(rule.target);
+  candidate.inputs = rule.source.inputs().size();
+  candidate.depth = std::max(depth(rule.source), depth(rule.target));
+  candidate.symbols = rules::size_symbols(rule.source).size();
+  candidate.found = sides;
+  return candidate;
+}
+
+}  // namespace
+
+std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
+  const std::vector<Form>& kForms = forms();
+  const int directions = directions_of(sides);
+  if (directions == 0) return std::nullopt;
+  const bool any_offsets = has_offsets(sides);
+  const bool with_open_windows = lifts_windows(sides.source) && lifts_windows(sides.target);
+  std::optional<Result<Sides>> general;  // with the offsets of the form before
+  for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
+    const Form& form = kForms[number];
+    if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
+    if (form.lifted && form.numbers.windows && !with_open_windows) continue;
+    const bool is_same = number > 0 && kForms[number - 1].offsets == form.offsets;
+    if (form.general_sizes && (!general || !is_same)) general = generalised(sides, form.offsets);
+    Result<Sides> sized = form.general_sizes ? *general : sides;
+    if (!sized) continue;
+    if (form.numbers != Parametrise{}) sized = parametrised(*sized, form.numbers);
+    if (!sized) continue;
+    auto candidate = in_form(sides, *sized, form, directions);
+    if (!candidate) continue;
+    candidate->form = static_cast<int>(number);
+    return candidate;
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides) {
+  return candidate_of(sides, static_cast<int>(forms().size()) - 1);
+}
+
+std::optional<Sides> example_of(const Sides& sides) {
+  if (const auto there = rule_between(sides.source, sides.target)) return instance_of(*there);
+  const auto back = rule_between(sides.target, sides.source);
+  return back ? instance_of(*back) : std::nullopt;
+}
+
+bool is_rule(const Sides& sides) { return directions_of(sides) > 0; }
+
+bool more_general(const RuleCandidate& a, const RuleCandidate& b) {
+  return std::tuple(a.weight, b.inputs, a.depth, b.symbols) <
+         std::tuple(b.weight, a.inputs, b.depth, a.symbols);
+}
+
+}  // namespace soapstone::generator

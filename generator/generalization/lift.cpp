@@ -1,0 +1,273 @@
+// See lift.h. An operator that names no dimension works along none (elementwise) or along its last
+// ones (matmul); `axis` and `axes` name some, `full` and `eye` have the shape of what they meet.
+// Windows fix the rank, but not which of the two dimensions before theirs is the one. All else
+// fixes the rank.
+#include "generator/generalization/lift.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace soapstone::generator {
+namespace {
+
+using core::Graph;
+using core::Polynomial;
+using core::Shape;
+
+/// The most dimensions that tensors get.
+constexpr std::size_t kMostRank = 4;
+
+/// The two dimensions of a window, and of an image.
+constexpr std::size_t kWindow = 2, kImage = 4;
+
+/// Constants of any shape.
+bool is_filled(const core::Node& node) { return node.op->name == "full" || node.op->name == "eye"; }
+bool is_windowed(const core::Node& node) {
+  static constexpr std::array<std::string_view, 3> kWindowed{"max_pool", "average_pool", "enlarge"};
+  return std::ranges::find(kWindowed, node.op->name) != kWindowed.end();
+}
+
+/// Attributes that say which dimensions, or how large, besides `axis`.
+bool fixes_rank(const core::Node& node) {
+  static constexpr std::array<std::string_view, 7> kFixing{"perm",    "shape", "pads",     "kernel",
+                                                           "strides", "group", "num_heads"};
+  return !is_filled(node) && !is_windowed(node) &&
+         std::ranges::any_of(kFixing, [&](std::string_view name) {
+           return node.op->find_attribute(name) != nullptr;
+         });
+}
+
+/// How many dimensions of the largest tensors are left open.
+struct Open {
+  std::size_t leading = 0;
+  std::optional<std::size_t> trailing;  ///< None: there is no `B..`.
+};
+
+class Lifter {
+ public:
+  explicit Lifter(const rules::Rule& rule) : rule_(rule) {
+    for (core::TensorId id : rule.source.inputs())
+      shapes_.push_back(rule.source.tensor(id).type.shape);
+    note(rule.source);
+    note(rule.target);
+    is_fixed_ |= !rule.guard.empty() || (!rule.parameters.empty() && !has_windows_);
+    for (const Shape& shape : shapes_) rank_ = std::max(rank_, shape.size());
+    is_fixed_ |= rank_ > kMostRank;
+    is_fixed_ |= has_windows_ && (rank_ != kImage || axes_.empty());
+    has_eye_ = has_op("eye");
+    // A diagonal is one of the first two dimensions.
+    is_fixed_ |= has_eye_ && (!axes_.empty() || has_op("matmul"));
+    is_fixed_ |= std::ranges::any_of(axes_, [&](std::size_t axis) { return axis >= rank_; });
+  }
+
+  std::vector<std::string> run() const {
+    if (is_fixed_) return {};
+    std::vector<Open> ways;
+    if (has_windows_) {
+      if (axes_are_before_windows()) ways.push_back({axes_[0], 1 - axes_[0]});
+    } else if (axes_.empty()) {
+      ways.push_back({common(rank_, true), std::nullopt});
+    } else {
+      const std::size_t leading = common(*std::ranges::min_element(axes_), true);
+      ways.push_back({leading, common(rank_ - 1 - *std::ranges::max_element(axes_), false)});
+      ways.push_back({leading, std::nullopt});
+    }
+    std::vector<std::string> texts;
+    for (const Open& open : ways)
+      if (has_windows_ || middle(open) < kMostRank) texts.push_back(text(open));
+    return texts;
+  }
+
+ private:
+  void note(const Graph& side) {
+    for (core::NodeId id : side.order()) {
+      const core::Node& node = side.node(id);
+      is_fixed_ |= fixes_rank(node);
+      has_windows_ |= is_windowed(node);
+      if (is_filled(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
+      if (const core::AttributeValue* axis = node.attributes.find("axis"))
+        note_axis(std::get<Polynomial>(*axis));
+      if (const core::AttributeValue* axes = node.attributes.find("axes"))
+        for (const Polynomial& axis : std::get<std::vector<Polynomial>>(*axes)) note_axis(axis);
+    }
+  }
+
+  void note_axis(const Polynomial& axis) {
+    const bool known = axis.is_constant() && axis.constant() >= 0;
+    is_fixed_ |= !known;
+    if (known) axes_.push_back(static_cast<std::size_t>(axis.constant()));
+  }
+
+  bool is_largest(const Shape& shape) const { return shape.size() == rank_; }
+  std::size_t middle(const Open& open) const {
+    return rank_ - open.leading - open.trailing.value_or(0);
+  }
+
+  /// How many dimensions, up to `most`, all largest tensors have in common and no other has.
+  std::size_t common(std::size_t most, bool leading) const {
+    std::size_t count = 0;
+    while (count < most && is_common(leading ? count : rank_ - 1 - count)) ++count;
+    return count;
+  }
+
+  bool is_common(std::size_t d) const {
+    const Shape& first =
+        *std::ranges::find_if(shapes_, [&](const Shape& s) { return is_largest(s); });
+    const std::vector<core::Symbol> symbols = first[d].symbols();
+    if (symbols.size() != 1 || first[d] != Polynomial(symbols[0])) return false;
+    const bool everywhere = std::ranges::all_of(
+        shapes_, [&](const Shape& s) { return !is_largest(s) || s[d] == first[d]; });
+    return everywhere && !occurs_elsewhere(symbols[0], d);
+  }
+
+  bool occurs_elsewhere(core::Symbol symbol, std::size_t dimension) const {
+    for (const Shape& shape : shapes_)
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        if (shape[d].mentions(symbol) && !(is_largest(shape) && d == dimension)) return true;
+    return false;
+  }
+
+  /// All along one of the dimensions before the windows, and the other is the same everywhere.
+  bool axes_are_before_windows() const {
+    const std::size_t axis = axes_[0];
+    if (axis >= kImage - kWindow) return false;
+    if (std::ranges::any_of(axes_, [&](std::size_t a) { return a != axis; })) return false;
+    return std::ranges::all_of(shapes_,
+                               [&](const Shape& s) { return is_largest(s) || s.empty(); }) &&
+           is_common(1 - axis);
+  }
+
+  bool has_op(std::string_view name) const {
+    return std::ranges::any_of(std::array{&rule_.source, &rule_.target}, [&](const Graph* side) {
+      return std::ranges::any_of(side->order(),
+                                 [&](core::NodeId id) { return side->node(id).op->name == name; });
+    });
+  }
+
+  std::string text(const Shape& shape, const Open& open) const {
+    std::vector<std::string> sizes;
+    const auto add = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t d = begin; d < end; ++d)
+        sizes.push_back(core::to_string(core::AttributeValue(shape[d]), rule_.source.symbols()));
+    };
+    if (!is_largest(shape)) {
+      add(0, shape.size());
+    } else {
+      const std::size_t behind = has_windows_ ? kWindow : 0;
+      const std::size_t end = rank_ - behind - open.trailing.value_or(0);
+      sizes.emplace_back("A..");
+      add(open.leading, end);
+      if (open.trailing) sizes.emplace_back("B..");
+      add(rank_ - behind, rank_);
+    }
+    return fmt::format("[{}]", fmt::join(sizes, ", "));
+  }
+
+  std::string text(const Open& open) const {
+    std::istringstream lines(rules::print(rule_));
+    std::string result, line;
+    std::size_t shape = 0;
+    while (std::getline(lines, line)) {
+      if (line.starts_with("  symbols ")) continue;
+      if (line == "  source" && has_windows_)
+        result += fmt::format("  where |A| + |B| = {}\n", kImage - kWindow - 1);
+      else if (line == "  source" && open.trailing)
+        result += fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
+      // Inputs, and the shapes of `full`, follow each other as in `shapes_`.
+      const std::size_t input = line.find(": [");
+      const std::size_t full = line.find("shape=[");
+      if (shape < rule_.source.inputs().size() && input != std::string::npos) {
+        line = line.substr(0, input) + ": " + text(shapes_[shape++], open);
+      } else if (full != std::string::npos) {
+        line = line.substr(0, full) + "shape=" + text(shapes_[shape++], open) +
+               line.substr(line.find(']', full) + 1);
+      }
+      result += with_lifted_axis(line, open) + "\n";
+      if (line.starts_with("rule ")) result += ranges(open);
+    }
+    return result;
+  }
+
+  std::string ranges(const Open& open) const {
+    const std::size_t most = has_windows_ ? kImage - kWindow - 1 : kMostRank - middle(open);
+    std::string text = fmt::format("  for A in ranks({}..{})\n", least_leading(open), most);
+    if (open.trailing) text += fmt::format("  for B in ranks(0..{})\n", most);
+    return text;
+  }
+  /// A matmul's left side keeps its rows, and no constant with a diagonal is a vector.
+  std::size_t least_leading(const Open& open) const {
+    const bool is_matrix = has_op("matmul") || has_eye_;
+    return is_matrix && middle(open) < 2 ? 2 - middle(open) : 0;
+  }
+
+  static std::string with_lifted_axis(const std::string& line, const Open& open) {
+    for (const std::string_view key : {"axis=", "axes=["}) {
+      const std::size_t found = line.find(key);
+      if (found == std::string::npos) continue;
+      std::string result = line.substr(0, found + key.size());
+      std::size_t at = found + key.size();
+      while (at < line.size() && line[at] >= '0' && line[at] <= '9') {
+        std::size_t end = at;
+        while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
+        const std::size_t axis = std::stoul(line.substr(at, end - at));
+        result += axis == open.leading ? "|A|" : fmt::format("|A|+{}", axis - open.leading);
+        at = end;
+        if (line.compare(at, 2, ", ") != 0 || key == "axis=") break;
+        result += ", ";
+        at += 2;
+      }
+      return result + line.substr(at);
+    }
+    return line;
+  }
+
+  const rules::Rule& rule_;
+  std::vector<Shape> shapes_;  ///< Of the inputs, then of each `full`.
+  std::vector<std::size_t> axes_;
+  std::size_t rank_ = 0;
+  bool is_fixed_ = false, has_windows_ = false, has_eye_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> lifted_texts(const rules::Rule& rule) { return Lifter(rule).run(); }
+
+bool lifts_windows(const Graph& side) {
+  const auto is_one = [&](core::NodeId id) { return is_windowed(side.node(id)); };
+  const auto fixes = [&](core::NodeId id) { return fixes_rank(side.node(id)); };
+  return std::ranges::any_of(side.order(), is_one) && std::ranges::none_of(side.order(), fixes);
+}
+
+std::optional<std::string> for_either_flag(const std::string& text) {
+  static constexpr std::string_view kPool = "average_pool(", kFlag = "count_include_pad=1, ";
+  std::istringstream lines(text);
+  std::string result, line, loop;
+  std::size_t pools = 0, flags = 0;
+  while (std::getline(lines, line)) {
+    if (line.find(kPool) != std::string::npos) {
+      ++pools;
+      const std::size_t flag = line.find(kFlag);
+      if (flag != std::string::npos) {
+        ++flags;
+        line.erase(flag, kFlag.size());
+      }
+      const std::size_t values = line.find("; ");
+      if (values == std::string::npos) return std::nullopt;
+      line.insert(values + 2, "count_include_pad=flag, ");
+    }
+    // Innermost: behind the loops that there are.
+    if (loop.empty() && !line.starts_with("rule ") && !line.starts_with("  for "))
+      loop = "  for flag in {0, 1}\n", result += loop;
+    result += line + "\n";
+  }
+  if (pools == 0 || (flags != 0 && flags != pools)) return std::nullopt;
+  return result;
+}
+
+}  // namespace soapstone::generator

@@ -1,0 +1,109 @@
+// See parametrise.h.
+#include "generator/generalization/parametrise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "generator/generalization/rebuild.h"
+
+namespace soapstone::generator {
+namespace {
+
+using core::AttributeValue;
+using core::Graph;
+using core::Polynomial;
+using core::Result;
+
+/// Lists of numbers, one for each dimension that a window slides along.
+bool may_vary(std::string_view attribute, const Parametrise& what) {
+  static constexpr std::array<std::string_view, 3> kOfWindows{"strides", "dilations", "kernel"};
+  if (attribute == "perm") return what.perms;
+  return attribute == "pads"
+             ? what.pads
+             : what.windows && std::ranges::find(kOfWindows, attribute) != kOfWindows.end();
+}
+
+bool is_number(const Polynomial& p) { return p.is_constant(); }
+
+class Parametriser {
+ public:
+  Parametriser(const Sides& sides, const Parametrise& what)
+      : what_(what), table_(sides.source.symbols()) {}
+
+  Result<Sides> run(const Sides& sides) {
+    // Twice: symbols of the first run are in the table of the second.
+    for (int round = 0; round < 2; ++round) {
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph source, with_symbols(sides.source));
+      SOAPSTONE_ASSIGN_OR_RETURN(Graph target, with_symbols(sides.target));
+      if (symbols_.empty()) return core::invalid_input("no number can become a symbol");
+      if (round == 1) return Sides{std::move(source), std::move(target)};
+    }
+    CHECK(false, "unreachable");
+  }
+
+ private:
+  /// The symbol for a number in some place.
+  Polynomial symbol(const std::string& place, std::int64_t number) {
+    const auto [known, is_new] = symbols_.try_emplace({place, number});
+    if (is_new) {
+      std::string name;
+      do name = fmt::format("p{}", next_++);
+      while (table_.find(name));
+      known->second = table_.intern(name);
+    }
+    return known->second;
+  }
+
+  std::vector<Polynomial> shape(std::vector<Polynomial> sizes) {
+    constexpr std::size_t kOfImages = 4, kFirstOfWindow = 2;
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+      if (is_number(sizes[d]) && (sizes[d].constant() != 1 ||
+                                  (what_.ones && sizes.size() == kOfImages && d >= kFirstOfWindow)))
+        sizes[d] = symbol(fmt::format("dimension {}", d), sizes[d].constant());
+    return sizes;
+  }
+
+  AttributeValue replaced(const core::OpSchema& op, const std::string& name,
+                          const AttributeValue& value) {
+    const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+    // The shape of a constant is that of a tensor.
+    if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
+    if (list == nullptr || !may_vary(name, what_)) return value;
+    constexpr std::size_t kOneOrder = 2;  // besides the one that changes nothing
+    if (name == "perm" && list->size() <= kOneOrder) return value;
+    // Equal lists are one, in whatever operators they are; a size in a list stays.
+    std::vector<Polynomial> symbols = *list;
+    std::string place = name;
+    for (const Polynomial& p : *list) place += "," + core::to_string(AttributeValue(p), table_);
+    for (std::size_t k = 0; k < symbols.size(); ++k)
+      if (is_number(symbols[k]))
+        symbols[k] = symbol(fmt::format("{}#{}", place, k), symbols[k].constant());
+    return symbols;
+  }
+
+  Result<Graph> with_symbols(const Graph& side) {
+    const auto shape_of = [&](core::Shape sizes) {
+      return what_.kernel_sizes ? shape(std::move(sizes)) : sizes;
+    };
+    const auto value_of = [&](const core::OpSchema& op, const std::string& name,
+                              const AttributeValue& value) { return replaced(op, name, value); };
+    return rebuilt(side, table_, shape_of, value_of);
+  }
+
+  Parametrise what_;
+  core::SymbolTable table_;
+  std::map<std::pair<std::string, std::int64_t>, Polynomial> symbols_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<Sides> parametrised(const Sides& sides, const Parametrise& what) {
+  return Parametriser(sides, what).run(sides);
+}
+
+}  // namespace soapstone::generator

@@ -1,0 +1,33 @@
+// See several_results.h.
+#include "generator/generalization/several_results.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "generator/generalization/parts_as_results.h"
+
+namespace soapstone::generator {
+
+std::vector<RuleCandidate> with_several_results(std::span<const RuleCandidate> candidates, int jobs,
+                                                const core::StopToken& stop) {
+  std::vector<Sides> sides;
+  for (const RuleCandidate& candidate : candidates)
+    std::ranges::move(parts_as_results(candidate.found), std::back_inserter(sides));
+  std::vector<std::optional<RuleCandidate>> made(sides.size());
+  tbb::task_arena arena(jobs > 0 ? jobs : tbb::task_arena::automatic);
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, sides.size(), [&](std::size_t k) {
+      if (!stop.stop_requested()) made[k] = candidate_of(sides[k]);
+    });
+  });
+  std::vector<RuleCandidate> found;
+  for (auto& candidate : made)
+    if (candidate) found.push_back(*std::move(candidate));
+  return found;
+}
+
+}  // namespace soapstone::generator

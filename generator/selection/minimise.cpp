@@ -1,0 +1,145 @@
+// See minimise.h. Candidates are looked at in rounds: all of a round against the rules kept before
+// it, in parallel; then what is left against each other, in order. In the end each that is kept is
+// looked at again: a rule that came after it may derive it.
+#include "generator/selection/minimise.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+namespace soapstone::generator {
+namespace {
+
+using rules::Rule;
+using rules::SaturationRules;
+
+class Minimiser {
+ public:
+  Minimiser(const MinimiseOptions& options, core::ProgressSink& progress,
+            const core::StopToken& stop)
+      : options_(options), progress_(progress), stop_(stop), rules_(options.background),
+        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
+
+  std::vector<RuleCandidate> run(std::vector<RuleCandidate> candidates) {
+    // Short rounds while much is new.
+    constexpr std::size_t kFirstRound = 16, kLongestRound = 1024;
+    std::size_t length = kFirstRound;
+    for (std::size_t begin = 0; begin < candidates.size() && !stop_.stop_requested();) {
+      const std::size_t end = std::min(begin + length, candidates.size());
+      round(std::span(candidates).subspan(begin, end - begin));
+      begin = end;
+      length = std::min(2 * length, kLongestRound);
+      progress_.update(begin, candidates.size(), fmt::format("{} kept", kept_.size()));
+    }
+    return without_late_ones();
+  }
+
+ private:
+  struct Kept {
+    RuleCandidate candidate;
+    std::uint32_t family = 0;  ///< Of its rules.
+  };
+
+  void round(std::span<RuleCandidate> candidates) {
+    std::vector<char> derived(candidates.size());
+    arena_.execute([&] {
+      tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t k) {
+        derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;
+      });
+    });
+    std::vector<RuleCandidate*> open;
+    for (std::size_t k = 0; k < candidates.size(); ++k)
+      if (derived[k] == 0) open.push_back(&candidates[k]);
+    // Where something is not admitted, what it derived must be looked at again.
+    while (!open.empty() && !stop_.stop_requested()) open = settle(open);
+  }
+
+  /// Keeps what is admitted of what does not follow from each other. Returns what is still open.
+  std::vector<RuleCandidate*> settle(const std::vector<RuleCandidate*>& open) {
+    std::vector<RuleCandidate*> chosen, others;
+    SaturationRules rules = rules_;
+    for (RuleCandidate* candidate : open) {
+      if (follows(*candidate, rules)) {
+        others.push_back(candidate);
+        continue;
+      }
+      chosen.push_back(candidate);
+      add_directions(*candidate, rules);
+    }
+    using Shape = std::tuple<int, bool, bool>;
+    const auto shape = [](const RuleCandidate* c) {
+      return Shape{c->form, c->forward.has_value(), c->backward.has_value()};
+    };
+    std::vector<Shape> wanted;
+    std::ranges::transform(chosen, std::back_inserter(wanted), shape);
+    if (options_.admit) options_.admit(chosen);
+    std::vector<Shape> admitted;
+    std::ranges::transform(chosen, std::back_inserter(admitted), shape);
+    for (RuleCandidate* candidate : chosen) {
+      if (!candidate->forward && !candidate->backward) continue;
+      const std::uint32_t family = add_directions(*candidate, rules_);
+      kept_.push_back({std::move(*candidate), family});
+    }
+    return admitted == wanted ? std::vector<RuleCandidate*>{} : others;
+  }
+
+  bool follows(const RuleCandidate& candidate, const SaturationRules& rules,
+               const DerivationLimits& limits) const {
+    return !candidate.examples.empty() &&
+           std::ranges::all_of(candidate.examples, [&](const Sides& example) {
+             return derivable(example.source, example.target, rules, limits);
+           });
+  }
+  bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
+    return follows(candidate, rules, options_.limits);
+  }
+
+  /// Least general first, each is dropped if all others derive it.
+  std::vector<RuleCandidate> without_late_ones() {
+    DerivationLimits limits = options_.limits;
+    limits.left_out.assign(rules_.family_count(), false);
+    for (std::size_t k = kept_.size(); k-- > 0 && !stop_.stop_requested();) {
+      limits.left_out[kept_[k].family] = true;
+      if (!follows(kept_[k].candidate, rules_, limits)) limits.left_out[kept_[k].family] = false;
+      progress_.update(kept_.size() - k, kept_.size(), "looking again at what is kept");
+    }
+    std::vector<RuleCandidate> result;
+    for (Kept& kept : kept_)
+      if (!limits.left_out[kept.family]) result.push_back(std::move(kept.candidate));
+    return result;
+  }
+
+  const MinimiseOptions& options_;
+  core::ProgressSink& progress_;
+  const core::StopToken& stop_;
+  SaturationRules rules_;
+  tbb::task_arena arena_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace
+
+std::uint32_t add_directions(const RuleCandidate& candidate, SaturationRules& rules) {
+  const std::string name = fmt::format("kept_{}", rules.size());
+  for (const auto* direction : {&candidate.forward, &candidate.backward, &candidate.expansion}) {
+    if (!*direction) continue;
+    for (Rule rule : (*direction)->instances) {
+      rule.base_name = name;
+      CHECK(rules.add(rule).ok(), "a rule that can be matched cannot be matched in an e-graph");
+    }
+  }
+  return rules[rules.size() - 1].family;
+}
+
+std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
+                                    const MinimiseOptions& options, core::ProgressSink& progress,
+                                    const core::StopToken& stop) {
+  std::ranges::stable_sort(candidates, more_general);
+  return Minimiser(options, progress, stop).run(std::move(candidates));
+}
+
+}  // namespace soapstone::generator

@@ -1,0 +1,41 @@
+// Checks the parameters that a user gives a built-in network.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/networks/network.h"
+
+namespace soapstone::models {
+
+core::Result<BuildParameters>
+BuildParameters::make(std::span<const ModelParameter> known,
+                      const std::map<std::string, std::int64_t>& given) {
+  BuildParameters result;
+  std::string names;
+  for (const ModelParameter& parameter : known) {
+    result.values_[parameter.name] = parameter.default_value;
+    names += (names.empty() ? "" : ", ") + parameter.name;
+  }
+  for (const auto& [name, value] : given) {
+    const auto at = std::find_if(known.begin(), known.end(),
+                                 [&](const auto& parameter) { return parameter.name == name; });
+    if (at == known.end()) {
+      return core::invalid_input(fmt::format("there is no parameter '{}'", name),
+                                 fmt::format("the parameters are {}", names));
+    }
+    if (value < at->lowest || value > at->highest) {
+      return core::invalid_input(fmt::format("the parameter {} = {} is not between {} and {}", name,
+                                             value, at->lowest, at->highest));
+    }
+    result.values_[name] = value;
+  }
+  return result;
+}
+
+std::int64_t BuildParameters::operator[](std::string_view name) const {
+  const auto found = values_.find(name);
+  CHECK(found != values_.end(), "parameter that the network does not list");
+  return found->second;
+}
+
+}  // namespace soapstone::models

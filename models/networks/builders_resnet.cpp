@@ -1,0 +1,116 @@
+// ResNet-50 and ResNeXt-50: four stages of bottleneck blocks with a sum around each. He et al.,
+// 2015, table 1; Xie et al., 2017, table 1. They differ in the 3×3 convolution (grouped and twice
+// as wide in ResNeXt) and in where a stage halves the image (its first 1×1 convolution in ResNet,
+// the 3×3 one in ResNeXt).
+#include "models/networks/network.h"
+#include "models/networks/network_builders.h"
+
+namespace soapstone::models {
+namespace {
+
+using Tensor = Network::Tensor;
+
+constexpr double kResnetEpsilon = 1e-5;
+constexpr std::int64_t kExpansion = 4;  // of a block's result over the stage's width
+constexpr std::int64_t kBlocks[] = {3, 4, 6, 3};
+/// Trained batch norm keeps the sums around the blocks from growing; so do these scales.
+constexpr double kResidualScale = 0.4, kShortcutScale = 0.7;
+
+std::vector<ModelParameter> common_parameters() {
+  return {{"batch", 1, "images at once"},
+          {"image", 224, "height and width of an image"},
+          {"classes", 1000, "size of the result"},
+          {"width", 64, "channels of the first stage's bottleneck", 1, 4096},
+          {"fold_bn", 0, "1: batch norm is folded into the convolutions", 0, 1}};
+}
+
+const std::vector<ModelParameter>& resnet_parameters() {
+  static const std::vector<ModelParameter> kParameters = common_parameters();
+  return kParameters;
+}
+
+const std::vector<ModelParameter>& resnext_parameters() {
+  static const std::vector<ModelParameter> kParameters = [] {
+    auto all = common_parameters();
+    all.push_back({"groups", 32, "groups of a 3x3 convolution (cardinality)", 1, 4096});
+    all.push_back({"group_width", 4, "channels of a group in the first stage", 1, 4096});
+    return all;
+  }();
+  return kParameters;
+}
+
+class ResidualNetwork {
+ public:
+  ResidualNetwork(const BuildParameters& p, bool resnext, std::uint64_t seed)
+      : p_(p), resnext_(resnext), net_(resnext ? "resnext50" : "resnet50", seed) {}
+
+  core::Result<core::Graph> build() {
+    Tensor x = net_.input("image", {p_["batch"], 3, p_["image"], p_["image"]});
+    x = net_.relu("conv1/relu",
+                  conv("conv1", x, p_["width"], 7, {.stride = 2, .pad_height = 3, .pad_width = 3}));
+    x = net_.max_pool("pool1", x, 3, 2, 1);
+    for (std::int64_t stage = 0; stage < std::ssize(kBlocks); ++stage) {
+      for (std::int64_t i = 0; i < kBlocks[stage]; ++i) x = block(x, stage, i);
+    }
+    return net_.finish({{net_.linear("fc", net_.global_average(x), p_["classes"]), "scores"}});
+  }
+
+ private:
+  Tensor conv(const std::string& name, Tensor x, std::int64_t channels, std::int64_t kernel,
+              const ConvOptions& options) {
+    return net_.conv_batch_norm(name, x, channels, kernel, kernel, options, kResnetEpsilon,
+                                p_["fold_bn"] != 0);
+  }
+
+  Tensor block(Tensor x, std::int64_t stage, std::int64_t i) {
+    const std::string name = "conv" + std::to_string(stage + 2) + "_" + std::to_string(i + 1);
+    const std::int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+    const std::int64_t width = p_["width"] << stage;
+    const std::int64_t groups = resnext_ ? p_["groups"] : 1;
+    const std::int64_t inner = resnext_ ? groups * (p_["group_width"] << stage) : width;
+    Tensor y = conv(name + "/a", x, inner, 1, {.stride = resnext_ ? 1 : stride});
+    y = net_.relu(name + "/a/relu", y);
+    y = conv(name + "/b", y, inner, 3,
+             {.stride = resnext_ ? stride : 1, .pad_height = 1, .pad_width = 1, .group = groups});
+    y = net_.relu(name + "/b/relu", y);
+    y = conv(name + "/c", y, width * kExpansion, 1, {.scale = kResidualScale});
+    if (i == 0) {
+      x = conv(name + "/shortcut", x, width * kExpansion, 1,
+               {.stride = stride, .scale = kShortcutScale});
+    }
+    return net_.relu(name + "/relu", net_.append("add", {y, x}, {}, name + "/add"));
+  }
+
+  const BuildParameters& p_;
+  bool resnext_;
+  Network net_;
+};
+
+core::Result<core::Graph> build_resnet(const std::map<std::string, std::int64_t>& given,
+                                       std::uint64_t seed) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnet_parameters(), given));
+  return ResidualNetwork(p, false, seed).build();
+}
+
+core::Result<core::Graph> build_resnext(const std::map<std::string, std::int64_t>& given,
+                                        std::uint64_t seed) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnext_parameters(), given));
+  return ResidualNetwork(p, true, seed).build();
+}
+
+}  // namespace
+
+ModelBuilder resnet50_builder() {
+  return {"resnet50", "ResNet-50, 25.6 million parameters",
+          "He, Zhang, Ren, Sun, Deep Residual Learning for Image Recognition, 2015; table 1",
+          resnet_parameters(), build_resnet};
+}
+
+ModelBuilder resnext50_builder() {
+  return {"resnext50", "ResNeXt-50 (32x4d), 25.0 million parameters",
+          "Xie, Girshick, Dollar, Tu, He, Aggregated Residual Transformations for Deep Neural "
+          "Networks, 2017; table 1",
+          resnext_parameters(), build_resnext};
+}
+
+}  // namespace soapstone::models

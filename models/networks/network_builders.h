@@ -1,0 +1,16 @@
+// One function a built-in network, each in a file of its own. Private to the builders.
+#pragma once
+
+#include "models/networks/builders.h"
+
+namespace soapstone::models {
+
+ModelBuilder squeezenet_builder();
+ModelBuilder inception_v3_builder();
+ModelBuilder resnet50_builder();
+ModelBuilder resnext50_builder();
+ModelBuilder bert_base_builder();
+ModelBuilder nasrnn_builder();
+ModelBuilder swin_builder();
+
+}  // namespace soapstone::models

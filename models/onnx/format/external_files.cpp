@@ -1,0 +1,116 @@
+// Weights outside the model file: where they may lie, and whether they are all there. A model is
+// untrusted input, so it must not make us read a file outside its own directory.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "models/onnx/format/onnx_weights.h"
+
+namespace soapstone::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Reference {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
+core::Error broken_reference(const onnx::TensorProto& tensor, std::string why,
+                             std::string hint = {}) {
+  return core::invalid_input(std::move(why), std::move(hint))
+      .at(fmt::format("tensor '{}'", tensor.name()));
+}
+
+std::optional<std::uint64_t> parse_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+core::Result<Reference> reference_of(const onnx::TensorProto& tensor) {
+  Reference reference;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") reference.location = entry.value();
+    if (entry.key() != "offset" && entry.key() != "length") continue;
+    const auto number = parse_number(entry.value());
+    if (!number) {
+      return broken_reference(tensor, fmt::format("its external {} is '{}', which is no number",
+                                                  entry.key(), entry.value()));
+    }
+    if (entry.key() == "offset")
+      reference.offset = *number;
+    else
+      reference.length = *number;
+  }
+  if (reference.location.empty())
+    return broken_reference(tensor, "is external, but does not say where");
+  return reference;
+}
+
+bool lies_in(const fs::path& path, const fs::path& directory) {
+  const auto [rest, _] =
+      std::mismatch(directory.begin(), directory.end(), path.begin(), path.end());
+  return rest == directory.end();
+}
+
+}  // namespace
+
+core::Result<std::shared_ptr<const core::MappedFile>>
+ExternalFiles::open(const std::string& location) {
+  if (const auto known = open_.find(location); known != open_.end()) return known->second;
+  const fs::path relative = fs::path(location).lexically_normal();
+  if (relative.is_absolute() || relative.empty() || *relative.begin() == "..") {
+    return core::invalid_input(
+        fmt::format("its external location '{}' is outside the model's directory", location),
+        "keep external weights beside the model");
+  }
+  const fs::path path = directories_[0] / relative;
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  bool allowed = false;
+  for (const fs::path& directory : directories_) {
+    allowed = allowed || (!error && lies_in(real, fs::weakly_canonical(directory, error)));
+  }
+  if (!allowed) {
+    return core::invalid_input(
+        fmt::format("its external location '{}' is a link out of the model's directory", location),
+        "copy the file beside the model");
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto file, core::MappedFile::open(path));
+  open_.emplace(location, file);
+  return file;
+}
+
+core::Result<ExternalFiles::Bytes> ExternalFiles::read(const onnx::TensorProto& tensor,
+                                                       std::uint64_t expected_bytes) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const Reference reference, reference_of(tensor));
+  if (directories_.empty()) {
+    return broken_reference(
+        tensor,
+        fmt::format("its data is in the file '{}', whose directory is not known",
+                    reference.location),
+        "read the model from a file");
+  }
+  if (reference.length && *reference.length != expected_bytes) {
+    return broken_reference(tensor,
+                            fmt::format("has {} bytes of external data, but its dimensions need {}",
+                                        *reference.length, expected_bytes));
+  }
+  auto file = open(reference.location);
+  if (!file) return file.error().at(fmt::format("tensor '{}'", tensor.name()));
+  const auto bytes = (*file)->bytes();
+  if (reference.offset > bytes.size() || expected_bytes > bytes.size() - reference.offset) {
+    return broken_reference(tensor,
+                            fmt::format("needs bytes {} to {} of '{}', which has {}",
+                                        reference.offset, reference.offset + expected_bytes,
+                                        reference.location, bytes.size()),
+                            "the file is truncated or belongs to another model");
+  }
+  return Bytes{bytes.subspan(reference.offset, expected_bytes), *std::move(file)};
+}
+
+}  // namespace soapstone::models

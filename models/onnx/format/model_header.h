@@ -1,0 +1,29 @@
+// What a model says besides its nodes and weights. Private to models/: front ends hold it by
+// pointer and never look inside.
+#pragma once
+
+#include "models/onnx/format/onnx_model.h"
+#include "models/onnx/format/onnx_protobuf.h"
+#include "models/onnx/format/onnx_types.h"
+#include "models/onnx/format/original_nodes.h"
+
+namespace soapstone::models {
+
+class ModelHeader {
+ public:
+  ModelHeader(onnx::ModelProto model, bool external_weights)
+      : skeleton(std::move(model)), has_external_weights(external_weights) {}
+
+  /// The model without nodes, initializers and value_info; its inputs without initializers.
+  onnx::ModelProto skeleton;
+  /// Some weights were in files of their own.
+  bool has_external_weights = false;
+  /// Of symbolic dimensions, as settled when the model was read.
+  DimensionSizes sizes;
+  OriginalNodes originals;
+};
+
+/// Of the default domain; 0 if the model does not say.
+int default_opset(const onnx::ModelProto& model);
+
+}  // namespace soapstone::models

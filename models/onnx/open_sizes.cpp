@@ -1,0 +1,166 @@
+// Nothing in a file depends on a size if the file is the same, byte for byte, whatever the size,
+// but for the shapes that it declares.
+#include "models/onnx/open_sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/onnx/writing/onnx_export.h"
+
+namespace soapstone::models {
+namespace {
+
+using Dimension = onnx::TensorShapeProto::Dimension;
+
+bool is_open(const Dimension& dimension) {
+  return !dimension.has_dim_value() || dimension.dim_value() < 0;
+}
+
+const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& value) {
+  const bool has = value.type().has_tensor_type() && value.type().tensor_type().has_shape();
+  return has ? &value.type().tensor_type().shape() : nullptr;
+}
+
+core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
+  for (core::TensorId id : graph.inputs()) {
+    if (graph.tensor(id).name == input)
+      return core::concrete(graph.tensor(id).type.shape).value_or(core::Dims{});
+  }
+  return {};
+}
+
+/// What differs with the sizes alone.
+void clear_shapes(onnx::GraphProto& graph) {
+  graph.clear_input();
+  graph.clear_output();
+  graph.clear_value_info();
+}
+
+bool same_weights(const std::vector<NamedWeight>& a, const std::vector<NamedWeight>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const NamedWeight& x, const NamedWeight& y) {
+                      return x.name == y.name && (x.value == y.value || *x.value == *y.value);
+                    });
+}
+
+/// Sizes of `value` that are others in `other` become open. True: there were some.
+bool open_differing(onnx::ValueInfoProto& value, const onnx::ValueInfoProto& other,
+                    const onnx::ValueInfoProto* declared) {
+  const auto* there = shape_of(other);
+  if (!shape_of(value) || !there) return false;
+  auto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+  const auto* original = declared ? shape_of(*declared) : nullptr;
+  bool differs = false;
+  for (int d = 0; d < shape.dim_size(); ++d) {
+    if (d < there->dim_size() && shape.dim(d).dim_value() == there->dim(d).dim_value()) continue;
+    differs = true;
+    shape.mutable_dim(d)->clear_value();
+    if (original && d < original->dim_size() && is_open(original->dim(d)))
+      *shape.mutable_dim(d) = original->dim(d);
+  }
+  return differs;
+}
+
+}  // namespace
+
+std::string OpenDimension::text() const {
+  if (!name.empty()) return name;
+  return fmt::format("dimension {} of {}", places.front().second, places.front().first);
+}
+
+std::vector<OpenDimension> open_dimensions(const OnnxModel& model) {
+  std::vector<OpenDimension> open;
+  for (const auto& input : model.header->skeleton.graph().input()) {
+    const auto* shape = shape_of(input);
+    const core::Dims sizes = sizes_of(model.graph, input.name());
+    for (int d = 0; shape && d < shape->dim_size(); ++d) {
+      const auto index = static_cast<std::size_t>(d);
+      if (!is_open(shape->dim(d)) || index >= sizes.size()) continue;
+      const std::string& name = shape->dim(d).dim_param();
+      auto known = std::find_if(open.begin(), open.end(), [&](const OpenDimension& dimension) {
+        return !name.empty() && dimension.name == name;
+      });
+      if (known == open.end()) known = open.insert(open.end(), {name, {}, sizes[index]});
+      known->places.emplace_back(input.name(), index);
+    }
+  }
+  return open;
+}
+
+std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
+                                            std::span<const OpenDimension> dimensions,
+                                            std::span<const std::int64_t> sizes) {
+  std::map<std::string, core::Dims> shapes;
+  for (const auto& input : model.header->skeleton.graph().input()) {
+    if (input.type().has_tensor_type()) shapes[input.name()] = sizes_of(model.graph, input.name());
+  }
+  for (std::size_t k = 0; k < dimensions.size(); ++k) {
+    for (const auto& [input, d] : dimensions[k].places) shapes[input][d] = sizes[k];
+  }
+  return shapes;
+}
+
+struct OpenExport::State {
+  ExportedModel exported;
+  onnx::GraphProto declared;  ///< Inputs and outputs as the original has them.
+  bool has_external_weights = false;
+};
+
+OpenExport::OpenExport(std::unique_ptr<State> state) : state_(std::move(state)) {}
+OpenExport::OpenExport(OpenExport&&) noexcept = default;
+OpenExport::~OpenExport() = default;
+
+core::Result<OpenExport> OpenExport::begin(const core::Graph& graph, const ModelHeader& header) {
+  auto state = std::make_unique<State>();
+  SOAPSTONE_ASSIGN_OR_RETURN(state->exported, export_graph(graph, header));
+  state->declared = header.skeleton.graph();
+  state->has_external_weights = header.has_external_weights;
+  return OpenExport(std::move(state));
+}
+
+core::Result<bool> OpenExport::add(const core::Graph& graph, const ModelHeader& header) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const ExportedModel other, export_graph(graph, header));
+  ExportedModel& own = state_->exported;
+  const auto without_shapes = [](onnx::ModelProto model) {
+    clear_shapes(*model.mutable_graph());
+    return model.SerializeAsString();
+  };
+  const onnx::GraphProto& theirs = other.model.graph();
+  onnx::GraphProto& ours = *own.model.mutable_graph();
+  if (without_shapes(own.model) != without_shapes(other.model) ||
+      !same_weights(own.weights, other.weights) || ours.input_size() != theirs.input_size() ||
+      ours.output_size() != theirs.output_size() ||
+      ours.value_info_size() < theirs.value_info_size())
+    return false;
+  for (int k = 0; k < ours.input_size(); ++k) {
+    const bool listed = k < state_->declared.input_size();
+    open_differing(*ours.mutable_input(k), theirs.input(k),
+                   listed ? &state_->declared.input(k) : nullptr);
+  }
+  for (int k = 0; k < ours.output_size(); ++k) {
+    const bool listed = k < state_->declared.output_size();
+    open_differing(*ours.mutable_output(k), theirs.output(k),
+                   listed ? &state_->declared.output(k) : nullptr);
+  }
+  std::map<std::string, const onnx::ValueInfoProto*> inner;
+  for (const auto& value : theirs.value_info()) inner[value.name()] = &value;
+  auto& values = *ours.mutable_value_info();
+  values.erase(std::remove_if(values.begin(), values.end(),
+                              [&](onnx::ValueInfoProto& value) {
+                                const auto found = inner.find(value.name());
+                                return found == inner.end() ||
+                                       open_differing(value, *found->second, nullptr);
+                              }),
+               values.end());
+  return true;
+}
+
+core::Status OpenExport::write(const std::filesystem::path& path) const {
+  auto status =
+      write_exported(state_->exported, state_->has_external_weights, path, kMostEmbeddedBytes);
+  if (status || !status.error().where.empty()) return status;
+  return status.error().at(path.string());
+}
+
+}  // namespace soapstone::models

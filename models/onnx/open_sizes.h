@@ -1,0 +1,53 @@
+// Models whose files leave sizes open: which, how to read them with other sizes, and a result that
+// leaves those sizes open in turn which made no difference to it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/onnx/format/onnx_model.h"
+
+namespace soapstone::models {
+
+/// A dimension of inputs that the file gives no size.
+struct OpenDimension {
+  std::string name;                                         ///< Empty: it has none in the file.
+  std::vector<std::pair<std::string, std::size_t>> places;  ///< Inputs and their dimensions.
+  std::int64_t size = 1;                                    ///< As it was settled.
+  /// The name, or the first place: `N`, `dimension 0 of x`.
+  std::string text() const;
+};
+
+/// In the order of the inputs. An input of unknown rank has none.
+std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
+
+/// Shapes for ImportOptions that give these dimensions these sizes, one each, and all others the
+/// sizes that they have.
+std::map<std::string, core::Dims> shapes_at(const OnnxModel& model,
+                                            std::span<const OpenDimension> dimensions,
+                                            std::span<const std::int64_t> sizes);
+
+/// One model as it would be written at several sizes of its open dimensions.
+class OpenExport {
+ public:
+  /// Errors: those of write_onnx().
+  static core::Result<OpenExport> begin(const core::Graph& graph, const ModelHeader& header);
+  OpenExport(OpenExport&&) noexcept;
+  ~OpenExport();
+
+  /// The same model at other sizes. True: it differs in declared sizes alone.
+  core::Result<bool> add(const core::Graph& graph, const ModelHeader& header);
+  /// Sizes in which the models differ are open in the file, as the original has them.
+  core::Status write(const std::filesystem::path& path) const;
+
+ private:
+  struct State;
+  explicit OpenExport(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace soapstone::models

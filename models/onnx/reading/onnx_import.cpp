@@ -1,0 +1,242 @@
+// From a model file to a graph: the steps in their order. Every step checks what it reads, so that
+// the ones after it may rely on it.
+#include "models/onnx/reading/onnx_import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "models/onnx/format/model_header.h"
+#include "ops/definition/registry.h"
+
+namespace soapstone::models {
+namespace {
+
+using core::TensorId;
+
+/// Inputs with a default value are constants here: a graph is optimized for its weights.
+void drop_default_inputs(onnx::GraphProto& graph) {
+  std::unordered_set<std::string> weights;
+  for (const auto& weight : graph.initializer()) weights.insert(weight.name());
+  for (const auto& weight : graph.sparse_initializer()) weights.insert(weight.values().name());
+  auto& inputs = *graph.mutable_input();
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
+                              [&](const auto& input) { return weights.contains(input.name()); }),
+               inputs.end());
+}
+
+/// Weights that no Literal can hold become nodes.
+template <class Set>
+core::Status import_weight_as_node(ImportState& state, const std::string& name, const Set& set) {
+  onnx::NodeProto node;
+  node.set_op_type("Constant");
+  node.add_output(name);
+  set(*node.add_attribute());
+  return import_opaque(state, node, "elements of this type are not understood");
+}
+
+core::Status import_inputs(ImportState& state, const ImportOptions& options) {
+  const auto& graph = state.model.graph();
+  SOAPSTONE_ASSIGN_OR_RETURN(SettledInputs inputs, settle_inputs(graph, options));
+  state.sizes = std::move(inputs.sizes);
+  state.warnings = std::move(inputs.warnings);
+  for (int i = 0; i < graph.input_size(); ++i) {
+    const auto& input = graph.input(i);
+    core::TensorType& type = inputs.types[static_cast<std::size_t>(i)];
+    if (!is_bearable(type)) {
+      return core::invalid_input(fmt::format("the input '{}' is too large", input.name()));
+    }
+    if (type.data_type == core::DataType::kOther) state.foreign_types[input.name()] = input.type();
+    state.bind(input.name(), state.builder.add_input(input.name(), std::move(type)));
+  }
+  return core::Done{};
+}
+
+core::Status import_nodes(ImportState& state, const std::vector<int>& order) {
+  auto& graph = *state.model.mutable_graph();
+  const std::vector<bool> feeds = feed_shapes(graph, order);
+  for (int index : order) {
+    onnx::NodeProto& node = *graph.mutable_node(index);
+    const bool needed = feeds[static_cast<std::size_t>(index)];
+    if (auto status = import_node(state, node, needed); !status) {
+      return status.error().at(describe(node));
+    }
+  }
+  return core::Done{};
+}
+
+core::Status set_outputs(ImportState& state) {
+  const auto& graph = state.model.graph();
+  if (graph.output().empty()) return core::invalid_input("the graph has no outputs");
+  std::vector<TensorId> outputs;
+  std::unordered_set<std::string> names;
+  for (const auto& output : graph.output()) {
+    if (!state.tensors.contains(output.name())) {
+      return core::invalid_input(
+          fmt::format("nothing produces the graph's output '{}'", output.name()));
+    }
+    if (!names.insert(output.name()).second) {
+      return core::invalid_input(fmt::format("the output '{}' is listed twice", output.name()));
+    }
+    outputs.push_back(state.tensor(output.name()));
+  }
+  state.builder.set_outputs(std::move(outputs));
+  return core::Done{};
+}
+
+void declare_types(ImportState& state) {
+  for (const auto& value : state.model.graph().value_info()) {
+    state.declared_types[value.name()] = value.type();
+  }
+  for (const auto& output : state.model.graph().output()) {
+    state.declared_types.emplace(output.name(), output.type());
+  }
+}
+
+void count_definitions(ImportState& state) {
+  const auto& graph = state.model.graph();
+  for (const auto& input : graph.input()) ++state.definitions[input.name()];
+  for (const auto& weight : graph.initializer()) ++state.definitions[weight.name()];
+  for (const auto& weight : graph.sparse_initializer()) {
+    ++state.definitions[weight.values().name()];
+  }
+  for (const auto& node : graph.node()) {
+    for (const std::string& output : node.output()) ++state.definitions[output];
+    for (const std::string& name : subgraph_names(node)) ++state.definitions[name];
+  }
+}
+
+void prepare_checker(ImportState& state, const std::filesystem::path& directory) {
+  state.checker.set_ir_version(static_cast<int>(state.model.ir_version()));
+  state.checker.set_opset_imports(state.opsets);
+  state.checker.set_model_dir(directory.string());
+}
+
+std::shared_ptr<ModelHeader> make_header(ImportState& state) {
+  onnx::ModelProto skeleton = std::move(state.model);
+  onnx::GraphProto& graph = *skeleton.mutable_graph();
+  graph.clear_node();
+  graph.clear_initializer();
+  graph.clear_sparse_initializer();
+  graph.clear_value_info();
+  graph.clear_quantization_annotation();  // of tensors that may be gone
+  if (!skeleton.training_info().empty()) {
+    state.warnings.push_back("training information is not kept");
+    skeleton.clear_training_info();
+  }
+  auto header = std::make_shared<ModelHeader>(std::move(skeleton), state.files.any());
+  header->sizes = state.sizes;
+  return header;
+}
+
+/// Of nodes that are still there: what no output needs is gone.
+OriginalNodes original_nodes(ImportState& state, const core::Graph& graph) {
+  OriginalNodes originals{graph, {}};
+  for (OriginalNode& original : state.originals) {
+    if (std::any_of(original.nodes.begin(), original.nodes.end(),
+                    [&](core::NodeId id) { return graph.contains(id); }))
+      originals.nodes.push_back(std::move(original));
+  }
+  return originals;
+}
+
+core::Result<OnnxModel> finish(ImportState& state) {
+  const int opset = default_opset(state.model);
+  state.builder.set_graph_name(state.model.graph().name());
+  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph graph, std::move(state.builder).finish());
+  const std::shared_ptr<ModelHeader> header = make_header(state);
+  header->originals = original_nodes(state, graph);
+  OnnxModel model{std::move(graph), header, {}, opset, {}};
+  for (auto& [result, node] : state.opaque) {
+    if (model.graph.contains(result)) model.opaque_nodes.push_back(std::move(node));
+  }
+  model.warnings = std::move(state.warnings);
+  return model;
+}
+
+/// `directories`: where external weights may lie; the first is the model's own.
+core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions& options,
+                                     std::vector<std::filesystem::path> directories) {
+  const std::filesystem::path directory = directories.empty() ? "" : directories[0];
+  SOAPSTONE_ASSIGN_OR_RETURN(onnx::ModelProto document, parse_document(bytes));
+  SOAPSTONE_RETURN_IF_ERROR(inline_functions(document));
+  // Before inputs with defaults go, so that two definitions of a name are still seen.
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto order, topological_order(document.graph()));
+  drop_default_inputs(*document.mutable_graph());
+
+  ImportState state(std::move(document), ExternalFiles(std::move(directories)));
+  prepare_checker(state, directory);
+  declare_types(state);
+  count_definitions(state);
+  SOAPSTONE_RETURN_IF_ERROR(import_inputs(state, options));
+  SOAPSTONE_RETURN_IF_ERROR(import_weights(state, *state.model.mutable_graph()));
+  SOAPSTONE_RETURN_IF_ERROR(import_nodes(state, order));
+  SOAPSTONE_RETURN_IF_ERROR(set_outputs(state));
+  return finish(state);
+}
+
+}  // namespace
+
+core::Status import_weights(ImportState& state, onnx::GraphProto& graph) {
+  for (auto& tensor : *graph.mutable_initializer()) {
+    if (!fits_literal(tensor)) {
+      SOAPSTONE_RETURN_IF_ERROR(import_weight_as_node(state, tensor.name(), [&](auto& attribute) {
+        attribute.set_name("value");
+        attribute.set_type(onnx::AttributeProto::TENSOR);
+        *attribute.mutable_t() = tensor;
+      }));
+      continue;
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(auto literal, to_literal(tensor, state.files));
+    state.bind(tensor.name(), state.builder.add_constant(std::move(literal)));
+  }
+  for (const auto& tensor : graph.sparse_initializer()) {
+    SOAPSTONE_RETURN_IF_ERROR(
+        import_weight_as_node(state, tensor.values().name(), [&](auto& attribute) {
+          attribute.set_name("sparse_value");
+          attribute.set_type(onnx::AttributeProto::SPARSE_TENSOR);
+          *attribute.mutable_sparse_tensor() = tensor;
+        }));
+  }
+  return core::Done{};
+}
+
+TensorId ImportState::tensor(const std::string& name) const {
+  if (name.empty()) return TensorId::none();
+  const auto found = tensors.find(name);
+  CHECK(found != tensors.end(), "names are checked before nodes are read: " + name);
+  return found->second;
+}
+
+void ImportState::bind(const std::string& name, TensorId id) {
+  tensors[name] = id;
+  scope.add(name);
+  if (builder.tensor(id).name.empty()) builder.set_name(id, name);
+}
+
+core::Result<OnnxModel> parse_onnx(std::string_view bytes, const ImportOptions& options,
+                                   const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> directories;
+  if (!directory.empty()) directories.push_back(directory);
+  return import_model(bytes, options, std::move(directories));
+}
+
+core::Result<OnnxModel> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::MappedFile::open(path));
+  const auto directory_of = [](const std::filesystem::path& file_path) {
+    return file_path.has_parent_path() ? file_path.parent_path() : std::filesystem::path(".");
+  };
+  std::vector<std::filesystem::path> directories = {directory_of(path)};
+  // Download caches link models and weights from one place into another.
+  std::error_code error;
+  const auto real = std::filesystem::canonical(path, error);
+  if (!error) directories.push_back(directory_of(real));
+  const auto bytes = file->bytes();
+  auto model = import_model({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options,
+                            std::move(directories));
+  if (!model) return model.error().at(path.string());
+  return model;
+}
+
+}  // namespace soapstone::models

@@ -1,0 +1,35 @@
+// Computes what a node yields if its inputs are known when the model is read: the arithmetic that
+// exporters leave in a model to compute shapes. Exact: what would overflow or round otherwise than
+// at run time is not folded. Weights are folded elsewhere, when the model is written.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/graph/literal.h"
+#include "models/onnx/format/onnx_protobuf.h"
+
+namespace soapstone::models {
+
+/// Larger results are left to run time.
+inline constexpr std::int64_t kMostFoldedElements = 1 << 22;
+
+struct FoldInput {
+  bool present = true;  ///< False: an optional input that is left out.
+  core::TensorType type;
+  core::LiteralPtr value;  ///< Null: only the type is known.
+};
+
+/// The values of all outputs, or none if they cannot be known or computed exactly.
+std::optional<std::vector<core::Literal>> fold(const onnx::NodeProto& node, int opset,
+                                               std::span<const FoldInput> inputs);
+
+/// Whether fold() knows the operator at all.
+bool has_fold(const onnx::NodeProto& node);
+
+/// For each node of the graph, whether shapes, axes, sizes and the like are computed from its
+/// results. `order` is topological.
+std::vector<bool> feed_shapes(const onnx::GraphProto& graph, std::span<const int> order);
+
+}  // namespace soapstone::models

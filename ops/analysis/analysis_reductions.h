@@ -1,0 +1,14 @@
+// Which sums of an operator may be computed in parts that are added up afterwards.
+// A part of partition_roles; knows comprehensions, not graphs.
+#pragma once
+
+#include <vector>
+
+#include "ops/analysis/analysis.h"
+
+namespace soapstone::ops::analysis {
+
+/// Of output 0, with role kReduction.
+std::vector<DimInfo> reductions_of(const Semantics& semantics);
+
+}  // namespace soapstone::ops::analysis

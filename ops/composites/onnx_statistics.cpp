@@ -1,0 +1,162 @@
+// ONNX reductions and normalizations that are read as several of our operators: ReduceL2,
+// InstanceNormalization, ….
+#include <algorithm>
+
+#include "ops/definition/indexing.h"
+#include "ops/onnx/onnx_reading.h"
+#include "ops/onnx/onnx_reduction.h"
+#include "ops/parts/family_parts.h"
+
+namespace soapstone::ops {
+namespace {
+
+using core::Dims;
+using core::LiteralPtr;
+
+/// What is taken apart rounds on the way. Half precision holds the mean square of no numbers above
+/// 255, so parts of half-precision operators are computed in single precision, as runtimes do.
+class Widened {
+ public:
+  Widened(Composer& compose, core::DataType type)
+      : compose_(compose), type_(type),
+        narrow_(type == core::DataType::kFloat16 || type == core::DataType::kBFloat16) {}
+  TensorId widen(TensorId x) const { return cast(x, core::DataType::kFloat32); }
+  TensorId narrow(TensorId x) const { return cast(x, type_); }
+
+ private:
+  TensorId cast(TensorId x, core::DataType to) const {
+    if (!narrow_) return x;
+    return compose_.append("cast", {x}, {{"to", std::string(core::to_string(to))}});
+  }
+
+  Composer& compose_;
+  core::DataType type_;
+  bool narrow_;
+};
+
+// --- Reductions ---------------------------------------------------------------------------------
+
+/// after(reduce_sum(before(x))).
+struct ReducedSum {
+  const char* onnx;
+  TensorId (*before)(Composer&, TensorId);
+  const char* after;  ///< Or null.
+  Elements elements;
+};
+
+TensorId unchanged(Composer&, TensorId x) { return x; }
+TensorId absolute(Composer& compose, TensorId x) { return compose.append("abs", {x}); }
+TensorId square(Composer& compose, TensorId x) { return compose.append("mul", {x, x}); }
+
+constexpr ReducedSum kReducedSums[] = {
+    {"ReduceL1", absolute, nullptr, Elements::kArithmetic},
+    {"ReduceL2", square, "sqrt", Elements::kFloating},
+    {"ReduceSumSquare", square, nullptr, Elements::kArithmetic},
+    {"ReduceLogSum", unchanged, "log", Elements::kFloating},
+};
+
+ReadFunction read_reduced_sum(const ReducedSum& how) {
+  return [&how](OnnxImport& import) -> ReadResult {
+    SOAPSTONE_ASSIGN_OR_RETURN(const ReductionAxes over, read_reduction_axes(import));
+    if (over.none) return cannot_read(import, "no axes");
+    Composer compose(import);
+    const Widened wide(compose, compose.data_type(import.input(0)));
+    TensorId y = how.before(compose, wide.widen(import.input(0)));
+    y = compose.append("reduce_sum", {y}, over.attributes());
+    if (how.after) y = compose.append(how.after, {y});
+    return compose.finish(wide.narrow(y));
+  };
+}
+
+/// A pool with one window, not a reduction: of infinities and NaN pools make other things.
+ReadResult read_global_max(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
+  const std::size_t spatial = x.size() - 2;
+  const std::vector<std::int64_t> kernel(x.begin() + 2, x.end()), ones(spatial, 1);
+  return compose.finish(
+      compose.append("max_pool", {import.input(0)},
+                     {{"kernel", to_sizes(kernel)},
+                      {"strides", to_sizes(ones)},
+                      {"dilations", to_sizes(ones)},
+                      {"pads", to_sizes(std::vector<std::int64_t>(2 * spatial, 0))}}));
+}
+
+// --- Normalization ------------------------------------------------------------------------------
+
+/// (x − mean)/√(variance + epsilon) over the last `count` dimensions of x.
+TensorId standardized(Composer& compose, TensorId x, std::size_t count, double epsilon) {
+  std::vector<std::int64_t> axes;
+  const std::size_t rank = compose.dims(x).size();
+  for (std::size_t d = rank - std::min(rank, count); d < rank; ++d)
+    axes.push_back(static_cast<std::int64_t>(d));
+  const Attributes over{{"axes", to_sizes(axes)}};
+  const TensorId centred = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
+  const TensorId variance =
+      compose.append("reduce_mean", {compose.append("mul", {centred, centred})}, over);
+  const TensorId shift = compose.scalar(compose.data_type(x), epsilon);
+  const TensorId deviation = compose.append("sqrt", {compose.append("add", {variance, shift})});
+  return compose.append("div", {centred, deviation});
+}
+
+/// scale and bias of [c], or of one element for each group before opset 21.
+ReadResult scaled_and_shifted(OnnxImport& import, Composer& compose, const Widened& wide,
+                              TensorId unit, std::int64_t channels) {
+  Dims shape(compose.dims(unit).size(), 1);
+  if (shape.size() > 1) shape[1] = channels;
+  for (std::size_t k : {1u, 2u}) {
+    if (compose.dims(import.input(k)) != Dims{channels})
+      return bad_node(import, "scale and bias must have an element for each channel");
+    const TensorId parameter = wide.widen(compose.reshape(import.input(k), shape));
+    unit = compose.append(k == 1 ? "mul" : "add", {unit, parameter});
+  }
+  return compose.finish(wide.narrow(unit));
+}
+
+ReadResult read_instance_norm(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
+  if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId unit = standardized(compose, wide.widen(import.input(0)), x.size() - 2,
+                                     decimal_or(import, "epsilon", 1e-5));
+  return scaled_and_shifted(import, compose, wide, unit, x[1]);
+}
+
+ReadResult read_group_norm(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  const std::int64_t groups = import.int_or("num_groups", 0);
+  if (x.size() < 3 || groups < 1 || x[1] % groups != 0)
+    return bad_node(import, "num_groups does not divide the channels");
+  if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId grouped = compose.reshape(
+      wide.widen(import.input(0)),
+      {x[0], groups, x[1] / groups, core::element_count(Dims(x.begin() + 2, x.end()))});
+  TensorId unit = standardized(compose, grouped, 2, decimal_or(import, "epsilon", 1e-5));
+  if (import.opset() >= 21)
+    return scaled_and_shifted(import, compose, wide, compose.reshape(unit, x), x[1]);
+  // Here scale and bias belong to groups.
+  const auto result = scaled_and_shifted(import, compose, wide, unit, groups);
+  if (!result) return result;
+  return compose.finish(compose.reshape(result->front(), x));
+}
+
+}  // namespace
+
+std::vector<OnnxReader> statistics_readers() {
+  constexpr auto kF = Elements::kFloating;
+  std::vector<OnnxReader> readers = {
+      reader("GlobalMaxPool", kF, read_global_max),
+      reader("InstanceNormalization", kF, read_instance_norm),
+      reader("GroupNormalization", kF, read_group_norm, 18),
+  };
+  for (const ReducedSum& how : kReducedSums)
+    readers.push_back(reader(how.onnx, how.elements, read_reduced_sum(how)));
+  return readers;
+}
+
+}  // namespace soapstone::ops

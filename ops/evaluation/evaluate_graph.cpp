@@ -1,0 +1,189 @@
+// Whole graphs: one compiled comprehension per node, in topological order.
+#include <fmt/format.h>
+
+#include <type_traits>
+
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+
+namespace soapstone::ops {
+namespace {
+
+using core::TensorId;
+
+std::string describe(const core::Node& node) {
+  return node.name.empty() ? node.op->name : fmt::format("{} '{}'", node.op->name, node.name);
+}
+
+std::string describe(const core::Tensor& tensor) {
+  return tensor.name.empty() ? "a tensor without name" : fmt::format("'{}'", tensor.name);
+}
+
+template <class T>
+std::vector<T> elements(const core::Literal& literal) {
+  if constexpr (std::is_same_v<T, double>)
+    return literal.to_doubles();
+  else
+    return to_field(literal);
+}
+
+core::Result<core::Dims> dims_of(const core::Tensor& tensor) {
+  const auto dims = tensor.type.shape_known ? core::concrete(tensor.type.shape) : std::nullopt;
+  if (!dims || !core::checked_element_count(*dims))
+    return core::invalid_input(
+        fmt::format("{} has no shape in numbers, so it cannot be computed", describe(tensor)));
+  return *dims;
+}
+
+}  // namespace
+
+template <class T>
+struct GraphProgram<T>::Program {
+  struct Step {
+    CompiledSemantics<T> semantics;
+    std::vector<TensorId> inputs, outputs;
+    std::vector<TensorId> last_used;  // tensors that nobody needs after this step
+    std::string name;                 // of the node, for messages
+  };
+  std::vector<Step> steps;
+  std::vector<std::size_t> sizes;         // by tensor id
+  std::vector<std::vector<T>> constants;  // by tensor id; empty where it is no constant
+  std::vector<TensorId> inputs, outputs;
+
+  core::Status add_constant(const core::Graph& graph, TensorId id) {
+    const core::Tensor& tensor = graph.tensor(id);
+    if (!tensor.value || !constants[id.index()].empty()) return core::Done{};
+    if (core::size_bytes(tensor.value->data_type()) == 0)
+      return core::unsupported(fmt::format("constant {} holds no numbers", describe(tensor)));
+    constants[id.index()] = elements<T>(*tensor.value);
+    return core::Done{};
+  }
+
+  core::Status add_step(const core::Graph& graph, core::NodeId id, std::uint64_t key) {
+    const core::Node& node = graph.node(id);
+    if (is_opaque(node)) {
+      const auto* type = node.attributes.find("op_type");
+      const auto* text = type ? std::get_if<std::string>(type) : nullptr;
+      return core::unsupported(fmt::format("node {} ({}) has no known meaning", describe(node),
+                                           text ? *text : "of unknown type"));
+    }
+    std::vector<core::Dims> dims;
+    for (TensorId t : node.inputs) {
+      if (!t.valid()) {
+        dims.emplace_back();
+        continue;
+      }
+      SOAPSTONE_ASSIGN_OR_RETURN(core::Dims d, dims_of(graph.tensor(t)));
+      SOAPSTONE_RETURN_IF_ERROR(add_constant(graph, t));
+      dims.push_back(std::move(d));
+    }
+    for (TensorId t : node.outputs) {
+      SOAPSTONE_ASSIGN_OR_RETURN(const core::Dims d, dims_of(graph.tensor(t)));
+      sizes[t.index()] = static_cast<std::size_t>(core::element_count(d));
+    }
+    steps.push_back({CompiledSemantics<T>(semantics_of(graph, id), dims, key),
+                     node.inputs,
+                     node.outputs,
+                     {},
+                     describe(node)});
+    return core::Done{};
+  }
+
+  void find_last_uses() {
+    std::vector<bool> needed(sizes.size(), false);
+    for (TensorId t : outputs) needed[t.index()] = true;
+    for (std::size_t s = steps.size(); s-- > 0;)
+      for (const auto* ids : {&steps[s].inputs, &steps[s].outputs})
+        for (TensorId t : *ids)
+          if (t.valid() && !needed[t.index()]) {
+            needed[t.index()] = true;
+            steps[s].last_used.push_back(t);
+          }
+  }
+
+  /// Where the values of a tensor are while the program runs.
+  std::span<const T> view(TensorId t, std::span<const std::vector<T>> given,
+                          const std::vector<std::vector<T>>& computed) const {
+    if (!t.valid()) return {};
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k] == t) return given[k];
+    return constants[t.index()].empty() ? computed[t.index()] : constants[t.index()];
+  }
+};
+
+template <class T>
+GraphProgram<T>::GraphProgram(std::unique_ptr<const Program> program)
+    : program_(std::move(program)) {}
+template <class T>
+GraphProgram<T>::~GraphProgram() = default;
+template <class T>
+GraphProgram<T>::GraphProgram(GraphProgram&&) noexcept = default;
+
+template <class T>
+core::Result<GraphProgram<T>> GraphProgram<T>::compile(const core::Graph& graph,
+                                                       std::uint64_t function_key) {
+  auto program = std::make_unique<Program>();
+  program->sizes.resize(graph.tensor_bound());
+  program->constants.resize(graph.tensor_bound());
+  program->inputs.assign(graph.inputs().begin(), graph.inputs().end());
+  program->outputs.assign(graph.outputs().begin(), graph.outputs().end());
+  for (TensorId t : program->inputs) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const core::Dims dims, dims_of(graph.tensor(t)));
+    program->sizes[t.index()] = static_cast<std::size_t>(core::element_count(dims));
+  }
+  for (core::NodeId id : graph.order())
+    SOAPSTONE_RETURN_IF_ERROR(program->add_step(graph, id, function_key));
+  for (TensorId t : program->outputs) SOAPSTONE_RETURN_IF_ERROR(program->add_constant(graph, t));
+  program->find_last_uses();
+  return GraphProgram(std::move(program));
+}
+
+template <class T>
+core::Result<std::vector<std::vector<T>>>
+GraphProgram<T>::run(std::span<const std::vector<T>> inputs) const {
+  const Program& p = *program_;
+  if (inputs.size() != p.inputs.size())
+    return core::invalid_input(
+        fmt::format("the graph has {} inputs, not {}", p.inputs.size(), inputs.size()));
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (const std::size_t size = p.sizes[p.inputs[k].index()]; inputs[k].size() != size)
+      return core::invalid_input(
+          fmt::format("input {} has {} elements, not {}", k, size, inputs[k].size()));
+  std::vector<std::vector<T>> values(p.sizes.size());
+  std::vector<std::span<const T>> sources;
+  std::vector<std::span<T>> targets;
+  for (const auto& step : p.steps) {
+    sources.clear();
+    targets.clear();
+    for (TensorId t : step.inputs) sources.push_back(p.view(t, inputs, values));
+    for (TensorId t : step.outputs) {
+      values[t.index()].resize(p.sizes[t.index()]);
+      targets.push_back(values[t.index()]);
+    }
+    if (auto done = step.semantics.run(sources, targets); !done) return done.error().at(step.name);
+    for (TensorId t : step.last_used) std::vector<T>().swap(values[t.index()]);
+  }
+  std::vector<std::vector<T>> results;
+  for (TensorId t : p.outputs) {
+    const auto view = p.view(t, inputs, values);
+    results.emplace_back(view.begin(), view.end());
+  }
+  return results;
+}
+
+template <class T>
+core::Result<std::vector<std::vector<T>>> evaluate_graph(const core::Graph& graph,
+                                                         std::span<const std::vector<T>> inputs,
+                                                         std::uint64_t function_key) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto program, GraphProgram<T>::compile(graph, function_key));
+  return program.run(inputs);
+}
+
+template class GraphProgram<double>;
+template class GraphProgram<Field::Value>;
+template core::Result<std::vector<std::vector<double>>>
+evaluate_graph(const core::Graph&, std::span<const std::vector<double>>, std::uint64_t);
+template core::Result<std::vector<std::vector<Field::Value>>>
+evaluate_graph(const core::Graph&, std::span<const std::vector<Field::Value>>, std::uint64_t);
+
+}  // namespace soapstone::ops

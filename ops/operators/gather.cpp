@@ -1,0 +1,101 @@
+// `gather`: elements chosen by the values of another tensor. As in ONNX, an index from −n to −1
+// counts from the end, and an index outside of [−n, n) is an error.
+#include "ops/parts/family_parts.h"
+
+#include <fmt/format.h>
+
+#include "ops/definition/indexing.h"
+#include "ops/onnx/onnx_reading.h"
+#include "ops/onnx/onnx_writing.h"
+
+namespace soapstone::ops {
+namespace {
+
+using core::DataType;
+using Arity = std::pair<std::size_t, std::size_t>;
+
+std::vector<TensorType> infer_gather(InferContext& c) {
+  const DataType type = c.input(1).data_type;
+  if (!require_elements(c, "gather", Elements::kNumbers) ||
+      !c.require(type == DataType::kInt64 || type == DataType::kInt32, "gather.index_type",
+                 "indices must have elements of type i64 or i32"))
+    return {};
+  const auto axis = require_axis(c, "gather", c.rank(0));
+  if (!axis) return {};
+  const Shape& data = c.shape(0);
+  const auto at = data.begin() + static_cast<std::ptrdiff_t>(*axis);
+  Shape result(data.begin(), at);
+  result.insert(result.end(), c.shape(1).begin(), c.shape(1).end());
+  result.insert(result.end(), at + 1, data.end());
+  return {{c.input(0).data_type, std::move(result)}};
+}
+
+/// A stage makes negative indices positive; the result sums over the elements, of which one is
+/// selected. The requirement says that one is.
+Semantics gather_semantics(const OpInstance& op) {
+  SemanticsBuilder builder(2);
+  const Shape& data = op.inputs[0].shape;
+  const std::size_t axis = axis_of(op.attributes);
+  const auto first = static_cast<std::ptrdiff_t>(axis);
+  const auto last = first + static_cast<std::ptrdiff_t>(op.inputs[1].shape.size());
+  const auto place = builder.stage(
+      op.inputs[1].shape, [&](const Index& i) { return wrapped_index(read(1, i), data[axis]); });
+  builder.require(
+      "index", op.inputs[1].shape, [](const Index& i) { return read(1, i); }, -1 * data[axis],
+      data[axis]);
+  builder.output(op.outputs[0].shape, [&](const Index& i) {
+    const Expr index = read(place, Index(i.begin() + first, i.begin() + last));
+    return builder.sum_over(data[axis], [&](const Polynomial& v) {
+      Index element(i.begin(), i.begin() + first);
+      element.push_back(v);
+      element.insert(element.end(), i.begin() + last, i.end());
+      return apply(Function::kEqual, {index, index_value(v)}) * read(0, std::move(element));
+    });
+  });
+  return std::move(builder).finish();
+}
+
+/// Whether all indices that are known lie within a dimension of that size.
+core::Status check_known_indices(const OnnxImport& import, std::int64_t size) {
+  const core::LiteralPtr literal = import.constant_input(1);
+  const auto values = literal ? literal->to_ints() : std::nullopt;
+  if (!values) return core::Done{};
+  for (const std::int64_t value : *values)
+    if (value < -size || value >= size)
+      return bad_node(import, fmt::format("index {} into a dimension of size {}", value, size));
+  return core::Done{};
+}
+
+ReadResult read_gather(OnnxImport& import) {
+  const core::Dims data = input_dims(import, 0);
+  if (!has_input(import, 1)) return bad_node(import, "it has no indices");
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
+                             non_negative_axis(import, import.int_or("axis", 0), data.size()));
+  SOAPSTONE_RETURN_IF_ERROR(check_known_indices(import, data[static_cast<std::size_t>(axis)]));
+  return import.append("gather", {import.input(0), import.input(1)}, {{"axis", Polynomial(axis)}});
+}
+
+core::Status write_gather(OnnxExport& out) {
+  const std::int64_t axis = out.node().attributes.get_int("axis");
+  out.emit_same("Gather", {{"axis", axis}});
+  return core::Done{};
+}
+
+}  // namespace
+
+OpDefinition gather() {
+  return OpDefinition({
+      .name = "gather",
+      .equation = "data[a…,v,b…] indices[i…] → y[a…,i…,b…] = data[a…,j,b…], j = indices[i…], plus "
+                  "n if that "
+                  "is negative",
+      .attributes = std::vector{axis_attribute()},
+      .inputs = Arity(2, 2),
+      .op_class = OpClass::kMovement,
+      .infer = infer_gather,
+      .semantics = gather_semantics,
+      .onnx = OnnxMapping{{reader("Gather", Elements::kNumbers, read_gather)}, write_gather},
+  });
+}
+
+}  // namespace soapstone::ops

@@ -1,0 +1,43 @@
+// One side of a rule run node by node, with the result of each operator rounded once. The model: an
+// operator computes as if exactly. The order in which a kernel adds is its own affair and changes
+// with sizes anyway; what a rule adds or removes are roundings.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/graph/float_format.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/rule/rule.h"
+
+namespace soapstone::rules {
+
+using Tensor = std::vector<double>;
+
+/// What results are rounded to.
+struct Rounding {
+  core::DataType type = core::DataType::kFloat32;  ///< What f32 stands for in the rule.
+  bool limited = true;  ///< Exponents are; otherwise only digits are rounded.
+};
+
+class RoundedSide {
+ public:
+  /// Precondition: all sizes are numbers; no opaque node. The graph must outlive it.
+  explicit RoundedSide(const Graph& graph);
+
+  /// Values of the outputs. Without a rounding everything is in doubles. `largest_met` grows to the
+  /// magnitude of the largest finite number among inputs, constants and all results. None: an
+  /// operator does not admit the inputs.
+  std::optional<std::vector<Tensor>> run(const std::vector<Tensor>& inputs,
+                                         std::optional<Rounding> rounding,
+                                         double& largest_met) const;
+
+ private:
+  bool run_node(std::size_t n, std::vector<Tensor>& values) const;
+  void round(TensorId id, const Rounding& rounding, Tensor& tensor) const;
+
+  const Graph& graph_;
+  std::vector<ops::CompiledSemantics<double>> programs_;
+};
+
+}  // namespace soapstone::rules

@@ -1,0 +1,110 @@
+// A rule's source prepared for matching: plain arrays, attribute by attribute in the order in which
+// a node holds them, and for every node a plan that walks the whole pattern from there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rules/rule/rule.h"
+
+namespace soapstone::rules {
+
+/// What a size or an integer attribute must be.
+struct SizePattern {
+  enum class Kind : std::uint8_t {
+    kNumber,  ///< `value`
+    kSymbol,  ///< whatever symbol number `value` is, or is bound to by this
+    kLater,   ///< equation number `value` will decide
+  };
+  Kind kind = Kind::kNumber;
+  std::int64_t value = 0;
+};
+
+struct AttributePattern {
+  enum class Kind : std::uint8_t { kInts, kReal, kRealSymbol, kText };
+  Kind kind = Kind::kInts;
+  bool is_list = false;
+  std::vector<SizePattern> elements;  ///< kInts; kRealSymbol has its symbol here.
+  double real = 0;
+  std::string text;
+};
+
+/// A tensor of the pattern. Slots are numbered: inputs first.
+struct SlotPattern {
+  enum class Kind : std::uint8_t { kInput, kLiteral, kInner };
+  Kind kind = Kind::kInner;
+  core::DataType data_type = core::DataType::kFloat32;  ///< f32: any floating type
+  bool constant = false;
+  std::vector<SizePattern> dims;  ///< Of an input.
+  core::LiteralPtr literal;
+};
+
+struct NodePattern {
+  const core::OpSchema* op = nullptr;
+  std::vector<std::int32_t> inputs;  ///< Slots; −1: left out. None at the end.
+  std::vector<std::int32_t> outputs;
+  std::vector<AttributePattern> attributes;  ///< In the order of Attributes::values().
+  int result_rank = -1;                      ///< Of its first result; −1: not known.
+};
+
+/// Goes from a matched node to the next one through a tensor that both touch.
+struct Step {
+  std::int32_t node = 0;
+  std::int32_t via = -1;     ///< Slot; −1: the start of a plan.
+  bool to_producer = false;  ///< Else to any consumer.
+};
+using Plan = std::vector<Step>;
+
+/// polynomial = the number that was met. `solve_for` is the one symbol that is still unknown then,
+/// with a factor that is known; or −1: all are known.
+struct Equation {
+  enum class Kind : std::uint8_t {
+    kMet,
+    kStated,  ///< A `where` clause: the number is 0.
+    kChosen,  ///< `solve_for` is any number from `factor` to `rest`: the one in the middle.
+  };
+  core::Polynomial polynomial;
+  std::int64_t solve_for = -1;
+  core::Polynomial factor, rest;  ///< polynomial = factor · symbol + rest
+  bool of_size = false;           ///< It stands in a shape: a solution is not negative.
+  Kind kind = Kind::kMet;
+};
+
+struct Pattern {
+  std::vector<SlotPattern> slots;
+  std::vector<NodePattern> nodes;  ///< In source order().
+  std::vector<std::int32_t> outputs;
+  std::vector<Plan> plans;  ///< By the node that they start at.
+  std::size_t anchor = 0;   ///< Best start when nothing is known.
+  std::vector<Equation> equations;
+  std::vector<std::uint32_t> equation_order;  ///< Such that each has at most one unknown.
+  std::size_t symbol_count = 0;               ///< Without derived ones.
+};
+
+/// What the inputs of type f32 stand for in a match; f32 if there are none. None: different types,
+/// which no proof is about.
+template <class TypeOfSlot>
+std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSlot type_of) {
+  std::optional<core::DataType> common;
+  for (std::size_t k = 0; k < pattern.slots.size(); ++k) {
+    const SlotPattern& slot = pattern.slots[k];
+    if (slot.kind != SlotPattern::Kind::kInput || slot.data_type != core::DataType::kFloat32)
+      continue;
+    const core::DataType type = type_of(k);
+    if (common && *common != type) return std::nullopt;
+    common = type;
+  }
+  return common.value_or(core::DataType::kFloat32);
+}
+
+/// Errors: kInvalidInput: a symbol that the source does not determine, or a source in parts that
+/// share no tensor.
+Result<Pattern> compile_pattern(const Rule& rule);
+
+/// How often the operator occurs in graphs, for choosing where to begin: 0 for most operators.
+int commonness(const core::OpSchema& op);
+/// First `perm`, `axis` or `axes` of an operator: what tells most of its uses apart. None: −1.
+int key_attribute(const core::OpSchema& op);
+
+}  // namespace soapstone::rules

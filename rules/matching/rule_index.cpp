@@ -1,0 +1,118 @@
+// See rule_index.h.
+#include "rules/matching/rule_index.h"
+
+#include "core/base/hash.h"
+
+namespace soapstone::rules {
+
+using core::hash_combine;
+using core::OpSchema;
+using core::Polynomial;
+
+namespace {
+
+/// Of the numbers of a key attribute; 0 stands for any.
+template <class Elements, class Number>
+std::uint64_t hash_numbers(const Elements& elements, Number number) {
+  std::uint64_t hash = 17;
+  for (const auto& element : elements)
+    hash = hash_combine(hash, static_cast<std::uint64_t>(number(element)));
+  return hash | 1;
+}
+
+std::uint64_t attribute_key_of(const AttributePattern& attribute) {
+  const bool numbers = std::ranges::all_of(attribute.elements, [](const SizePattern& e) {
+    return e.kind == SizePattern::Kind::kNumber;
+  });
+  if (!numbers) return 0;
+  return hash_numbers(attribute.elements, [](const SizePattern& e) { return e.value; });
+}
+
+}  // namespace
+
+std::uint64_t RuleSet::Index::key(std::size_t rank, std::uint64_t attribute, Side side,
+                                  const OpSchema* neighbour) {
+  // Within one process; addresses are good enough for a table that nothing is ordered by.
+  const auto address = reinterpret_cast<std::uintptr_t>(neighbour);
+  return hash_combine(attribute, address * 64 + rank * 4 + static_cast<std::uint64_t>(side));
+}
+
+std::uint64_t RuleSet::Index::attribute_key(const core::AttributeValue& value) {
+  const auto number = [](const Polynomial& p) { return p.constant(); };
+  if (const auto* p = std::get_if<Polynomial>(&value)) return hash_numbers(std::span(p, 1), number);
+  if (const auto* list = std::get_if<std::vector<Polynomial>>(&value))
+    return hash_numbers(*list, number);
+  return 0;
+}
+
+void RuleSet::Index::Neighbours::add(Side side, const OpSchema* op) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (sides[i] == side && ops[i] == op) return;
+  overflow = overflow || count == kMost;
+  if (overflow) return;
+  sides[count] = side;
+  ops[count++] = op;
+}
+
+void RuleSet::Index::collect_neighbours(const Graph& graph, const core::Node& node,
+                                        Neighbours& neighbours) {
+  for (TensorId input : node.inputs) {
+    const NodeId producer = input.valid() ? graph.tensor(input).producer : NodeId::none();
+    if (producer.valid()) neighbours.add(Side::kProducer, graph.node(producer).op);
+  }
+  for (TensorId output : node.outputs)
+    for (NodeId consumer : graph.consumers(output))
+      neighbours.add(Side::kConsumer, graph.node(consumer).op);
+}
+
+/// Files under the rarest neighbour, which is the one that excludes most.
+std::uint64_t RuleSet::Index::neighbour_key(const Pattern& pattern, const NodePattern& node,
+                                            std::uint64_t attribute) {
+  Side side = Side::kNone;
+  const OpSchema* best = nullptr;
+  const auto offer = [&](Side offered, const OpSchema* op) {
+    if (best && commonness(*best) <= commonness(*op)) return;
+    best = op;
+    side = offered;
+  };
+  const auto reads = [](const NodePattern& n, std::int32_t slot) {
+    return std::ranges::find(n.inputs, slot) != n.inputs.end();
+  };
+  for (const NodePattern& other : pattern.nodes)
+    for (std::int32_t slot : other.outputs)
+      if (reads(node, slot)) offer(Side::kProducer, other.op);
+  for (const NodePattern& other : pattern.nodes)
+    for (std::int32_t slot : node.outputs)
+      if (reads(other, slot)) offer(Side::kConsumer, other.op);
+  return key(static_cast<std::size_t>(node.result_rank), attribute, side, best);
+}
+
+void RuleSet::Index::add(const Rule& rule, Pattern pattern) {
+  const auto number = static_cast<std::uint32_t>(patterns.size());
+  slot_bound = std::max(slot_bound, pattern.slots.size());
+  node_bound = std::max(node_bound, pattern.nodes.size());
+  symbol_bound = std::max(symbol_bound, rule.source.symbols().size());
+  equation_bound = std::max(equation_bound, pattern.equations.size());
+  symmetries.push_back(find_symmetries(rule, pattern));
+  patterns.push_back(std::move(pattern));
+  for (std::uint32_t node = 0; node < patterns.back().nodes.size(); ++node) add_start(number, node);
+}
+
+void RuleSet::Index::add_start(std::uint32_t rule, std::uint32_t node) {
+  const Pattern& pattern = patterns[rule];
+  const NodePattern& n = pattern.nodes[node];
+  auto [at, is_new] = by_op_.try_emplace(n.op);
+  OfOperator& of_op = at->second;
+  if (is_new) of_op.key_attribute = rules::key_attribute(*n.op);
+  std::uint64_t attribute = 0;
+  if (of_op.key_attribute >= 0)
+    attribute = attribute_key_of(n.attributes[static_cast<std::size_t>(of_op.key_attribute)]);
+  const std::uint64_t where = neighbour_key(pattern, n, attribute);
+  of_op.all[where].push_back({rule, node});
+  of_op.every.push_back({rule, node});
+  if (node != pattern.anchor) return;
+  of_op.anchors[where].push_back({rule, node});
+  of_op.every_anchor.push_back({rule, node});
+}
+
+}  // namespace soapstone::rules

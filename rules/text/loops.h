@@ -1,0 +1,25 @@
+// The `for` clauses of a rule: which words stand for which values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace soapstone::rules {
+
+/// Instances of one rule, and values of one of its loops; more is a slip of the pen.
+inline constexpr std::size_t kMaxInstances = 5000;
+
+struct Loop {
+  std::vector<std::string> variables;
+  bool over_ranks = false;
+  std::vector<std::vector<std::string>> values;  ///< As text, one for each variable.
+  std::size_t begin = 0, end = 0;                ///< Of the clause in the text.
+};
+
+/// The first loop of a rule, right behind its name. Errors: kInvalidInput with line and column.
+core::Result<std::optional<Loop>> first_loop(const std::string& rule_text);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,66 @@
+// Runs a graph on a backend: constants folded once, buffers planned and reused, launches in order.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "runtime/launches/backend.h"
+#include "runtime/launches/execution_plan.h"
+#include "runtime/memory/memory_plan.h"
+
+namespace soapstone::runtime {
+
+struct ExecutableReport {
+  std::size_t launches = 0;
+  std::size_t conversions = 0;            ///< Layout changes, launches too.
+  std::size_t peak_activation_bytes = 0;  ///< Most that is live at once; without graph inputs.
+  std::size_t arena_bytes = 0;            ///< What is allocated for it.
+  std::size_t constant_bytes = 0;
+  /// Launches that run the slow reference kernel: node name and why faster ones refused.
+  std::vector<std::pair<std::string, std::string>> reference_kernels;
+};
+
+class Executable {
+ public:
+  struct Options {
+    Fusion fusion = Fusion::kFull;
+    /// Each kernel holds the weights that it reads, in the layout that it likes best. Off: large
+    /// ones that several launches read stay as they are, which takes less memory and, for a few
+    /// runs, less time.
+    bool hold_shared_weights = true;
+  };
+  /// `backend` must outlive the result. Errors: kUnsupported names the first opaque node or open
+  /// shape, or what takes more memory than is allowed; kUnavailable if memory runs out.
+  static core::Result<Executable> make(const core::Graph& graph, Backend& backend,
+                                       const Options& options);
+  static core::Result<Executable> make(const core::Graph& graph, Backend& backend);
+  ~Executable();
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+
+  /// One literal a graph input, in order. Errors: kInvalidInput for a wrong type or shape, and
+  /// for values that an operator does not admit, such as an index out of range.
+  core::Result<std::vector<core::Literal>> run(std::span<const core::Literal> inputs);
+  /// Runs on the inputs of the last run() (zeros before the first), without copying in or out, for
+  /// timing. Errors: as run(); zeros are admitted by every operator.
+  core::Status run_again();
+  const ExecutableReport& report() const;
+
+ private:
+  struct State;
+  explicit Executable(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Random inputs of the graph's types: signed normal floats; integers in [0, `integer_bound`),
+/// or in the range that the operators which read them require.
+/// The same on every machine.
+std::vector<core::Literal> random_inputs(const core::Graph& graph, std::uint64_t seed,
+                                         std::int64_t integer_bound = 2);
+
+}  // namespace soapstone::runtime

@@ -1,0 +1,95 @@
+// What a device must offer: which launches it can fuse, and kernels for them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "runtime/launches/launch_plan.h"
+#include "runtime/launches/layout.h"
+
+namespace soapstone::runtime {
+
+struct DeviceInfo {
+  std::string name;       ///< "Intel Xeon … (avx512)": what costs depend on.
+  std::string libraries;  ///< "oneDNN 2.6.3": with versions.
+  int threads = 1;
+  /// Key of the cost database.
+  std::string key() const {
+    return name + "; " + libraries + "; threads " + std::to_string(threads);
+  }
+};
+
+/// How the tensors of a launch lie. Parallel to Launch::inputs and Launch::outputs.
+struct LaunchLayouts {
+  std::vector<Layout> inputs;
+  std::vector<Layout> outputs;
+};
+
+/// A launch made ready to run any number of times. Not thread-safe.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Pointers parallel to Launch::inputs and outputs. Constants have been given to
+  /// Backend::compile already; their pointers may be null. Errors: kInvalidInput if the inputs
+  /// break a requirement of an operator, such as the range of an index.
+  virtual core::Status run(std::span<const std::byte* const> inputs,
+                           std::span<std::byte* const> outputs, std::byte* scratch) = 0;
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// The input over which output 0 may be written, which saves a copy: run() then gets the same
+  /// pointer for both. The executor does so where nothing reads that input later; who times
+  /// kernels should do so too.
+  virtual std::optional<std::size_t> in_place_input() const { return std::nullopt; }
+  /// For reports: "oneDNN jit:avx512_core", "reference".
+  virtual std::string implementation() const = 0;
+};
+
+/// Values of constants and folded expressions, row-major; null if the tensor is not constant or
+/// its value is to be given at run time.
+using ConstantValue = std::function<core::LiteralPtr(core::TensorId)>;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const DeviceInfo& device() const = 0;
+  virtual const FusionRules& fusion(Fusion fusion) const = 0;
+  /// How a launch wants its inputs and leaves its outputs, when input i lies in `stored[i]`.
+  /// `wanted` comes with everything row-major, which is also the default answer. The executor
+  /// inserts conversions where a wish differs from what is stored; graph inputs and constants are
+  /// stored row-major, graph outputs are converted to it. A kernel converts its constants itself,
+  /// when it is compiled. Called for every candidate graph of a search: must be fast.
+  virtual void choose_layouts(const core::Graph& graph, const Launch& launch,
+                              std::span<const Layout> stored, LaunchLayouts& wanted) const;
+  /// The input of the launch over which its kernel will write output 0, foretold without compiling
+  /// it: Kernel::in_place_input() of the kernel that compile() makes.
+  virtual std::optional<std::size_t> in_place_input(const core::Graph& graph,
+                                                    const Launch& launch) const;
+  /// Tries the backend's kernels in order, last the reference kernel. `why_not`, if given,
+  /// collects why each earlier one refused. Errors: kUnsupported for an opaque node.
+  virtual core::Result<std::unique_ptr<Kernel>>
+  compile(const core::Graph& graph, const Launch& launch, const LaunchLayouts& layouts,
+          const ConstantValue& constants, std::vector<std::string>* why_not) = 0;
+  /// A kernel that converts one layout to another.
+  virtual core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
+                                                                   Layout from, Layout to) = 0;
+};
+
+/// Every node by its comprehension, in doubles. Slow and right.
+std::unique_ptr<Backend> make_reference_backend();
+
+/// The reference kernel, for backends to end their lists with.
+core::Result<std::unique_ptr<Kernel>> compile_reference(const core::Graph& graph,
+                                                        const Launch& launch,
+                                                        const LaunchLayouts& layouts,
+                                                        const ConstantValue& constants);
+/// A plain strided copy, likewise.
+std::unique_ptr<Kernel> compile_reference_conversion(const core::TensorType& type, Layout from,
+                                                     Layout to);
+
+}  // namespace soapstone::runtime

@@ -1,0 +1,125 @@
+// Grows launches: which nodes behind a head are steps of its epilogue. Called for every candidate
+// graph of a search, so it builds no text and looks at shapes in place.
+#include "runtime/launches/launch_plan.h"
+
+#include "ops/definition/registry.h"
+
+namespace soapstone::runtime {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::Shape;
+using core::TensorId;
+
+bool is_one(const core::Size& size) { return size.as_constant() == 1; }
+
+/// Dimension that a bias follows: 1 for a convolution, the last one for a matmul and the rest.
+std::size_t channel_axis(const Node& head, std::size_t rank) {
+  return head.op->name == "conv" ? 1 : rank - 1;
+}
+
+/// True if `operand` broadcasts to `result` and varies with the channel at most.
+bool is_per_channel(const Shape& operand, const Shape& result, std::size_t axis) {
+  if (operand.size() > result.size() || result.empty()) return operand.empty();
+  const std::size_t shift = result.size() - operand.size();
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    if (is_one(operand[i])) continue;
+    if (i + shift != axis || operand[i] != result[axis]) return false;
+  }
+  return true;
+}
+
+std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, TensorId result,
+                                        NodeId id) {
+  const Node& node = graph.node(id);
+  const bool first = node.inputs[0] == result;
+  const TensorId operand = node.inputs[first ? 1 : 0];
+  if (operand == result) return std::nullopt;
+  const std::string& op = node.op->name;
+  const bool adds = op == "add", multiplies = op == "mul";
+  if (!adds && !multiplies && !(first && (op == "sub" || op == "div"))) return std::nullopt;
+  const core::TensorType& type = graph.tensor(result).type;
+  const core::TensorType& other = graph.tensor(operand).type;
+  if (other.data_type != type.data_type) return std::nullopt;
+  if (is_per_channel(other.shape, type.shape, channel_axis(head, type.shape.size()))) {
+    const bool shifts = adds || op == "sub";
+    return EpilogueStep{shifts ? EpilogueKind::kBias : EpilogueKind::kScale, id, operand};
+  }
+  if (adds && other == type) return EpilogueStep{EpilogueKind::kResidual, id, operand};
+  return std::nullopt;
+}
+
+/// The step that the sole reader `id` of `result` would be.
+std::optional<EpilogueStep> step_of(const Graph& graph, const Node& head, TensorId result,
+                                    NodeId id) {
+  const Node& node = graph.node(id);
+  const ops::OpDefinition* definition = ops::definition_of(node);
+  if (!definition || definition->op_class != ops::OpClass::kElementwise) return std::nullopt;
+  if (node.outputs.size() != 1) return std::nullopt;
+  if (graph.tensor(node.outputs[0]).type != graph.tensor(result).type) return std::nullopt;
+  if (node.inputs.size() == 1) return EpilogueStep{EpilogueKind::kActivation, id, TensorId::none()};
+  if (node.inputs.size() == 2) return binary_step(graph, head, result, id);
+  return std::nullopt;
+}
+
+void add_inputs(const Node& node, TensorId chain, Launch& launch) {
+  for (TensorId input : node.inputs) {
+    if (!input.valid() || input == chain) continue;
+    bool known = false;
+    for (TensorId other : launch.inputs) known = known || other == input;
+    if (!known) launch.inputs.push_back(input);
+  }
+}
+
+}  // namespace
+
+std::optional<Fusion> parse_fusion(std::string_view text) {
+  for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull}) {
+    if (text == to_string(fusion)) return fusion;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(Fusion fusion) {
+  switch (fusion) {
+  case Fusion::kNone:
+    return "none";
+  case Fusion::kActivation:
+    return "activation";
+  case Fusion::kFull:
+    return "full";
+  }
+  return "";
+}
+
+std::vector<NodeId> Launch::nodes() const {
+  std::vector<NodeId> all = {head};
+  for (const EpilogueStep& step : epilogue) all.push_back(step.node);
+  return all;
+}
+
+Launch grow_launch(const Graph& graph, NodeId head, const FusionRules& rules,
+                   std::span<const std::uint32_t> taken) {
+  const Node& first = graph.node(head);
+  Launch launch;
+  launch.head = head;
+  add_inputs(first, TensorId::none(), launch);
+  // The operand of a step never depends on the head: the only way on from the head's result is
+  // through the step itself. So the launch can run where its last node stands.
+  TensorId result = first.outputs.size() == 1 ? first.outputs[0] : TensorId::none();
+  while (result.valid() && graph.consumers(result).size() == 1 && !graph.is_output(result)) {
+    const NodeId reader = graph.consumers(result)[0];
+    if (!taken.empty() && taken[reader.index()] != 0) break;
+    const auto step = step_of(graph, first, result, reader);
+    if (!step || !rules.can_append(graph, launch, *step)) break;
+    launch.epilogue.push_back(*step);
+    add_inputs(graph.node(reader), result, launch);
+    result = graph.node(reader).outputs[0];
+  }
+  launch.outputs = graph.node(launch.last_node()).outputs;
+  return launch;
+}
+
+}  // namespace soapstone::runtime

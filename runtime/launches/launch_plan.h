@@ -1,0 +1,84 @@
+// What one kernel launch covers. A graph's cost and its execution both go launch by launch, so
+// that search and executor agree on what is fused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::runtime {
+
+/// How much of the graph behind its head a launch may take in.
+enum class Fusion : std::uint8_t {
+  kNone,        ///< Every node by itself.
+  kActivation,  ///< relu, sigmoid, tanh, clip, leaky_relu as the only reader of a bias-free
+                ///< convolution or matmul.
+  kFull,  ///< Bias, scale, activation, residual addition, in the order that a backend can run.
+};
+std::optional<Fusion> parse_fusion(std::string_view text);
+std::string_view to_string(Fusion fusion);
+
+/// A step of the part of a launch behind its head: the nodes' results are not stored.
+enum class EpilogueKind : std::uint8_t {
+  kBias,        ///< add or sub of an operand that varies with the channel alone
+  kScale,       ///< mul or div by such an operand
+  kActivation,  ///< a function of one argument
+  kResidual,    ///< add of an operand of the same shape
+};
+struct EpilogueStep {
+  EpilogueKind kind;
+  core::NodeId node;
+  core::TensorId operand;  ///< What is added or multiplied; none for an activation.
+};
+
+struct Launch {
+  core::NodeId head;
+  std::vector<EpilogueStep> epilogue;
+  std::vector<core::TensorId> inputs;   ///< Each tensor once, in order of first use; constants too.
+  std::vector<core::TensorId> outputs;  ///< Of the last step.
+
+  core::NodeId last_node() const { return epilogue.empty() ? head : epilogue.back().node; }
+  /// Head, then the epilogue.
+  std::vector<core::NodeId> nodes() const;
+};
+
+/// Says whether a backend can run an epilogue step in one kernel with what comes before it.
+class FusionRules {
+ public:
+  virtual ~FusionRules() = default;
+  /// `so_far` is a launch that this object accepted before, or a bare head. Its inputs and outputs
+  /// are not filled in yet.
+  virtual bool can_append(const core::Graph& graph, const Launch& so_far,
+                          const EpilogueStep& step) const = 0;
+};
+/// Accepts the steps that `fusion` names, for any backend. Used with roofline costs.
+const FusionRules& generic_fusion(Fusion fusion);
+
+/// The longest launch that starts with `head`: steps are appended as long as the result so far has
+/// one reader, which no other launch has taken in, is no graph output, and the rules accept.
+/// `taken` (by node; may be empty) is not 0 for nodes of other launches.
+/// Complexity: linear in the length of the launch.
+Launch grow_launch(const core::Graph& graph, core::NodeId head, const FusionRules& rules,
+                   std::span<const std::uint32_t> taken = {});
+
+/// True if the node costs nothing at inference wherever it stands: a constant expression, or a view
+/// of row-major data (see runtime/launches/view.h). A concat may cost nothing too, as plans know.
+bool is_free(const core::Graph& graph, core::NodeId node);
+
+struct LaunchPlan {
+  std::vector<Launch> launches;      ///< In an order in which they can run.
+  std::vector<core::NodeId> folded;  ///< Constant expressions, computed once when loading.
+  std::vector<core::NodeId> views;   ///< Free nodes that are not constant.
+};
+
+/// Covers the graph greedily, heads in topological order, each with the longest epilogue, all
+/// tensors row-major. plan_execution (runtime/launches/execution_plan.h) does the same with
+/// layouts. Deterministic. Complexity: linear in nodes and edges.
+LaunchPlan plan_launches(const core::Graph& graph, const FusionRules& rules);
+
+}  // namespace soapstone::runtime

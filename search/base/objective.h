@@ -1,0 +1,106 @@
+// What a search strives for: how whole graphs compare, and which cost a region's search follows.
+// Peak memory is no sum over regions, so regions only propose, along costs that lead to fast ones,
+// to small ones, and to fast ones that are no larger; the plan of the whole graph decides
+// (docs/adr/0017).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "cost/models/cost_model.h"
+#include "runtime/memory/memory_use.h"
+
+namespace soapstone::search {
+
+enum class ObjectiveKind : std::uint8_t {
+  kLatency,             ///< The lowest latency, whatever memory it takes.
+  kMemory,              ///< The lowest peak of activation memory; of equal ones, the fastest.
+  kLatencyUnderMemory,  ///< The lowest latency with a peak of at most the limit.
+};
+/// "latency", "memory", "latency-under-memory"
+std::string_view to_string(ObjectiveKind kind);
+std::optional<ObjectiveKind> parse_objective(std::string_view text);
+
+/// What a graph comes to. `peak_bytes` is runtime::MemoryUse::peak_bytes: activations, without
+/// weights and inputs; zeros where the objective does not ask for memory.
+struct Score {
+  double latency_us = 0;
+  std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0, weight_bytes = 0;
+};
+
+/// Where proposals of a region come from: the cost that its search follows. How much of the whole
+/// graph's peak lies in a region is not known there, so several bounds on its own peak are tried.
+enum class Guide : std::uint8_t {
+  kLatency,          ///< Latency alone.
+  kLatencyWithin,    ///< Latency; the region's own peak is at most what the whole graph may need.
+  kLatencyAtSlack,   ///< Latency; its peak grows by no more than the whole graph's may.
+  kLatencyNoLarger,  ///< Latency; its peak does not grow.
+  kMemory,           ///< The region's peak, then its latency.
+};
+
+/// One stretch of a search: what counts as better, and which guides propose.
+struct Stage {
+  std::vector<Guide> guides = {Guide::kLatency};
+  /// True: a lower peak is better, whatever the latency. False: a lower latency, within `cap`.
+  bool lower_peak = false;
+  std::size_t cap_bytes = ~std::size_t{0};
+  std::size_t slack_bytes = 0;  ///< From the peak at its beginning to the cap.
+  /// A peak that is low enough for the next stage to begin.
+  std::size_t enough_bytes = 0;
+  /// Weights may grow beyond the original's only by what the peak gives back: nobody saves memory
+  /// by turning activations into more weights. Of the original: weights, and weights with peak.
+  std::size_t weight_bytes = ~std::size_t{0}, total_bytes = ~std::size_t{0};
+};
+
+class Objective {
+ public:
+  /// Latency alone.
+  explicit Objective(cost::CostModel& cost) : cost_(cost) {}
+  /// `backend` plans what is run; `limit_bytes` is for kLatencyUnderMemory. Both must outlive it.
+  Objective(ObjectiveKind kind, std::size_t limit_bytes, cost::CostModel& cost,
+            const runtime::Backend& backend, runtime::Fusion fusion)
+      : kind_(kind), limit_bytes_(limit_bytes), cost_(cost), backend_(&backend), fusion_(fusion) {}
+
+  ObjectiveKind kind() const { return kind_; }
+  std::size_t limit_bytes() const { return limit_bytes_; }
+  bool needs_memory() const { return kind_ != ObjectiveKind::kLatency; }
+
+  Stage first_stage(const core::Graph& original) const;
+  /// None: that was the last one.
+  std::optional<Stage> next_stage(const Stage& stage, const Score& reached) const;
+
+  /// A graph in the order in which it is to be run at this stage: its own, unless another one needs
+  /// less memory and that is asked for.
+  struct Settled {
+    core::Graph graph;
+    Score score;
+  };
+  Settled settle(const core::Graph& graph, const Stage& stage) const;
+  /// The same score without the graph.
+  Score score(const core::Graph& graph, const Stage& stage) const;
+  /// By more than rounding.
+  bool is_gain(const Score& before, const Score& after, const Stage& stage) const;
+  /// Of results: which one to prefer in the end.
+  bool is_better(const Score& a, const Score& b) const;
+
+  /// The cost that the search of `region` follows. Null: the cost model itself.
+  std::unique_ptr<cost::CostModel> guide(Guide guide, const core::Graph& region,
+                                         const Stage& stage) const;
+
+ private:
+  bool is_allowed(const Score& score, const Stage& stage) const;
+  bool fits(const Score& score) const { return score.peak_bytes <= limit_bytes_; }
+
+  ObjectiveKind kind_ = ObjectiveKind::kLatency;
+  std::size_t limit_bytes_ = 0;
+  cost::CostModel& cost_;
+  const runtime::Backend* backend_ = nullptr;
+  runtime::Fusion fusion_ = runtime::Fusion::kFull;
+};
+
+}  // namespace soapstone::search

@@ -1,0 +1,39 @@
+#include "search/base/types.h"
+
+namespace soapstone::search {
+
+std::string_view to_string(Strategy strategy) {
+  switch (strategy) {
+  case Strategy::kBacktracking:
+    return "backtracking";
+  case Strategy::kEqsat:
+    return "eqsat";
+  case Strategy::kBest:
+    return "best";
+  }
+  return "";
+}
+
+std::optional<Strategy> parse_strategy(std::string_view text) {
+  for (const Strategy strategy : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+    if (to_string(strategy) == text) return strategy;
+  return std::nullopt;
+}
+
+std::string_view to_string(StopReason reason) {
+  switch (reason) {
+  case StopReason::kExhausted:
+    return "search space exhausted";
+  case StopReason::kSettled:
+    return "no more gains found";
+  case StopReason::kBudget:
+    return "budget of graphs used up";
+  case StopReason::kTime:
+    return "time used up";
+  case StopReason::kInterrupted:
+    return "interrupted";
+  }
+  return "";
+}
+
+}  // namespace soapstone::search

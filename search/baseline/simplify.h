@@ -1,0 +1,53 @@
+// What every good runtime does before it runs a model: the fair baseline. Nothing here counts as a
+// gain of the search.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "rules/rule/rule.h"
+#include "runtime/launches/backend.h"
+#include "verifier/admission.h"
+
+namespace soapstone::search {
+
+struct SimplifyStep {
+  std::optional<core::RuleId> rule;  ///< None: equal nodes were merged.
+  rules::Match match;
+  std::uint64_t hash = 0;  ///< Of the graph after it.
+};
+
+struct SimplifyReport {
+  std::map<std::string, int> rules_applied;  ///< By Rule::base_name.
+  int merged_duplicates = 0;
+  std::vector<SimplifyStep> steps;
+};
+
+/// Applies the `baseline` rules that are admitted until none matches, and merges equal nodes.
+/// Every baseline rule must shrink the graph or move work into constants, or this would not end:
+/// the rewrites and the growth of the graph are bounded. At `stop` the rest is left out. Errors:
+/// kInvalidInput if a bound is reached; it names the rule.
+/// Without `behind_opaque` what depends on opaque nodes stays as it is.
+core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission& baseline,
+                                   SimplifyReport* report = nullptr,
+                                   const core::StopToken& stop = {}, bool behind_opaque = true);
+
+/// f32 weights of several elements become `full` or `eye` where that is what they hold.
+core::Graph name_constants(const core::Graph& graph);
+
+/// name_constants(), and nodes with the same operator, attributes and inputs become one.
+core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
+                             bool behind_opaque = true);
+
+/// Constant expressions become constants, computed on the backend. What is a single large `full`
+/// stays as it is: it is smaller that way. So do the nodes of `kept`, constants though they are.
+core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend,
+                                         std::span<const core::NodeId> kept = {});
+
+}  // namespace soapstone::search

@@ -1,0 +1,92 @@
+// Weights that `full` or `eye` describes, so that a rule whose source has such a node meets them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
+#include "ops/onnx/onnx_reading.h"
+#include "search/baseline/simplify.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Literal;
+using core::TensorId;
+
+/// The value of `full`, if it is the very same.
+std::optional<double> only_value(const Literal& literal) {
+  const std::span<const std::byte> bytes = literal.bytes();
+  const float first = literal.as<float>()[0];
+  const bool uniform =
+      std::memcmp(bytes.data(), bytes.data() + sizeof(float), bytes.size() - sizeof(float)) == 0;
+  if (!uniform || !ops::is_representable(first) || (first == 0 && std::signbit(first)))
+    return std::nullopt;
+  const double value = ops::shortest_decimal(first);
+  return static_cast<float>(value) == first ? std::optional(value) : std::nullopt;
+}
+
+bool is_eye(const Literal& literal) {
+  const core::Dims& dims = literal.dims();
+  if (dims.size() < 2) return false;
+  std::size_t window = 1, centre = 0;
+  for (std::size_t d = 2; d < dims.size(); ++d) {
+    centre = centre * static_cast<std::size_t>(dims[d]) + static_cast<std::size_t>(dims[d] - 1) / 2;
+    window *= static_cast<std::size_t>(dims[d]);
+  }
+  const auto columns = static_cast<std::size_t>(dims[1]);
+  const std::span<const float> values = literal.as<float>();
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const std::size_t at = k / window;
+    const bool one = k % window == centre && at / columns == at % columns;
+    if (values[k] != (one ? 1.0F : 0.0F) || std::signbit(values[k])) return false;
+  }
+  return true;
+}
+
+/// An opaque node may want its constants as constants, and a result keeps its name.
+bool may_be_named(const Graph& graph, TensorId id) {
+  const auto& readers = graph.consumers(id);
+  return !graph.is_output(id) && std::none_of(readers.begin(), readers.end(), [&](auto reader) {
+    return ops::is_opaque(graph.node(reader));
+  });
+}
+
+std::optional<std::pair<std::string_view, core::Attributes>> node_for(const Literal& literal) {
+  // Rules name single numbers by their value.
+  if (literal.data_type() != core::DataType::kFloat32 || literal.count() < 2) return std::nullopt;
+  const auto shape = ops::to_sizes(literal.dims());
+  if (const auto value = only_value(literal))
+    return std::pair{std::string_view("full"),
+                     core::Attributes{{"shape", shape}, {"value", *value}}};
+  if (is_eye(literal))
+    return std::pair{std::string_view("eye"), core::Attributes{{"shape", shape}}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Graph name_constants(const Graph& graph) {
+  std::optional<core::GraphBuilder> builder;
+  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
+    const TensorId id(i);
+    if (!graph.contains(id) || !graph.tensor(id).value || !may_be_named(graph, id)) continue;
+    auto node = node_for(*graph.tensor(id).value);
+    if (!node) continue;
+    if (!builder) builder.emplace(graph);
+    const auto made = ops::append(*builder, node->first, {}, std::move(node->second));
+    CHECK(made.ok(), "a constant has the shape of another");
+    builder->replace_uses(id, (*made)[0]);
+    builder->set_name((*made)[0], graph.tensor(id).name);
+  }
+  if (!builder) return graph;
+  auto result = std::move(*builder).finish();
+  CHECK(result.ok(), "naming constants cannot break a graph");
+  return *std::move(result);
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,139 @@
+// See comparison.h.
+#include "search/equivalence/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace soapstone::search {
+namespace {
+
+/// Own errors beyond this share of an output's size say that the sample proves little.
+constexpr double kIllConditioned = 0.05;
+/// In double precision constants that are equal to the last bits of f32 count as one.
+constexpr double kExactTolerance = 0x1p-20;
+/// What numbers of ordinary size that cancel leave there.
+constexpr double kExactNoise = 1e-12;
+
+std::vector<Floor> of_user(const EquivalenceOptions& options, std::size_t count) {
+  return std::vector<Floor>(count, {options.rtol.value_or(0), options.atol.value_or(0),
+                                    std::numeric_limits<double>::max()});
+}
+
+std::string error_text(const OutputError& error) {
+  if (std::isinf(error.max_abs_error))
+    return "is finite on one side only, or not the same infinity";
+  return fmt::format("is off by {:.2g}, {:.2g} of its size", error.max_abs_error,
+                     error.max_rel_error);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals) {
+  std::vector<std::vector<double>> values;
+  for (const core::Literal& literal : literals) {
+    const bool numeric = core::size_bytes(literal.data_type()) > 0;
+    values.push_back(numeric ? literal.to_doubles() : std::vector<double>());
+  }
+  return values;
+}
+
+Comparison::Comparison(const EquivalenceOptions& options, std::vector<Floor> floors,
+                       const std::vector<std::string>& output_names)
+    : options_(options), floors_(std::move(floors)) {
+  if (options.rtol || options.atol) floors_ = of_user(options, floors_.size());
+  for (const std::string& name : output_names) report_.outputs.push_back({name});
+}
+
+bool Comparison::add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
+                     const AskRounding& ask) {
+  if (actual.size() != expected.values.size()) {
+    fail(sample,
+         fmt::format("there are {} results instead of {}", actual.size(), expected.values.size()));
+    return false;
+  }
+  const int own = static_cast<int>(options_.inputs.size());
+  const Latitude latitude{options_.may_overflow && sample >= own &&
+                              sample_kind(sample - own) == SampleKind::kHuge,
+                          options_.may_recover};
+  const bool by_types = !options_.rtol && !options_.atol;
+  const auto compare_one = [&](std::size_t k, bool last) {
+    OutputError error;
+    const Rounding* const rounding =
+        by_types && k < expected.rounding.size() ? &expected.rounding[k] : nullptr;
+    const bool equal =
+        compare(expected.values[k], actual[k], floors_[k], rounding, latitude, error);
+    if (!equal && !last) return false;
+    OutputError& sum = report_.outputs[k];
+    sum.max_abs_error = std::max(sum.max_abs_error, error.max_abs_error);
+    sum.max_rel_error = std::max(sum.max_rel_error, error.max_rel_error);
+    sum.overflowed += error.overflowed;
+    sum.equal = sum.equal && equal;
+    if (!equal) differ(sample, k, error_text(error));
+    return equal;
+  };
+  bool equal = true;
+  for (std::size_t k = 0; k < actual.size(); ++k) {
+    if (compare_one(k, !by_types)) continue;
+    if (by_types && expected.rounding.empty()) ask(expected);
+    if (!by_types || !compare_one(k, true)) equal = false;
+  }
+  bool ill = false;
+  for (std::size_t k = 0; k < expected.rounding.size(); ++k)
+    ill = ill || (!floors_[k].is_integer() &&
+                  expected.rounding[k].own_error > kIllConditioned * size_of(expected.values[k]));
+  if (ill) ++report_.ill_conditioned;
+  return equal;
+}
+
+bool Comparison::add_exact(int sample, const Expected& expected,
+                           const std::vector<std::vector<double>>& exact,
+                           const std::vector<std::vector<double>>& actual) {
+  bool equal = true;
+  const int turn = sample - static_cast<int>(options_.inputs.size());
+  const bool huge = turn >= 0 && sample_kind(turn) == SampleKind::kHuge;
+  for (std::size_t k = 0; k < exact.size(); ++k) {
+    // What is f64 in the graph overflows in double precision, too.
+    if (huge && floors_[k].spacing == 0x1p-52) continue;
+    // How rounding by one part in 2^23 is amplified, as the original itself shows.
+    const Rounding own = rounding_of(expected.values[k], exact[k]);
+    const double amplified =
+        floors_[k].is_integer() ? 0 : own.own_error * std::min(1.0, 0x1p-23 / floors_[k].spacing);
+    const Floor floor{kExactTolerance, kExactNoise, std::numeric_limits<double>::max(), 0x1p-52};
+    const Rounding allowed{{}, amplified, own.factor};
+    OutputError error;
+    const bool same =
+        floors_[k].is_integer()
+            ? compare(exact[k], actual[k], floors_[k], nullptr, {}, error) ||
+                  expected.values[k] != exact[k]
+            : compare(exact[k], actual[k], floor, &allowed, {false, options_.may_recover}, error);
+    if (same) continue;
+    equal = report_.outputs[k].equal = false;
+    differ(sample, k, error_text(error) + " in double precision");
+  }
+  return equal;
+}
+
+void Comparison::differ(int sample, std::size_t output, std::string what) {
+  report_.equal = false;
+  if (report_.difference) return;
+  report_.difference = Difference{sample, describe_sample(options_, sample),
+                                  report_.outputs[output].name, std::move(what)};
+}
+
+void Comparison::fail(int sample, std::string what) {
+  report_.equal = false;
+  for (OutputError& output : report_.outputs) output.equal = false;
+  if (!report_.difference)
+    report_.difference = Difference{sample, describe_sample(options_, sample), {}, std::move(what)};
+}
+
+EquivalenceReport Comparison::take(int samples) {
+  report_.samples = samples;
+  return std::move(report_);
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,50 @@
+// What the two checks, ours and the judge's, share: samples one after the other, results compared,
+// and what is known of rounding asked for only where it matters.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "search/equivalence/equivalence.h"
+
+namespace soapstone::search {
+
+/// What the original computed in one sample.
+struct Expected {
+  std::vector<std::vector<double>> values;  ///< By output.
+  std::vector<Rounding> rounding;           ///< Likewise; empty: not asked for yet, or unknown.
+};
+
+/// Finds out Expected::rounding; may leave it empty.
+using AskRounding = std::function<void(Expected&)>;
+
+class Comparison {
+ public:
+  /// `floors`: by output.
+  Comparison(const EquivalenceOptions& options, std::vector<Floor> floors,
+             const std::vector<std::string>& output_names);
+
+  /// Whether the results are within tolerance.
+  bool add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
+           const AskRounding& ask);
+  /// In double precision: the first of both sides, and how far it may be off by output.
+  bool add_exact(int sample, const Expected& expected,
+                 const std::vector<std::vector<double>>& exact,
+                 const std::vector<std::vector<double>>& actual);
+  /// There is no result to compare.
+  void fail(int sample, std::string what);
+  EquivalenceReport take(int samples);
+
+ private:
+  void differ(int sample, std::size_t output, std::string what);
+
+  const EquivalenceOptions& options_;
+  std::vector<Floor> floors_;
+  EquivalenceReport report_;
+};
+
+/// Texts become nothing.
+std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals);
+
+}  // namespace soapstone::search

@@ -1,0 +1,350 @@
+// Runs two graphs side by side and compares every output element.
+#include "search/equivalence/equivalence.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/execution/executor.h"
+#include "search/equivalence/comparison.h"
+#include "search/equivalence/cut.h"
+#include "search/equivalence/double_precision.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Literal;
+using core::TensorId;
+
+/// Of a run in double precision where a difference asks for it, and of all such runs that are made
+/// without being asked for: a few seconds, and a fraction of one.
+constexpr double kMostWork = 3e10, kMostUnaskedWork = 5e8;
+
+core::Status require_same_interface(const Graph& a, const Graph& b) {
+  const auto describe = [](const Graph& graph, TensorId id) {
+    const core::TensorType& type = graph.tensor(id).type;
+    return fmt::format("{}{}", core::to_string(type.data_type),
+                       core::to_string(type.shape, graph.symbols()));
+  };
+  const auto compare = [&](std::span<const TensorId> x, std::span<const TensorId> y,
+                           std::string_view what) -> core::Status {
+    if (x.size() != y.size()) {
+      return core::invalid_input(
+          fmt::format("the graphs have {} and {} {}s", x.size(), y.size(), what));
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (a.tensor(x[k]).type == b.tensor(y[k]).type) continue;
+      return core::invalid_input(fmt::format("{} {} ({}) is {} in one graph and {} in the other",
+                                             what, k, a.tensor(x[k]).name, describe(a, x[k]),
+                                             describe(b, y[k])));
+    }
+    return core::Done{};
+  };
+  SOAPSTONE_RETURN_IF_ERROR(compare(a.inputs(), b.inputs(), "input"));
+  return compare(a.outputs(), b.outputs(), "output");
+}
+
+/// Texts are not computed here: such an output is an input handed through, the same one in both
+/// graphs.
+bool same_source(const Graph& a, const Graph& b, std::size_t output) {
+  const auto number = [output](const Graph& graph) {
+    const auto inputs = graph.inputs();
+    return std::find(inputs.begin(), inputs.end(), graph.outputs()[output]) - inputs.begin();
+  };
+  return number(a) == number(b) && number(a) < std::ssize(a.inputs());
+}
+
+core::Status require_fitting(const Graph& graph, const std::vector<Literal>& inputs) {
+  if (inputs.size() != graph.inputs().size()) {
+    return core::invalid_input(fmt::format("{} input arrays were given, the model has {} inputs",
+                                           inputs.size(), graph.inputs().size()));
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const core::Tensor& tensor = graph.tensor(graph.inputs()[k]);
+    const auto dims = core::concrete(tensor.type.shape);
+    if (tensor.type.data_type == inputs[k].data_type() && dims && *dims == inputs[k].dims()) {
+      continue;
+    }
+    return core::invalid_input(fmt::format(
+        "input {} is {}{}, the array given for it is {}{}", tensor.name,
+        core::to_string(tensor.type.data_type), core::to_string(tensor.type.shape, graph.symbols()),
+        core::to_string(inputs[k].data_type()), core::to_string(inputs[k].dims())));
+  }
+  return core::Done{};
+}
+
+/// An unrolled network would hold its weights as often as it reads them.
+core::Result<runtime::Executable> lean_executable(const Graph& graph, runtime::Backend& backend,
+                                                  runtime::Fusion fusion) {
+  return runtime::Executable::make(graph, backend,
+                                   {.fusion = fusion, .hold_shared_weights = false});
+}
+
+bool has_plain_integers(const Graph& graph) {
+  return std::ranges::any_of(graph.inputs(), [&](TensorId id) {
+    const core::DataType type = graph.tensor(id).type.data_type;
+    return !core::is_floating(type) && type != core::DataType::kBool;
+  });
+}
+
+}  // namespace
+
+SampleKind sample_kind(int turn) {
+  constexpr SampleKind kTurns[] = {SampleKind::kNormal, SampleKind::kExtreme, SampleKind::kMasks,
+                                   SampleKind::kZero,   SampleKind::kNormal,  SampleKind::kHuge,
+                                   SampleKind::kOne,    SampleKind::kTiny};
+  return kTurns[static_cast<std::size_t>(turn) % std::size(kTurns)];
+}
+
+std::vector<Literal> inputs_of_sample(const Graph& graph, const EquivalenceOptions& options,
+                                      int sample) {
+  const auto own = static_cast<int>(options.inputs.size());
+  if (sample < own) {
+    // A cut graph has inputs that the user knows nothing of.
+    std::vector<Literal> all = sample_inputs(graph, SampleKind::kNormal, options.seed);
+    std::ranges::copy(options.inputs[static_cast<std::size_t>(sample)], all.begin());
+    return all;
+  }
+  const int turn = sample - own;
+  return sample_inputs(graph, sample_kind(turn), options.seed + static_cast<std::uint64_t>(turn));
+}
+
+std::string describe_sample(const EquivalenceOptions& options, int sample) {
+  const auto own = static_cast<int>(options.inputs.size());
+  if (sample < own) return fmt::format("your own input {}", sample + 1);
+  const int turn = sample - own;
+  return fmt::format("{} (random input {}, seed {})", to_string(sample_kind(turn)), turn + 1,
+                     options.seed);
+}
+
+double EquivalenceReport::max_rel_error() const {
+  double result = 0;
+  for (const OutputError& output : outputs) result = std::max(result, output.max_rel_error);
+  return result;
+}
+
+std::size_t EquivalenceReport::overflowed() const {
+  std::size_t sum = 0;
+  for (const OutputError& output : outputs) sum += output.overflowed;
+  return sum;
+}
+
+struct EquivalenceCheck::State {
+  State(const Graph& graph, runtime::Backend& device, EquivalenceOptions wanted)
+      : original(graph), backend(device), options(std::move(wanted)) {}
+
+  const Graph& original;
+  runtime::Backend& backend;
+  EquivalenceOptions options;
+  CutGraph cut;
+  std::vector<Floor> floors;
+  std::optional<runtime::Executable> executable, unfused;
+  std::optional<DoublePrecision> precise;
+  std::map<int, std::vector<Literal>> results;  ///< Of the original, by sample.
+  std::map<int, std::vector<std::vector<double>>> exact;
+  std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
+  std::set<int> skipped;                         ///< Samples of which it rejects all.
+
+  int samples() const { return options.samples + static_cast<int>(options.inputs.size()); }
+  std::vector<Literal> inputs(int sample) const {
+    const auto other = replaced.find(sample);
+    return other != replaced.end() ? other->second : inputs_of_sample(cut.graph, options, sample);
+  }
+  bool is_rejected(int sample);
+  core::Result<Expected> expected(int sample);
+  const std::vector<std::vector<double>>* exact_results(int sample);
+  void ask_rounding(int sample, Expected& expected);
+  core::Result<bool> compare_on(int sample, runtime::Executable& other,
+                                DoublePrecision* other_exact, Comparison& comparison);
+  core::Result<CutGraph> cut_alike(const Graph& other) const;
+  void compare_texts(const Graph& other, Comparison& comparison) const;
+  std::optional<DoublePrecision> exact_twin(const Graph& other, int sample_count) const;
+};
+
+/// An index that comes out of arithmetic may be out of range, whatever was drawn. Zeros and ones
+/// for all integers are tried in its place.
+bool EquivalenceCheck::State::is_rejected(int sample) {
+  if (results.contains(sample)) return false;
+  if (skipped.contains(sample)) return true;
+  if (sample < static_cast<int>(options.inputs.size())) return false;  // the user's: an error
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    auto drawn = inputs_of_sample(cut.graph, options, sample);
+    if (attempt > 0) {
+      const auto plain = sample_inputs(
+          cut.graph, attempt == 1 ? SampleKind::kZero : SampleKind::kOne, options.seed);
+      for (std::size_t k = 0; k < drawn.size(); ++k)
+        if (!core::is_floating(drawn[k].data_type())) drawn[k] = plain[k];
+    }
+    auto literals = executable->run(drawn);
+    if (literals) {
+      results.emplace(sample, *std::move(literals));
+      if (attempt > 0) replaced.emplace(sample, std::move(drawn));
+      return false;
+    }
+    if (literals.error().code != core::ErrorCode::kInvalidInput) return false;
+  }
+  skipped.insert(sample);
+  return true;
+}
+
+core::Result<Expected> EquivalenceCheck::State::expected(int sample) {
+  const auto known = results.find(sample);
+  if (known != results.end()) return Expected{to_doubles(known->second), {}};
+  SOAPSTONE_ASSIGN_OR_RETURN(auto literals, executable->run(inputs(sample)));
+  const auto& kept = results.emplace(sample, std::move(literals)).first->second;
+  return Expected{to_doubles(kept), {}};
+}
+
+/// Null: it would take too long.
+const std::vector<std::vector<double>>* EquivalenceCheck::State::exact_results(int sample) {
+  const auto known = exact.find(sample);
+  if (known != exact.end()) return &known->second;
+  if (!precise) precise.emplace(cut.graph, kMostWork);
+  auto values = precise->run(inputs(sample));
+  if (!values) return nullptr;
+  return &exact.emplace(sample, *std::move(values)).first->second;
+}
+
+/// From double precision, or, for large graphs, from a second run of the original: other kernels,
+/// and inputs as rounding might have left them.
+void EquivalenceCheck::State::ask_rounding(int sample, Expected& expected) {
+  if (const auto* const values = exact_results(sample)) {
+    for (std::size_t k = 0; k < values->size(); ++k)
+      expected.rounding.push_back(rounding_of(expected.values[k], (*values)[k]));
+    return;
+  }
+  if (!unfused) {
+    auto made = lean_executable(cut.graph, backend, runtime::Fusion::kNone);
+    if (!made) return;
+    unfused.emplace(*std::move(made));
+  }
+  const auto again = unfused->run(perturbed(inputs(sample), options.seed));
+  if (!again) return;
+  const auto values = to_doubles(*again);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    expected.rounding.push_back(rounding_between(expected.values[k], values[k]));
+}
+
+core::Result<CutGraph> EquivalenceCheck::State::cut_alike(const Graph& other) const {
+  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(original, other));
+  SOAPSTONE_ASSIGN_OR_RETURN(CutGraph result, cut_at_opaque(other));
+  SOAPSTONE_RETURN_IF_ERROR(require_same_interface(cut.graph, result.graph));
+  return result;
+}
+
+void EquivalenceCheck::State::compare_texts(const Graph& other, Comparison& comparison) const {
+  const auto outputs = cut.graph.outputs();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (core::size_bytes(cut.graph.tensor(outputs[k]).type.data_type) > 0) continue;
+    if (!same_source(cut.graph, other, k)) comparison.fail(0, "is another text");
+  }
+}
+
+/// For what double precision shows unasked, if that is cheap.
+std::optional<DoublePrecision> EquivalenceCheck::State::exact_twin(const Graph& other,
+                                                                   int sample_count) const {
+  if (!options.same_constants) return std::nullopt;
+  const double most = kMostUnaskedWork / std::max(sample_count, 1);
+  if (reference_work(cut.graph) > most) return std::nullopt;
+  DoublePrecision twin(other, most);
+  if (!twin.is_affordable()) return std::nullopt;
+  return twin;
+}
+
+core::Result<bool> EquivalenceCheck::State::compare_on(int sample, runtime::Executable& other,
+                                                       DoublePrecision* other_exact,
+                                                       Comparison& comparison) {
+  if (is_rejected(sample)) return true;
+  SOAPSTONE_ASSIGN_OR_RETURN(Expected wanted, expected(sample));
+  const auto actual = other.run(inputs(sample));
+  if (!actual && actual.error().code == core::ErrorCode::kInvalidInput) {
+    comparison.fail(sample, "rejects an input that the original takes: " + actual.error().message);
+    return false;
+  }
+  if (!actual) return actual.error();
+  bool equal = comparison.add(sample, wanted, to_doubles(*actual),
+                              [&](Expected& asked) { ask_rounding(sample, asked); });
+  if (other_exact == nullptr) return equal;
+  // Doubles do not wrap as integers do.
+  const int turn = sample - static_cast<int>(options.inputs.size());
+  if (turn >= 0 && sample_kind(turn) == SampleKind::kHuge && has_plain_integers(cut.graph))
+    return equal;
+  const auto* const ours = exact_results(sample);
+  if (ours == nullptr) return equal;
+  if (const auto theirs = other_exact->run(inputs(sample)))
+    equal = comparison.add_exact(sample, wanted, *ours, *theirs) && equal;
+  return equal;
+}
+
+core::Result<EquivalenceCheck> EquivalenceCheck::make(const Graph& original,
+                                                      runtime::Backend& backend,
+                                                      const EquivalenceOptions& options) {
+  auto state = std::make_unique<State>(original, backend, options);
+  for (const auto& inputs : options.inputs)
+    SOAPSTONE_RETURN_IF_ERROR(require_fitting(original, inputs));
+  SOAPSTONE_ASSIGN_OR_RETURN(state->cut, cut_at_opaque(original));
+  SOAPSTONE_ASSIGN_OR_RETURN(state->executable,
+                             lean_executable(state->cut.graph, backend, runtime::Fusion::kFull));
+  state->floors = floors_of(state->cut.graph);
+  return EquivalenceCheck(std::move(state));
+}
+
+EquivalenceCheck::EquivalenceCheck(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EquivalenceCheck::~EquivalenceCheck() = default;
+EquivalenceCheck::EquivalenceCheck(EquivalenceCheck&&) noexcept = default;
+EquivalenceCheck& EquivalenceCheck::operator=(EquivalenceCheck&&) noexcept = default;
+
+void EquivalenceCheck::allow(Latitude latitude) {
+  state_->options.may_overflow = latitude.may_overflow;
+  state_->options.may_recover = latitude.may_recover;
+}
+
+core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
+                                                      core::ProgressSink& progress,
+                                                      const core::StopToken& stop) {
+  State& state = *state_;
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
+  auto twin = state.exact_twin(cut.graph, state.samples());
+  Comparison comparison(state.options, state.floors, state.cut.output_names);
+  state.compare_texts(cut.graph, comparison);
+  const int total = state.samples();
+  int done = 0;
+  for (; done < total && (done == 0 || !stop.stop_requested()); ++done) {
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        [[maybe_unused]] const bool equal,
+        state.compare_on(done, executable, twin ? &*twin : nullptr, comparison));
+    progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(total), "");
+  }
+  EquivalenceReport report = comparison.take(done - static_cast<int>(state.skipped.size()));
+  report.cut_outputs = state.cut.left_out;
+  report.cut_nodes = state.cut.cut_nodes;
+  return report;
+}
+
+core::Result<bool> EquivalenceCheck::differs_on(const Graph& other, int sample) {
+  State& state = *state_;
+  SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, state.cut_alike(other));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
+                             lean_executable(cut.graph, state.backend, runtime::Fusion::kFull));
+  auto twin = state.exact_twin(cut.graph, state.samples());
+  Comparison comparison(state.options, state.floors, state.cut.output_names);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const bool equal, state.compare_on(sample, executable, twin ? &*twin : nullptr, comparison));
+  return !equal;
+}
+
+core::Result<EquivalenceReport> check_equivalence(const Graph& a, const Graph& b,
+                                                  runtime::Backend& backend,
+                                                  const EquivalenceOptions& options,
+                                                  core::ProgressSink& progress,
+                                                  const core::StopToken& stop) {
+  SOAPSTONE_ASSIGN_OR_RETURN(EquivalenceCheck check, EquivalenceCheck::make(a, backend, options));
+  return check.run(b, progress, stop);
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,104 @@
+// The last check before a model is written: both graphs run here on the same inputs, and, if there
+// is a judge, both files in a runtime that is not ours. It shares no code with rules or proofs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "runtime/launches/backend.h"
+#include "search/equivalence/judge.h"
+#include "search/equivalence/rounding.h"
+#include "search/equivalence/sample_inputs.h"
+
+namespace soapstone::search {
+
+struct EquivalenceOptions {
+  int samples = 8;  ///< Of kinds in turn: sample_kind().
+  /// Tolerances of the user's own: relative to the larger of |expected| and the output's root mean
+  /// square. Without either, what the types and the original's own rounding explain (rounding.h).
+  std::optional<double> rtol, atol;
+  std::uint64_t seed = 0;
+  /// Inputs of the user's own, run in addition: one set a sample, one literal a graph input.
+  std::vector<std::vector<core::Literal>> inputs;
+  /// The constants of both graphs are the same, not folded and rounded in one of them: then double
+  /// precision must show the same results far more closely than the graphs' own types do.
+  bool same_constants = false;
+  /// On inputs up to the ends of their types the second graph may overflow where the first does
+  /// not, since a rule says so of itself. It is counted.
+  bool may_overflow = true;
+  /// It may have numbers where the first has none, since a rule says so of itself.
+  bool may_recover = false;
+};
+
+/// Where two models first differ.
+struct Difference {
+  int sample = 0;
+  std::string input;   ///< "ordinary values (input 1, seed 0)"
+  std::string output;  ///< Its name; empty if there is no result.
+  std::string what;    ///< "is off by 0.1 of its size"
+};
+
+struct EquivalenceReport {
+  bool equal = true;
+  int samples = 0;
+  std::vector<OutputError> outputs;
+  /// Opaque nodes cannot be run: their results were fresh random inputs, their operands compared.
+  int cut_nodes = 0;
+  /// Results that hang on opaque ones of unknown shape were not compared here.
+  int cut_outputs = 0;
+  /// Samples on which rounding in the original alone is worth more than 5 % of an output's size:
+  /// that the graphs agree there says little.
+  int ill_conditioned = 0;
+  std::optional<Difference> difference;
+  double max_rel_error() const;
+  /// Elements that overflowed on inputs up to the ends of their types, as their rules say.
+  std::size_t overflowed() const;
+};
+
+/// The kind of a random sample, from 0.
+SampleKind sample_kind(int turn);
+/// Of sample number `sample`, the user's own coming first.
+std::vector<core::Literal> inputs_of_sample(const core::Graph& graph,
+                                            const EquivalenceOptions& options, int sample);
+std::string describe_sample(const EquivalenceOptions& options, int sample);
+
+/// Holds the original ready to be compared with several graphs.
+class EquivalenceCheck {
+ public:
+  /// Both must outlive it. Errors: kInvalidInput: the user's inputs do not fit; kUnsupported: it
+  /// cannot be run.
+  static core::Result<EquivalenceCheck> make(const core::Graph& original, runtime::Backend& backend,
+                                             const EquivalenceOptions& options);
+  ~EquivalenceCheck();
+  EquivalenceCheck(EquivalenceCheck&&) noexcept;
+  EquivalenceCheck& operator=(EquivalenceCheck&&) noexcept;
+
+  /// Errors: kInvalidInput if inputs or outputs differ in number, name order or type; never
+  /// kNotEquivalent (that is a report). Stopped, it does one sample at least.
+  core::Result<EquivalenceReport> run(const core::Graph& other, core::ProgressSink& progress,
+                                      const core::StopToken& stop);
+  /// On that sample alone.
+  core::Result<bool> differs_on(const core::Graph& other, int sample);
+  /// Of the graphs compared from now on.
+  void allow(Latitude latitude);
+
+ private:
+  struct State;
+  explicit EquivalenceCheck(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// EquivalenceCheck for one pair.
+core::Result<EquivalenceReport> check_equivalence(const core::Graph& a, const core::Graph& b,
+                                                  runtime::Backend& backend,
+                                                  const EquivalenceOptions& options,
+                                                  core::ProgressSink& progress,
+                                                  const core::StopToken& stop);
+
+}  // namespace soapstone::search

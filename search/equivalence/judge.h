@@ -1,0 +1,36 @@
+// An independent judge: a runtime that we did not write runs the files themselves. What reads,
+// defines, runs and writes models here shares its blind spots; the judge does not.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "core/graph/literal.h"
+
+namespace soapstone::search {
+
+/// Holds two models: the user's own file, and what was made of it, as it would be handed out.
+class Judge {
+ public:
+  enum class Model : std::uint8_t {
+    kOriginal,
+    kOptimizedOriginal,  ///< With the runtime's own optimizations: what it may round otherwise.
+    kRewritten,
+  };
+
+  virtual ~Judge() = default;
+  /// For reports: "ONNX Runtime 1.31.1".
+  virtual std::string runtime() const = 0;
+  /// The graph becomes the rewritten model. Errors: those of writing it.
+  virtual core::Status rewrite(const core::Graph& graph) = 0;
+  /// One literal a graph input, in their order; likewise the results.
+  /// Errors: kUnsupported: the runtime refuses the model or the inputs; kUnavailable: it does not
+  /// work.
+  virtual core::Result<std::vector<core::Literal>> run(Model model,
+                                                       std::span<const core::Literal> inputs) = 0;
+};
+
+}  // namespace soapstone::search

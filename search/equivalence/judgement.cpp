@@ -1,0 +1,129 @@
+// See judgement.h. What is known of rounding comes from the judge alone: our own double precision
+// would carry a mistake of our importer into the tolerance.
+#include "search/equivalence/judgement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace soapstone::search {
+
+using core::Graph;
+
+Judgement::Judgement(Judge& judge, const Graph& original, const EquivalenceOptions& options)
+    : judge_(judge), original_(original), options_(options), floors_(floors_of(original)) {}
+
+core::Result<Judgement::Results> Judgement::run_on(Judge::Model model,
+                                                   const std::vector<core::Literal>& inputs) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto results, judge_.run(model, inputs));
+  if (results.size() != floors_.size())
+    return core::unsupported(
+        fmt::format("it gives {} results instead of {}", results.size(), floors_.size()));
+  Results all{to_doubles(results), {}};
+  for (const core::Literal& result : results)
+    all.types.push_back(
+        fmt::format("{}{}", core::to_string(result.data_type()), core::to_string(result.dims())));
+  return all;
+}
+
+const core::Result<Judgement::Results>& Judgement::original_on(int sample) {
+  const auto known = results_.find(sample);
+  if (known != results_.end()) return known->second;
+  auto values = run_on(Judge::Model::kOriginal, inputs_of_sample(original_, options_, sample));
+  return results_.emplace(sample, std::move(values)).first->second;
+}
+
+std::string Judgement::refusal() {
+  if (samples() == 0) return "no inputs were asked for";
+  for (int sample = 0; sample < samples(); ++sample)
+    if (original_on(sample)) return {};
+  return results_.at(0).error().message;
+}
+
+/// From the runtime's own optimizations, and from inputs as rounding might have left them.
+void Judgement::ask_rounding(int sample, Expected& expected) {
+  const auto inputs = inputs_of_sample(original_, options_, sample);
+  expected.rounding.resize(expected.values.size());
+  const auto note = [&](const core::Result<Results>& again) {
+    for (std::size_t k = 0; again && k < expected.values.size(); ++k) {
+      Rounding seen = rounding_between(expected.values[k], again->values[k]);
+      if (seen.own_error >= expected.rounding[k].own_error) expected.rounding[k] = seen;
+    }
+  };
+  note(run_on(Judge::Model::kOptimizedOriginal, inputs));
+  note(run_on(Judge::Model::kOriginal, perturbed(inputs, options_.seed)));
+}
+
+void Judgement::compare(int sample, const Results& original, const Results& actual,
+                        Comparison& comparison) {
+  for (std::size_t k = 0; k < original.types.size(); ++k) {
+    if (original.types[k] == actual.types[k]) continue;
+    comparison.fail(sample,
+                    fmt::format("gives {} as result {} in {}, where the original gives {}",
+                                actual.types[k], k + 1, judge_.runtime(), original.types[k]));
+    return;
+  }
+  Expected expected{original.values, {}};
+  (void)comparison.add(sample, expected, actual.values,
+                       [&](Expected& asked) { ask_rounding(sample, asked); });
+}
+
+/// Errors: kUnavailable: the judge does not work any more.
+core::Status Judgement::compare_on(int sample, Comparison& comparison) {
+  const core::Result<Results>& original = original_on(sample);
+  if (!original) return core::Done{};  // inputs that the runtime refuses
+  const auto inputs = inputs_of_sample(original_, options_, sample);
+  const auto actual = run_on(Judge::Model::kRewritten, inputs);
+  if (actual) {
+    compare(sample, *original, *actual, comparison);
+    return core::Done{};
+  }
+  if (actual.error().code == core::ErrorCode::kUnavailable) {
+    // Is it the runtime that does not work, or the result that breaks it?
+    const auto again = run_on(Judge::Model::kOriginal, inputs);
+    if (!again) return again.error();
+  }
+  comparison.fail(sample, fmt::format("is not run by {}, which runs the original: {}",
+                                      judge_.runtime(), actual.error().message));
+  return core::Done{};
+}
+
+Comparison Judgement::comparison() const {
+  std::vector<std::string> names;
+  for (const core::TensorId id : original_.outputs()) names.push_back(original_.tensor(id).name);
+  return Comparison(options_, floors_, names);
+}
+
+JudgeReport Judgement::run(const Graph& rewritten, core::ProgressSink& progress,
+                           const core::StopToken& stop) {
+  JudgeReport report{judge_.runtime(), false, refusal(), {}};
+  if (!report.reason.empty()) return report;
+  if (const core::Status written = judge_.rewrite(rewritten); !written) {
+    report.reason = written.error().to_string();
+    return report;
+  }
+  Comparison all = comparison();
+  int done = 0, looked = 0;
+  for (; done < samples() && (looked == 0 || !stop.stop_requested()); ++done) {
+    if (const core::Status compared = compare_on(done, all); !compared) {
+      report.reason = compared.error().message;
+      return report;
+    }
+    looked += original_on(done) ? 1 : 0;
+    progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(samples()),
+                    judge_.runtime());
+  }
+  report.looked = true;
+  report.equivalence = all.take(looked);
+  return report;
+}
+
+core::Result<bool> Judgement::differs_on(const Graph& rewritten, int sample) {
+  SOAPSTONE_RETURN_IF_ERROR(judge_.rewrite(rewritten));
+  Comparison one = comparison();
+  SOAPSTONE_RETURN_IF_ERROR(compare_on(sample, one));
+  return !one.take(1).equal;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,63 @@
+// The independent half of the equivalence check: the judge runs both files.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/equivalence/comparison.h"
+#include "search/equivalence/equivalence.h"
+#include "search/equivalence/judge.h"
+
+namespace soapstone::search {
+
+struct JudgeReport {
+  std::string runtime;  ///< Judge::runtime()
+  /// False: no independent runtime has looked at the result, and `reason` says why.
+  bool looked = false;
+  std::string reason;
+  EquivalenceReport equivalence;
+};
+
+/// Remembers what the original computes, so that several graphs can be compared with it.
+class Judgement {
+ public:
+  /// All must outlive it. `original` gives the interface and its types.
+  Judgement(Judge& judge, const core::Graph& original, const EquivalenceOptions& options);
+
+  const Judge& judge() const { return judge_; }
+  /// Empty if the runtime can run the original, on some sample at least; else why not.
+  std::string refusal();
+  /// Whether the runtime finds the graph, written as a file, equal to the original file. What runs
+  /// the original and not the result has found a difference.
+  JudgeReport run(const core::Graph& rewritten, core::ProgressSink& progress,
+                  const core::StopToken& stop);
+  /// On that sample alone. Errors: the judge does not work any more.
+  core::Result<bool> differs_on(const core::Graph& rewritten, int sample);
+  void allow(Latitude latitude) {
+    options_.may_overflow = latitude.may_overflow;
+    options_.may_recover = latitude.may_recover;
+  }
+
+ private:
+  struct Results {
+    std::vector<std::vector<double>> values;
+    std::vector<std::string> types;  ///< "f32[2, 3]"
+  };
+  int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
+  const core::Result<Results>& original_on(int sample);
+  core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
+  void ask_rounding(int sample, Expected& expected);
+  void compare(int sample, const Results& original, const Results& actual, Comparison& comparison);
+  core::Status compare_on(int sample, Comparison& comparison);
+  Comparison comparison() const;
+
+  Judge& judge_;
+  const core::Graph& original_;
+  EquivalenceOptions options_;
+  std::vector<Floor> floors_;
+  std::map<int, core::Result<Results>> results_;  ///< Of the original, by sample.
+};
+
+}  // namespace soapstone::search

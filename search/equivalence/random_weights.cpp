@@ -1,0 +1,71 @@
+// See random_weights.h. Numbers are scaled down by their count, so that activations stay finite
+// through many layers.
+#include "search/equivalence/random_weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/base/hash.h"
+
+namespace soapstone::search {
+namespace {
+
+/// Of any shape with as many elements the same, for a rewrite may have changed it.
+core::LiteralPtr random_weight(const core::Dims& dims, std::uint64_t seed) {
+  const auto count = static_cast<std::size_t>(core::element_count(dims));
+  const bool vector = std::ranges::count_if(dims, [](std::int64_t n) { return n > 1; }) <= 1;
+  // As many terms as results, more or less.
+  const auto scale = static_cast<float>(std::pow(static_cast<double>(count), -0.25));
+  std::mt19937_64 random(core::hash_combine(seed, count));
+  std::uniform_real_distribution<float> uniform(-1.7F, 1.7F), positive(0.5F, 1.5F);
+  std::vector<float> values(count);
+  // A vector may be a variance.
+  for (float& value : values) value = vector ? positive(random) : scale * uniform(random);
+  return std::make_shared<const core::Literal>(core::Literal::floats(dims, values));
+}
+
+/// Value and count: what is left of a weight however it is shaped.
+using Weight = std::pair<double, std::int64_t>;
+
+std::optional<Weight> weight_of(const core::Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  if (node.op->name != "full") return std::nullopt;
+  const double value = node.attributes.get_real("value");
+  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
+  if (!dims || core::element_count(*dims) < 2 || value == 0 || value == 1) return std::nullopt;
+  return Weight{value, core::element_count(*dims)};
+}
+
+core::Graph randomized(const core::Graph& graph, const std::set<Weight>& weights,
+                       std::uint64_t seed) {
+  core::GraphBuilder builder(graph);
+  for (const core::NodeId id : graph.order()) {
+    const auto weight = weight_of(graph, id);
+    if (!weight || !weights.contains(*weight)) continue;
+    const core::TensorId result = graph.node(id).outputs[0];
+    const auto key = core::hash_combine(seed, std::bit_cast<std::uint64_t>(weight->first));
+    const auto dims = core::concrete(graph.tensor(result).type.shape);
+    builder.replace_uses(result, builder.add_constant(random_weight(*dims, key)));
+  }
+  auto finished = std::move(builder).finish();
+  CHECK(finished.ok(), "a constant cannot close a cycle");
+  return *std::move(finished);
+}
+
+}  // namespace
+
+RandomizedPair randomize_weights(const core::Graph& original, const core::Graph& rewritten,
+                                 std::uint64_t seed) {
+  std::set<Weight> weights;
+  for (const core::NodeId id : original.order())
+    if (const auto weight = weight_of(original, id)) weights.insert(*weight);
+  return {randomized(original, weights, seed), randomized(rewritten, weights, seed)};
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,250 @@
+// See rounding.h.
+#include "search/equivalence/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ops/analysis/analysis.h"
+#include "ops/definition/registry.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::DataType;
+using core::Graph;
+using core::TensorId;
+
+/// So many times the original's own distance from double precision: another order of summation is
+/// no worse than that, a wrong factor is.
+constexpr double kOfExact = 4;
+/// Two runs show less of what may happen than double precision does.
+constexpr double kOfTwoRuns = 8;
+
+bool same_special(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+double largest_of(DataType type) {
+  switch (type) {
+  case DataType::kFloat64:
+    return std::numeric_limits<double>::max();
+  case DataType::kFloat16:
+    return 65504;
+  case DataType::kFloat32:
+  case DataType::kBFloat16:
+    return std::numeric_limits<float>::max();
+  default:
+    return 0;
+  }
+}
+
+/// Where numbers get coarser near zero.
+double smallest_step(DataType type) {
+  switch (type) {
+  case DataType::kFloat64:
+    return std::numeric_limits<double>::min();
+  case DataType::kFloat16:
+    return 0x1p-24;
+  case DataType::kFloat32:
+  case DataType::kBFloat16:
+    return std::numeric_limits<float>::min();  // kernels may flush what is smaller
+  default:
+    return 0;
+  }
+}
+
+/// The coarsest type and the longest sum on the way to each tensor.
+struct Way {
+  DataType type = DataType::kOther;
+  double terms = 1;
+};
+
+double terms_of(const Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  if (ops::is_opaque(node)) return 1;
+  const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
+  if (!dims) return 1;
+  const auto count = static_cast<double>(std::max<std::int64_t>(core::element_count(*dims), 1));
+  return std::max(1.0, ops::work_of(graph, id).flops / count);
+}
+
+std::vector<Way> ways(const Graph& graph) {
+  std::vector<Way> of(graph.tensor_bound());
+  const auto own = [&](TensorId id) {
+    const DataType type = graph.tensor(id).type.data_type;
+    return Way{core::is_floating(type) ? type : DataType::kOther, 1};
+  };
+  for (const TensorId id : graph.inputs()) of[id.index()] = own(id);
+  for (const core::NodeId id : graph.order()) {
+    if (graph.is_constant_expression(id)) continue;
+    Way way{DataType::kOther, terms_of(graph, id)};
+    for (const TensorId input : graph.node(id).inputs) {
+      if (!input.valid()) continue;
+      const Way& before = of[input.index()];
+      if (spacing(before.type) > spacing(way.type)) way.type = before.type;
+      way.terms = std::max(way.terms, before.terms);
+    }
+    for (const TensorId output : graph.node(id).outputs) {
+      of[output.index()] = way;
+      const DataType type = own(output).type;
+      if (spacing(type) > spacing(way.type)) of[output.index()].type = type;
+    }
+  }
+  return of;
+}
+
+/// Units in the last place. What is kept in 16 bits is summed up in more.
+double units(const Way& way) {
+  if (way.type == DataType::kBFloat16) return 2;
+  if (way.type == DataType::kFloat16) return 4;
+  return 4 + 2 * std::sqrt(way.terms);
+}
+
+/// Integers that depend on reals may flip where the original's do, and about as often.
+bool compare_integers(const std::vector<double>& expected, const std::vector<double>& actual,
+                      const Rounding* rounding) {
+  if (rounding == nullptr || rounding->exact.empty()) return expected == actual;
+  std::size_t own = 0, others = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    own += expected[i] != rounding->exact[i] ? 1 : 0;
+    others += actual[i] != rounding->exact[i] ? 1 : 0;
+  }
+  return static_cast<double>(others) <= rounding->factor * static_cast<double>(own);
+}
+
+/// Of an element of which at least one side is no finite number.
+bool special_agrees(double expected, double actual, const Floor& floor, const double* exact,
+                    double allowed) {
+  if (same_special(expected, actual)) return true;
+  const bool exact_is_finite = exact != nullptr && std::isfinite(*exact);
+  // At the very edge of the type rounding alone decides.
+  if (exact_is_finite && std::abs(*exact) >= 0.999 * floor.largest) return !std::isnan(actual);
+  if (std::isfinite(expected) || !exact_is_finite) return false;
+  return !std::isfinite(actual) || std::abs(actual - *exact) <= allowed;
+}
+
+}  // namespace
+
+double spacing(DataType type) {
+  switch (type) {
+  case DataType::kFloat64:
+    return 0x1p-52;
+  case DataType::kFloat32:
+    return 0x1p-23;
+  case DataType::kFloat16:
+    return 0x1p-10;
+  case DataType::kBFloat16:
+    return 0x1p-7;
+  default:
+    return 0;
+  }
+}
+
+std::vector<Floor> floors_of(const Graph& graph) {
+  const std::vector<Way> of = ways(graph);
+  std::vector<Floor> floors;
+  for (const TensorId id : graph.outputs()) {
+    const DataType own = graph.tensor(id).type.data_type;
+    const Way& way = of[id.index()];
+    if (!core::is_floating(own)) {
+      floors.push_back({});
+      continue;
+    }
+    const double steps = 4 * std::max(smallest_step(own), smallest_step(way.type));
+    const double coarsest = std::max(spacing(way.type), spacing(own));
+    const double largest = way.type == DataType::kOther
+                               ? largest_of(own)
+                               : std::min(largest_of(own), largest_of(way.type));
+    floors.push_back({units(way) * coarsest, steps, largest, coarsest});
+  }
+  return floors;
+}
+
+double size_of(const std::vector<double>& values) {
+  // Scaled, since squares of what f32 holds are fine in doubles and those of f64 are not.
+  double most = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) most = std::max(most, std::abs(v));
+  if (most == 0) return 0;
+  double sum = 0;
+  std::size_t finite = 0;
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    sum += (v / most) * (v / most);
+    ++finite;
+  }
+  return most * std::sqrt(sum / static_cast<double>(finite));
+}
+
+namespace {
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (std::isfinite(a[i]) && std::isfinite(b[i])) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+}  // namespace
+
+Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact) {
+  const double own = largest_difference(values, exact);
+  return {std::move(exact), own, kOfExact};
+}
+
+Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other) {
+  return {{}, largest_difference(values, other), kOfTwoRuns};
+}
+
+bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
+             const Floor& floor, const Rounding* rounding, Latitude latitude, OutputError& error) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (expected.size() != actual.size() || (floor.is_integer() && floor.relative == 0 &&
+                                           !compare_integers(expected, actual, rounding))) {
+    error.max_abs_error = std::max(error.max_abs_error, expected.size() == actual.size()
+                                                            ? largest_difference(expected, actual)
+                                                            : kInfinity);
+    error.max_rel_error = std::max(error.max_rel_error, 1.0);
+    return error.equal = false;
+  }
+  if (floor.is_integer() && floor.relative == 0) return true;
+  const bool has_exact = rounding != nullptr && rounding->exact.size() == expected.size();
+  const double scale = size_of(expected);
+  double own = rounding != nullptr ? rounding->factor * rounding->own_error : 0;
+  // Zeros everywhere have no size: numbers of the size of one that cancel may leave this much.
+  if (scale == 0) own = std::max(own, 8 * floor.spacing);
+  bool equal = true;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double* const exact = has_exact ? &rounding->exact[i] : nullptr;
+    const double allowed =
+        floor.absolute + own +
+        floor.relative * std::max(std::isfinite(expected[i]) ? std::abs(expected[i]) : 0.0, scale);
+    if (!std::isfinite(expected[i]) || !std::isfinite(actual[i])) {
+      if (special_agrees(expected[i], actual[i], floor, exact, allowed)) continue;
+      if (latitude.may_recover && !std::isfinite(expected[i])) continue;
+      if (latitude.may_overflow) {
+        ++error.overflowed;
+        continue;
+      }
+      equal = false;
+      error.max_abs_error = error.max_rel_error = kInfinity;
+      continue;
+    }
+    const double difference = std::abs(expected[i] - actual[i]);
+    const double from =
+        exact != nullptr && std::isfinite(*exact) ? std::abs(actual[i] - *exact) : difference;
+    const bool within = std::min(from, difference) <= allowed;
+    if (!within && latitude.may_overflow) {
+      ++error.overflowed;
+      continue;
+    }
+    const double size = std::max(std::abs(expected[i]), scale);
+    error.max_abs_error = std::max(error.max_abs_error, difference);
+    if (size > 0) error.max_rel_error = std::max(error.max_rel_error, difference / size);
+    equal = equal && within;
+  }
+  error.equal = error.equal && equal;
+  return equal;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,65 @@
+// How far apart two results may be before the difference means something. Follows from the element
+// type and from how much rounding matters in the original itself (docs/adr/0020).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::search {
+
+/// A difference that needs no explanation: a few units in the last place of the output's size.
+struct Floor {
+  double relative = 0;  ///< Of the larger of |expected| and the output's root mean square.
+  double absolute = 0;
+  double largest = 0;  ///< Finite number of the type; 0: the elements are integers.
+  double spacing = 0;  ///< Next to one.
+  bool is_integer() const { return largest == 0; }
+};
+
+/// By output. The type that counts is the coarsest floating type that the output is computed with;
+/// types that accumulate in themselves (f32, f64) get more with the longest sum.
+std::vector<Floor> floors_of(const core::Graph& graph);
+
+/// Next to one: 2^-23 for f32. 0 for types that are not floating.
+double spacing(core::DataType type);
+
+/// What is known of rounding in the original, for one output of one sample.
+struct Rounding {
+  std::vector<double> exact;  ///< Of the original in double precision; empty: not known.
+  /// How far the original is from it; without it, how far two runs of the original are apart.
+  double own_error = 0;
+  double factor = 0;  ///< So many times the own error is allowed.
+};
+/// Of a result and the same in double precision.
+Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact);
+/// Of two runs that differ in rounding alone.
+Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other);
+
+struct OutputError {
+  std::string name;
+  double max_abs_error = 0;
+  double max_rel_error = 0;  ///< |a − b| over the larger of |a| and the output's root mean square.
+  bool equal = true;         ///< Within tolerance on all samples; NaN and infinity must agree.
+  /// Elements that were let through because they may overflow.
+  std::size_t overflowed = 0;
+};
+
+/// What the labels of the rules that were applied allow.
+struct Latitude {
+  bool may_overflow = false;  ///< The result may have no value where the original has one.
+  bool may_recover = false;   ///< It may have one where the original has none.
+};
+
+/// Adds one sample to `error`. NaN and infinity must agree, but where the original overflowed in
+/// its own type and not in double precision; there `actual` may also overflow, or be near the exact
+/// result. If it may overflow, differences are counted, since all that follows an overflow is off.
+/// Returns whether the sample is within the tolerance.
+bool compare(const std::vector<double>& expected, const std::vector<double>& actual,
+             const Floor& floor, const Rounding* rounding, Latitude latitude, OutputError& error);
+
+/// Root mean square of what is finite.
+double size_of(const std::vector<double>& values);
+
+}  // namespace soapstone::search

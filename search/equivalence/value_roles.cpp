@@ -1,0 +1,141 @@
+// See value_roles.h. From each input on, what reads it is followed.
+#include "search/equivalence/value_roles.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "ops/definition/registry.h"
+#include "ops/definition/valid_values.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+bool copies(const Node& node) {
+  static constexpr std::array<std::string_view, 9> kCopies = {
+      "cast", "reshape", "transpose", "expand", "slice", "split", "concat", "pad", "gather"};
+  return std::ranges::find(kCopies, node.op->name) != kCopies.end();
+}
+
+bool is_integer(const Graph& graph, TensorId id) {
+  const core::DataType type = graph.tensor(id).type.data_type;
+  return !core::is_floating(type) && type != core::DataType::kBool;
+}
+
+class Follower {
+ public:
+  explicit Follower(const Graph& graph) : graph_(graph) {}
+
+  ValueRole role_of(TensorId input) {
+    role_ = {};
+    if (core::is_floating(graph_.tensor(input).type.data_type)) {
+      follow_reals(input);
+    } else {
+      follow_integers(input);
+    }
+    return role_;
+  }
+
+ private:
+  struct At {
+    TensorId tensor;
+    bool scaled = false, added = false;
+    auto key() const { return 4 * tensor.index() + 2 * std::size_t{scaled} + std::size_t{added}; }
+  };
+
+  void note_gather(const Node& node) {
+    const auto dims = core::concrete(graph_.tensor(node.inputs[0]).type.shape);
+    if (!dims) return;
+    const auto size = (*dims)[static_cast<std::size_t>(node.attributes.get_int("axis"))];
+    role_.index_bound = role_.index_bound == 0 ? size : std::min(role_.index_bound, size);
+  }
+
+  /// Integers are divided by nodes that are opaque here.
+  void note_opaque(const Node& node, const At& at) {
+    role_.is_opaque = true;
+    const std::string& op = node.attributes.get_text("op_type");
+    if ((op == "Div" || op == "Mod") && node.inputs.size() > 1 && node.inputs[1] == at.tensor)
+      role_.is_divisor = true;
+  }
+
+  void follow_integers(TensorId input) {
+    std::vector<bool> seen(graph_.tensor_bound());
+    std::vector<At> todo{{input}};
+    while (!todo.empty()) {
+      const At at = todo.back();
+      todo.pop_back();
+      if (seen[at.tensor.index()]) continue;
+      seen[at.tensor.index()] = true;
+      for (const NodeId id : graph_.consumers(at.tensor)) {
+        const Node& node = graph_.node(id);
+        if (ops::is_opaque(node)) {
+          note_opaque(node, at);
+          continue;
+        }
+        if (node.op->name == "gather" && node.inputs[1] == at.tensor) note_gather(node);
+        if (!is_integer(graph_, node.outputs[0])) continue;
+        if (node.op->name == "gather" && node.inputs[0] != at.tensor) continue;
+        for (const TensorId output : node.outputs) todo.push_back({output});
+      }
+    }
+  }
+
+  /// From a mask over copies, factors and sums to a softmax.
+  void follow_reals(TensorId input) {
+    std::vector<bool> seen(4 * graph_.tensor_bound());
+    std::vector<At> todo{{input}};
+    while (!todo.empty()) {
+      const At at = todo.back();
+      todo.pop_back();
+      if (seen[at.key()]) continue;
+      seen[at.key()] = true;
+      for (const NodeId id : graph_.consumers(at.tensor)) follow_real(graph_.node(id), at, todo);
+    }
+  }
+
+  void follow_real(const Node& node, At at, std::vector<At>& todo) {
+    if (ops::is_opaque(node)) return;
+    const std::string_view op = node.op->name;
+    if (op == "softmax" && at.added) (at.scaled ? role_.is_scaled_mask : role_.is_mask) = true;
+    const bool by_constant = std::ranges::any_of(
+        node.inputs, [&](TensorId id) { return id.valid() && graph_.is_constant_expression(id); });
+    if ((op == "mul" || op == "sub") && by_constant) {
+      at.scaled = true;
+    } else if (op == "add") {
+      at.added = at.added || !by_constant;
+    } else if (!copies(node)) {
+      return;
+    }
+    for (const TensorId output : node.outputs)
+      if (core::is_floating(graph_.tensor(output).type.data_type))
+        todo.push_back({output, at.scaled, at.added});
+  }
+
+  const Graph& graph_;
+  ValueRole role_;
+};
+
+}  // namespace
+
+std::vector<ValueRole> value_roles(const Graph& graph) {
+  Follower follower(graph);
+  std::vector<ValueRole> roles;
+  const auto valid = ops::valid_values(graph);
+  for (const TensorId input : graph.inputs()) {
+    ValueRole role = follower.role_of(input);
+    // What operators demand of values that come to them by copies alone.
+    if (const auto& range = valid[input.index()]; range && range->low < range->high) {
+      role.index_bound = range->high;
+      role.least_index = range->low;
+    }
+    roles.push_back(role);
+  }
+  return roles;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,210 @@
+// See kinds.h.
+#include "search/passes/kinds.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "cost/models/calibration.h"
+#include "search/base/trace.h"
+#include "search/passes/checkpoint.h"
+#include "search/passes/improvement.h"
+#include "search/saturation/eqsat.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+
+/// Regions searched at once, at most. Fixed: the result must not depend on the machine.
+constexpr std::size_t kBatch = 32;
+/// As many of them share the memory: more threads than that do not work on one batch for long.
+constexpr double kAlive = 16;
+
+}  // namespace
+
+void RegionMemory::forget(const verifier::Admission& rules) {
+  const auto is_out = [&](const RegionStep& step) {
+    if (!step.lemma) return rules.is_excluded(step.rewrite.rule);
+    return std::ranges::any_of(step.lemma->steps,
+                               [&](const LemmaStep& used) { return rules.is_excluded(used.rule); });
+  };
+  for (auto& [way, of_way] : known) {
+    std::erase_if(of_way, [&](const auto& entry) {
+      // A search that was stopped would have gone on.
+      return entry.second.stop == RegionStop::kStopped ||
+             std::ranges::any_of(entry.second.steps, is_out);
+    });
+  }
+}
+
+void Kinds::search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
+                       const Stage& stage) {
+  const auto& known = known_[way];
+  std::set<Signature> met;
+  std::vector<const Region*> fresh;
+  for (const Region& region : regions)
+    if (!known.contains(region.signature) && met.insert(region.signature).second)
+      fresh.push_back(&region);
+  trace_pass(regions, fresh.size(), pass);
+  if (way.saturates && !prepared_) prepare_to_saturate();
+  search_all(fresh, way, pass, stage);
+}
+
+const RegionResult* Kinds::find(const Region& region, const Way& way) const {
+  const auto known = known_.find(way);
+  if (known == known_.end()) return nullptr;
+  const auto found = known->second.find(region.signature);
+  return found == known->second.end() ? nullptr : &found->second;
+}
+
+bool Kinds::all_exhausted() const {
+  return std::ranges::all_of(known_, [](const auto& of_way) {
+    return std::ranges::all_of(
+        of_way.second, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
+  });
+}
+
+void Kinds::search_all(const std::vector<const Region*>& fresh, const Way& way,
+                       const PassInfo& pass, const Stage& stage) {
+  for (std::size_t at = 0; at < fresh.size() && !stopped_();) {
+    const std::size_t remaining = fresh.size() - at;
+    const std::uint64_t left = way.saturates ? remaining
+                               : pass.budget > counts_.graphs_expanded
+                                   ? pass.budget - counts_.graphs_expanded
+                                   : 0;
+    if (left == 0) return;
+    const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
+    const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
+    const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(at);
+    search_batch({first, first + static_cast<std::ptrdiff_t>(width)}, way, pass, stage);
+    at += width;
+    report_();
+  }
+}
+
+void Kinds::search_batch(const std::vector<const Region*>& batch, const Way& way,
+                         const PassInfo& pass, const Stage& stage) {
+  const std::uint64_t budget =
+      way.saturates ? 0 : (pass.budget - counts_.graphs_expanded) / batch.size();
+  std::vector<Searched> found(batch.size());
+  const auto search = [&](std::size_t k) {
+    const double begin_s = core::wall_s();
+    const Region& region = *batch[k];
+    found[k].result = way.saturates
+                          ? saturate(region)
+                          : backtrack(region, way, limits(region, budget), stage, found[k].resumed);
+    found[k].duration_us = 1e6 * (core::wall_s() - begin_s);
+  };
+  if (cost_.needs_quiet_machine()) {
+    for (std::size_t k = 0; k < batch.size(); ++k) search(k);
+  } else {
+    largest_first(batch, search);
+  }
+  for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], way, std::move(found[k]));
+}
+
+/// In parallel; what may take longest comes first, lest one thread be left with it in the end.
+void Kinds::largest_first(const std::vector<const Region*>& batch,
+                          const std::function<void(std::size_t)>& use) {
+  std::vector<std::size_t> order(batch.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::size_t k) { return batch[k]->nodes.size(); });
+  std::atomic<std::size_t> next = 0;
+  arena_.execute([&] {
+    tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
+      for (std::size_t k; (k = next++) < order.size();) use(order[k]);
+    });
+  });
+}
+
+RegionResult Kinds::backtrack(const Region& region, const Way& way, const RegionLimits& limits,
+                              const Stage& stage, bool& resumed) {
+  const auto guided = objective_.guide(way.guide, region.graph, stage);
+  // A checkpoint knows what latency led to.
+  Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
+  if (checkpoint != nullptr) {
+    if (auto known = checkpoint->find(region, limits.budget, admission_, cost_)) {
+      resumed = true;
+      return *std::move(known);
+    }
+  }
+  RegionResult result =
+      search_region(region.graph, admission_, guided ? *guided : cost_, limits, stopped_);
+  if (guided) price_by_latency(region.graph, admission_.rules(), cost_, result);
+  if (checkpoint != nullptr) checkpoint->add(region, result);
+  return result;
+}
+
+/// Checkpoints do not know of lemmas.
+RegionResult Kinds::saturate(const Region& region) {
+  EqsatLimits limits;
+  limits.saturation.nodes = options_.eqsat_nodes;
+  limits.exact_operators = options_.eqsat_region_size;
+  return saturate_region(region.graph, admission_, *prepared_, cost_,
+                         e_node_cost_ ? *e_node_cost_ : cost_, limits, stopped_);
+}
+
+void Kinds::prepare_to_saturate() {
+  prepared_.emplace(admission_.rules().rules(), true);
+  if (!cost_.needs_quiet_machine()) return;
+  const auto time = [&](const Graph& graph) -> std::optional<double> {
+    const cost::GraphCost cost = cost_.graph_cost(graph);
+    if (cost.estimated_us > 0) return std::nullopt;
+    return cost.total_us;
+  };
+  e_node_cost_ = cost::make_roofline_cost(runtime::Fusion::kFull, cost::calibrate(time));
+}
+
+RegionLimits Kinds::limits(const Region& region, std::uint64_t budget) const {
+  RegionLimits limits;
+  limits.alpha = options_.alpha;
+  limits.max_detour = options_.max_detour;
+  limits.patience = options_.patience;
+  limits.budget = budget;
+  // A graph of a region: ids, order and readers, and the nodes that it does not share.
+  const double bytes =
+      4000 + 80.0 * static_cast<double>(region.graph.node_bound() + region.graph.tensor_bound());
+  const double graphs = options_.memory_mib * 1024 * 1024 / kAlive / bytes;
+  limits.max_graphs = std::max<std::size_t>(16, static_cast<std::size_t>(graphs));
+  return limits;
+}
+
+void Kinds::keep(const Region& region, const Way& way, Searched found) {
+  const RegionResult& result = found.result;
+  if (options_.trace != nullptr) {
+    const auto signature = core::hash_bytes(std::as_bytes(std::span(region.signature)));
+    options_.trace->region({pass_, signature, &region.graph, places_[region.signature], &result,
+                            found.resumed, found.duration_us});
+  }
+  counts_.graphs_expanded += result.expanded;
+  counts_.graphs_built += result.built;
+  counts_.duplicates += result.duplicates;
+  counts_.e_nodes += result.e_nodes;
+  counts_.underivable += result.lost ? 1 : 0;
+  ++counts_.regions_searched;
+  if (found.resumed) {
+    ++counts_.regions_resumed;
+    counts_.graphs_resumed += result.expanded;
+  }
+  known_[way].insert_or_assign(region.signature, std::move(found.result));
+}
+
+void Kinds::trace_pass(const std::vector<Region>& regions, std::size_t fresh,
+                       const PassInfo& pass) {
+  ++pass_;
+  if (options_.trace == nullptr) return;
+  places_.clear();
+  for (const Region& region : regions) ++places_[region.signature];
+  options_.trace->pass(
+      {pass_, pass.region_size, regions.size(), places_.size(), fresh, pass.graph_us});
+}
+
+}  // namespace soapstone::search

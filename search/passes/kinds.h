@@ -1,0 +1,111 @@
+// What is known of each kind of region: those that have one signature are searched once, in
+// parallel with others.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tbb/task_arena.h>
+
+#include "cost/models/cost_model.h"
+#include "rules/saturation/saturate.h"
+#include "search/base/objective.h"
+#include "search/base/types.h"
+#include "search/regions/region.h"
+#include "search/regions/region_search.h"
+#include "verifier/admission.h"
+
+namespace soapstone::search {
+
+/// How a region is searched.
+struct Way {
+  bool saturates = false;  ///< By equality saturation, which follows latency.
+  Guide guide = Guide::kLatency;
+  auto operator<=>(const Way&) const = default;
+};
+
+/// What a pass over the graph is about.
+struct PassInfo {
+  std::size_t region_size = 0;
+  double graph_us = 0;       ///< Cost of the graph when the pass begins.
+  std::uint64_t budget = 0;  ///< Graphs that may have been expanded when it ends.
+};
+
+/// What was found in regions of a job, for a further search with fewer rules.
+struct RegionMemory {
+  std::map<Way, std::map<std::vector<std::uint64_t>, RegionResult>> known;
+  /// Drops what rests on a rule that is excluded now.
+  void forget(const verifier::Admission& rules);
+};
+
+class Kinds {
+ public:
+  /// Everything must outlive it. `counts` receives what searches took; `report` is called now and
+  /// then.
+  Kinds(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
+        const Objective& objective, tbb::task_arena& arena, std::function<bool()> stopped,
+        std::function<void()> report, SearchResult& counts)
+      : admission_(admission), cost_(cost), options_(options), objective_(objective), arena_(arena),
+        stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts) {
+    if (options.memory != nullptr) known_ = std::move(options.memory->known);
+  }
+
+  /// Searches the kinds that were not searched in this way before, in batches of a fixed width: the
+  /// result does not depend on the number of threads.
+  void search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
+                  const Stage& stage);
+  /// Null: it was not searched.
+  const RegionResult* find(const Region& region, const Way& way) const;
+  /// Whether every search saw all that there was.
+  bool all_exhausted() const;
+  /// What is known goes to the memory of the options, if there is one.
+  void hand_back() {
+    if (options_.memory != nullptr) options_.memory->known = std::move(known_);
+  }
+  /// Counts passes, from 1.
+  std::uint64_t pass() const { return pass_; }
+
+ private:
+  using Signature = std::vector<std::uint64_t>;
+  /// What came of a region in a batch.
+  struct Searched {
+    RegionResult result;
+    bool resumed = false;
+    double duration_us = 0;
+  };
+
+  void search_all(const std::vector<const Region*>& fresh, const Way& way, const PassInfo& pass,
+                  const Stage& stage);
+  void search_batch(const std::vector<const Region*>& batch, const Way& way, const PassInfo& pass,
+                    const Stage& stage);
+  void largest_first(const std::vector<const Region*>& batch,
+                     const std::function<void(std::size_t)>& use);
+  RegionResult backtrack(const Region& region, const Way& way, const RegionLimits& limits,
+                         const Stage& stage, bool& resumed);
+  RegionResult saturate(const Region& region);
+  void prepare_to_saturate();
+  void keep(const Region& region, const Way& way, Searched found);
+  void trace_pass(const std::vector<Region>& regions, std::size_t fresh, const PassInfo& pass);
+  RegionLimits limits(const Region& region, std::uint64_t budget) const;
+
+  verifier::Admission& admission_;
+  cost::CostModel& cost_;
+  const SearchOptions& options_;
+  const Objective& objective_;
+  tbb::task_arena& arena_;
+  std::function<bool()> stopped_;
+  std::function<void()> report_;
+  SearchResult& counts_;
+  std::map<Way, std::map<Signature, RegionResult>> known_;
+  std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
+  std::uint64_t pass_ = 0;
+  std::optional<rules::SaturationRules> prepared_;
+  std::unique_ptr<cost::CostModel> e_node_cost_;  ///< If it is not the cost model.
+};
+
+}  // namespace soapstone::search

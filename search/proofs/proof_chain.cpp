@@ -1,0 +1,240 @@
+// Making a chain, and replaying it. The replay believes nothing but the matcher, the prover, and
+// what applies rules; the numbers in a step only say where to look.
+#include "search/proofs/proof_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "rules/text/evidence.h"
+#include "search/baseline/simplify.h"
+#include "search/proofs/derivation.h"
+#include "verifier/admission.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::Result;
+using rules::Rule;
+
+/// A rule of the chain, ready to be matched and proved.
+struct ProvableRule {
+  ProvableRule(const Rule& rule, const verifier::AdmissionOptions& options)
+      : set({rule}), admission(set, options) {}
+  rules::RuleSet set;
+  verifier::Admission admission;
+};
+
+class Replayer {
+ public:
+  Replayer(const ProofChain& chain, runtime::Backend& backend, const ReplayOptions& options)
+      : chain_(chain),
+        backend_(backend), options_{.believe_files = false,
+                                    .allow_range_changes = options.allow_range_changes,
+                                    .verify = options.verify},
+        rules_(chain.rules.size()), derived_(chain.rules.size()) {}
+
+  Result<Graph> run(const Graph& graph, const ChainStep& step) {
+    switch (step.kind) {
+    case ChainStep::Kind::kMergeDuplicates:
+      return merge_duplicates(graph);
+    case ChainStep::Kind::kFoldConstants:
+      return fold_constants(graph, backend_, step.nodes);
+    case ChainStep::Kind::kDerive:
+      SOAPSTONE_RETURN_IF_ERROR(derive(step));
+      return graph;
+    case ChainStep::Kind::kRule:
+      return derived_[step.rule] ? apply_derived(graph, step) : apply(graph, step);
+    }
+    return graph;
+  }
+
+  void count(Replay& replay) const {
+    for (const auto& rule : rules_) {
+      if (!rule) continue;
+      replay.proofs += rule->admission.proofs_tried();
+      replay.proof_cpu_ms += rule->admission.cpu_ms();
+    }
+  }
+
+ private:
+  static core::Error refused(std::string message) {
+    return {core::ErrorCode::kNotEquivalent, std::move(message), {}, {}};
+  }
+
+  Result<Graph> apply(const Graph& graph, const ChainStep& step) {
+    ProvableRule& rule = provable(step.rule);
+    const std::string& name = chain_.rules[step.rule].name;
+    const auto match = find(graph, rule.set, step);
+    if (!match) return refused(fmt::format("rule {} does not match there", name));
+    const std::string reason = rule.admission.refusal(core::RuleId(0), *match);
+    if (!reason.empty()) return refused(fmt::format("rule {} is not admitted: {}", name, reason));
+    auto result = rules::apply(graph, rule.set[core::RuleId(0)], *match);
+    if (!result) return refused(fmt::format("rule {}: {}", name, result.error().message));
+    return result;
+  }
+
+  ProvableRule& provable(std::size_t rule) {
+    if (!rules_[rule]) rules_[rule] = std::make_unique<ProvableRule>(chain_.rules[rule], options_);
+    return *rules_[rule];
+  }
+
+  /// Its source is made equal to its target by the rules that are used, and by nothing else.
+  core::Status derive(const ChainStep& step) {
+    const Rule& lemma = chain_.rules[step.rule];
+    if (lemma.source.symbols().size() > 0)
+      return refused(fmt::format("{} has sizes that are not given", lemma.name));
+    Derivation derivation(lemma.source);
+    for (std::size_t k = 0; k < step.uses.size(); ++k) {
+      const ChainStep::Use& use = step.uses[k];
+      const auto wrong = [&](std::string_view why) {
+        return refused(fmt::format("use {} of {}: rule {}: {}", k + 1, step.uses.size(),
+                                   chain_.rules[use.rule].name, why));
+      };
+      std::vector<core::TensorType> types;
+      for (const std::size_t tensor : use.inputs) {
+        if (tensor >= derivation.size()) return wrong("there is no such tensor yet");
+        types.push_back(derivation.type(tensor));
+      }
+      const auto equation =
+          equation_at(provable(use.rule).admission, core::RuleId(0), types, use.sizes);
+      if (!equation) return wrong(equation.error().message);
+      derivation.assume(*equation, use.inputs);
+    }
+    if (!derivation.gives(lemma.target))
+      return refused(fmt::format("{} does not follow from these", lemma.name));
+    derived_[step.rule] = true;
+    return core::Done{};
+  }
+
+  Result<Graph> apply_derived(const Graph& graph, const ChainStep& step) {
+    const Rule& lemma = chain_.rules[step.rule];
+    const auto match = match_at(graph, lemma, step.nodes, step.inputs);
+    if (!match) return refused(fmt::format("{} does not match there", lemma.name));
+    auto result = rules::apply(graph, lemma, *match);
+    if (!result) return refused(fmt::format("{}: {}", lemma.name, result.error().message));
+    return result;
+  }
+
+  static std::optional<rules::Match> find(const Graph& graph, const rules::RuleSet& rule,
+                                          const ChainStep& step) {
+    std::optional<rules::Match> found;
+    rule.for_each_match_at(graph, std::span(step.nodes).first(1),
+                           [&](core::RuleId, const rules::Match& match) {
+                             if (match.nodes == step.nodes && match.inputs == step.inputs)
+                               found = match;
+                             return !found;
+                           });
+    return found;
+  }
+
+  const ProofChain& chain_;
+  runtime::Backend& backend_;
+  verifier::AdmissionOptions options_;
+  std::vector<std::unique_ptr<ProvableRule>> rules_;  // made when needed
+  std::vector<bool> derived_;                         // by rule
+};
+
+std::string place(std::size_t step, const ProofChain& chain) {
+  return fmt::format("step {} of {}", step + 1, chain.steps.size());
+}
+
+}  // namespace
+
+void ProofChain::add(ChainStep::Kind kind, std::uint64_t result) {
+  ChainStep step;
+  step.kind = kind;
+  step.result = result;
+  steps.push_back(std::move(step));
+}
+
+/// Where the rule is in the chain, which it becomes part of if it is not.
+std::size_t ProofChain::index_of(const Rule& rule) {
+  Rule plain = rule;
+  rules::put_label({}, plain);
+  auto known = rules.begin();
+  // Another rule may have the name: of the baseline, say.
+  for (; known != rules.end(); ++known) {
+    if (known->base_name != rule.base_name) continue;
+    plain.name = known->name;
+    if (rules::print(*known) == rules::print(plain)) break;
+  }
+  if (known == rules.end()) {
+    const auto taken = [&] {
+      return std::ranges::find(rules, plain.name, &Rule::name) != rules.end();
+    };
+    plain.name = rule.name;
+    for (int k = 2; taken(); ++k) plain.name = fmt::format("{} {}", rule.name, k);
+    known = rules.insert(rules.end(), std::move(plain));
+  }
+  return static_cast<std::size_t>(known - rules.begin());
+}
+
+void ProofChain::add_rule(const Rule& rule, const rules::Match& match, std::uint64_t result) {
+  steps.push_back({ChainStep::Kind::kRule, index_of(rule), match.nodes, match.inputs, {}, result});
+}
+
+void ProofChain::add_lemma(const Lemma& lemma, const rules::RuleSet& set, const rules::Match& match,
+                           std::uint64_t result) {
+  const std::size_t count = rules.size();
+  const std::size_t proved = index_of(lemma.rule);
+  if (rules.size() > count) {
+    ChainStep step;
+    step.kind = ChainStep::Kind::kDerive;
+    step.rule = proved;
+    for (const LemmaStep& used : lemma.steps)
+      step.uses.push_back({index_of(set[used.rule]), used.inputs, used.sizes});
+    step.result = steps.empty() ? input : steps.back().result;
+    steps.push_back(std::move(step));
+  }
+  steps.push_back({ChainStep::Kind::kRule, proved, match.nodes, match.inputs, {}, result});
+}
+
+Result<Replay> replay(const ProofChain& chain, const Graph& input, runtime::Backend& backend,
+                      const ReplayOptions& options, core::ProgressSink& progress,
+                      const core::StopToken& stop) {
+  using core::Error, core::ErrorCode;
+  if (input.hash() != chain.input)
+    return Error{ErrorCode::kNotEquivalent,
+                 "the chain begins at another graph",
+                 {},
+                 "give the original model, and the same --shape as to optimize-graph"};
+  Replayer replayer(chain, backend, options);
+  Replay result{input, 0, 0};
+  for (std::size_t k = 0; k < chain.steps.size(); ++k) {
+    if (stop.stop_requested()) return Error{ErrorCode::kInterrupted, "interrupted", {}, {}};
+    const ChainStep& step = chain.steps[k];
+    progress.update(k, chain.steps.size(), place(k, chain));
+    auto next = replayer.run(result.graph, step);
+    if (!next) return next.error().at(place(k, chain));
+    result.graph = *std::move(next);
+    if (result.graph.hash() == step.result) continue;
+    const bool folds = step.kind == ChainStep::Kind::kFoldConstants;
+    return Error{
+        ErrorCode::kNotEquivalent, "it leads to another graph than the chain says", place(k, chain),
+        folds ? "constants are compared bit by bit: use the device that computed them" : ""};
+  }
+  replayer.count(result);
+  return result;
+}
+
+Result<Graph> replay_at_other_sizes(const ProofChain& chain, const Graph& input,
+                                    runtime::Backend& backend, const ReplayOptions& options,
+                                    const core::StopToken& stop) {
+  Replayer replayer(chain, backend, options);
+  Graph graph = input;
+  for (std::size_t k = 0; k < chain.steps.size(); ++k) {
+    if (stop.stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
+    auto next = replayer.run(graph, chain.steps[k]);
+    if (!next) return next.error().at(place(k, chain));
+    graph = *std::move(next);
+  }
+  return graph;
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,40 @@
+// A part of a graph as a small graph of its own, so that a rewrite of it costs what the part costs
+// and equal parts are recognised.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::search {
+
+struct Region {
+  /// What its nodes read from outside are inputs, what others read are outputs. Constants are
+  /// computed in it as in the whole graph. Nothing has a name.
+  core::Graph graph;
+  std::vector<core::NodeId> nodes;      ///< By node of `graph`: the one of the whole graph.
+  std::vector<core::TensorId> tensors;  ///< By tensor, likewise.
+  /// Equal for regions of which the graphs differ in the values of weights only: equal ids then
+  /// stand for corresponding nodes.
+  std::vector<std::uint64_t> signature;
+};
+
+/// Preconditions: the nodes are no constant expressions, and convex: no path leaves them and comes
+/// back. Then no rewrite of the region can close a cycle through the rest of the graph.
+/// Complexity: linear in the region with its constants.
+Region extract_region(const core::Graph& whole, std::span<const core::NodeId> nodes);
+
+/// A constant of which only the type is in signatures: regions that are alike may have other
+/// values there.
+bool is_free_weight(const core::Graph& graph, core::TensorId id);
+
+/// Convex sets of at most `size` nodes, opaque and constant ones in none. Every other node lies
+/// inside one of them with its neighbourhood. Where a graph repeats itself, so do the sets.
+/// Without `behind_opaque` what depends on an opaque node is treated as if it were opaque, too.
+/// Complexity: near linear in the graph, for a given size.
+std::vector<std::vector<core::NodeId>> cover(const core::Graph& graph, std::size_t size,
+                                             bool behind_opaque = true);
+
+}  // namespace soapstone::search

@@ -1,0 +1,229 @@
+// A rewrite that gains nothing by itself may enable another one, but only near by: its graph is
+// expanded around what changed since the last gain, not everywhere (docs/adr/0005).
+#include "search/regions/region_search.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "search/base/real_gain.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::NodeId;
+using core::RuleId;
+
+/// A graph that was found, and how it comes from its parent.
+struct Entry {
+  const Entry* parent = nullptr;
+  rules::Rewrite rewrite;
+  Graph graph;
+  double cost_us = 0;
+  double settled_us = 0;        ///< Cost of the nearest ancestor, or itself, that was a gain.
+  int pending = 0;              ///< Rewrites since then.
+  std::uint64_t serial = 0;     ///< Counts what was found; breaks ties.
+  std::vector<NodeId> changed;  ///< Nodes that came or changed since the last gain.
+};
+
+struct Cheaper {
+  bool operator()(const Entry* a, const Entry* b) const {
+    return std::tie(a->cost_us, a->serial) < std::tie(b->cost_us, b->serial);
+  }
+};
+
+/// Short detours before long ones, cheap before dear, and what was found last first: it lies near
+/// what changed before. By cost alone, the many rewrites that change nothing would hide the one
+/// that has to get worse before it gets better.
+struct MorePromising {
+  bool operator()(const Entry* a, const Entry* b) const {
+    return std::tie(a->pending, a->cost_us, b->serial) <
+           std::tie(b->pending, b->cost_us, a->serial);
+  }
+};
+
+class RegionSearch {
+ public:
+  RegionSearch(verifier::Admission& admission, cost::CostModel& cost, const RegionLimits& limits,
+               const std::function<bool()>& stopped)
+      : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
+        stopped_(stopped) {}
+
+  RegionResult run(const Graph& graph);
+
+ private:
+  void expand(const Entry& entry);
+  void consider(const Entry& parent, RuleId rule, const rules::Match& match);
+  Entry* add(Graph graph);
+  void enqueue(const Entry* entry);
+  void backtrack();
+  /// What ends even the expansion of one graph.
+  bool is_cut_short() const { return entries_.size() >= limits_.max_graphs || stopped_(); }
+  bool stops();
+
+  verifier::Admission& admission_;
+  const rules::RuleSet& rules_;
+  cost::CostModel& cost_;
+  const RegionLimits& limits_;
+  const std::function<bool()>& stopped_;
+  RegionResult result_;
+  std::vector<std::unique_ptr<Entry>> entries_;  ///< By serial.
+  std::unordered_multimap<std::uint64_t, const Entry*> seen_;
+  std::set<const Entry*, MorePromising> queue_;  ///< Ways on from the best graph so far.
+  std::set<const Entry*, Cheaper> later_;        ///< Everything else, for when none are left.
+  const Entry* best_ = nullptr;
+  std::uint64_t expanded_at_best_ = 0;
+  double front_us_ = 0;  ///< Cost of the graph that the queue leads on from.
+};
+
+/// Null: the same graph was seen before. Equal hashes are no proof of it.
+Entry* RegionSearch::add(Graph graph) {
+  const std::uint64_t hash = graph.hash();
+  const auto [first, last] = seen_.equal_range(hash);
+  for (auto at = first; at != last; ++at)
+    if (same_structure(at->second->graph, graph)) return nullptr;
+  entries_.push_back(std::make_unique<Entry>());
+  Entry* entry = entries_.back().get();
+  entry->graph = std::move(graph);
+  entry->serial = entries_.size() - 1;
+  seen_.emplace(hash, entry);
+  return entry;
+}
+
+void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match& match) {
+  auto graph = rules::apply(parent.graph, rules_[rule], match);
+  // Last, for what it asks may have to be proved; and before the graph counts as seen, which
+  // another rule may reach as well.
+  if (!graph || !admission_.admits(rule, match)) return;
+  ++result_.built;
+  Entry* entry = add(*std::move(graph));
+  if (entry == nullptr) {
+    ++result_.duplicates;
+    return;
+  }
+  entry->parent = &parent;
+  entry->rewrite = {rule, match};
+  entry->cost_us = cost_.graph_cost(entry->graph).total_us;
+  if (entry->cost_us > limits_.alpha * best_->cost_us) return;
+  const bool gain = entry->cost_us < kRealGain * parent.settled_us;
+  entry->settled_us = gain ? entry->cost_us : parent.settled_us;
+  entry->pending = gain ? 0 : parent.pending + 1;
+  if (entry->pending > limits_.max_detour) return;
+  if (!gain) {
+    for (const NodeId id : entry->graph.order()) {
+      const bool is_new =
+          !parent.graph.contains(id) || &parent.graph.node(id) != &entry->graph.node(id);
+      if (is_new || std::ranges::find(parent.changed, id) != parent.changed.end())
+        entry->changed.push_back(id);
+    }
+  }
+  if (entry->cost_us < kRealGain * best_->cost_us) {
+    best_ = entry;
+    expanded_at_best_ = result_.expanded;
+  }
+  enqueue(entry);
+}
+
+/// A new best graph is where the search goes on; what was queued before starts from worse.
+void RegionSearch::enqueue(const Entry* entry) {
+  if (entry->cost_us < kRealGain * front_us_) {
+    front_us_ = entry->cost_us;
+    later_.insert(queue_.begin(), queue_.end());
+    queue_.clear();
+  }
+  if (entry->settled_us <= front_us_) {
+    queue_.insert(entry);
+  } else {
+    later_.insert(entry);
+  }
+}
+
+/// When nothing leads on from the best graph, the cheapest of the others is gone back to.
+void RegionSearch::backtrack() {
+  if (!queue_.empty() || later_.empty()) return;
+  queue_.insert(*later_.begin());
+  later_.erase(later_.begin());
+  front_us_ = (*queue_.begin())->settled_us;
+}
+
+void RegionSearch::expand(const Entry& entry) {
+  const auto take = [&](RuleId rule, const rules::Match& match) {
+    consider(entry, rule, match);
+    return !is_cut_short();
+  };
+  if (entry.pending == 0) {
+    rules_.for_each_match(entry.graph, take);
+  } else {
+    rules_.for_each_match_at(entry.graph, entry.changed, take);
+  }
+  ++result_.expanded;
+}
+
+/// True: a limit is reached, which is noted.
+bool RegionSearch::stops() {
+  if (stopped_()) {
+    result_.stop = RegionStop::kStopped;
+  } else if (entries_.size() >= limits_.max_graphs) {
+    result_.stop = RegionStop::kMemory;
+  } else if (result_.expanded >= limits_.budget) {
+    result_.stop = RegionStop::kBudget;
+  } else if (result_.expanded - expanded_at_best_ >= limits_.patience) {
+    result_.stop = RegionStop::kPatience;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+RegionResult RegionSearch::run(const Graph& graph) {
+  Entry* root = add(graph);
+  root->cost_us = root->settled_us = front_us_ = cost_.graph_cost(graph).total_us;
+  best_ = root;
+  queue_.insert(root);
+  while (!queue_.empty() && !stops()) {
+    const Entry* entry = *queue_.begin();
+    queue_.erase(queue_.begin());
+    // The bound may have fallen since the entry was queued.
+    if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
+    backtrack();
+  }
+  // An expansion that was broken off may leave nothing queued: that is not all there is.
+  if (queue_.empty() && is_cut_short()) stops();
+  result_.cost_before_us = root->cost_us;
+  result_.cost_after_us = best_->cost_us;
+  for (const Entry* at = best_; at->parent != nullptr; at = at->parent) {
+    result_.steps.push_back({at->rewrite, nullptr, at->parent->cost_us - at->cost_us,
+                             at->graph.node_bound(), at->graph.tensor_bound()});
+  }
+  std::ranges::reverse(result_.steps);
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::string_view to_string(RegionStop stop) {
+  switch (stop) {
+  case RegionStop::kExhausted:
+    return "exhausted";
+  case RegionStop::kPatience:
+    return "patience";
+  case RegionStop::kBudget:
+    return "budget";
+  case RegionStop::kMemory:
+    return "memory";
+  case RegionStop::kStopped:
+    return "stopped";
+  }
+  return "";
+}
+
+RegionResult search_region(const Graph& graph, verifier::Admission& rules, cost::CostModel& cost,
+                           const RegionLimits& limits, const std::function<bool()>& stopped) {
+  return RegionSearch(rules, cost, limits, stopped).run(graph);
+}
+
+}  // namespace soapstone::search

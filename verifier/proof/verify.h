@@ -1,0 +1,55 @@
+// The verdict on a rule: proved for all sizes, refuted by an example, or unknown with the reason.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ops/language/comprehension.h"
+#include "rules/rule/rule.h"
+#include "verifier/questions/oracle.h"
+#include "verifier/refutation/refute.h"
+
+namespace soapstone::verifier {
+
+enum class VerdictKind : std::uint8_t { kProved, kRefuted, kUnknown };
+std::string_view to_string(VerdictKind kind);
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kUnknown;
+  std::string reason;  ///< Why it is unknown.
+  /// What the proof says of it; that one side overflows is for numbers to see (rules::check).
+  rules::FloatBehavior floats = rules::FloatBehavior::kExact;
+  std::optional<Refutation> refutation;
+  /// Of a refuted rule: further conditions on its sizes under which it is proved.
+  std::vector<ops::SizeConstraint> saving_guard;
+  std::shared_ptr<const ProofRecord> record;  ///< Of a proof, if it was to be kept.
+  double cpu_ms = 0;
+  std::uint64_t steps = 0;  ///< Of the proof; the same on every machine.
+};
+
+struct VerifyOptions {
+  /// Of all litmus files and shipped rules, no proof takes more than 6,000.
+  std::uint64_t max_steps = 40'000;
+  int refutation_sizes = 40;  ///< At how many sizes a counterexample is looked for.
+  std::uint64_t seed = 0;
+  /// Ask the solver again for every refutation that an accepted proof rests on.
+  bool certify = true;
+  bool keep_record = false;
+  /// Numbers in comprehensions that stand for any real number (real_parameters.h).
+  std::vector<ops::Rational> unknown_numbers = {};
+  /// Of a refuted rule, look for sizes that must be equal.
+  bool look_for_guard = true;
+};
+
+/// Precondition: no parameters left (rules::specialize). `solver` is for one thread.
+Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
+
+/// Only the attempt at a proof, without a look at numbers: what a mutation score must ask.
+/// Empty: proved; else why not.
+std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options);
+/// The proof again with these answers instead of a search for them: no guesser, no elimination; the
+/// solver confirms every answer. Empty: the rule is proved; else why not.
+std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Solver& solver);
+
+}  // namespace soapstone::verifier
