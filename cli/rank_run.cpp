@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "parallel/mpi.h"
+#include "parallel/ranks/mpi.h"
 
 namespace soapstone::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "cli/run_main.h"
-#include "parallel/launch.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks/launch.h"
+#include "parallel/ranks/ranks.h"
 
 namespace soapstone::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "generator/enumeration/tiles.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks/ranks.h"
 
 namespace soapstone::parallel {
 

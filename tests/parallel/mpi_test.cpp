@@ -1,5 +1,5 @@
 // The real thing: each test runs itself once more under mpirun, as several processes.
-#include "parallel/mpi.h"
+#include "parallel/ranks/mpi.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "parallel/launch.h"
+#include "parallel/ranks/launch.h"
 
 namespace soapstone::parallel {
 namespace {

@@ -1,5 +1,5 @@
 // Ranks that are threads: what they say to each other, and how they end.
-#include "parallel/ranks.h"
+#include "parallel/ranks/ranks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // See launch.h.
-#include "parallel/launch.h"
+#include "parallel/ranks/launch.h"
 
 #include <sched.h>
 #include <sys/sysinfo.h>

@@ -1,5 +1,5 @@
 // A message is its bytes and one more that says whether they are an Error.
-#include "parallel/ranks.h"
+#include "parallel/ranks/ranks.h"
 
 #include <fmt/format.h>
 

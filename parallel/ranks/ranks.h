@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "parallel/communicator.h"
+#include "parallel/ranks/communicator.h"
 
 namespace soapstone::parallel {
 

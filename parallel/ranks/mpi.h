@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "parallel/communicator.h"
+#include "parallel/ranks/communicator.h"
 
 namespace soapstone::parallel {
 

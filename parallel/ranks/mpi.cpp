@@ -1,6 +1,6 @@
 // The only file that sees MPI (its C interface, MPI 3). Every call is non-blocking and polled: a
 // blocking one spins, and would take a core from ranks that still work.
-#include "parallel/mpi.h"
+#include "parallel/ranks/mpi.h"
 
 #include <fmt/format.h>
 #include <mpi.h>
