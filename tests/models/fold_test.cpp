@@ -6,12 +6,12 @@
 namespace soapstone::models {
 namespace {
 
-constexpr const char* kHead = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
+constexpr const char* kFoldHead = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
 
 /// The integers that `body` computes as `r` from x, f32[2,3,4], or "not folded".
 std::string folded(const std::string& body) {
   const auto model =
-      read_text(std::string(kHead) + "(float[2,3,4] x) => (int64[k] r) {" + body + "}");
+      read_text(std::string(kFoldHead) + "(float[2,3,4] x) => (int64[k] r) {" + body + "}");
   const core::LiteralPtr& value = model.graph.tensor(model.graph.outputs()[0]).value;
   if (!value) return "not folded";
   std::string text = core::to_string(value->dims()) + " {";
@@ -137,21 +137,21 @@ TEST(Fold, RealsThatFeedShapes) {
   EXPECT_EQ(folded("s = Shape<start = 1>(x) f = Cast<to = 1>(s) h = Constant<value_float = 1.5>()"
                    " m = Mul(f, h) n = Floor(m) r = Cast<to = 7>(n)"),
             "not folded");
-  const auto model = read_text(std::string(kHead) + R"((float[2,3,4] x) => (float[4,6] y) {
+  const auto model = read_text(std::string(kFoldHead) + R"((float[2,3,4] x) => (float[4,6] y) {
       s = Shape<start = 1>(x) f = Cast<to = 1>(s) h = Constant<value_float = 1.5>()
       m = Mul(f, h) n = Floor(m) r = Cast<to = 7>(n) z = ConstantOfShape(r) y = Neg(z) })");
   EXPECT_EQ(operators(model.graph), "full neg");
 }
 
 TEST(Fold, WeightsAreLeftAlone) {
-  const auto model = read_text(std::string(kHead) + R"((float[2] x) => (float[2] y)
+  const auto model = read_text(std::string(kFoldHead) + R"((float[2] x) => (float[2] y)
     <float[2] w = {1, 2}, float[2] v = {3, 4}> { s = Mul(w, v) y = Add(x, s) })");
   EXPECT_EQ(operators(model.graph), "mul add");
 }
 
 TEST(Fold, ReshapeTargetsFromShapes) {
   // The chain that flattens all but the batch dimension.
-  const auto model = read_text(std::string(kHead) + R"((float[2,3,4] x) => (float[2,12] y) {
+  const auto model = read_text(std::string(kFoldHead) + R"((float[2,3,4] x) => (float[2,12] y) {
       s = Shape(x) zero = Constant<value_int = 0>() b = Gather(s, zero)
       axes = Constant<value = int64[1] {0}>() b1 = Unsqueeze(b, axes)
       rest = Constant<value = int64[1] {-1}>() t = Concat<axis = 0>(b1, rest)
@@ -173,7 +173,7 @@ TEST(Fold, OpsetsThatKeepParametersInAttributes) {
 
 TEST(Fold, TakenBranch) {
   const std::string text =
-      std::string(kHead) + R"((float[2,1,4] x) => (float[2,4] y, float[2,4] z) {
+      std::string(kFoldHead) + R"((float[2,1,4] x) => (float[2,4] y, float[2,4] z) {
       s = Shape(x) one = Constant<value = int64[1] {1}>() d = Gather(s, one) c = Equal(d, one)
       y = If(c) <then_branch = t () => (float[2,4] a) { i = Constant<value = int64[1] {1}>() a = Squeeze(x, i) },
                  else_branch = e () => (float[2,1,4] b) { b = Identity(x) }>
@@ -189,7 +189,7 @@ TEST(Fold, TakenBranch) {
 }
 
 TEST(Fold, BranchWithInputsIsLeftAlone) {
-  auto proto = model_from_text(std::string(kHead) + R"((float[2] x) => (float[2] y) {
+  auto proto = model_from_text(std::string(kFoldHead) + R"((float[2] x) => (float[2] y) {
       c = Constant<value = bool[1] {1}>()
       y = If(c) <then_branch = t (float[2] p) => (float[2] a) { a = Neg(p) },
                  else_branch = e () => (float[2] b) { b = Exp(x) }> })");
@@ -199,7 +199,8 @@ TEST(Fold, BranchWithInputsIsLeftAlone) {
 }
 
 TEST(Fold, BranchesInBranches) {
-  const auto model = read_text(std::string(kHead) + R"((float[2] x) => (float[2] y, float[2] z) {
+  const auto model =
+      read_text(std::string(kFoldHead) + R"((float[2] x) => (float[2] y, float[2] z) {
       c = Constant<value = bool[1] {1}>()
       y = If(c) <then_branch = t () => (float[2] a) {
             m = Neg(x) a = If(c) <then_branch = t2 () => (float[2] p) { p = Exp(m) },

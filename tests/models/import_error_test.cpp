@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kHead = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
+constexpr const char* kBrokenHead = R"(<ir_version: 8, opset_import: ["" : 17]> g )";
 
 /// A change to the model `y = Relu(x)`, and what is said about it.
 struct BrokenProto {
@@ -213,8 +213,8 @@ const BrokenProto kBrokenProtos[] = {
 class BrokenProtoTest : public ::testing::TestWithParam<BrokenProto> {};
 
 TEST_P(BrokenProtoTest, SaysWhatIsWrong) {
-  auto model =
-      model_from_text(std::string(kHead) + "(float[2,3] x) => (float[2,3] y) { y = Relu(x) }");
+  auto model = model_from_text(std::string(kBrokenHead) +
+                               "(float[2,3] x) => (float[2,3] y) { y = Relu(x) }");
   GetParam().breaks(model);
   EXPECT_THAT(error_of_bytes(model.SerializeAsString()), HasSubstr(GetParam().message));
 }
@@ -245,7 +245,8 @@ const BrokenNode kBrokenNodes[] = {
 class BrokenNodeTest : public ::testing::TestWithParam<BrokenNode> {};
 
 TEST_P(BrokenNodeTest, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of_text(std::string(kHead) + GetParam().text), HasSubstr(GetParam().message));
+  EXPECT_THAT(error_of_text(std::string(kBrokenHead) + GetParam().text),
+              HasSubstr(GetParam().message));
 }
 INSTANTIATE_TEST_SUITE_P(All, BrokenNodeTest, ::testing::ValuesIn(kBrokenNodes),
                          [](const auto& instance) { return std::string(instance.param.name); });
@@ -273,7 +274,7 @@ TEST(ImportError, FilesThatCannotBeRead) {
   EXPECT_EQ(error(directory / "empty.onnx"),
             (directory / "empty.onnx").string() + ": is not an ONNX model: it is empty");
   write_file(directory / "bad.onnx",
-             bytes_from_text(std::string(kHead) +
+             bytes_from_text(std::string(kBrokenHead) +
                              "(float[2,3] x) => (float[2,3] y) { y = Softmax<axis = 1.5>(x) }"));
   EXPECT_THAT(error(directory / "bad.onnx"),
               HasSubstr((directory / "bad.onnx").string() + ": node of 'y' (Softmax): "));
@@ -281,8 +282,8 @@ TEST(ImportError, FilesThatCannotBeRead) {
 
 TEST(ImportError, EveryTruncationIsAnErrorOrAModel) {
   const std::string bytes = bytes_from_text(
-      std::string(kHead) + "(float[1,3,8,8] x) => (float[1,4,6,6] y) "
-                           "<float[4,3,3,3] w, int64[2] s = {4, -1}> { y = Conv(x, w) }");
+      std::string(kBrokenHead) + "(float[1,3,8,8] x) => (float[1,4,6,6] y) "
+                                 "<float[4,3,3,3] w, int64[2] s = {4, -1}> { y = Conv(x, w) }");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const auto model = parse_onnx(std::string_view(bytes).substr(0, size));
     EXPECT_TRUE(model.ok() || !model.error().message.empty());
@@ -291,7 +292,7 @@ TEST(ImportError, EveryTruncationIsAnErrorOrAModel) {
 
 TEST(ImportError, ChangedBytesNeverCrash) {
   const std::string original = bytes_from_text(
-      std::string(kHead) +
+      std::string(kBrokenHead) +
       "(float[1,3,8,8] x, bool c) => (float[1,18] y, float[2] z) "
       "<int64[2] s = {1, -1}, float[2] w = {1, 2}> { "
       " a = MaxPool<kernel_shape = [3,3], strides = [2, 2], pads = [0, 0, 1, 1]>(x)"

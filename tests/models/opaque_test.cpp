@@ -11,14 +11,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kHead = R"(<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]> g )";
+constexpr const char* kOpaqueHead =
+    R"(<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]> g )";
 
-std::string body(const std::string& text) { return std::string(kHead) + text; }
+std::string opaque_body(const std::string& text) { return std::string(kOpaqueHead) + text; }
 
 TEST(Opaque, StandardOperatorWithoutAReader) {
-  const auto model =
-      read_text(body("(float[2,8] x) => (float[2,3] v, int64[2,3] i)"
-                     " <int64[1] k = {3}> { a = Relu(x) [\"top\"] v, i = TopK<axis = 1>(a, k) }"));
+  const auto model = read_text(
+      opaque_body("(float[2,8] x) => (float[2,3] v, int64[2,3] i)"
+                  " <int64[1] k = {3}> { a = Relu(x) [\"top\"] v, i = TopK<axis = 1>(a, k) }"));
   EXPECT_EQ(operators(model.graph), "relu opaque:TopK");
   ASSERT_EQ(model.opaque_nodes.size(), 1u);
   EXPECT_EQ(model.opaque_nodes[0].name, "top");
@@ -34,8 +35,8 @@ TEST(Opaque, StandardOperatorWithoutAReader) {
 
 TEST(Opaque, CustomDomainTakesItsTypesFromTheFile) {
   const std::string text =
-      body("(float[2,8] x) => (float[2,5] y)"
-           " <float[2,5] a> { a = com.example.Magic<power = 7>(x) y = Relu(a) }");
+      opaque_body("(float[2,8] x) => (float[2,5] y)"
+                  " <float[2,5] a> { a = com.example.Magic<power = 7>(x) y = Relu(a) }");
   const auto model = read_text(text);
   EXPECT_EQ(operators(model.graph), "opaque:Magic relu");
   EXPECT_EQ(model.opaque_nodes.at(0).op_type, "com.example.Magic");
@@ -46,8 +47,8 @@ TEST(Opaque, CustomDomainTakesItsTypesFromTheFile) {
 }
 
 TEST(Opaque, WhatFollowsAnUnknownShapeIsKeptToo) {
-  const auto model = read_text(
-      body("(float[2,8] x) => (float[a,b] y) { t = com.example.Magic(x) u = Relu(t) y = Neg(u) }"));
+  const auto model = read_text(opaque_body(
+      "(float[2,8] x) => (float[a,b] y) { t = com.example.Magic(x) u = Relu(t) y = Neg(u) }"));
   EXPECT_EQ(operators(model.graph), "opaque:Magic opaque:Relu opaque:Neg");
   EXPECT_EQ(model.opaque_nodes.at(1).reason,
             "the elements of 't' are not numbers that are understood");
@@ -64,7 +65,7 @@ constexpr const char* kIf = R"((bool c, float[2] x, float[2] z) => (float[2] y) 
                    else_branch = ee () => (float[2] q) { q = Identity(x) }> }> })";
 
 TEST(Opaque, CapturedTensorsAreInputs) {
-  const auto model = read_text(body(kIf));
+  const auto model = read_text(opaque_body(kIf));
   EXPECT_EQ(operators(model.graph), "relu opaque:If");
   const core::Node& node = model.graph.node(model.graph.order()[1]);
   std::vector<std::string> names;
@@ -74,7 +75,7 @@ TEST(Opaque, CapturedTensorsAreInputs) {
 }
 
 TEST(Opaque, CapturedNamesStillResolveWhenWritten) {
-  const auto model = read_text(body(kIf));
+  const auto model = read_text(opaque_body(kIf));
   const auto written = parse_proto(write_checked(model));
   EXPECT_EQ(op_types(written), "Relu If");
   const auto again = parse_onnx(written.SerializeAsString());
@@ -84,7 +85,7 @@ TEST(Opaque, CapturedNamesStillResolveWhenWritten) {
 
 TEST(Opaque, CapturedTensorMayBeReplaced) {
   // A rewrite puts another node where a captured tensor came from.
-  const auto model = read_text(body(kIf));
+  const auto model = read_text(opaque_body(kIf));
   core::GraphBuilder builder(model.graph);
   const core::TensorId relu = model.graph.node(model.graph.order()[0]).outputs[0];
   const auto clipped =
@@ -98,7 +99,7 @@ TEST(Opaque, CapturedTensorMayBeReplaced) {
 }
 
 TEST(Opaque, FreshNamesAvoidThoseInsideSubgraphs) {
-  const auto model = read_text(body(R"((bool c, float[2] x) => (float[2] y) {
+  const auto model = read_text(opaque_body(R"((bool c, float[2] x) => (float[2] y) {
       a = Relu(x)
       y = If(c) <then_branch = t () => (float[2] clip) { clip = Neg(a) },
                  else_branch = e () => (float[2] relu) { relu = Exp(a) }> })"));
@@ -114,9 +115,9 @@ TEST(Opaque, FreshNamesAvoidThoseInsideSubgraphs) {
 }
 
 TEST(Opaque, OptionalInputsAndOutputsKeepTheirPlaces) {
-  const auto model = read_text(
-      body("(float[5,1,4] x, float[1,12,4] w, float[1,12,3] r, float[1,1,3] h0) => (float[1,1,3] h)"
-           " { u = Neg(x) , h = LSTM<hidden_size = 3>(u, w, r, , , h0) }"));
+  const auto model = read_text(opaque_body(
+      "(float[5,1,4] x, float[1,12,4] w, float[1,12,3] r, float[1,1,3] h0) => (float[1,1,3] h)"
+      " { u = Neg(x) , h = LSTM<hidden_size = 3>(u, w, r, , , h0) }"));
   EXPECT_EQ(operators(model.graph), "neg opaque:LSTM");
   const auto lstm = parse_proto(write_checked(model)).graph().node(1);
   EXPECT_EQ(lstm.input_size(), 6);
@@ -129,13 +130,13 @@ TEST(Opaque, OptionalInputsAndOutputsKeepTheirPlaces) {
 TEST(Opaque, NodeThatOurRuleRefusesAndOnnxDoesNot) {
   // The channels do not fit, which ONNX's inference does not see.
   const auto model = read_text(
-      body("(float[1,3,8,8] x, float[4,5,3,3] w) => (float[1,4,6,6] y) { y = Conv(x, w) }"));
+      opaque_body("(float[1,3,8,8] x, float[4,5,3,3] w) => (float[1,4,6,6] y) { y = Conv(x, w) }"));
   EXPECT_EQ(operators(model.graph), "opaque:Conv");
   EXPECT_THAT(model.opaque_nodes.at(0).reason, HasSubstr("conv"));
 }
 
 TEST(Opaque, SequencesKeepTheirTypes) {
-  const auto model = read_text(body(R"((float[2] x, float[2] z) => (float[2] y) {
+  const auto model = read_text(opaque_body(R"((float[2] x, float[2] z) => (float[2] y) {
       s = SequenceConstruct(x, z) i = Constant<value_int = 1>()
       e = SequenceAt(s, i) y = Relu(e) })"));
   EXPECT_EQ(operators(model.graph), "opaque:SequenceConstruct opaque:SequenceAt relu");
@@ -143,8 +144,8 @@ TEST(Opaque, SequencesKeepTheirTypes) {
 }
 
 TEST(Opaque, TextsAreKept) {
-  auto proto =
-      model_from_text(body("(string[2] x) => (bool[2] y) { y = Equal(x, w) w = Identity(x) }"));
+  auto proto = model_from_text(
+      opaque_body("(string[2] x) => (bool[2] y) { y = Equal(x, w) w = Identity(x) }"));
   proto.mutable_opset_import(0)->set_version(19);
   auto& weight = *proto.mutable_graph()->add_initializer();
   weight.set_name("t");
@@ -160,7 +161,7 @@ TEST(Opaque, TextsAreKept) {
 }
 
 TEST(Opaque, DefaultDomainOperatorThatOnnxDoesNotHave) {
-  auto proto = model_from_text(body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
+  auto proto = model_from_text(opaque_body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
   proto.mutable_graph()->mutable_node(0)->set_op_type("Levitate");
   const auto model = parse_onnx(proto.SerializeAsString());
   ASSERT_TRUE(model.ok()) << model.error().to_string();
@@ -168,16 +169,17 @@ TEST(Opaque, DefaultDomainOperatorThatOnnxDoesNotHave) {
 }
 
 TEST(Opaque, DeadNodesAreNotReported) {
-  const auto model =
-      read_text(body("(float[2] x) => (float[2] y) { d = com.example.Magic(x) y = Relu(x) }"));
+  const auto model = read_text(
+      opaque_body("(float[2] x) => (float[2] y) { d = com.example.Magic(x) y = Relu(x) }"));
   EXPECT_TRUE(model.opaque_nodes.empty());
   EXPECT_EQ(operators(model.graph), "relu");
 }
 
 TEST(Opaque, StructureDoesNotDependOnNames) {
   const auto model_of = [](const std::string& a, const std::string& b) {
-    return read_text(body("(float[2] x) => (float[2] y) { " + a + " = com.example.Magic(x) [\"" +
-                          b + "\"] y = com.example.Magic(" + a + ") }"));
+    return read_text(opaque_body("(float[2] x) => (float[2] y) { " + a +
+                                 " = com.example.Magic(x) [\"" + b + "\"] y = com.example.Magic(" +
+                                 a + ") }"));
   };
   EXPECT_EQ(model_of("p", "n1").graph.hash(), model_of("q", "n2").graph.hash());
 }

@@ -8,16 +8,16 @@
 namespace soapstone::models {
 namespace {
 
-struct Case {
+struct RoundTrip {
   const char* name;
   int first_opset, last_opset;
   const char* text;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const RoundTrip& c, std::ostream* out) { *out << c.name; }
 
 constexpr int kLast = 27;
 
-const Case kCases[] = {
+const RoundTrip kRoundTrips[] = {
     {"conv", 7, kLast,
      "(float[1,4,8,8] x, float[6,2,3,3] w, float[6] b) => (float[1,6,4,4] y) {"
      " y = Conv<group = 2, pads = [1,1,1,1], strides = [2,2]>(x, w, b) }"},
@@ -137,10 +137,10 @@ std::vector<std::string> nodes(const std::string& bytes) {
   return texts;
 }
 
-class RoundTripTest : public ::testing::TestWithParam<Case> {};
+class RoundTripTest : public ::testing::TestWithParam<RoundTrip> {};
 
 TEST_P(RoundTripTest, EveryOpset) {
-  const Case& c = GetParam();
+  const RoundTrip& c = GetParam();
   for (int opset = c.first_opset; opset <= c.last_opset; ++opset) {
     SCOPED_TRACE(opset);
     const std::string text =
@@ -159,7 +159,7 @@ TEST_P(RoundTripTest, EveryOpset) {
     EXPECT_EQ(nodes(write_checked(model)), nodes(bytes_from_text(text)));
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, RoundTripTest, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(All, RoundTripTest, ::testing::ValuesIn(kRoundTrips),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace

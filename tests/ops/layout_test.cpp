@@ -6,12 +6,10 @@
 namespace soapstone::ops::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-constexpr auto kF32 = core::DataType::kFloat32;
 constexpr auto kI64 = core::DataType::kInt64;
 
 core::Literal ints(const Ints& values) {

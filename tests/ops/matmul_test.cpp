@@ -7,8 +7,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr auto kF32 = core::DataType::kFloat32;
-
 TEST(MatMul, MultipliesMatrices) {
   const core::Graph graph = graph_of("a: f32[2, 3]  b: f32[3, 2]", "matmul(a, b)");
   expect_near(run(graph, {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}})[0], {58, 64, 139, 154});

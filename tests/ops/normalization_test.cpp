@@ -7,8 +7,6 @@
 namespace soapstone::ops::test {
 namespace {
 
-constexpr auto kF32 = core::DataType::kFloat32;
-
 TEST(BatchNorm, NormalizesEachChannel) {
   const core::Graph graph = graph_of("x: f32[1, 2, 2]  s: f32[2]  b: f32[2]  m: f32[2]  v: f32[2]",
                                      "batch_norm(x, s, b, m, v; epsilon=1.0)");

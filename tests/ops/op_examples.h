@@ -2,6 +2,8 @@
 // without an example fails registry_test.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -179,6 +181,10 @@ inline std::vector<OpExample> op_examples() {
                              binary_examples(), layout_examples()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
+}
+
+inline std::string example_name(const ::testing::TestParamInfo<OpExample>& info) {
+  return info.param.op() + "_" + std::to_string(info.index);
 }
 
 }  // namespace soapstone::ops::test

@@ -18,6 +18,8 @@ namespace soapstone::ops::test {
 
 using core::Dims;
 using Values = std::vector<double>;
+using Ints = std::vector<std::int64_t>;
+constexpr auto kF32 = core::DataType::kFloat32;
 
 inline core::Result<core::Graph> parse(std::string_view text) {
   return core::parse_graph(text, registry(), infer_types);

@@ -111,7 +111,6 @@ OnnxGraph onnx_pool(OnnxNode node) {
 }
 
 TEST(Pool, KeepsOpaqueWhatItCannotSay) {
-  using Ints = std::vector<std::int64_t>;
   const OnnxNode nodes[] = {
       {"MaxPool", "", {}, {"y", "indices"}, {}},
       {"MaxPool", "", {}, {"y"}, {{"pads", Ints{2, 2, 2, 2}}}},

@@ -6,9 +6,6 @@
 namespace soapstone::ops::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
-constexpr auto kF32 = core::DataType::kFloat32;
-
 TEST(Reduction, HasKnownValues) {
   const Values x{1, 2, 3, 4, 5, 60};
   const auto reduce = [&](std::string call) { return run(graph_of("x: f32[2, 3]", call), {x})[0]; };
@@ -36,14 +33,14 @@ TEST(Reduction, RefusesWhatDoesNotFit) {
   for (const Refusal& refusal : refusals) expect_refused(refusal);
 }
 
-struct Request {
+struct ReductionRequest {
   const char* op;
   int opset;
   std::optional<Ints> attribute, input;
   bool noop = false;
 };
 
-core::Graph read(const Request& request) {
+core::Graph read(const ReductionRequest& request) {
   OnnxGraph onnx;
   onnx.opset = request.opset;
   onnx.inputs = {{"x", {kF32, {2, 2}}}};

@@ -145,11 +145,7 @@ TEST_P(EveryExample, SurvivesOnnxAtEveryOpset) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<OpExample>& info) {
-  return info.param.op() + "_" + std::to_string(info.index);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EveryExample, ::testing::ValuesIn(op_examples()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, EveryExample, ::testing::ValuesIn(op_examples()), example_name);
 
 }  // namespace
 

@@ -6,11 +6,8 @@
 namespace soapstone::ops::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-constexpr auto kF32 = core::DataType::kFloat32;
-
 core::Literal ints(const Ints& values) {
   return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
 }
@@ -97,7 +94,7 @@ TEST(Slicing, RefusesWhatDoesNotFit) {
 }
 
 /// A node that reads x[…] and constants, at an opset.
-struct Request {
+struct SlicingRequest {
   const char* op_type;
   int opset;
   core::Shape x;
@@ -106,7 +103,7 @@ struct Request {
   std::size_t results = 1;
 };
 
-core::Result<core::Graph> read(const Request& request) {
+core::Result<core::Graph> read(const SlicingRequest& request) {
   OnnxGraph onnx;
   onnx.opset = request.opset;
   onnx.inputs = {{"x", {kF32, request.x}}};
@@ -121,7 +118,7 @@ core::Result<core::Graph> read(const Request& request) {
   return read_onnx(onnx);
 }
 
-Ints split_sizes(const Request& request) {
+Ints split_sizes(const SlicingRequest& request) {
   const auto graph = read(request);
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
   return graph->node(graph->order()[0]).attributes.get_ints("sizes");
@@ -171,7 +168,7 @@ TEST(Slice, AxesAscend) {
 
 TEST(Pad, WasAnAttributeThenAnInputThenOfSomeAxes) {
   const std::vector<Values> x{{1, 2}};
-  const auto padded = [&](const Request& request) {
+  const auto padded = [&](const SlicingRequest& request) {
     const auto graph = read(request);
     EXPECT_TRUE(graph.ok()) << graph.error().to_string();
     return run(*graph, x)[0];

@@ -69,11 +69,8 @@ TEST_P(EverySymbolicExample, AgreesWithNumbers) {
   for (std::size_t k = 0; k < expected.size(); ++k) expect_near(outputs[k], expected[k]);
 }
 
-std::string name_of(const ::testing::TestParamInfo<OpExample>& info) {
-  return info.param.op() + "_" + std::to_string(info.index);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EverySymbolicExample, ::testing::ValuesIn(op_examples()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, EverySymbolicExample, ::testing::ValuesIn(op_examples()),
+                         example_name);
 
 }  // namespace
 }  // namespace soapstone::ops::test

@@ -5,8 +5,6 @@
 namespace soapstone::ops::test {
 namespace {
 
-constexpr auto kF32 = core::DataType::kFloat32;
-
 struct Known {
   const char* call;
   Values x, y;

@@ -5,18 +5,6 @@
 namespace soapstone::rules {
 namespace {
 
-constexpr std::string_view kMergeMatmuls = R"(
-rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-)";
-
 constexpr std::string_view kDoubleNegation = R"(
 rule double_negation
   x: [n]

@@ -6,12 +6,6 @@
 namespace soapstone::rules {
 namespace {
 
-std::vector<std::string> names_of(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Rule& rule : rules_of(text)) names.push_back(rule.name);
-  return names;
-}
-
 /// The rule applied to its first match, printed; empty if it does not match or not apply.
 std::string rewritten(std::string_view rules, std::string_view graph_text) {
   const Graph graph = graph_of(graph_text);

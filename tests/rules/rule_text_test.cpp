@@ -8,12 +8,6 @@
 namespace soapstone::rules {
 namespace {
 
-std::vector<std::string> names_of(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Rule& rule : rules_of(text)) names.push_back(rule.name);
-  return names;
-}
-
 void expect_same(const Rule& a, const Rule& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.base_name, b.base_name);

@@ -59,7 +59,7 @@ constexpr std::string_view kAssociate = R"(rule associate
     r = add(x, u)
 )";
 
-constexpr std::string_view kMergeMatmuls = R"(rule merge_matmuls
+constexpr std::string_view kMergeAndFlatten = R"(rule merge_matmuls
   x: [m, k]   a: [k, n]   b: [k, p]
   source
     y = matmul(x, a)
@@ -166,14 +166,14 @@ TEST(Saturate, OtherSumsStayDifferent) {
 }
 
 TEST(Saturate, ThreeProductsAreMergedByTheRuleForTwo) {
-  expect_equal(kMergeMatmuls, "  x: f32[2, 3]\n  a: f32[3, 4]\n  b: f32[3, 5]\n  c: f32[3, 6]\n",
+  expect_equal(kMergeAndFlatten, "  x: f32[2, 3]\n  a: f32[3, 4]\n  b: f32[3, 5]\n  c: f32[3, 6]\n",
                "  p = matmul(x, a)\n  q = matmul(x, b)\n  r = matmul(x, c)\n  return p, q, r\n",
                "  w = concat(a, b, c; axis=1)\n  y = matmul(x, w)\n"
                "  p, q, r = split(y; axis=1, sizes=[4, 5, 6])\n  return p, q, r\n");
 }
 
 TEST(Saturate, PartsInAnotherOrderAreOtherTensors) {
-  const SaturationRules rules(rules_of(kMergeMatmuls));
+  const SaturationRules rules(rules_of(kMergeAndFlatten));
   const std::string inputs = "  x: f32[2, 3]\n  a: f32[3, 4]\n  b: f32[3, 4]\n";
   Pair pair(
       graph_of("graph a\n" + inputs + "  p = matmul(x, a)\n  q = matmul(x, b)\n  return p, q\n"),

@@ -46,17 +46,19 @@ class FakeJudge : public Judge {
   Graph original_, rewritten_;
 };
 
-const char* const kSum = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(x, z)\n  return y\n";
-const char* const kSwapped = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(z, x)\n  return y\n";
-const char* const kDifference = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = sub(x, z)\n  return y\n";
+const char* const kJudgedSum = "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(x, z)\n  return y\n";
+const char* const kJudgedSwapped =
+    "graph g\n  x: f32[4]\n  z: f32[4]\n  y = add(z, x)\n  return y\n";
+const char* const kJudgedDifference =
+    "graph g\n  x: f32[4]\n  z: f32[4]\n  y = sub(x, z)\n  return y\n";
 
 JudgeReport judged(FakeJudge& judge, const Graph& original, const Graph& rewritten) {
   return Judgement(judge, original, {}).run(rewritten, core::silent(), core::StopToken{});
 }
 
 TEST(Judgement, EqualFilesAreEqual) {
-  FakeJudge judge(graph_of(kSum));
-  const auto report = judged(judge, graph_of(kSum), graph_of(kSwapped));
+  FakeJudge judge(graph_of(kJudgedSum));
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
   EXPECT_TRUE(report.looked);
   EXPECT_TRUE(report.equivalence.equal);
   EXPECT_EQ(report.equivalence.samples, 8);
@@ -64,9 +66,9 @@ TEST(Judgement, EqualFilesAreEqual) {
 }
 
 TEST(Judgement, FindsWhatTheWriterDoes) {
-  FakeJudge judge(graph_of(kSum));
-  judge.change = [](const Graph&) { return graph_of(kDifference); };
-  const auto report = judged(judge, graph_of(kSum), graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.change = [](const Graph&) { return graph_of(kJudgedDifference); };
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
   EXPECT_TRUE(report.looked);
   EXPECT_FALSE(report.equivalence.equal);
   ASSERT_TRUE(report.equivalence.difference);
@@ -75,30 +77,30 @@ TEST(Judgement, FindsWhatTheWriterDoes) {
 }
 
 TEST(Judgement, RefusingTheOriginalIsNotLooking) {
-  FakeJudge judge(graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_original = true;
-  const auto report = judged(judge, graph_of(kSum), graph_of(kDifference));
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedDifference));
   EXPECT_FALSE(report.looked);
   EXPECT_THAT(report.reason, HasSubstr("no kernel for Secret"));
   EXPECT_EQ(judge.written, 0);
 }
 
 TEST(Judgement, RefusingTheResultAloneIsADifference) {
-  FakeJudge judge(graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_rewritten = true;
-  const auto refused = judged(judge, graph_of(kSum), graph_of(kSum));
+  const auto refused = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
   EXPECT_TRUE(refused.looked);
   EXPECT_FALSE(refused.equivalence.equal);
   EXPECT_THAT(refused.equivalence.difference->what, HasSubstr("which runs the original"));
   judge.refuses_rewritten = false;
   judge.breaks = true;
-  EXPECT_FALSE(judged(judge, graph_of(kSum), graph_of(kSum)).equivalence.equal);
+  EXPECT_FALSE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum)).equivalence.equal);
 }
 
 TEST(Judgement, ABrokenRuntimeIsNotLooking) {
-  FakeJudge judge(graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
   judge.breaks = true;
-  const Graph sum = graph_of(kSum);
+  const Graph sum = graph_of(kJudgedSum);
   Judgement judgement(judge, sum, {});
   ASSERT_TRUE(judgement.refusal().empty());
   judge.refuses_original = true;  // from now on nothing works
@@ -107,13 +109,13 @@ TEST(Judgement, ABrokenRuntimeIsNotLooking) {
 }
 
 TEST(Judgement, ResultsMustHaveTheTypesOfTheOriginal) {
-  FakeJudge judge(graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
   judge.change = [](const Graph&) {
     return graph_of(
         "graph g\n  x: f32[4]\n  z: f32[4]\n  s = add(x, z)\n  y = reshape(s; shape=[2, 2])\n"
         "  return y\n");
   };
-  const auto report = judged(judge, graph_of(kSum), graph_of(kSum));
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
   EXPECT_FALSE(report.equivalence.equal);
   EXPECT_THAT(report.equivalence.difference->what, HasSubstr("f32[2, 2]"));
 }
@@ -317,7 +319,7 @@ TEST_P(BehindOpaque, AllIsRewrittenIfTheJudgeRunsIt) {
 }
 
 TEST_P(BehindOpaque, AJudgeThatCannotRunItDoesNotCount) {
-  FakeJudge judge(graph_of(kSum));
+  FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_original = true;
   const auto report = optimized(&judge);
   EXPECT_EQ(negations(report.graph), 2U);

@@ -34,7 +34,7 @@ Graph layers(std::size_t count, std::uint64_t seed) {
 }
 
 /// `count` equal blocks in a row, each with weights of its own.
-Graph blocks(std::size_t count) {
+Graph equal_blocks(std::size_t count) {
   core::GraphBuilder builder("blocks");
   TensorId x = builder.add_input("x", {core::DataType::kFloat32, {6, 6}, true});
   for (std::size_t k = 0; k < count; ++k) {
@@ -82,7 +82,7 @@ TEST(Cover, HoldsEveryNodeInConvexSets) {
 }
 
 TEST(Cover, TakesASmallGraphWhole) {
-  const Graph graph = blocks(3);
+  const Graph graph = equal_blocks(3);
   const auto regions = cover(graph, graph.order().size());
   ASSERT_EQ(regions.size(), 1U);
   EXPECT_EQ(regions[0].size(), graph.order().size());
@@ -123,7 +123,7 @@ TEST(Cover, BringsTogetherWhatReadsOneWeightFarApart) {
 }
 
 TEST(Region, ComputesWhatItsNodesCompute) {
-  const Graph graph = blocks(2);
+  const Graph graph = equal_blocks(2);
   const Region all = extract_region(graph, std::vector(graph.order().begin(), graph.order().end()));
   EXPECT_TRUE(same_structure(all.graph, graph));
   for (std::size_t k = 0; k < all.nodes.size(); ++k)
@@ -132,7 +132,7 @@ TEST(Region, ComputesWhatItsNodesCompute) {
 
 TEST(Region, RepeatedBlocksAreOfFewKinds) {
   const auto kinds = [](std::size_t count) {
-    const Graph graph = blocks(count);
+    const Graph graph = equal_blocks(count);
     std::set<std::vector<std::uint64_t>> signatures;
     for (const auto& nodes : cover(graph, 8))
       signatures.insert(extract_region(graph, nodes).signature);

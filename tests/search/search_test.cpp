@@ -209,7 +209,7 @@ TEST(Strategies, EqsatFindsTheMergedMatmulsInOneStep) {
 }
 
 /// Blocks that are alike but for their weights.
-core::Graph blocks(std::size_t count) {
+core::Graph chain_of_blocks(std::size_t count) {
   core::GraphBuilder builder("blocks");
   core::TensorId x = builder.add_input("x", {core::DataType::kFloat32, {1, 8}, true});
   for (std::size_t k = 0; k < count; ++k) {
@@ -226,7 +226,7 @@ core::Graph blocks(std::size_t count) {
 }
 
 TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
-  const auto graph = blocks(12);
+  const auto graph = chain_of_blocks(12);
   const SearchOptions options{.strategy = Strategy::kEqsat, .eqsat_region_size = 10};
   const SearchResult result = run(graph, rules_of(kMergeMatmuls), options, runtime::Fusion::kNone);
   ASSERT_FALSE(result.best.empty());
@@ -241,7 +241,7 @@ TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
 }
 
 TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
-  const auto graph = blocks(6);
+  const auto graph = chain_of_blocks(6);
   const auto rules = rules_of(kMergeMatmuls);
   for (const Strategy strategy : {Strategy::kEqsat, Strategy::kBest}) {
     SearchOptions options{.strategy = strategy, .jobs = 1, .eqsat_region_size = 12};
@@ -262,7 +262,7 @@ TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
 }
 
 TEST(Strategies, BestIsNoWorseThanEither) {
-  const auto graph = blocks(5);
+  const auto graph = chain_of_blocks(5);
   const auto rules = rules_of(kMergeMatmuls);
   const auto cost_with = [&](Strategy strategy) {
     const SearchResult result =
@@ -275,7 +275,7 @@ TEST(Strategies, BestIsNoWorseThanEither) {
 }
 
 TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
-  const auto graph = blocks(2);
+  const auto graph = chain_of_blocks(2);
   const rules::RuleSet negation = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
                                            "    y = neg(t)\n  target\n    y = x\n");
   const SearchResult all = run(graph, negation, {.strategy = Strategy::kEqsat});

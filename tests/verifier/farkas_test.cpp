@@ -10,11 +10,12 @@
 namespace soapstone::verifier {
 namespace {
 
-const Linear kX{Symbol{0}}, kY{Symbol{1}}, kZ{Symbol{2}}, kOne{Symbol{3}};
+const Linear kFormX{Symbol{0}}, kFormY{Symbol{1}}, kFormZ{Symbol{2}}, kFormOne{Symbol{3}};
 
 TEST(Farkas, FindsTheFactsThatContradictEachOther) {
-  const std::vector<Fact> facts{at_least(kOne, 1), at_least(kX, kY), at_least(kY, kZ),
-                                at_least(kZ, kX + kOne), at_least(kX, 0)};
+  const std::vector<Fact> facts{at_least(kFormOne, 1), at_least(kFormX, kFormY),
+                                at_least(kFormY, kFormZ), at_least(kFormZ, kFormX + kFormOne),
+                                at_least(kFormX, 0)};
   const std::vector<Fact> part = contradictory_part(facts);
   ASSERT_EQ(part.size(), 4U);
   EXPECT_EQ(fourier_motzkin(part), Feasibility::kImpossible);
@@ -23,20 +24,21 @@ TEST(Farkas, FindsTheFactsThatContradictEachOther) {
 
 TEST(Farkas, FindsNothingWhereThereIsASolution) {
   EXPECT_TRUE(contradictory_part(std::vector<Fact>{}).empty());
-  const std::vector<Fact> facts{at_least(kOne, 1), at_least(kX, kY), at_least(kY, kZ),
-                                at_least(kZ, kX)};
+  const std::vector<Fact> facts{at_least(kFormOne, 1), at_least(kFormX, kFormY),
+                                at_least(kFormY, kFormZ), at_least(kFormZ, kFormX)};
   EXPECT_TRUE(contradictory_part(facts).empty());
 }
 
 TEST(Farkas, EquationsCountFromBothSides) {
-  const std::vector<Fact> facts{equal(kX, kY + 1), at_least(kY, kX)};
+  const std::vector<Fact> facts{equal(kFormX, kFormY + 1), at_least(kFormY, kFormX)};
   EXPECT_EQ(contradictory_part(facts).size(), 2U);
-  const std::vector<Fact> other{equal(kX, kY - 1), at_least(kX, kY)};
+  const std::vector<Fact> other{equal(kFormX, kFormY - 1), at_least(kFormX, kFormY)};
   EXPECT_EQ(contradictory_part(other).size(), 2U);
 }
 
 TEST(Farkas, ProductsAreUnknownsOfTheirOwn) {
-  const std::vector<Fact> facts{at_least(kX * kY, 1), at_least(kX, 0), at_least(0, kY)};
+  const std::vector<Fact> facts{at_least(kFormX * kFormY, 1), at_least(kFormX, 0),
+                                at_least(0, kFormY)};
   EXPECT_TRUE(contradictory_part(facts).empty());
 }
 
