@@ -79,7 +79,7 @@ void apply_line(const EvidenceLine& found, const Family& family, Session& sessio
   const std::string now = label_text(found.types, floats, found.edges);
   if (claimed && proved && before != now)
     session.console.log(core::LogLevel::kWarning,
-                        fmt::format("{}:{}: rule {} is labelled `{}`; what was found here counts: "
+                        fmt::format("{}:{}: rule {} is labeled `{}`; what was found here counts: "
                                     "`{}`",
                                     first.file.string(), first.line, first.base_name, before, now));
   for (Rule* rule : family) {

@@ -9,7 +9,7 @@
 #include "cli/run_main.h"
 #include "cli/table.h"
 #include "search/equivalence/equivalence.h"
-#include "search/equivalence/judgement.h"
+#include "search/equivalence/judgment.h"
 #include "search/equivalence/random_weights.h"
 
 namespace {
@@ -146,7 +146,7 @@ core::Result<search::JudgeReport> ask_judge(const Options& options, const core::
   if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}};
   const auto judge = cli::FileJudge::of_files(*std::move(runtime.worker), options.a, options.b, a);
   session.console.stage("asking " + judge->runtime());
-  return search::Judgement(*judge, a, options.equivalence).run(b, session.console, session.stop);
+  return search::Judgment(*judge, a, options.equivalence).run(b, session.console, session.stop);
 }
 
 core::Error not_equal(const Options& options) {

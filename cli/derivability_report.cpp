@@ -14,7 +14,7 @@
 namespace soapstone::cli {
 namespace {
 
-using generator::Derivation;
+using generator::Derivability;
 using generator::RuleDerivability;
 using nlohmann::ordered_json;
 
@@ -68,7 +68,7 @@ std::string_view verdict_text(const RuleDerivability& rule) {
   return rule.verdict ? to_string(*rule.verdict) : "no sizes found";
 }
 
-std::size_t count(const std::vector<RuleDerivability>& rules, std::optional<Derivation> verdict) {
+std::size_t count(const std::vector<RuleDerivability>& rules, std::optional<Derivability> verdict) {
   return static_cast<std::size_t>(std::ranges::count(rules, verdict, &RuleDerivability::verdict));
 }
 
@@ -82,7 +82,7 @@ std::string text_of(const std::vector<RuleDerivability>& rules, bool only_open) 
                {"ms", kRight},
                {"first that is not"}});
   for (const RuleDerivability& r : rules) {
-    if (only_open && r.verdict == Derivation::kYes) continue;
+    if (only_open && r.verdict == Derivability::kYes) continue;
     table.add_row({r.rule, fmt::to_string(r.instances), fmt::to_string(r.derivable),
                    std::string(verdict_text(r)), fmt::to_string(r.nodes),
                    fmt::format("{:.1f}", r.cpu_ms), r.instance});
@@ -90,10 +90,11 @@ std::string text_of(const std::vector<RuleDerivability>& rules, bool only_open) 
   std::string text = table.empty() ? "" : table.to_string();
   double cpu_ms = 0;
   for (const RuleDerivability& r : rules) cpu_ms += r.cpu_ms;
-  text += fmt::format("\n{} rules: {} derivable, {} not derivable, {} not within the limits, {} "
-                      "without sizes; {:.2f} CPU s\n",
-                      rules.size(), count(rules, Derivation::kYes), count(rules, Derivation::kNo),
-                      count(rules, Derivation::kLimit), count(rules, std::nullopt), cpu_ms / 1e3);
+  text +=
+      fmt::format("\n{} rules: {} derivable, {} not derivable, {} not within the limits, {} "
+                  "without sizes; {:.2f} CPU s\n",
+                  rules.size(), count(rules, Derivability::kYes), count(rules, Derivability::kNo),
+                  count(rules, Derivability::kLimit), count(rules, std::nullopt), cpu_ms / 1e3);
   return text;
 }
 
@@ -112,9 +113,9 @@ ordered_json json_of(const std::vector<RuleDerivability>& rules, const Premises&
   return {{"from", premises.rules.size()},
           {"from_reversed", premises.reversed},
           {"from_left_out", premises.left_out},
-          {"derivable", count(rules, Derivation::kYes)},
-          {"not_derivable", count(rules, Derivation::kNo)},
-          {"not_within_limits", count(rules, Derivation::kLimit)},
+          {"derivable", count(rules, Derivability::kYes)},
+          {"not_derivable", count(rules, Derivability::kNo)},
+          {"not_within_limits", count(rules, Derivability::kLimit)},
           {"without_sizes", count(rules, std::nullopt)},
           {"rules", std::move(list)}};
 }
@@ -156,7 +157,7 @@ core::Status report_derivability(const std::vector<rules::Rule>& rules,
                                              session.console, session.stop);
   SOAPSTONE_RETURN_IF_ERROR(session.report(text_of(found, only_open), json_of(found, premises)));
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
-  const std::size_t open = found.size() - count(found, Derivation::kYes);
+  const std::size_t open = found.size() - count(found, Derivability::kYes);
   if (!command.require || open == 0) return core::Done{};
   return core::Error{core::ErrorCode::kRequirementNotMet,
                      fmt::format("{} of {} rules are not derivable", open, found.size()),

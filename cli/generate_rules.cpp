@@ -20,7 +20,7 @@
 #include "core/base/file_io.h"
 #include "generator/generalization/several_results.h"
 #include "generator/selection/completeness.h"
-#include "generator/selection/minimise.h"
+#include "generator/selection/minimize.h"
 #include "generator/selection/reduce.h"
 #include "generator/vocabulary/presets.h"
 #include "parallel/tile_exchange.h"
@@ -43,7 +43,7 @@ struct Options : cli::CommonOptions {
   std::string rank = "roofline";
   bool check = false;
   generator::DerivationLimits limits;
-  parallel::Launch launch = parallel::launch_of_environment();
+  parallel::MpiLaunch launch = parallel::launch_of_environment();
 };
 
 /// What --check says.
@@ -61,7 +61,7 @@ struct Outcome {
   std::vector<cli::NamedRule> rules;
   nlohmann::ordered_json gains;
   std::optional<Checked> check;
-  double enumerate_s = 0, reduce_s = 0, minimise_s = 0;
+  double enumerate_s = 0, reduce_s = 0, minimize_s = 0;
 
   void add(const generator::Enumeration& enumeration) {
     for (const generator::LevelStatistics& level : enumeration.levels) {
@@ -179,23 +179,23 @@ Checked check(const std::vector<generator::Enumeration>& found,
 /// What is lost where a law was proved in a narrower form than it was used in, or not at all, is
 /// taken in again as far as it is proved.
 core::Result<Checked> complete(const std::vector<generator::Enumeration>& found,
-                               const generator::MinimiseOptions& minimise,
+                               const generator::MinimizeOptions& minimize,
                                std::vector<generator::RuleCandidate>& kept, const Options& options,
                                cli::Session& session) {
-  Checked checked = check(found, minimise.background, kept, options, session);
+  Checked checked = check(found, minimize.background, kept, options, session);
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   if (checked.candidates.empty()) return checked;
-  generator::MinimiseOptions again = minimise;
+  generator::MinimizeOptions again = minimize;
   for (const generator::RuleCandidate& candidate : kept)
     for (const auto* direction : {&candidate.forward, &candidate.backward, &candidate.expansion})
       if (*direction)
         again.background.insert(again.background.end(), (*direction)->instances.begin(),
                                 (*direction)->instances.end());
   auto more =
-      generator::minimise(std::move(checked.candidates), again, session.console, session.stop);
+      generator::minimize(std::move(checked.candidates), again, session.console, session.stop);
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   std::ranges::move(more, std::back_inserter(kept));
-  checked = check(found, minimise.background, kept, options, session);
+  checked = check(found, minimize.background, kept, options, session);
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   return checked;
 }
@@ -226,18 +226,18 @@ core::Status generate(const Options& options, cli::Session& session, parallel::R
   auto parts = generator::with_several_results(candidates, options.jobs, session.stop);
   outcome.with_several_results = parts.size();
   std::ranges::move(parts, std::back_inserter(candidates));
-  session.console.stage("minimising and proving");
-  generator::MinimiseOptions minimise;
-  minimise.limits = options.limits;
-  minimise.jobs = options.jobs;
-  minimise.admit = [&](auto chosen) { prover.admit(chosen); };
-  minimise.background = reducer.constant_laws();
-  minimise.background.insert(minimise.background.end(), known.begin(), known.end());
-  auto kept = generator::minimise(std::move(candidates), minimise, session.console, session.stop);
+  session.console.stage("minimizing and proving");
+  generator::MinimizeOptions minimize;
+  minimize.limits = options.limits;
+  minimize.jobs = options.jobs;
+  minimize.admit = [&](auto chosen) { prover.admit(chosen); };
+  minimize.background = reducer.constant_laws();
+  minimize.background.insert(minimize.background.end(), known.begin(), known.end());
+  auto kept = generator::minimize(std::move(candidates), minimize, session.console, session.stop);
   if (options.check && !session.stop.stop_requested()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(outcome.check, complete(found, minimise, kept, options, session));
+    SOAPSTONE_ASSIGN_OR_RETURN(outcome.check, complete(found, minimize, kept, options, session));
   }
-  outcome.minimise_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
+  outcome.minimize_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(prover.status());
   outcome.kept = kept.size();
@@ -276,9 +276,9 @@ std::string report_text(const Options& options, const Outcome& outcome,
       reduced.kept, outcome.with_several_results, outcome.kept, outcome.rules.size(),
       options.output);
   text +=
-      fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} leaving out, {:.2f} minimising and "
+      fmt::format("CPU seconds: {:.2f} enumerating, {:.2f} leaving out, {:.2f} minimizing and "
                   "proving ({:.2f} of these proving)\n",
-                  outcome.enumerate_s, outcome.reduce_s, outcome.minimise_s, prover.cpu_ms() / 1e3);
+                  outcome.enumerate_s, outcome.reduce_s, outcome.minimize_s, prover.cpu_ms() / 1e3);
   if (const auto& c = outcome.check) {
     text += fmt::format("Of the equalities {} are derived by saturation from what is written, {} "
                         "are no rules, {} are wrong at other sizes or values, {} are not derived\n",
@@ -324,7 +324,7 @@ nlohmann::ordered_json report_json(const Outcome& outcome, const cli::RuleProver
           {"unproved", cli::unproved_json(prover.unproved())},
           {"enumerate_cpu_s", outcome.enumerate_s},
           {"reduce_cpu_s", outcome.reduce_s},
-          {"minimise_cpu_s", outcome.minimise_s},
+          {"minimize_cpu_s", outcome.minimize_s},
           {"prove_cpu_s", prover.cpu_ms() / 1e3}};
 }
 

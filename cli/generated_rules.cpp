@@ -52,17 +52,17 @@ int directions_of(const RuleCandidate& candidate) {
 }  // namespace
 
 struct RuleProver::Attempt {
-  enum class Stage : std::uint8_t { kGeneral, kLeast, kBetween };
+  enum class ProofForm : std::uint8_t { kGeneral, kLeast, kBetween };
   RuleCandidate* candidate = nullptr;
   int wanted = 0;           ///< Directions that there may be.
   RuleCandidate now, best;  ///< The form at hand; of those before, the one with the most.
-  Stage stage = Stage::kGeneral;
+  ProofForm stage = ProofForm::kGeneral;
   int last_form = 0, least_form = 0;
   /// Of the form at hand, and of the least general one; true: forward.
   std::vector<std::pair<bool, UnprovedRule>> failures, unproved;
 
   /// Makes this form the one at hand. False: there is none.
-  bool take(std::optional<RuleCandidate> form, Stage next) {
+  bool take(std::optional<RuleCandidate> form, ProofForm next) {
     if (!form) return false;
     now = *std::move(form);
     stage = next;
@@ -100,32 +100,32 @@ void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
 bool RuleProver::goes_on(Attempt& attempt) {
   const int proved = directions_of(attempt.now);
   const int form = std::exchange(attempt.last_form, attempt.now.form);
-  const bool is_best = attempt.stage == Attempt::Stage::kBetween
+  const bool is_best = attempt.stage == Attempt::ProofForm::kBetween
                            ? proved >= attempt.wanted
                            : proved > directions_of(attempt.best);
   if (is_best) attempt.best = attempt.now;
   switch (attempt.stage) {
-  case Attempt::Stage::kGeneral: {
+  case Attempt::ProofForm::kGeneral: {
     if (proved == attempt.wanted) return false;
     attempt.unproved = attempt.failures;
     auto least = generator::narrowest_candidate_of(attempt.now.found);
     if (least) attempt.least_form = least->form;
     return attempt.last_form != attempt.least_form &&
-           attempt.take(std::move(least), Attempt::Stage::kLeast);
+           attempt.take(std::move(least), Attempt::ProofForm::kLeast);
   }
-  case Attempt::Stage::kLeast:
+  case Attempt::ProofForm::kLeast:
     attempt.unproved = attempt.failures;
     attempt.wanted = proved;
     attempt.last_form = form;
     if (!is_best) return false;
     break;
-  case Attempt::Stage::kBetween:
+  case Attempt::ProofForm::kBetween:
     if (is_best) return false;
     break;
   }
   auto between = generator::candidate_of(attempt.now.found, attempt.last_form + 1);
   return between && between->form != attempt.least_form &&
-         attempt.take(std::move(between), Attempt::Stage::kBetween);
+         attempt.take(std::move(between), Attempt::ProofForm::kBetween);
 }
 
 /// The sides are compared in the same way from right to left: where that leads nowhere, the other

@@ -33,7 +33,7 @@ void announce_termination(std::string_view hint) {
 
 }  // namespace
 
-core::Status run_on_ranks(const parallel::Launch& launch, std::string_view hint,
+core::Status run_on_ranks(const parallel::MpiLaunch& launch, std::string_view hint,
                           const std::function<core::Status(parallel::Ranks*)>& body) {
   if (launch.is_alone()) return body(nullptr);
   if (launch.rank == 0) {

@@ -14,7 +14,7 @@ namespace soapstone::cli {
 /// may return on other ranks as soon as they have nothing to do; they wait, asleep, for the first.
 /// Errors: of the body on any rank, on all ranks. `hint`: what to do after a run that was ended
 /// from outside.
-core::Status run_on_ranks(const parallel::Launch& launch, std::string_view hint,
+core::Status run_on_ranks(const parallel::MpiLaunch& launch, std::string_view hint,
                           const std::function<core::Status(parallel::Ranks*)>& body);
 
 }  // namespace soapstone::cli

@@ -56,11 +56,11 @@ std::vector<Optimizer::Waypoint> Optimizer::waypoints() const {
 
 Result<bool> Optimizer::differs(const Graph& graph) {
   const int sample = difference_->difference.sample;
-  if (difference_->by_judge) return judgement_->differs_on(graph, sample);
+  if (difference_->by_judge) return judgment_->differs_on(graph, sample);
   return check_->differs_on(graph, sample);
 }
 
-/// The first waypoint of a pair of neighbours of which the earlier one does not differ. 0: nothing
+/// The first waypoint of a pair of neighbors of which the earlier one does not differ. 0: nothing
 /// explains it. Complexity: logarithmic.
 Result<std::size_t> Optimizer::first_difference(const std::vector<Waypoint>& way) {
   SOAPSTONE_ASSIGN_OR_RETURN(const bool at_once, differs(way.front().graph));
@@ -89,7 +89,7 @@ Result<bool> Optimizer::take_out_offender(int round) {
     (culprit.is_baseline ? baseline_ : rules_).exclude(rule);
     report_.taken_out.push_back(
         {rule, culprit.is_baseline,
-         difference_->by_judge ? judgement_->judge().runtime() : std::string("the check here"),
+         difference_->by_judge ? judgment_->judge().runtime() : std::string("the check here"),
          difference_->difference});
   }
   memory_.forget(rules_);

@@ -48,7 +48,7 @@ void Optimizer::merge_in_results() {
     Graph merged = merge_duplicates(candidate.graph, nullptr, !freeze_);
     if (objective_.needs_memory()) {
       // What is computed once is kept until it is read last.
-      const Score score = objective_.score(merged, Stage{});
+      const Score score = objective_.score(merged, ObjectiveStage{});
       if (objective_.is_better(candidate.score, score)) continue;
       candidate.score = score;
       candidate.cost_us = score.latency_us;
@@ -68,9 +68,9 @@ core::Status Optimizer::look_at_opaque() {
   }
   nodes_behind_opaque_ = behind;
   if (behind == 0 || options_.allow_unchecked) return core::Done{};
-  if (judgement_) {
-    progress_.stage(fmt::format("asking {}", judgement_->judge().runtime()));
-    why_frozen_ = judgement_->refusal();
+  if (judgment_) {
+    progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
+    why_frozen_ = judgment_->refusal();
   } else {
     why_frozen_ = "no independent runtime is there";
   }

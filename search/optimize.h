@@ -11,7 +11,7 @@
 #include "cost/models/measured_cost.h"
 #include "search/baseline/simplify.h"
 #include "search/equivalence/equivalence.h"
-#include "search/equivalence/judgement.h"
+#include "search/equivalence/judgment.h"
 #include "search/proofs/proof_chain.h"
 #include "search/search.h"
 

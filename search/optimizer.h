@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "search/equivalence/judgement.h"
+#include "search/equivalence/judgment.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 
@@ -82,7 +82,7 @@ class Optimizer {
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;
-  std::optional<Judgement> judgement_;
+  std::optional<Judgment> judgment_;
   std::optional<Found> difference_;
   RegionMemory memory_;
   std::size_t nodes_behind_opaque_ = 0;

@@ -76,7 +76,7 @@ class Searcher {
   const core::StopToken& stop_;
   Objective latency_;  ///< For when the options name no objective.
   const Objective& objective_;
-  Stage stage_;
+  ObjectiveStage stage_;
   double share_ = 1;  ///< Of budget and time, what the stages so far may use.
   tbb::task_arena arena_;
   SearchResult result_;
@@ -244,7 +244,7 @@ SearchResult Searcher::run(const Graph& original) {
   best_traced_us_ = result_.cost_before.total_us;
   stage_ = objective_.first_stage(original);
   Candidate start{original, result_.cost_before.total_us, {}, {}};
-  for (std::optional<Stage> next = stage_; next;) {
+  for (std::optional<ObjectiveStage> next = stage_; next;) {
     stage_ = *next;
     share_ = stage_.lower_peak ? 0.5 : 1;
     start.score = objective_.score(start.graph, stage_);

@@ -32,7 +32,7 @@ core::Status Optimizer::prepare_checks() {
   if (!options_.verify) return core::Done{};
   EquivalenceOptions options = *options_.verify;
   options.same_constants = true;
-  if (options_.judge != nullptr) judgement_.emplace(*options_.judge, original_, options);
+  if (options_.judge != nullptr) judgment_.emplace(*options_.judge, original_, options);
   return core::Done{};
 }
 
@@ -74,13 +74,13 @@ core::Status Optimizer::verify() {
 }
 
 core::Status Optimizer::ask_judge() {
-  if (!judgement_) {
+  if (!judgment_) {
     report_.judge = JudgeReport{{}, false, options_.why_no_judge, {}};
     return core::Done{};
   }
-  progress_.stage(fmt::format("asking {}", judgement_->judge().runtime()));
-  judgement_->allow(latitude());
-  report_.judge = judgement_->run(report_.graph, progress_, stop_);
+  progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));
+  judgment_->allow(latitude());
+  report_.judge = judgment_->run(report_.graph, progress_, stop_);
   if (report_.judge->looked && !report_.judge->equivalence.equal)
     difference_ = Found{true, report_.judge->equivalence.difference.value_or(Difference{})};
   return core::Done{};

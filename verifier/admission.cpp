@@ -73,7 +73,7 @@ std::string refusal_by_label(const Rule& rule, DataType type, RuleUse use,
 struct Admission::Entry {
   std::once_flag once;
   std::string reason;  ///< Empty: proved. Valid once it was asked for.
-  Rule labelled = {};  ///< If no file is believed: a rule with what was seen of it as its label.
+  Rule labeled = {};   ///< If no file is believed: a rule with what was seen of it as its label.
   double cpu_ms = 0;
 };
 
@@ -122,7 +122,7 @@ void Admission::prove(const Key& key, Entry& entry) const {
     if (entry.reason.empty() && !options_.believe_files) {
       if (const auto seen = observe_label(*special, options_.verify); !seen)
         entry.reason = seen.error().message;
-      entry.labelled = *std::move(special);
+      entry.labeled = *std::move(special);
     }
   } catch (const std::exception& failure) {  // of the solver, or no memory left
     entry.reason = failure.what();
@@ -169,7 +169,7 @@ std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& mat
   }
   std::call_once(entry->once, [&] { prove(key, *entry); });
   if (!entry->reason.empty() || options_.believe_files) return entry->reason;
-  return refusal_by_label(entry->labelled, match.float_type, use, options_);
+  return refusal_by_label(entry->labeled, match.float_type, use, options_);
 }
 
 std::vector<Admission::LabelRefusal> Admission::label_refusals() const {

@@ -11,7 +11,7 @@ namespace soapstone::core {
 
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-/// Calls may come from any thread; an implementation serialises them.
+/// Calls may come from any thread; an implementation serializes them.
 class ProgressSink {
  public:
   virtual ~ProgressSink() = default;

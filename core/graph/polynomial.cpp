@@ -15,7 +15,7 @@ bool by_monomial(const Polynomial::Term& a, const Polynomial::Term& b) {
   return a.monomial < b.monomial;
 }
 
-/// Joins equal neighbours of sorted terms and drops zeros. False: overflow.
+/// Joins equal neighbors of sorted terms and drops zeros. False: overflow.
 bool join_equal(Terms& terms) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < terms.size();) {

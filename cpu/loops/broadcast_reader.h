@@ -36,7 +36,7 @@ extern template class BroadcastReader<std::int64_t>;
 /// True for the types that it reads: f32, i64, i32, bool.
 bool is_readable(core::DataType type);
 
-/// Converts to elements of such a type, as a cast does: to integers towards zero.
+/// Converts to elements of such a type, as a cast does: to integers toward zero.
 template <class T>
 void write_converted(const T* values, std::size_t count, core::DataType type, std::byte* to);
 

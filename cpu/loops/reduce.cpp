@@ -1,5 +1,5 @@
 // Reductions and global pooling by our own loops: one pass for each group of dimensions that are
-// neighbours in memory and are all reduced.
+// neighbors in memory and are all reduced.
 #include <algorithm>
 #include <limits>
 

@@ -81,7 +81,7 @@ void row(Form form, const float* x, std::size_t count, float* y) {
   *y = shift + log1(total);
 }
 
-/// Neighbouring columns at once: element r of column i is x[r·stride + i].
+/// Neighboring columns at once: element r of column i is x[r·stride + i].
 SOAPSTONE_VECTOR_CLONES void largest_of_columns(const float* x, std::size_t rows,
                                                 std::size_t stride, std::size_t count,
                                                 float* largest) {
@@ -185,7 +185,7 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_softmax_kernel(const KernelR
   const auto axes = sums ? request.attributes().get_ints("axes")
                          : std::vector{request.attributes().get_int("axis")};
   if (axes.empty() || axes.back() - axes.front() + 1 != static_cast<std::int64_t>(axes.size()))
-    return refuse(op + ": the dimensions are not neighbours");
+    return refuse(op + ": the dimensions are not neighbors");
   const Dims dims = request.dims(request.head_input(0));
   std::array<std::size_t, 3> sizes{1, 1, 1};  // outer, reduced, inner
   for (std::size_t d = 0; d < dims.size(); ++d) {

@@ -48,7 +48,7 @@ std::optional<Labels> labels_of(const ops::EinsumEquation& equation) {
 }
 
 /// Sizes and strides of a row-major tensor's labels, in another order.
-struct LabelledTensor {
+struct LabeledTensor {
   std::string labels;
   Dims dims;
 
@@ -115,14 +115,14 @@ class EinsumKernel final : public runtime::Kernel {
   std::string implementation() const override { return primitive_.implementation(); }
 
  private:
-  static LabelledTensor tensor(const KernelRequest& request, const ops::EinsumEquation& equation,
-                               std::size_t k) {
+  static LabeledTensor tensor(const KernelRequest& request, const ops::EinsumEquation& equation,
+                              std::size_t k) {
     return {equation.operands[k], request.dims(request.head_input(k))};
   }
 
   static Primitive product(const KernelRequest& request, const Labels& labels,
                            const ops::EinsumEquation& equation) {
-    const LabelledTensor a = tensor(request, equation, 0), b = tensor(request, equation, 1);
+    const LabeledTensor a = tensor(request, equation, 0), b = tensor(request, equation, 1);
     const std::int64_t batch = core::element_count(a.sizes(labels.batch)),
                        rows = core::element_count(a.sizes(labels.rows)),
                        columns = core::element_count(b.sizes(labels.columns)),
@@ -136,7 +136,7 @@ class EinsumKernel final : public runtime::Kernel {
 
   /// From the tensor to its packed form, or back. None: it lies so already.
   static std::optional<StridedCopy> packing(const KernelRequest& request,
-                                            const LabelledTensor& tensor, const std::string& order,
+                                            const LabeledTensor& tensor, const std::string& order,
                                             bool to_packed) {
     if (order == tensor.labels) return std::nullopt;
     const Dims sizes = tensor.sizes(order), strides = tensor.strides(order);

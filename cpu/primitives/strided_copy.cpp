@@ -13,7 +13,7 @@ namespace {
 
 using core::Dims;
 
-/// Drops dimensions of size 1, orders by target stride, merges neighbours that are contiguous.
+/// Drops dimensions of size 1, orders by target stride, merges neighbors that are contiguous.
 CopyBox merged(const CopyBox& box) {
   std::vector<std::size_t> axes;
   for (std::size_t d = 0; d < box.dims.size(); ++d) {

@@ -101,7 +101,7 @@ class Pass {
     TermId operand_term = kNoTerm;
   };
 
-  /// Of a term that is not stored: one operand may not be stored either; neighbours share it.
+  /// Of a term that is not stored: one operand may not be stored either; neighbors share it.
   ValueView<double> load(TermId id, Worker& worker) {
     worker.term.start(id, worker.maps, [&](TermId child) {
       if (values_.contains(child)) return values_.view(child);
@@ -117,7 +117,7 @@ class Pass {
 
   Entry entry_of(TermId id) {
     Worker& worker = workers_.local();
-    Candidate candidate;
+    EvaluatedTerm candidate;
     const bool is_stored = values_.contains(id);
     const ValueView<double> view = is_stored ? values_.view(id) : load(id, worker);
     worker.fingerprinter.run(view, terms_.type(id), space_.of(terms_[id].variables), candidate,

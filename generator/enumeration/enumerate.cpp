@@ -98,7 +98,7 @@ class Enumerator {
   void add_leaves() {
     Fingerprinter<std::uint64_t> fingerprinter(worlds());
     for (TermId id = 0; id < terms().leaf_count(); ++id) {
-      Candidate candidate;
+      EvaluatedTerm candidate;
       candidate.term = terms()[id];
       fingerprinter.run(values_.view(id), terms().type(id), space_.of(terms()[id].variables),
                         candidate);
@@ -119,14 +119,14 @@ class Enumerator {
 
   /// Asks for the applications to all types that operands may have.
   void prepare(int ops) {
-    std::vector<TypeId> types;
+    std::vector<TypeIndex> types;
     for (std::size_t arity = 1; arity <= applications_->largest_arity(); ++arity) {
       types.resize(arity);
       prepare_operands(types, 0, ops - 1);
     }
   }
 
-  void prepare_operands(std::vector<TypeId>& types, std::size_t position, int left) {
+  void prepare_operands(std::vector<TypeIndex>& types, std::size_t position, int left) {
     if (position == types.size()) {
       if (left == 0) applications_->prepare(types);
       return;
@@ -225,13 +225,13 @@ class Enumerator {
   void merge(std::vector<TileResult>& tiles) {
     batch_bytes_ = 0;
     for (const TileResult& tile : tiles) {
-      batch_bytes_ += tile.candidates.size() * sizeof(Candidate);
-      for (const Candidate& candidate : tile.candidates) merge(candidate, tile.range.ops);
+      batch_bytes_ += tile.candidates.size() * sizeof(EvaluatedTerm);
+      for (const EvaluatedTerm& candidate : tile.candidates) merge(candidate, tile.range.ops);
     }
     tiles.clear();
   }
 
-  void merge(const Candidate& candidate, int ops) {
+  void merge(const EvaluatedTerm& candidate, int ops) {
     LevelStatistics& statistics = result_.levels.back();
     ++statistics.candidates;
     const TermId known = classes_.find(candidate.term.fingerprint);

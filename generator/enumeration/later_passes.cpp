@@ -60,7 +60,7 @@ void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldVa
   Rooms rooms;
   tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
-    // The newcomer keeps its names where it can: its largest operand is that of its neighbours.
+    // The newcomer keeps its names where it can: its largest operand is that of its neighbors.
     const bool named = are_slots(terms.universe(), terms[a].variables, names);
     // The fingerprint is of all worlds; the smallest shows most that it has not seen.
     wrong[k] =

@@ -18,7 +18,7 @@ struct Header {
   std::uint64_t run = 0, count = 0;
   TileRange range;
 };
-static_assert(std::is_trivially_copyable_v<Candidate> && sizeof(Header) == 32);
+static_assert(std::is_trivially_copyable_v<EvaluatedTerm> && sizeof(Header) == 32);
 
 using Bytes = std::vector<std::byte>;
 
@@ -71,7 +71,7 @@ Bytes pack(const TileExchange& exchange, std::uint64_t run, std::span<const Tile
 
 std::vector<std::byte> serialize(const TileResult& result, std::uint64_t run) {
   const Header header{run, result.candidates.size(), result.range};
-  const std::size_t body = result.candidates.size() * sizeof(Candidate);
+  const std::size_t body = result.candidates.size() * sizeof(EvaluatedTerm);
   std::vector<std::byte> bytes(sizeof(Header) + body + sizeof(std::uint64_t));
   std::memcpy(bytes.data(), &header, sizeof(Header));
   if (body != 0) std::memcpy(bytes.data() + sizeof(Header), result.candidates.data(), body);
@@ -90,11 +90,11 @@ core::Result<TileResult> deserialize(std::span<const std::byte> bytes, const Til
   std::memcpy(&header, bytes.data(), sizeof(Header));
   std::memcpy(&checksum, bytes.data() + sizeof(Header) + body, sizeof(checksum));
   if (checksum != core::hash_bytes(bytes.first(sizeof(Header) + body)) ||
-      body % sizeof(Candidate) != 0 || header.count != body / sizeof(Candidate))
+      body % sizeof(EvaluatedTerm) != 0 || header.count != body / sizeof(EvaluatedTerm))
     return damaged();
   if (header.run != run || header.range != range)
     return core::invalid_input("the tile is of another run");
-  TileResult result{range, std::vector<Candidate>(header.count)};
+  TileResult result{range, std::vector<EvaluatedTerm>(header.count)};
   if (body != 0) std::memcpy(result.candidates.data(), bytes.data() + sizeof(Header), body);
   return result;
 }

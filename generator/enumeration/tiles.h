@@ -23,7 +23,7 @@ struct TileRange {
 
 struct TileResult {
   TileRange range;
-  std::vector<Candidate> candidates;  ///< In the order in which they were made.
+  std::vector<EvaluatedTerm> candidates;  ///< In the order in which they were made.
 };
 
 /// Connects processes that enumerate the same: each computes its part of a batch of tiles, all

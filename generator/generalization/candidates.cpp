@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "generator/generalization/generalise.h"
+#include "generator/generalization/generalize.h"
 #include "generator/generalization/lift.h"
-#include "generator/generalization/parametrise.h"
+#include "generator/generalization/parametrize.h"
 #include "generator/generalization/term_hash.h"
 #include "rules/checking/complete.h"
 #include "rules/rule/constraints.h"
@@ -151,7 +151,7 @@ bool contains(const core::Graph& whole, const core::Graph& part) {
 }
 
 struct Form {
-  Parametrise numbers;
+  Parametrize numbers;
   bool general_sizes = true, lifted = false;
   Offsets offsets = {};
 };
@@ -278,10 +278,10 @@ std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
     if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
     if (form.lifted && form.numbers.windows && !with_open_windows) continue;
     const bool is_same = number > 0 && kForms[number - 1].offsets == form.offsets;
-    if (form.general_sizes && (!general || !is_same)) general = generalised(sides, form.offsets);
+    if (form.general_sizes && (!general || !is_same)) general = generalized(sides, form.offsets);
     Result<Sides> sized = form.general_sizes ? *general : sides;
     if (!sized) continue;
-    if (form.numbers != Parametrise{}) sized = parametrised(*sized, form.numbers);
+    if (form.numbers != Parametrize{}) sized = parametrized(*sized, form.numbers);
     if (!sized) continue;
     auto candidate = in_form(sides, *sized, form, directions);
     if (!candidate) continue;

@@ -99,7 +99,7 @@ class SideBuilder {
     if (input.constant == Constant::kZero) return filled(shape, 0.0);
     if (input.constant == Constant::kOne) return filled(shape, 1.0);
     if (input.constant != Constant::kAveragePool) return append("eye", {}, {{"shape", shape}});
-    // Each window of the kernel in it has the centre of the larger kernel once.
+    // Each window of the kernel in it has the center of the larger kernel once.
     const Sizes kernel(shape.begin() + 2, shape.end());
     for (std::size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * 2 - 1;
     SOAPSTONE_ASSIGN_OR_RETURN(const TensorId wide, append("eye", {}, {{"shape", shape}}));

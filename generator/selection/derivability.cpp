@@ -20,7 +20,7 @@ using rules::Rule;
 /// Of one instance.
 struct RuleFinding {
   bool finished = false;
-  std::optional<Derivation> verdict;
+  std::optional<Derivability> verdict;
   std::size_t nodes = 0;
   double cpu_ms = 0;
 };
@@ -34,7 +34,7 @@ RuleFinding derive(const Rule& rule, const rules::SaturationRules& from,
         derive(sides.source, sides.target, rule.constant_inputs, from, options.limits, stop);
     finding.nodes = std::max(finding.nodes, report.saturation.nodes);
     finding.verdict = report.derivation;
-    if (report.derivation != Derivation::kYes) break;
+    if (report.derivation != Derivability::kYes) break;
   }
   finding.cpu_ms = core::thread_cpu_ms() - before;
   finding.finished = !stop.stop_requested();
@@ -45,7 +45,7 @@ void add(const Rule& rule, const RuleFinding& finding, RuleDerivability& family)
   ++family.instances;
   family.nodes = std::max(family.nodes, finding.nodes);
   family.cpu_ms += finding.cpu_ms;
-  const bool yes = finding.verdict == Derivation::kYes;
+  const bool yes = finding.verdict == Derivability::kYes;
   family.derivable += yes ? 1 : 0;
   if (family.instances == 1) family.verdict = finding.verdict;
   if (yes || !family.instance.empty()) return;

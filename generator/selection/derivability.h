@@ -24,7 +24,7 @@ struct RuleDerivability {
   int line = 0;
   std::size_t instances = 0, derivable = 0;
   /// None: no sizes were found at which one of the instances could be looked at.
-  std::optional<Derivation> verdict;
+  std::optional<Derivability> verdict;
   std::string instance;   ///< The first that is not derivable.
   std::size_t nodes = 0;  ///< E-nodes, the most of all samples.
   double cpu_ms = 0;

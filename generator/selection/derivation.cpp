@@ -6,13 +6,13 @@ namespace soapstone::generator {
 using rules::ClassId;
 using rules::EGraph;
 
-std::string_view to_string(Derivation derivation) {
+std::string_view to_string(Derivability derivation) {
   switch (derivation) {
-  case Derivation::kYes:
+  case Derivability::kYes:
     return "derivable";
-  case Derivation::kNo:
+  case Derivability::kNo:
     return "not derivable";
-  case Derivation::kLimit:
+  case Derivability::kLimit:
     return "not within the limits";
   }
   return "";
@@ -42,15 +42,15 @@ DerivationReport derive(const core::Graph& a, const core::Graph& b,
   saturation.left_out = limits.left_out;
   DerivationReport report;
   report.saturation = rules::saturate(graph, rules, saturation, is_done, stop);
-  if (report.saturation.end == rules::SaturationEnd::kDone) report.derivation = Derivation::kYes;
+  if (report.saturation.end == rules::SaturationEnd::kDone) report.derivation = Derivability::kYes;
   if (report.saturation.end == rules::SaturationEnd::kSaturated)
-    report.derivation = Derivation::kNo;
+    report.derivation = Derivability::kNo;
   return report;
 }
 
 bool derivable(const core::Graph& a, const core::Graph& b, const rules::SaturationRules& rules,
                const DerivationLimits& limits) {
-  return derive(a, b, {}, rules, limits, core::StopToken()).derivation == Derivation::kYes;
+  return derive(a, b, {}, rules, limits, core::StopToken()).derivation == Derivability::kYes;
 }
 
 }  // namespace soapstone::generator

@@ -17,15 +17,15 @@ struct DerivationLimits {
   std::vector<bool> left_out = {};  ///< As in SaturationLimits.
 };
 
-enum class Derivation : std::uint8_t {
+enum class Derivability : std::uint8_t {
   kYes,
   kNo,     ///< Saturated: nothing else follows from the rules at these sizes.
   kLimit,  ///< Neither, within the limits.
 };
-std::string_view to_string(Derivation derivation);
+std::string_view to_string(Derivability derivation);
 
 struct DerivationReport {
-  Derivation derivation = Derivation::kLimit;
+  Derivability derivation = Derivability::kLimit;
   rules::SaturationReport saturation;
 };
 

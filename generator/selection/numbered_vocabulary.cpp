@@ -42,9 +42,9 @@ std::uint64_t hash_of(const core::TensorType& type, const core::Dims& dims) {
 }
 
 std::uint64_t hash_of(const core::OpSchema& op, const core::Attributes& attributes,
-                      std::span<const TypeId> operands, std::uint32_t output) {
+                      std::span<const TypeIndex> operands, std::uint32_t output) {
   std::uint64_t hash = core::hash_combine(op.hash(), attributes.hash());
-  for (TypeId id : operands) hash = core::hash_combine(hash, id);
+  for (TypeIndex id : operands) hash = core::hash_combine(hash, id);
   return core::hash_combine(hash, output);
 }
 
@@ -56,8 +56,8 @@ NumberedVocabulary::NumberedVocabulary(const TermTable& terms) : terms_(terms) {
     world_.sizes.push_back(kPrimes[k % kPrimes.size()]);
   const ApplicationTable& applications = terms.applications();
   for (std::size_t k = 0; k < applications.type_count(); ++k) {
-    const core::TensorType& type = applications.type(static_cast<TypeId>(k)).type;
-    types_.try_emplace(hash_of(type, world_.dims(type.shape)), static_cast<TypeId>(k));
+    const core::TensorType& type = applications.type(static_cast<TypeIndex>(k)).type;
+    types_.try_emplace(hash_of(type, world_.dims(type.shape)), static_cast<TypeIndex>(k));
   }
   for (ApplicationId id = 0; id < applications.size(); ++id) {
     const Application& a = applications[id];
@@ -66,7 +66,7 @@ NumberedVocabulary::NumberedVocabulary(const TermTable& terms) : terms_(terms) {
   }
 }
 
-core::TensorType NumberedVocabulary::type(TypeId id) const {
+core::TensorType NumberedVocabulary::type(TypeIndex id) const {
   const core::TensorType& type = terms_.applications().type(id).type;
   return {type.data_type, core::to_shape(world_.dims(type.shape))};
 }
@@ -75,7 +75,7 @@ core::Attributes NumberedVocabulary::attributes(ApplicationId id) const {
   return at(terms_.applications()[id].attributes, world_);
 }
 
-std::optional<TypeId> NumberedVocabulary::find_type(const core::TensorType& concrete) const {
+std::optional<TypeIndex> NumberedVocabulary::find_type(const core::TensorType& concrete) const {
   const auto dims = core::concrete(concrete.shape);
   const auto found = dims ? types_.find(hash_of(concrete, *dims)) : types_.end();
   if (found == types_.end()) return std::nullopt;
@@ -84,14 +84,14 @@ std::optional<TypeId> NumberedVocabulary::find_type(const core::TensorType& conc
 
 std::optional<ApplicationId> NumberedVocabulary::find(const core::OpSchema& op,
                                                       const core::Attributes& concrete,
-                                                      std::span<const TypeId> operands,
+                                                      std::span<const TypeIndex> operands,
                                                       std::uint32_t output) const {
   const auto found = applications_.find(hash_of(op, concrete, operands, output));
   if (found == applications_.end()) return std::nullopt;
   return found->second;
 }
 
-std::optional<TermId> NumberedVocabulary::find_constant(Constant constant, TypeId type) const {
+std::optional<TermId> NumberedVocabulary::find_constant(Constant constant, TypeIndex type) const {
   const Universe& universe = terms_.universe();
   for (std::size_t k = 0; k < universe.constants.size(); ++k) {
     const auto id = static_cast<TermId>(universe.groups.size() + k);

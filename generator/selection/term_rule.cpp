@@ -294,7 +294,7 @@ class TermRule::SourceGraph {
       TensorId& input = inputs_[node.value];
       if (!input.valid())
         input = builder_.add_input("x" + std::to_string(node.value),
-                                   vocabulary_.type(static_cast<TypeId>(chosen_[at])));
+                                   vocabulary_.type(static_cast<TypeIndex>(chosen_[at])));
       return input;
     }
     if (node.kind == Node::Kind::kConstant) {
@@ -355,13 +355,13 @@ TermRule::Instance TermRule::make_instance(std::span<const std::uint32_t> source
   const auto special = rules::specialize(instances_of_rule_[matched], *sizes);
   if (!special) return result;
   result.of_node.resize(target_.nodes.size());
-  std::vector<std::optional<TypeId>> types(target_.nodes.size());
+  std::vector<std::optional<TypeIndex>> types(target_.nodes.size());
   result.fits = resolve(special->target, 0, special->target.outputs()[0], types, result);
   return result;
 }
 
 bool TermRule::resolve(const core::Graph& target, std::size_t at, TensorId tensor,
-                       std::vector<std::optional<TypeId>>& types, Instance& instance) const {
+                       std::vector<std::optional<TypeIndex>>& types, Instance& instance) const {
   const Node& node = target_.nodes[at];
   types[at] = vocabulary_->find_type(target.tensor(tensor).type);
   if (!types[at]) return false;
@@ -372,7 +372,7 @@ bool TermRule::resolve(const core::Graph& target, std::size_t at, TensorId tenso
     return constant.has_value();
   }
   const core::Node& made = target.node(target.tensor(tensor).producer);
-  std::vector<TypeId> operands;
+  std::vector<TypeIndex> operands;
   for (std::size_t k = 0; k < node.operands.size(); ++k) {
     if (!resolve(target, node.operands[k], made.inputs[k], types, instance)) return false;
     operands.push_back(*types[node.operands[k]]);

@@ -40,12 +40,13 @@ class NumberedVocabulary {
   const TermTable& terms() const { return terms_; }
   /// Of operator, number of operands and number of the output.
   std::uint64_t kind(ApplicationId id) const { return kinds_[id]; }
-  core::TensorType type(TypeId id) const;
+  core::TensorType type(TypeIndex id) const;
   core::Attributes attributes(ApplicationId id) const;
-  std::optional<TypeId> find_type(const core::TensorType& concrete) const;
+  std::optional<TypeIndex> find_type(const core::TensorType& concrete) const;
   std::optional<ApplicationId> find(const core::OpSchema& op, const core::Attributes& concrete,
-                                    std::span<const TypeId> operands, std::uint32_t output) const;
-  std::optional<TermId> find_constant(Constant constant, TypeId type) const;
+                                    std::span<const TypeIndex> operands,
+                                    std::uint32_t output) const;
+  std::optional<TermId> find_constant(Constant constant, TypeIndex type) const;
   /// Adds a constant at these sizes to a graph.
   core::Result<core::TensorId> append_constant(core::GraphBuilder& builder, TermId constant) const;
 
@@ -53,7 +54,7 @@ class NumberedVocabulary {
   const TermTable& terms_;
   World world_;
   std::vector<std::uint64_t> kinds_;
-  std::unordered_map<std::uint64_t, TypeId> types_;
+  std::unordered_map<std::uint64_t, TypeIndex> types_;
   std::unordered_map<std::uint64_t, ApplicationId> applications_;
 };
 
@@ -108,7 +109,7 @@ class TermRule {
   const Instance& instance(std::span<const std::uint32_t> source) const;
   Instance make_instance(std::span<const std::uint32_t> source) const;
   bool resolve(const core::Graph& target, std::size_t node, core::TensorId tensor,
-               std::vector<std::optional<TypeId>>& types, Instance& instance) const;
+               std::vector<std::optional<TypeIndex>>& types, Instance& instance) const;
 
   void note_fixed(const core::Graph& side, std::size_t node, core::TensorId tensor);
 

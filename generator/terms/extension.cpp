@@ -8,7 +8,7 @@
 
 namespace soapstone::generator {
 
-void LevelIndex::add(int ops, TypeId type, TermId id) {
+void LevelIndex::add(int ops, TypeIndex type, TermId id) {
   if (levels.size() <= static_cast<std::size_t>(ops))
     levels.resize(static_cast<std::size_t>(ops) + 1);
   TermsByType& level = levels[static_cast<std::size_t>(ops)];
@@ -37,7 +37,7 @@ const Symmetries* Extender::symmetries_of_term(TermId id) const {
   return place == in_.symmetries.end() ? nullptr : &place->second;
 }
 
-void Extender::extend(TermId driver, int driver_ops, int ops, std::vector<Candidate>& found) {
+void Extender::extend(TermId driver, int driver_ops, int ops, std::vector<EvaluatedTerm>& found) {
   const int ops_left = ops - 1 - driver_ops;
   driver_ = driver;
   driver_ops_ = driver_ops;
@@ -177,7 +177,7 @@ void Extender::emit(VariableCounts counts) {
     if (application.commutative &&
         (driver_position_ != 0 || (sizes_[1] == driver_ops_ && children_[1] > driver_)))
       continue;
-    Candidate candidate;
+    EvaluatedTerm candidate;
     candidate.term.application = id;
     candidate.term.variables = counts;
     for (std::size_t k = 0; k < arity_; ++k) {

@@ -12,17 +12,17 @@
 namespace soapstone::generator {
 
 /// A term that was evaluated.
-struct Candidate {
+struct EvaluatedTerm {
   Term term;
   std::uint16_t variant = 0;    ///< That of the smallest values, which the fingerprint is of.
   std::uint16_t symmetric = 0;  ///< 1: another variant has the same values.
 };
 
 /// Representatives by number of operators and type, ascending.
-using TermsByType = std::vector<std::pair<TypeId, std::vector<TermId>>>;
+using TermsByType = std::vector<std::pair<TypeIndex, std::vector<TermId>>>;
 struct LevelIndex {
   std::vector<TermsByType> levels;
-  void add(int ops, TypeId type, TermId id);
+  void add(int ops, TypeIndex type, TermId id);
 };
 
 /// Permutations of a term's variables, other than the identity, that leave its value as it is.
@@ -40,16 +40,16 @@ class Fingerprinter {
   /// Operand `lazy_position` is asked for one variant after the other.
   void run(const Application& application, std::span<const ValueView<T>> operands,
            std::span<const std::uint16_t* const> to_child, const Variants& variants,
-           const ValueType& type, Candidate& candidate, LazyValues<T>* lazy = nullptr,
+           const ValueType& type, EvaluatedTerm& candidate, LazyValues<T>* lazy = nullptr,
            std::size_t lazy_position = 0);
   /// The same of values that are there.
-  void run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
-           Candidate& candidate, LazyValues<T>* lazy = nullptr);
+  void run(const ValueView<T>& values, TypeIndex result_type, const Variants& variants,
+           EvaluatedTerm& candidate, LazyValues<T>* lazy = nullptr);
 
  private:
   template <class Values>
-  void smallest(Values&& values_at, TypeId result_type, const Variants& variants,
-                Candidate& candidate);
+  void smallest(Values&& values_at, TypeIndex result_type, const Variants& variants,
+                EvaluatedTerm& candidate);
   /// Finds the marks, and which variables have influence.
   template <class Values>
   std::uint32_t mark_variables(Values& values_at, const Variants& variants,
@@ -76,7 +76,7 @@ class Extender {
   explicit Extender(const ExtensionInputs& inputs);
   /// Appends all terms of `ops` operators whose largest operand (the first such) is `driver`, which
   /// has `driver_ops`.
-  void extend(TermId driver, int driver_ops, int ops, std::vector<Candidate>& found);
+  void extend(TermId driver, int driver_ops, int ops, std::vector<EvaluatedTerm>& found);
 
  private:
   void choose_partner(std::size_t position, int ops_left);
@@ -100,13 +100,13 @@ class Extender {
   int others_ops_ = 0;  // of all operands but the driver
   std::size_t arity_ = 1, driver_position_ = 0;
   std::array<TermId, kMostChildren> children_{};
-  std::array<TypeId, kMostChildren> types_{};
+  std::array<TypeIndex, kMostChildren> types_{};
   std::array<Renaming, kMostChildren> names_{};
   std::array<int, kMostChildren> sizes_{};
   std::array<ValueView<std::uint64_t>, kMostChildren> views_;
   std::span<const ApplicationId> applicable_;
   VariableCounts counts_;
-  std::vector<Candidate>* found_ = nullptr;
+  std::vector<EvaluatedTerm>* found_ = nullptr;
 };
 
 extern template class Fingerprinter<std::uint64_t>;

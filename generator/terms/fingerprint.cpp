@@ -71,8 +71,8 @@ bool Fingerprinter<T>::follows_marks(const Variants& variants, std::uint32_t mas
 
 template <class T>
 template <class Values>
-void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, const Variants& variants,
-                                Candidate& candidate) {
+void Fingerprinter<T>::smallest(Values&& values_at, TypeIndex result_type, const Variants& variants,
+                                EvaluatedTerm& candidate) {
   const Fingerprint alike = hash_of(values_at(0, variants.alike()));
   tied_.assign(1, 0);
   if (!variants.are_all_alone()) {
@@ -117,7 +117,7 @@ void Fingerprinter<T>::smallest(Values&& values_at, TypeId result_type, const Va
 template <class T>
 void Fingerprinter<T>::run(const Application& application, std::span<const ValueView<T>> operands,
                            std::span<const std::uint16_t* const> to_child, const Variants& variants,
-                           const ValueType& type, Candidate& candidate, LazyValues<T>* lazy,
+                           const ValueType& type, EvaluatedTerm& candidate, LazyValues<T>* lazy,
                            std::size_t lazy_position) {
   std::array<std::span<const T>, kMostChildren> inputs;
   const auto values_at = [&](std::size_t world, std::size_t variant) {
@@ -134,8 +134,9 @@ void Fingerprinter<T>::run(const Application& application, std::span<const Value
 }
 
 template <class T>
-void Fingerprinter<T>::run(const ValueView<T>& values, TypeId result_type, const Variants& variants,
-                           Candidate& candidate, LazyValues<T>* lazy) {
+void Fingerprinter<T>::run(const ValueView<T>& values, TypeIndex result_type,
+                           const Variants& variants, EvaluatedTerm& candidate,
+                           LazyValues<T>* lazy) {
   const auto values_at = [&](std::size_t world, std::size_t variant) {
     if (lazy != nullptr) lazy->need(world, variant);
     return values.at(world, variant);

@@ -94,7 +94,7 @@ TermId TermTable::add(const Term& term) {
   return size_++;
 }
 
-TypeId TermTable::type(TermId id) const {
+TypeIndex TermTable::type(TermId id) const {
   if (id >= leaf_count()) return (*applications_)[(*this)[id].application].result;
   return leaf_types_[id];
 }

@@ -77,7 +77,7 @@ class TermTable {
   TermId leaf_count() const;
   bool is_variable(TermId id) const { return id < universe_.groups.size(); }
   bool is_constant(TermId id) const { return !is_variable(id) && id < leaf_count(); }
-  TypeId type(TermId id) const;
+  TypeIndex type(TermId id) const;
   /// Operators in the term as a tree.
   int operator_count(TermId id) const;
   /// Operators one inside the other.
@@ -96,7 +96,7 @@ class TermTable {
   Term& at(TermId id) { return chunks_[id / kChunk][id % kChunk]; }
   std::vector<std::unique_ptr<Term[]>> chunks_;
   TermId size_ = 0;
-  std::vector<TypeId> leaf_types_;
+  std::vector<TypeIndex> leaf_types_;
 };
 
 /// A term under other names of its variables.

@@ -105,7 +105,7 @@ class ValueStore {
 };
 
 /// Memory for values that are needed for a moment, given out in pieces that do not move; and copies
-/// of recent values, since neighbours among many terms have operands in common.
+/// of recent values, since neighbors among many terms have operands in common.
 template <class T>
 class ValueStore<T>::Room {
  public:

@@ -111,14 +111,15 @@ std::string ApplicationTable::key_of(const TensorType& type) const {
                      core::to_string(type.shape, symbols_));
 }
 
-TypeId ApplicationTable::id_of(const TensorType& type) const {
+TypeIndex ApplicationTable::id_of(const TensorType& type) const {
   const auto place = type_ids_.find(key_of(type));
   CHECK(place != type_ids_.end(), "no term has this type");
   return place->second;
 }
 
-TypeId ApplicationTable::intern(const TensorType& type) {
-  const auto [place, is_new] = type_ids_.emplace(key_of(type), static_cast<TypeId>(types_.size()));
+TypeIndex ApplicationTable::intern(const TensorType& type) {
+  const auto [place, is_new] =
+      type_ids_.emplace(key_of(type), static_cast<TypeIndex>(types_.size()));
   if (!is_new) return place->second;
   CHECK(types_.size() < 0xffff, "too many types");
   ValueType entry{type, {}, {}};
@@ -130,17 +131,17 @@ TypeId ApplicationTable::intern(const TensorType& type) {
   return place->second;
 }
 
-std::span<const ApplicationId> ApplicationTable::find(std::span<const TypeId> operands) const {
-  const auto place = by_operands_.find(std::vector<TypeId>(operands.begin(), operands.end()));
+std::span<const ApplicationId> ApplicationTable::find(std::span<const TypeIndex> operands) const {
+  const auto place = by_operands_.find(std::vector<TypeIndex>(operands.begin(), operands.end()));
   CHECK(place != by_operands_.end(), "types were not prepared");
   return place->second;
 }
 
-std::span<const ApplicationId> ApplicationTable::prepare(std::span<const TypeId> operands) {
+std::span<const ApplicationId> ApplicationTable::prepare(std::span<const TypeIndex> operands) {
   const auto [place, is_new] = by_operands_.try_emplace({operands.begin(), operands.end()});
   if (!is_new) return place->second;
   std::vector<const TensorType*> types;
-  for (TypeId id : operands) types.push_back(&types_[id]->type);
+  for (TypeIndex id : operands) types.push_back(&types_[id]->type);
   for (const OperatorInstance& instance : vocabulary_.operators) {
     if (instance.arity != operands.size()) continue;
     // A commutative operator is applied to different types in one order only.
@@ -152,11 +153,12 @@ std::span<const ApplicationId> ApplicationTable::prepare(std::span<const TypeId>
 }
 
 void ApplicationTable::apply(const OperatorInstance& instance, const core::Attributes& attributes,
-                             std::span<const TypeId> operands, std::vector<ApplicationId>& found) {
+                             std::span<const TypeIndex> operands,
+                             std::vector<ApplicationId>& found) {
   auto complete = ops::complete_attributes(*instance.op, attributes);
   if (!complete) return;
   std::vector<TensorType> types;
-  for (TypeId id : operands) types.push_back(types_[id]->type);
+  for (TypeIndex id : operands) types.push_back(types_[id]->type);
   const ops::OpDefinition* definition = ops::registry().definition(instance.op->name);
   if (!takes_indices(*definition) && std::ranges::any_of(types, [](const TensorType& type) {
         return type.data_type == core::DataType::kInt64;
@@ -198,7 +200,7 @@ void ApplicationTable::compile(Application& application,
     const core::Attributes attributes = at(application.attributes, world);
     std::vector<TensorType> inputs, outputs;
     std::vector<core::Dims> dims;
-    for (TypeId id : application.operands) {
+    for (TypeIndex id : application.operands) {
       inputs.push_back(at(types_[id]->type, world));
       dims.push_back(world.dims(types_[id]->type.shape));
     }

@@ -17,7 +17,7 @@
 
 namespace soapstone::generator {
 
-using TypeId = std::uint16_t;
+using TypeIndex = std::uint16_t;
 using ApplicationId = std::uint32_t;
 
 /// Seeds the random functions of the prime field.
@@ -27,8 +27,8 @@ inline constexpr std::uint64_t kFunctionKey = 0x5eed;
 struct Application {
   const core::OpSchema* op = nullptr;
   core::Attributes attributes;  ///< Sizes in them are symbolic.
-  std::vector<TypeId> operands;
-  TypeId result = 0;
+  std::vector<TypeIndex> operands;
+  TypeIndex result = 0;
   std::uint32_t output_index = 0;
   std::uint32_t output_count = 1;
   /// The operator and attributes alone: applications of different outputs or types share it.
@@ -55,24 +55,24 @@ class ApplicationTable {
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   /// Precondition: there is a term of that type.
-  TypeId id_of(const core::TensorType& type) const;
-  const ValueType& type(TypeId id) const { return *types_[id]; }
+  TypeIndex id_of(const core::TensorType& type) const;
+  const ValueType& type(TypeIndex id) const { return *types_[id]; }
   std::size_t type_count() const { return types_.size(); }
   const Application& operator[](ApplicationId id) const { return *applications_[id]; }
   std::size_t size() const { return applications_.size(); }
 
   /// All applications to operands of these types, in a fixed order. Not thread-safe: the answers
   /// for all types of a level are asked for before it is enumerated.
-  std::span<const ApplicationId> prepare(std::span<const TypeId> operands);
+  std::span<const ApplicationId> prepare(std::span<const TypeIndex> operands);
   /// The same for what was prepared; thread-safe.
-  std::span<const ApplicationId> find(std::span<const TypeId> operands) const;
+  std::span<const ApplicationId> find(std::span<const TypeIndex> operands) const;
   std::size_t largest_arity() const { return largest_arity_; }
 
  private:
-  TypeId intern(const core::TensorType& type);
+  TypeIndex intern(const core::TensorType& type);
   std::string key_of(const core::TensorType& type) const;
   void apply(const OperatorInstance& instance, const core::Attributes& attributes,
-             std::span<const TypeId> operands, std::vector<ApplicationId>& found);
+             std::span<const TypeIndex> operands, std::vector<ApplicationId>& found);
   void compile(Application& application, std::span<const core::TensorType> results) const;
 
   Vocabulary vocabulary_;
@@ -81,10 +81,10 @@ class ApplicationTable {
   std::vector<core::Shape> shapes_;  // of the inputs
   std::size_t largest_arity_ = 1;
   std::vector<std::unique_ptr<const ValueType>> types_;
-  std::map<std::string, TypeId> type_ids_;
+  std::map<std::string, TypeIndex> type_ids_;
   std::map<std::string, std::uint32_t> operations_;
   std::vector<std::unique_ptr<const Application>> applications_;
-  std::map<std::vector<TypeId>, std::vector<ApplicationId>> by_operands_;
+  std::map<std::vector<TypeIndex>, std::vector<ApplicationId>> by_operands_;
 };
 
 }  // namespace soapstone::generator

@@ -1,7 +1,7 @@
 // The inputs of all terms, and the concrete sizes and values at which terms are compared.
 // Shapes are symbolic. Dimensions that some operator may require equal share one symbol (a matrix
 // is n × n), so that a handful of inputs serves every operator; which of these equations a rule
-// really needs is found out when it is generalised.
+// really needs is found out when it is generalized.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Inception-v3 without its auxiliary classifier. Szegedy et al., 2015, table 1 and figures 5 to 7
-// with the factorised stem; sizes of the branches as in the authors' release.
+// with the factorized stem; sizes of the branches as in the authors' release.
 #include "models/networks/network.h"
 #include "models/networks/network_builders.h"
 

@@ -104,7 +104,7 @@ class Swin {
                        name);
   }
 
-  /// [batch, size, size, width], moved towards lower indices by `shift`, cyclically.
+  /// [batch, size, size, width], moved toward lower indices by `shift`, cyclically.
   Tensor roll(const std::string& name, Tensor x, std::int64_t shift) {
     const std::int64_t by = (shift + size_) % size_;
     for (std::int64_t axis = 1; axis <= 2; ++axis) {
@@ -154,7 +154,7 @@ class Swin {
     return at < size_ - window_ ? 0 : at < size_ - window_ / 2 ? 1 : 2;
   }
 
-  /// [1, windows, 1, tokens, tokens]: places that are no neighbours in the image see nothing of
+  /// [1, windows, 1, tokens, tokens]: places that are no neighbors in the image see nothing of
   /// each other.
   Tensor mask(const std::string& name) {
     const std::int64_t n = size_ / window_, tokens = window_ * window_;

@@ -16,7 +16,7 @@ struct Interval {
   std::int64_t low = 0, high = 0;
   bool operator==(const Interval&) const = default;
 };
-using Region = std::vector<Interval>;
+using IndexBox = std::vector<Interval>;
 
 struct Work {
   double flops = 0;       ///< A multiply-add counts two; a function, comparison or max counts one.
@@ -35,13 +35,13 @@ Work work_of(const core::Graph& graph, core::NodeId node);
 /// `output` reads (the halo of a partition). Clipped to the input. An input that is not read has
 /// empty intervals. Never too small; larger than needed only where a dilated window meets the
 /// padding or a reshape cuts across dimensions. Precondition: numeric shapes, not opaque.
-std::vector<Region> input_regions(const core::Graph& graph, core::NodeId node, std::size_t output,
-                                  const Region& box);
+std::vector<IndexBox> input_regions(const core::Graph& graph, core::NodeId node, std::size_t output,
+                                    const IndexBox& box);
 
 /// SOAP role of an output dimension (FlexFlow, section 4) or of a contraction.
 enum class DimRole : std::uint8_t {
   kSample,     ///< Every data input is indexed by it alone in some dimension: independent samples.
-  kAttribute,  ///< Like a sample, but neighbours are read too (height and width of a convolution),
+  kAttribute,  ///< Like a sample, but neighbors are read too (height and width of a convolution),
                ///< or the dimension is needed whole by no one (sequence position).
   kParameter,  ///< Partitions a weight: output channels.
   kReduction,  ///< Not an output dimension: partial sums that must be added up.
@@ -54,7 +54,7 @@ struct DimInfo {
   /// Output dimension, or none for kReduction.
   std::optional<std::size_t> output_dim;
   /// Per input: the dimension that follows this one: it is indexed by it alone, or by it and its
-  /// neighbours (a window, a slice).
+  /// neighbors (a window, a slice).
   std::vector<std::optional<std::size_t>> input_dim;
 };
 

@@ -21,8 +21,8 @@ class RegionWalk {
     is_read_.resize(dims_.size(), false);
   }
 
-  void need(std::uint32_t tensor, const Region& box) {
-    Region& region = needed_[tensor];
+  void need(std::uint32_t tensor, const IndexBox& box) {
+    IndexBox& region = needed_[tensor];
     for (std::size_t d = 0; d < region.size(); ++d) {
       const Interval& more = box[d];
       if (!is_read_[tensor])
@@ -43,7 +43,7 @@ class RegionWalk {
     visit(*stage.body, ranges);
   }
 
-  const Region& needed(std::size_t tensor) const { return needed_[tensor]; }
+  const IndexBox& needed(std::size_t tensor) const { return needed_[tensor]; }
 
  private:
   void visit(const ExprNode& e, const Ranges& ranges) {
@@ -69,7 +69,7 @@ class RegionWalk {
 
   void visit_read(const ExprNode& e, const Ranges& ranges) {
     const core::Dims& dims = dims_[e.tensor];
-    Region box(dims.size());
+    IndexBox box(dims.size());
     for (std::size_t d = 0; d < dims.size(); ++d) box[d] = {0, dims[d]};
     for (const Digits& digits : analysis::digits_of(e, dims, ranges)) {
       std::int64_t count = 1;
@@ -84,7 +84,7 @@ class RegionWalk {
 
   /// The smallest box of dimensions first … last that holds flat positions `values`: dimensions
   /// where both ends agree, then one range, then all of what is further in.
-  static void place(Interval values, const Digits& digits, const core::Dims& dims, Region& box) {
+  static void place(Interval values, const Digits& digits, const core::Dims& dims, IndexBox& box) {
     std::int64_t stride = 1;
     for (std::size_t d = digits.first; d <= digits.last; ++d) stride *= dims[d];
     std::int64_t low = values.low, high = values.high - 1;
@@ -98,21 +98,21 @@ class RegionWalk {
   }
 
   std::vector<core::Dims> dims_;
-  std::vector<Region> needed_;
+  std::vector<IndexBox> needed_;
   std::vector<bool> is_read_;
 };
 
 }  // namespace
 
-std::vector<Region> input_regions(const core::Graph& graph, core::NodeId node, std::size_t output,
-                                  const Region& box) {
+std::vector<IndexBox> input_regions(const core::Graph& graph, core::NodeId node, std::size_t output,
+                                    const IndexBox& box) {
   const Semantics semantics = semantics_of(graph, node);
   CHECK(output < semantics.outputs.size(), "no such output");
   RegionWalk walk(analysis::tensor_dims(graph, node, semantics));
   walk.need(semantics.outputs[output], box);
   for (std::size_t s = semantics.stages.size(); s-- > 0;)
     walk.through(semantics.stages[s], semantics.input_count + static_cast<std::uint32_t>(s));
-  std::vector<Region> regions;
+  std::vector<IndexBox> regions;
   for (std::size_t k = 0; k < semantics.input_count; ++k) regions.push_back(walk.needed(k));
   return regions;
 }

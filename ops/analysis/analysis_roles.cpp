@@ -19,7 +19,7 @@ enum class Link : std::uint8_t {
   kUnread,  ///< No read seen yet.
   kNone,    ///< Not at all.
   kSame,    ///< By it alone, element for element.
-  kNear,    ///< By it and its neighbours: a window, a stride, an offset, part of a flat position.
+  kNear,    ///< By it and its neighbors: a window, a stride, an offset, part of a flat position.
   kWhole,   ///< By it in one read, while another read needs other elements.
 };
 

@@ -92,12 +92,12 @@ TensorId standardized(Composer& compose, TensorId x, std::size_t count, double e
   for (std::size_t d = rank - std::min(rank, count); d < rank; ++d)
     axes.push_back(static_cast<std::int64_t>(d));
   const Attributes over{{"axes", to_sizes(axes)}};
-  const TensorId centred = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
+  const TensorId centered = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
   const TensorId variance =
-      compose.append("reduce_mean", {compose.append("mul", {centred, centred})}, over);
+      compose.append("reduce_mean", {compose.append("mul", {centered, centered})}, over);
   const TensorId shift = compose.scalar(compose.data_type(x), epsilon);
   const TensorId deviation = compose.append("sqrt", {compose.append("add", {variance, shift})});
-  return compose.append("div", {centred, deviation});
+  return compose.append("div", {centered, deviation});
 }
 
 /// scale and bias of [c], or of one element for each group before opset 21.

@@ -33,7 +33,7 @@ class Registry final : public core::OpCatalog {
 const Registry& registry();
 
 /// The schema of nodes whose meaning we do not know. Their attributes: `domain`, `op_type`,
-/// `proto` (the serialised ONNX node). Kept, costed if that is possible, never rewritten.
+/// `proto` (the serialized ONNX node). Kept, costed if that is possible, never rewritten.
 const core::OpSchema& opaque_schema();
 inline bool is_opaque(const core::Node& node) { return node.op == &opaque_schema(); }
 /// Null for an opaque node.

@@ -56,7 +56,7 @@ struct Arithmetic<field::Value> {
   }
 };
 
-/// out[l] = combine(a[l], b[l]); unit and zero strides get loops that the compiler can vectorise.
+/// out[l] = combine(a[l], b[l]); unit and zero strides get loops that the compiler can vectorize.
 template <class T, class F>
 void combine(T* out, Operand<T> a, Operand<T> b, std::int64_t low, std::int64_t high, F f) {
   const T *x = a.data, *y = b.data;

@@ -120,14 +120,14 @@ class Lowering {
   void finish(Node<T>& node) {
     for (Nest& nest : node.nests)
       for (Loop& loop : nest.loops) loop.updates = updates(loop.variable);
-    if (node.kind == NodeKind::kSum) recognise_product(node);
+    if (node.kind == NodeKind::kSum) recognize_product(node);
   }
 
   std::int64_t stride(const Node<T>& read, const Loop& loop) const {
     return forms_[read.form.slot].coefficient(loop.variable);
   }
 
-  void recognise_product(Node<T>& sum) {
+  void recognize_product(Node<T>& sum) {
     const std::uint32_t body = sum.children[0];
     std::vector<std::uint32_t> reads, factors{body};
     if (program_.nodes[body].kind == NodeKind::kMul) factors = program_.nodes[body].children;

@@ -106,7 +106,7 @@ void merge_binders(TreeNode& node) {
 
 }  // namespace
 
-bool recognise_lookup(TreeNode& sum) {
+bool recognize_lookup(TreeNode& sum) {
   Domain& all = sum.domains[0];
   auto found = take_selection(sum.children[0], all.ranges);
   if (!found) return false;

@@ -168,7 +168,7 @@ class TreeBuilder {
     node.kind = domain.ranges.empty() ? NodeKind::kGuard : NodeKind::kSum;
     node.children.push_back(std::move(body));
     node.domains.push_back(std::move(domain));
-    if (node.kind == NodeKind::kSum) recognise_lookup(node);
+    if (node.kind == NodeKind::kSum) recognize_lookup(node);
     return node;
   }
 

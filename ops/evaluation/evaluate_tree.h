@@ -86,7 +86,7 @@ bool mentions(const TreeNode& node, std::uint32_t variable);
 
 /// Turns Σᵥ equal(key, v) · f(v) into a lookup, so that a gather costs its output and not its
 /// vocabulary. `sum` has one child. Returns whether it did.
-bool recognise_lookup(TreeNode& sum);
+bool recognize_lookup(TreeNode& sum);
 
 /// Replaces pairs of adjacent index variables and of adjacent binders by one, where all forms
 /// advance by them as by one: an elementwise stage becomes one long loop.

@@ -1,5 +1,5 @@
 // Builds comprehensions. The functions fold what is plain at a glance (x + 0, 1·x, guards that
-// always hold) and restructure nothing: a definition can be recognised in its expression.
+// always hold) and restructure nothing: a definition can be recognized in its expression.
 #include "ops/language/comprehension.h"
 
 #include <optional>

@@ -27,7 +27,7 @@ enum class Function : std::uint8_t {
   kSelect,    ///< (c, a, b) ↦ a if c ≠ 0, else b
   kLess,      ///< (a, b) ↦ 1 if a < b, else 0
   kEqual,     ///< (a, b) ↦ 1 if a = b, else 0
-  kTruncate,  ///< towards zero, as a cast to an integer does
+  kTruncate,  ///< toward zero, as a cast to an integer does
   kIsZero,    ///< 1 if x = 0, else 0: logical not
   kLessOrEqual,  ///< (a, b) ↦ 1 if a ≤ b, else 0: not ¬(b < a), which is 1 where an operand is NaN
   kLog1p,        ///< log(1 + x), also where 1 + x rounds to 1

@@ -67,7 +67,7 @@ core::Status write_cast(OnnxExport& out) {
 OpDefinition cast() {
   return OpDefinition({
       .name = "cast",
-      .equation = "x → x with elements of type to; to integers: towards zero; to bool: x ≠ 0",
+      .equation = "x → x with elements of type to; to integers: toward zero; to bool: x ≠ 0",
       .attributes =
           std::vector<AttributeSchema>{{"to", AttributeKind::kText, std::nullopt, {"f32"}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),

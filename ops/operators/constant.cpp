@@ -106,7 +106,7 @@ std::vector<TensorType> infer_eye(InferContext& c) {
 }
 
 /// i = ⌊(size − 1)/2⌋, which need not be a polynomial.
-void require_centre(const Polynomial& i, const Polynomial& size, std::vector<Constraint>& out) {
+void require_center(const Polynomial& i, const Polynomial& size, std::vector<Constraint>& out) {
   if (size.is_constant()) {
     out.push_back(equal(i, (size.constant() - 1) / 2));
   } else if (const auto half = divide_exactly(size - 1, 2)) {
@@ -122,7 +122,7 @@ Semantics eye_semantics(const OpInstance& op) {
   const Shape& shape = op.outputs[0].shape;
   builder.output(shape, [&](const Index& i) {
     std::vector<Constraint> constraints{equal(i[0], i[1])};
-    for (std::size_t d = 2; d < shape.size(); ++d) require_centre(i[d], shape[d], constraints);
+    for (std::size_t d = 2; d < shape.size(); ++d) require_center(i[d], shape[d], constraints);
     return guard(std::move(constraints), number(1.0));
   });
   return std::move(builder).finish();
@@ -154,13 +154,13 @@ core::Status write_eye(OnnxExport& out) {
   const core::Dims dims = emitter.attributes().get_ints("shape");
   std::vector<float> values(static_cast<std::size_t>(core::element_count(dims)), 0.0F);
   std::int64_t window = 1;
-  std::int64_t centre = 0;
+  std::int64_t center = 0;
   for (std::size_t d = 2; d < dims.size(); ++d) {
     window *= dims[d];
-    centre = centre * dims[d] + (dims[d] - 1) / 2;
+    center = center * dims[d] + (dims[d] - 1) / 2;
   }
   for (std::int64_t i = 0; window > 0 && i < std::min(dims[0], dims[1]); ++i)
-    values[static_cast<std::size_t>((i * dims[1] + i) * window + centre)] = 1.0F;
+    values[static_cast<std::size_t>((i * dims[1] + i) * window + center)] = 1.0F;
   auto literal = std::make_shared<const core::Literal>(core::Literal::floats(dims, values));
   return emitter.finish("Constant", {}, {{"value", core::LiteralPtr(std::move(literal))}});
 }
@@ -168,7 +168,7 @@ core::Status write_eye(OnnxExport& out) {
 OpDefinition eye() {
   return OpDefinition({
       .name = "eye",
-      .equation = "→ y[i,j,t…] = 1 where i = j and t… is the centre ⌊(k−1)/2⌋ of shape [o,c,k…], "
+      .equation = "→ y[i,j,t…] = 1 where i = j and t… is the center ⌊(k−1)/2⌋ of shape [o,c,k…], "
                   "else 0",
       .attributes =
           std::vector<core::AttributeSchema>{{"shape", AttributeKind::kInts, std::nullopt, {}}},

@@ -120,11 +120,11 @@ Semantics layer_norm_semantics(const OpInstance& op) {
     return Index(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(axis));
   };
   const auto mean = mean_stage(builder, shape, axis, [](const Index& i) { return read(0, i); });
-  const auto centred = [&](const Index& i) { return read(0, i) - read(mean, lead(i)); };
+  const auto centered = [&](const Index& i) { return read(0, i) - read(mean, lead(i)); };
   const auto variance =
-      mean_stage(builder, shape, axis, [&](const Index& i) { return centred(i) * centred(i); });
+      mean_stage(builder, shape, axis, [&](const Index& i) { return centered(i) * centered(i); });
   builder.output(shape, [&](const Index& i) {
-    Expr y = centred(i) * inverse(root(read(variance, lead(i)) + epsilon_of(op))) *
+    Expr y = centered(i) * inverse(root(read(variance, lead(i)) + epsilon_of(op))) *
              read_broadcast(1, op.inputs[1].shape, i);
     return op.has_input(2) ? y + read_broadcast(2, op.inputs[2].shape, i) : y;
   });
@@ -182,8 +182,8 @@ core::Status write_layer_norm(OnnxExport& out) {
   std::vector<std::int64_t> axes(emitter.dims(0).size() - axis_of(emitter.attributes()));
   std::iota(axes.begin(), axes.end(), emitter.attributes().get_int("axis"));
   const std::string x = emitter.input(0);
-  const std::string centred = emitter.emit("Sub", {x, emitter.reduce_mean(x, axes)});
-  const std::string unit = emitter.emit("Div", {centred, deviation(emitter, centred)});
+  const std::string centered = emitter.emit("Sub", {x, emitter.reduce_mean(x, axes)});
+  const std::string unit = emitter.emit("Div", {centered, deviation(emitter, centered)});
   if (!emitter.has_input(2)) return emitter.finish("Mul", {unit, emitter.input(1)});
   return emitter.finish("Add", {emitter.emit("Mul", {unit, emitter.input(1)}), emitter.input(2)});
 }

@@ -133,8 +133,8 @@ Semantics log_sum_exp_semantics(const OpInstance& op) {
   reducing.builder.output(shape, [&](const Index& i) {
     const Expr total =
         reducing.over(i, [&](std::vector<Binder> binders, Index element, const Polynomial&) {
-          const Expr centred = read(0, std::move(element)) - read(shift, i);
-          return sum(std::move(binders), apply(Function::kExp, {centred}));
+          const Expr centered = read(0, std::move(element)) - read(shift, i);
+          return sum(std::move(binders), apply(Function::kExp, {centered}));
         });
     return read(shift, i) + apply(Function::kLog, {total});
   });

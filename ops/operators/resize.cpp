@@ -340,7 +340,7 @@ OpDefinition resize() {
   return OpDefinition({
       .name = "resize",
       .equation = "x[s…] → y[s·up/down…] = x at the coordinates of y's positions: the nearest "
-                  "element, or linearly between neighbours; beyond the border the outermost one",
+                  "element, or linearly between neighbors; beyond the border the outermost one",
       .attributes =
           std::vector<core::AttributeSchema>{
               {"up", AttributeKind::kInts, std::nullopt, {}},

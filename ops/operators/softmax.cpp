@@ -43,16 +43,16 @@ Semantics semantics(const Softmax& softmax, const OpInstance& op) {
   const auto largest = builder.stage(rest(shape), [&](const Index& i) {
     return builder.max_over(shape[axis], [&](Polynomial a) { return read(0, with_axis(i, a)); });
   });
-  const auto centred = [&](const Index& i) { return read(0, i) - read(largest, rest(i)); };
+  const auto centered = [&](const Index& i) { return read(0, i) - read(largest, rest(i)); };
   const auto total = builder.stage(rest(shape), [&](const Index& i) {
     return builder.sum_over(shape[axis], [&](Polynomial a) {
-      return apply(Function::kExp, {centred(with_axis(i, a))});
+      return apply(Function::kExp, {centered(with_axis(i, a))});
     });
   });
   builder.output(shape, [&](const Index& i) {
     const Expr sum = read(total, rest(i));
-    if (softmax.logarithm) return centred(i) - apply(Function::kLog, {sum});
-    return apply(Function::kExp, {centred(i)}) * inverse(sum);
+    if (softmax.logarithm) return centered(i) - apply(Function::kLog, {sum});
+    return apply(Function::kExp, {centered(i)}) * inverse(sum);
   });
   return std::move(builder).finish();
 }

@@ -32,8 +32,8 @@ std::size_t cores_of_process() {
   return static_cast<std::size_t>(CPU_COUNT(&set));
 }
 
-Launch launch_of_environment() {
-  Launch launch;
+MpiLaunch launch_of_environment() {
+  MpiLaunch launch;
   launch.ranks = number_in_environment("OMPI_COMM_WORLD_SIZE", 1);
   launch.rank = number_in_environment("OMPI_COMM_WORLD_RANK", 0);
   launch.ranks_on_node = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
@@ -41,7 +41,7 @@ Launch launch_of_environment() {
   return launch;
 }
 
-int jobs_of_rank(const Launch& launch) {
+int jobs_of_rank(const MpiLaunch& launch) {
   const std::size_t share = cores_of_node() / std::max<std::size_t>(1, launch.ranks_on_node);
   return static_cast<int>(std::max<std::size_t>(1, std::min(share, cores_of_process())));
 }

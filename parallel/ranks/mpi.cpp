@@ -27,16 +27,16 @@ class MpiWorld final : public Communicator {
   explicit MpiWorld(const MpiOptions& options) : options_(options) {}
   ~MpiWorld() override {
     // Once communication has failed, waiting for the others could be for ever.
-    if (is_initialised_ && !has_failed_) MPI_Finalize();
+    if (is_initialized_ && !has_failed_) MPI_Finalize();
   }
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
-  core::Status initialise() {
+  core::Status initialize() {
     int provided = MPI_THREAD_SINGLE;
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-    if (code != MPI_SUCCESS) return core::unavailable("MPI cannot be initialised");
-    is_initialised_ = true;
+    if (code != MPI_SUCCESS) return core::unavailable("MPI cannot be initialized");
+    is_initialized_ = true;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     SOAPSTONE_RETURN_IF_ERROR(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "tell the rank"));
     return check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "count the ranks");
@@ -108,7 +108,7 @@ class MpiWorld final : public Communicator {
   }
 
   MpiOptions options_;
-  bool is_initialised_ = false, has_failed_ = false;
+  bool is_initialized_ = false, has_failed_ = false;
   int rank_ = 0, size_ = 1;
 };
 
@@ -116,7 +116,7 @@ class MpiWorld final : public Communicator {
 
 core::Result<std::unique_ptr<Communicator>> mpi_world(const MpiOptions& options) {
   auto world = std::make_unique<MpiWorld>(options);
-  SOAPSTONE_RETURN_IF_ERROR(world->initialise());
+  SOAPSTONE_RETURN_IF_ERROR(world->initialize());
   return std::unique_ptr<Communicator>(std::move(world));
 }
 

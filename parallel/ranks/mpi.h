@@ -12,10 +12,10 @@ struct MpiOptions {
   std::size_t most_bytes_at_once = std::size_t{1} << 30;
 };
 
-/// All processes that mpirun started. Initialises MPI, which a process can do once; when it is
+/// All processes that mpirun started. Initializes MPI, which a process can do once; when it is
 /// destroyed it waits for the others to be destroyed too. A rank that waits sleeps, and leaves its
 /// core to others.
-/// Errors: kUnavailable if MPI cannot be initialised.
+/// Errors: kUnavailable if MPI cannot be initialized.
 core::Result<std::unique_ptr<Communicator>> mpi_world(const MpiOptions& options = {});
 
 }  // namespace soapstone::parallel

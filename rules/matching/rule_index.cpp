@@ -31,9 +31,9 @@ std::uint64_t attribute_key_of(const AttributePattern& attribute) {
 }  // namespace
 
 std::uint64_t RuleSet::Index::key(std::size_t rank, std::uint64_t attribute, Side side,
-                                  const OpSchema* neighbour) {
+                                  const OpSchema* neighbor) {
   // Within one process; addresses are good enough for a table that nothing is ordered by.
-  const auto address = reinterpret_cast<std::uintptr_t>(neighbour);
+  const auto address = reinterpret_cast<std::uintptr_t>(neighbor);
   return hash_combine(attribute, address * 64 + rank * 4 + static_cast<std::uint64_t>(side));
 }
 
@@ -45,7 +45,7 @@ std::uint64_t RuleSet::Index::attribute_key(const core::AttributeValue& value) {
   return 0;
 }
 
-void RuleSet::Index::Neighbours::add(Side side, const OpSchema* op) {
+void RuleSet::Index::Neighbors::add(Side side, const OpSchema* op) {
   for (std::size_t i = 0; i < count; ++i)
     if (sides[i] == side && ops[i] == op) return;
   overflow = overflow || count == kMost;
@@ -54,20 +54,20 @@ void RuleSet::Index::Neighbours::add(Side side, const OpSchema* op) {
   ops[count++] = op;
 }
 
-void RuleSet::Index::collect_neighbours(const Graph& graph, const core::Node& node,
-                                        Neighbours& neighbours) {
+void RuleSet::Index::collect_neighbors(const Graph& graph, const core::Node& node,
+                                       Neighbors& neighbors) {
   for (TensorId input : node.inputs) {
     const NodeId producer = input.valid() ? graph.tensor(input).producer : NodeId::none();
-    if (producer.valid()) neighbours.add(Side::kProducer, graph.node(producer).op);
+    if (producer.valid()) neighbors.add(Side::kProducer, graph.node(producer).op);
   }
   for (TensorId output : node.outputs)
     for (NodeId consumer : graph.consumers(output))
-      neighbours.add(Side::kConsumer, graph.node(consumer).op);
+      neighbors.add(Side::kConsumer, graph.node(consumer).op);
 }
 
-/// Files under the rarest neighbour, which is the one that excludes most.
-std::uint64_t RuleSet::Index::neighbour_key(const Pattern& pattern, const NodePattern& node,
-                                            std::uint64_t attribute) {
+/// Files under the rarest neighbor, which is the one that excludes most.
+std::uint64_t RuleSet::Index::neighbor_key(const Pattern& pattern, const NodePattern& node,
+                                           std::uint64_t attribute) {
   Side side = Side::kNone;
   const OpSchema* best = nullptr;
   const auto offer = [&](Side offered, const OpSchema* op) {
@@ -107,7 +107,7 @@ void RuleSet::Index::add_start(std::uint32_t rule, std::uint32_t node) {
   std::uint64_t attribute = 0;
   if (of_op.key_attribute >= 0)
     attribute = attribute_key_of(n.attributes[static_cast<std::size_t>(of_op.key_attribute)]);
-  const std::uint64_t where = neighbour_key(pattern, n, attribute);
+  const std::uint64_t where = neighbor_key(pattern, n, attribute);
   of_op.all[where].push_back({rule, node});
   of_op.every.push_back({rule, node});
   if (node != pattern.anchor) return;

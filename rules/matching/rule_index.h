@@ -1,5 +1,5 @@
 // Which rules may match at a node, by what is cheap to see of it: its operator, the rank of its
-// result, its `perm`, `axis` or `axes`, and the operator of one neighbour.
+// result, its `perm`, `axis` or `axes`, and the operator of one neighbor.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +34,17 @@ struct RuleSet::Index {
     Table anchors, all;
     std::vector<Entry> every_anchor, every;  ///< The same in one list each.
   };
-  /// A neighbour across an edge of the pattern; each entry is filed under one, if it has any.
+  /// A neighbor across an edge of the pattern; each entry is filed under one, if it has any.
   enum class Side : std::uint8_t { kNone, kProducer, kConsumer };
 
   static std::uint64_t key(std::size_t rank, std::uint64_t attribute, Side side,
-                           const core::OpSchema* neighbour);
+                           const core::OpSchema* neighbor);
   static std::uint64_t attribute_key(const core::AttributeValue& value);
-  static std::uint64_t neighbour_key(const Pattern& pattern, const NodePattern& node,
-                                     std::uint64_t attribute);
+  static std::uint64_t neighbor_key(const Pattern& pattern, const NodePattern& node,
+                                    std::uint64_t attribute);
   void add_start(std::uint32_t rule, std::uint32_t node);
-  /// Different operators among the neighbours, so that no entry is met twice.
-  struct Neighbours {
+  /// Different operators among the neighbors, so that no entry is met twice.
+  struct Neighbors {
     static constexpr std::size_t kMost = 14;  ///< If there are more, all entries are tried.
     std::array<const core::OpSchema*, kMost> ops;
     std::array<Side, kMost> sides;
@@ -52,8 +52,7 @@ struct RuleSet::Index {
     bool overflow = false;
     void add(Side side, const core::OpSchema* op);
   };
-  static void collect_neighbours(const Graph& graph, const core::Node& node,
-                                 Neighbours& neighbours);
+  static void collect_neighbors(const Graph& graph, const core::Node& node, Neighbors& neighbors);
 
   std::unordered_map<const core::OpSchema*, OfOperator> by_op_;
 };
@@ -68,18 +67,18 @@ bool RuleSet::Index::for_each_start(const Graph& graph, NodeId id, bool anchors_
   const auto use_all = [&](const std::vector<Entry>& entries) {
     return std::all_of(entries.begin(), entries.end(), use);
   };
-  Neighbours neighbours;
-  neighbours.add(Side::kNone, nullptr);
-  collect_neighbours(graph, node, neighbours);
-  if (neighbours.overflow)
+  Neighbors neighbors;
+  neighbors.add(Side::kNone, nullptr);
+  collect_neighbors(graph, node, neighbors);
+  if (neighbors.overflow)
     return use_all(anchors_only ? of_op->second.every_anchor : of_op->second.every);
   const std::size_t rank = graph.tensor(node.outputs[0]).type.shape.size();
   std::uint64_t attribute = 0;
   if (const int k = of_op->second.key_attribute; k >= 0)
     attribute = attribute_key(std::next(node.attributes.values().begin(), k)->second);
-  for (std::size_t i = 0; i < neighbours.count; ++i)
+  for (std::size_t i = 0; i < neighbors.count; ++i)
     for (std::uint64_t a : {attribute, std::uint64_t{0}}) {
-      const auto bucket = table.find(key(rank, a, neighbours.sides[i], neighbours.ops[i]));
+      const auto bucket = table.find(key(rank, a, neighbors.sides[i], neighbors.ops[i]));
       if (bucket != table.end() && !use_all(bucket->second)) return false;
       if (attribute == 0) break;
     }

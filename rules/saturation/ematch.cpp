@@ -38,8 +38,8 @@ bool reads(const NodePattern& node, std::int32_t slot) {
   return std::ranges::find(node.inputs, slot) != node.inputs.end();
 }
 
-std::vector<PreparedRule::Neighbours> neighbours_of(const Pattern& pattern) {
-  std::vector<PreparedRule::Neighbours> all(pattern.nodes.size());
+std::vector<PreparedRule::Neighbors> neighbors_of(const Pattern& pattern) {
+  std::vector<PreparedRule::Neighbors> all(pattern.nodes.size());
   for (const NodePattern& maker : pattern.nodes)
     for (std::int32_t slot : maker.outputs)
       for (std::size_t k = 0; k < pattern.nodes.size(); ++k) {
@@ -93,7 +93,7 @@ core::Status SaturationRules::add(const Rule& rule) {
   auto prepared = std::make_shared<PreparedRule>();
   prepared->rule = rule;
   SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule));
-  prepared->neighbours = neighbours_of(prepared->pattern);
+  prepared->neighbors = neighbors_of(prepared->pattern);
   if (once_) prepared->symmetries = find_symmetries(prepared->rule, prepared->pattern);
   prepare_target(*prepared);
   const std::string family = rule.file.string() + "\n" + rule.base_name;
@@ -208,7 +208,7 @@ class Search {
     const auto operands = graph_.operands(id);
     if (operands.size() != wanted.inputs.size() ||
         graph_.results(id).size() != wanted.outputs.size() || is_taken(id, k) ||
-        !has_neighbours(prepared_->neighbours[which], id))
+        !has_neighbors(prepared_->neighbors[which], id))
       return;
     const Mark before = mark();
     nodes_[which] = id;
@@ -233,7 +233,7 @@ class Search {
     return false;
   }
 
-  bool has_neighbours(const PreparedRule::Neighbours& wanted, ENodeId id) const {
+  bool has_neighbors(const PreparedRule::Neighbors& wanted, ENodeId id) const {
     std::uint64_t makers = 0, readers = 0;
     if (wanted.makers != 0)
       for (ClassId operand : graph_.operands(id))

@@ -22,10 +22,10 @@ struct PreparedRule {
   Pattern pattern;
   /// Per node of the source: operators that must be among the makers of its operands and the
   /// readers of its results, as in EClass.
-  struct Neighbours {
+  struct Neighbors {
     std::uint64_t makers = 0, readers = 0;
   };
-  std::vector<Neighbours> neighbours;
+  std::vector<Neighbors> neighbors;
   std::vector<Symmetry> symmetries;  ///< If they were asked for.
   /// The target as slots: inputs, then its constants, then results of its nodes.
   struct TargetNode {

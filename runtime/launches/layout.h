@@ -21,7 +21,7 @@ std::string_view to_string(Layout layout);
 /// Plans hold canonical layouts only.
 Layout canonical(const core::TensorType& type, Layout layout);
 
-/// Elements between neighbours in each dimension.
+/// Elements between neighbors in each dimension.
 core::Dims strides_of(const core::Dims& dims, Layout layout);
 /// The dimensions from outermost to innermost in memory.
 std::vector<std::size_t> memory_order(std::size_t rank, Layout layout);

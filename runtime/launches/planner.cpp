@@ -62,7 +62,7 @@ class Planner {
     return true;
   }
 
-  /// A concat whose inputs are neighbours in the result costs nothing if what makes them can write
+  /// A concat whose inputs are neighbors in the result costs nothing if what makes them can write
   /// them there: each is the result of a launch and no part of another concat.
   bool visit_join(NodeId id) {
     const Node& node = graph_.node(id);

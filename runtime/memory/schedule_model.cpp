@@ -18,10 +18,10 @@ void sort_unique(std::vector<T>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-class Modelling {
+class Modeling {
  public:
-  Modelling(const Graph& graph, const ExecutionPlan& plan,
-            std::span<const std::optional<std::size_t>> in_place)
+  Modeling(const Graph& graph, const ExecutionPlan& plan,
+           std::span<const std::optional<std::size_t>> in_place)
       : graph_(graph), plan_(plan), in_place_(in_place),
         placement_(graph, plan, std::vector<std::optional<std::size_t>>(plan.launches.size()),
                    Placement::Detail::kLifetimes),
@@ -136,7 +136,7 @@ class Modelling {
 
 ScheduleModel make_schedule_model(const Graph& graph, const ExecutionPlan& plan,
                                   std::span<const std::optional<std::size_t>> in_place) {
-  return Modelling(graph, plan, in_place).run();
+  return Modeling(graph, plan, in_place).run();
 }
 
 LiveBytes::LiveBytes(const ScheduleModel& model) : model_(model) {

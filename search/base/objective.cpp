@@ -25,7 +25,7 @@ constexpr ObjectiveKind kKinds[] = {ObjectiveKind::kLatency, ObjectiveKind::kMem
 /// A region's cost in microseconds of its original, whatever it is made of.
 class GuideCost final : public cost::CostModel {
  public:
-  GuideCost(Guide guide, const Graph& region, const Stage& stage, cost::CostModel& cost,
+  GuideCost(Guide guide, const Graph& region, const ObjectiveStage& stage, cost::CostModel& cost,
             const runtime::Backend& backend, runtime::Fusion fusion)
       : guide_(guide), cost_(cost), backend_(backend), fusion_(fusion),
         latency_us_(cost.graph_cost(region).total_us) {
@@ -87,10 +87,10 @@ std::optional<ObjectiveKind> parse_objective(std::string_view text) {
   return std::nullopt;
 }
 
-Stage Objective::first_stage(const Graph& original) const {
+ObjectiveStage Objective::first_stage(const Graph& original) const {
   if (kind_ == ObjectiveKind::kLatency) return {};
   const runtime::MemoryUse use = runtime::memory_use(original, *backend_, fusion_);
-  Stage smaller;
+  ObjectiveStage smaller;
   smaller.guides = {Guide::kMemory};
   smaller.lower_peak = true;
   smaller.enough_bytes = limit_bytes_;
@@ -101,9 +101,10 @@ Stage Objective::first_stage(const Graph& original) const {
   return fits(reached) ? *next_stage(smaller, reached) : smaller;
 }
 
-std::optional<Stage> Objective::next_stage(const Stage& stage, const Score& reached) const {
+std::optional<ObjectiveStage> Objective::next_stage(const ObjectiveStage& stage,
+                                                    const Score& reached) const {
   if (!stage.lower_peak) return std::nullopt;
-  Stage faster = stage;
+  ObjectiveStage faster = stage;
   faster.guides = {Guide::kLatency, Guide::kLatencyWithin, Guide::kLatencyNoLarger};
   faster.lower_peak = false;
   faster.cap_bytes = std::max(limit_bytes_, reached.peak_bytes);
@@ -112,7 +113,7 @@ std::optional<Stage> Objective::next_stage(const Stage& stage, const Score& reac
   return faster;
 }
 
-Objective::Settled Objective::settle(const Graph& graph, const Stage& stage) const {
+Objective::Settled Objective::settle(const Graph& graph, const ObjectiveStage& stage) const {
   Settled settled{graph, {}};
   if (needs_memory()) {
     runtime::MemoryUse use = runtime::memory_use(graph, *backend_, fusion_);
@@ -128,16 +129,17 @@ Objective::Settled Objective::settle(const Graph& graph, const Stage& stage) con
   return settled;
 }
 
-Score Objective::score(const Graph& graph, const Stage& stage) const {
+Score Objective::score(const Graph& graph, const ObjectiveStage& stage) const {
   return settle(graph, stage).score;
 }
 
-bool Objective::is_allowed(const Score& score, const Stage& stage) const {
+bool Objective::is_allowed(const Score& score, const ObjectiveStage& stage) const {
   return score.weight_bytes <= stage.weight_bytes ||
          score.weight_bytes + score.peak_bytes <= stage.total_bytes;
 }
 
-bool Objective::is_gain(const Score& before, const Score& after, const Stage& stage) const {
+bool Objective::is_gain(const Score& before, const Score& after,
+                        const ObjectiveStage& stage) const {
   if (!is_allowed(after, stage)) return false;
   if (!stage.lower_peak)
     return after.peak_bytes <= stage.cap_bytes && after.latency_us < kRealGain * before.latency_us;
@@ -157,7 +159,7 @@ bool Objective::is_better(const Score& a, const Score& b) const {
 }
 
 std::unique_ptr<cost::CostModel> Objective::guide(Guide guide, const Graph& region,
-                                                  const Stage& stage) const {
+                                                  const ObjectiveStage& stage) const {
   if (guide == Guide::kLatency) return nullptr;
   return std::make_unique<GuideCost>(guide, region, stage, cost_, *backend_, fusion_);
 }

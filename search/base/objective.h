@@ -44,7 +44,7 @@ enum class Guide : std::uint8_t {
 };
 
 /// One stretch of a search: what counts as better, and which guides propose.
-struct Stage {
+struct ObjectiveStage {
   std::vector<Guide> guides = {Guide::kLatency};
   /// True: a lower peak is better, whatever the latency. False: a lower latency, within `cap`.
   bool lower_peak = false;
@@ -70,9 +70,9 @@ class Objective {
   std::size_t limit_bytes() const { return limit_bytes_; }
   bool needs_memory() const { return kind_ != ObjectiveKind::kLatency; }
 
-  Stage first_stage(const core::Graph& original) const;
+  ObjectiveStage first_stage(const core::Graph& original) const;
   /// None: that was the last one.
-  std::optional<Stage> next_stage(const Stage& stage, const Score& reached) const;
+  std::optional<ObjectiveStage> next_stage(const ObjectiveStage& stage, const Score& reached) const;
 
   /// A graph in the order in which it is to be run at this stage: its own, unless another one needs
   /// less memory and that is asked for.
@@ -80,20 +80,20 @@ class Objective {
     core::Graph graph;
     Score score;
   };
-  Settled settle(const core::Graph& graph, const Stage& stage) const;
+  Settled settle(const core::Graph& graph, const ObjectiveStage& stage) const;
   /// The same score without the graph.
-  Score score(const core::Graph& graph, const Stage& stage) const;
+  Score score(const core::Graph& graph, const ObjectiveStage& stage) const;
   /// By more than rounding.
-  bool is_gain(const Score& before, const Score& after, const Stage& stage) const;
+  bool is_gain(const Score& before, const Score& after, const ObjectiveStage& stage) const;
   /// Of results: which one to prefer in the end.
   bool is_better(const Score& a, const Score& b) const;
 
   /// The cost that the search of `region` follows. Null: the cost model itself.
   std::unique_ptr<cost::CostModel> guide(Guide guide, const core::Graph& region,
-                                         const Stage& stage) const;
+                                         const ObjectiveStage& stage) const;
 
  private:
-  bool is_allowed(const Score& score, const Stage& stage) const;
+  bool is_allowed(const Score& score, const ObjectiveStage& stage) const;
   bool fits(const Score& score) const { return score.peak_bytes <= limit_bytes_; }
 
   ObjectiveKind kind_ = ObjectiveKind::kLatency;

@@ -33,16 +33,16 @@ std::optional<double> only_value(const Literal& literal) {
 bool is_eye(const Literal& literal) {
   const core::Dims& dims = literal.dims();
   if (dims.size() < 2) return false;
-  std::size_t window = 1, centre = 0;
+  std::size_t window = 1, center = 0;
   for (std::size_t d = 2; d < dims.size(); ++d) {
-    centre = centre * static_cast<std::size_t>(dims[d]) + static_cast<std::size_t>(dims[d] - 1) / 2;
+    center = center * static_cast<std::size_t>(dims[d]) + static_cast<std::size_t>(dims[d] - 1) / 2;
     window *= static_cast<std::size_t>(dims[d]);
   }
   const auto columns = static_cast<std::size_t>(dims[1]);
   const std::span<const float> values = literal.as<float>();
   for (std::size_t k = 0; k < values.size(); ++k) {
     const std::size_t at = k / window;
-    const bool one = k % window == centre && at / columns == at % columns;
+    const bool one = k % window == center && at / columns == at % columns;
     if (values[k] != (one ? 1.0F : 0.0F) || std::signbit(values[k])) return false;
   }
   return true;

@@ -121,7 +121,7 @@ double draw_integer(DataType type, SampleKind kind, Random& random) {
   case SampleKind::kExtreme:
     return between(-1000, 1000);
   case SampleKind::kHuge: {
-    // A double has no neighbours of the ends of 64 bits nearer than a thousand.
+    // A double has no neighbors of the ends of 64 bits nearer than a thousand.
     const double step = high > 0x1p53 ? 1024 : 1;
     const double off = step * random.integer(high > 0x1p53 ? 1 : 0, 3);
     return random.one_in(2) ? high - off : low + off;

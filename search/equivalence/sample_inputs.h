@@ -26,7 +26,7 @@ std::string_view to_string(SampleKind kind);
 std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind kind,
                                          std::uint64_t seed);
 
-/// The same numbers, each real one moved to a neighbour or left: what rounding might make of them.
+/// The same numbers, each real one moved to a neighbor or left: what rounding might make of them.
 std::vector<core::Literal> perturbed(const std::vector<core::Literal>& inputs, std::uint64_t seed);
 
 }  // namespace soapstone::search

@@ -21,11 +21,11 @@ constexpr std::size_t kMostInVain = std::size_t{1} << 20;
 
 class Acceptance {
  public:
-  Acceptance(const rules::RuleSet& rules, const Objective& objective, const Stage& stage,
+  Acceptance(const rules::RuleSet& rules, const Objective& objective, const ObjectiveStage& stage,
              const std::function<bool()>& stopped, Candidate& now)
       : rules_(rules), objective_(objective), stage_(stage), stopped_(stopped), now_(now) {}
 
-  /// Regions of one kind, which are neighbours in the list, promise what the first of them gave.
+  /// Regions of one kind, which are neighbors in the list, promise what the first of them gave.
   void accept(std::span<const Site> sites) {
     if (sites.empty()) return;
     const RegionResult* kind = sites.front().found;
@@ -100,7 +100,7 @@ class Acceptance {
 
   const rules::RuleSet& rules_;
   const Objective& objective_;
-  const Stage& stage_;
+  const ObjectiveStage& stage_;
   const std::function<bool()>& stopped_;
   Candidate& now_;
   std::map<const RegionResult*, double> given_us_;  ///< Where it is not what the region promised.
@@ -110,7 +110,7 @@ class Acceptance {
 }  // namespace
 
 void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
-                          const Objective& objective, const Stage& stage,
+                          const Objective& objective, const ObjectiveStage& stage,
                           const std::function<bool()>& stopped, Candidate& now) {
   Acceptance acceptance(rules, objective, stage, stopped, now);
   for (std::size_t at = 0; at < sites.size() && (at == 0 || !stopped()); at += kGroup)

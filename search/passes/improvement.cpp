@@ -43,7 +43,7 @@ void for_each_touched(const Graph& whole, const Site& site, Read read, Write wri
   }
 }
 
-/// Regions of a kind become neighbours; kinds keep the order in which they come.
+/// Regions of a kind become neighbors; kinds keep the order in which they come.
 void group_by_kind(std::vector<Site>& sites) {
   std::map<const RegionResult*, std::size_t> order;
   for (const Site& site : sites) order.emplace(site.found, order.size());

@@ -21,7 +21,7 @@ struct Site {
 bool holds(const Site& site, verifier::Admission& rules);
 
 /// Those that can be applied together, the largest gains first: none has a node that an earlier one
-/// replaces or redirects. Those that share `found` are neighbours. Deterministic.
+/// replaces or redirects. Those that share `found` are neighbors. Deterministic.
 std::vector<Site> select_disjoint(const core::Graph& whole, std::vector<Site> sites);
 
 /// The rewrites of all sites, one after the other, with the ids that the whole graph will have.
@@ -32,7 +32,7 @@ std::vector<Step> steps_on(const core::Graph& whole, std::span<const Site> sites
 /// The gains of its new steps add up to what the whole gains. Deterministic, unless `stopped` says
 /// to leave the rest.
 void apply_where_it_gains(std::span<const Site> sites, const rules::RuleSet& rules,
-                          const Objective& objective, const Stage& stage,
+                          const Objective& objective, const ObjectiveStage& stage,
                           const std::function<bool()>& stopped, Candidate& now);
 
 /// Gains and costs in latency, where the search of the region followed another cost.

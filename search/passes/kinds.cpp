@@ -45,7 +45,7 @@ void RegionMemory::forget(const verifier::Admission& rules) {
 }
 
 void Kinds::search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
-                       const Stage& stage) {
+                       const ObjectiveStage& stage) {
   const auto& known = known_[way];
   std::set<Signature> met;
   std::vector<const Region*> fresh;
@@ -72,7 +72,7 @@ bool Kinds::all_exhausted() const {
 }
 
 void Kinds::search_all(const std::vector<const Region*>& fresh, const Way& way,
-                       const PassInfo& pass, const Stage& stage) {
+                       const PassInfo& pass, const ObjectiveStage& stage) {
   for (std::size_t at = 0; at < fresh.size() && !stopped_();) {
     const std::size_t remaining = fresh.size() - at;
     const std::uint64_t left = way.saturates ? remaining
@@ -90,7 +90,7 @@ void Kinds::search_all(const std::vector<const Region*>& fresh, const Way& way,
 }
 
 void Kinds::search_batch(const std::vector<const Region*>& batch, const Way& way,
-                         const PassInfo& pass, const Stage& stage) {
+                         const PassInfo& pass, const ObjectiveStage& stage) {
   const std::uint64_t budget =
       way.saturates ? 0 : (pass.budget - counts_.graphs_expanded) / batch.size();
   std::vector<Searched> found(batch.size());
@@ -126,7 +126,7 @@ void Kinds::largest_first(const std::vector<const Region*>& batch,
 }
 
 RegionResult Kinds::backtrack(const Region& region, const Way& way, const RegionLimits& limits,
-                              const Stage& stage, bool& resumed) {
+                              const ObjectiveStage& stage, bool& resumed) {
   const auto guided = objective_.guide(way.guide, region.graph, stage);
   // A checkpoint knows what latency led to.
   Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;

@@ -58,7 +58,7 @@ class Kinds {
   /// Searches the kinds that were not searched in this way before, in batches of a fixed width: the
   /// result does not depend on the number of threads.
   void search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
-                  const Stage& stage);
+                  const ObjectiveStage& stage);
   /// Null: it was not searched.
   const RegionResult* find(const Region& region, const Way& way) const;
   /// Whether every search saw all that there was.
@@ -80,13 +80,13 @@ class Kinds {
   };
 
   void search_all(const std::vector<const Region*>& fresh, const Way& way, const PassInfo& pass,
-                  const Stage& stage);
+                  const ObjectiveStage& stage);
   void search_batch(const std::vector<const Region*>& batch, const Way& way, const PassInfo& pass,
-                    const Stage& stage);
+                    const ObjectiveStage& stage);
   void largest_first(const std::vector<const Region*>& batch,
                      const std::function<void(std::size_t)>& use);
   RegionResult backtrack(const Region& region, const Way& way, const RegionLimits& limits,
-                         const Stage& stage, bool& resumed);
+                         const ObjectiveStage& stage, bool& resumed);
   RegionResult saturate(const Region& region);
   void prepare_to_saturate();
   void keep(const Region& region, const Way& way, Searched found);

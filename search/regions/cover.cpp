@@ -1,4 +1,4 @@
-// Regions grow from seeds, the nearest nodes first. Nodes of equal neighbourhoods become seeds
+// Regions grow from seeds, the nearest nodes first. Nodes of equal neighborhoods become seeds
 // together, so that the blocks of which a network is built are cut alike wherever they stand.
 #include <algorithm>
 #include <queue>
@@ -138,7 +138,7 @@ class Cover {
     return nodes;
   }
 
-  /// Nodes by what they and their neighbours are, names and weights aside.
+  /// Nodes by what they and their neighbors are, names and weights aside.
   std::unordered_map<std::uint64_t, std::vector<NodeId>> alike_nodes() {
     label_.assign(graph_.node_bound(), 0);
     for (const NodeId id : candidates_) label_[id.index()] = graph_.node(id).local_hash;
@@ -208,14 +208,14 @@ class Cover {
   }
 
   /// Finds what lies on ways from the node to the region in one direction. False: too much does.
-  template <class Neighbours, class Near>
-  bool add_between(NodeId from, Neighbours neighbours, Near near) {
+  template <class Neighbors, class Near>
+  bool add_between(NodeId from, Neighbors neighbors, Near near) {
     reached_.clear();
     found_.assign(1, from);
     reached_.insert(from);
     for (std::size_t k = 0; k < found_.size(); ++k) {
       if (found_.size() > kPathFactor * size_) return false;
-      neighbours(found_[k], [&](NodeId next) {
+      neighbors(found_[k], [&](NodeId next) {
         if (reached_.contains(next) || members_.contains(next) || !near(next)) return;
         reached_.insert(next);
         found_.push_back(next);
@@ -228,7 +228,7 @@ class Cover {
       for (std::size_t k = found_.size(); k-- > 1;) {
         if (leads_.contains(found_[k])) continue;
         bool leads = false;
-        neighbours(found_[k], [&](NodeId next) {
+        neighbors(found_[k], [&](NodeId next) {
           leads = leads || members_.contains(next) || leads_.contains(next);
         });
         if (!leads) continue;

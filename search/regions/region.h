@@ -1,5 +1,5 @@
 // A part of a graph as a small graph of its own, so that a rewrite of it costs what the part costs
-// and equal parts are recognised.
+// and equal parts are recognized.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ Region extract_region(const core::Graph& whole, std::span<const core::NodeId> no
 bool is_free_weight(const core::Graph& graph, core::TensorId id);
 
 /// Convex sets of at most `size` nodes, opaque and constant ones in none. Every other node lies
-/// inside one of them with its neighbourhood. Where a graph repeats itself, so do the sets.
+/// inside one of them with its neighborhood. Where a graph repeats itself, so do the sets.
 /// Without `behind_opaque` what depends on an opaque node is treated as if it were opaque, too.
 /// Complexity: near linear in the graph, for a given size.
 std::vector<std::vector<core::NodeId>> cover(const core::Graph& graph, std::size_t size,

@@ -34,7 +34,7 @@ class GreedySelector {
       note_sharing(problem, *needed, guide, sharing);
   }
 
-  /// Cheapest classes first, as in Knuth's generalisation of Dijkstra's algorithm: what is settled
+  /// Cheapest classes first, as in Knuth's generalization of Dijkstra's algorithm: what is settled
   /// only ever rests on what was settled before, so nothing is circular.
   Selection run() {
     for (std::size_t k = 0; k < graph_.node_bound(); ++k) {

@@ -120,17 +120,17 @@ class Belief(unittest.TestCase):
         text = self.written(TRUE).replace("reassociates", "exact")
         rules, errors = self.listed(self.file(text))
         self.assertEqual(rules["associative"]["floats"], "reassociates")
-        self.assertRegex(errors, "mine.rules:2: rule associative is labelled `.*floats: exact.*`; "
+        self.assertRegex(errors, "mine.rules:2: rule associative is labeled `.*floats: exact.*`; "
                                  "what was found here counts: `.*floats: reassociates")
         _, errors = self.listed(self.file(self.written(TRUE)))
-        self.assertNotIn("labelled", errors)
+        self.assertNotIn("labeled", errors)
 
     def test_a_range_change_is_one_whatever_its_label_says(self):
         text = self.written(NAIVE)
         self.assertIn("floats: changes-range", text)
         rules, errors = self.listed(self.file(text.replace("changes-range", "exact")))
         self.assertEqual(rules["naive_softmax"]["floats"], "changes-range")
-        self.assertIn("rule naive_softmax is labelled `", errors)
+        self.assertIn("rule naive_softmax is labeled `", errors)
 
     def test_premises_are_proved_too(self):
         chain = self.file(TRUE.replace("associative", "again"), "chain.rules")

@@ -1,5 +1,5 @@
 """Small files that ask for much: sizes, attributes and counts beyond anything that a machine holds,
-each beside a neighbour that is read. Every one ends soon, within a limit on memory, with exit code 3
+each beside a neighbor that is read. Every one ends soon, within a limit on memory, with exit code 3
 or 4 (or is kept as it is, where nothing has to be run), and says where and why."""
 
 import os
@@ -73,7 +73,7 @@ TOO_LARGE = {
 # Small, and it would run for days.
 TOO_LONG = one("AveragePool", [[1, 1, 4, 4]], kernel_shape=[1 << 24, 1 << 24],
                pads=[1 << 23, 1 << 23, 1 << 23, 1 << 23])
-NEIGHBOURS = {
+NEIGHBORS = {
     "AffineGrid": one("AffineGrid", [[1, 2, 3]], [ints(1, 1, 4, 2)]),
     "Expand": one("Expand", [[1]], [ints(4)]),
     "Resize": one("Resize", [[1, 1, 4, 4]], [ints(1, 1, 8, 4)], inputs=["x0", "", "", "c0"]),
@@ -212,8 +212,8 @@ class Models(unittest.TestCase):
         model = self.model(TOO_LONG)
         self.refused(["model.onnx", "operations"], "compare-graphs", model, model, codes=(3, 4))
 
-    def test_neighbours_are_read_and_run(self):
-        for name, data in NEIGHBOURS.items():
+    def test_neighbors_are_read_and_run(self):
+        for name, data in NEIGHBORS.items():
             with self.subTest(name):
                 model = self.model(data)
                 self.accepted("compare-graphs", model, model, "--samples", "1")

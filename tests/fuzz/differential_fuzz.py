@@ -179,11 +179,11 @@ class Fuzzer:
         self.counts["judged"] += 1
         job = self.job(seed)
         if model.rule is not None:
-            job["favour"] = model.rule
+            job["favor"] = model.rule
         if model.sizes:
             job["shapes"] = [f"{name}={size}" for name, size in model.sizes.items()]
         answer, verdict = self.attempt(model, judge, job)
-        while "favour" in job and answer.get("result") == "original" and job["seed"] < 6000:
+        while "favor" in job and answer.get("result") == "original" and job["seed"] < 6000:
             # Other costs; with one of them a rule may pay. Saturation takes longest to begin.
             job["seed"] += 1001
             job["strategy"] = "backtracking"
@@ -223,10 +223,10 @@ class Fuzzer:
         for verdict in (tame, wild):
             if not verdict.kind:
                 continue
-            # Behind an infinity that is labelled, anything may differ.
-            if (verdict.kind == "finite" or verdict is wild) and labelled(answer, model) or \
+            # Behind an infinity that is labeled, anything may differ.
+            if (verdict.kind == "finite" or verdict is wild) and labeled(answer, model) or \
                     verdict is wild and taken_apart(answer, model, onnx.load(result)):
-                self.counts["finiteness changed as labelled"] += 1
+                self.counts["finiteness changed as labeled"] += 1
                 continue
             return answer, verdict
         return answer, Verdict()
@@ -306,7 +306,7 @@ def signature(model, answer, verdict):
     return verdict.kind, rules or ops, what
 
 
-def labelled(answer, model):
+def labeled(answer, model):
     """Whether a rule that was applied says that it changes what is finite, in a type of the model's."""
     used = {NAMES.get(number) for number in model_judge.element_types(model.proto)}
     rules = answer.get("rules", [])

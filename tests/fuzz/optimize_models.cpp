@@ -160,7 +160,7 @@ core::Result<json> Server::round_trip(const json& job) const {
 
 /// Options of a job besides "in" and "out", as optimize-graph has them: "strategy", "objective",
 /// "shapes", "generated"; "cost" is "roofline" or "random", with "seed"; "verify" is a number of
-/// inputs, 0 for none; "favour" is the number of a rule that is to pay with random costs; "budget",
+/// inputs, 0 for none; "favor" is the number of a rule that is to pay with random costs; "budget",
 /// "patience" and "time" keep searches short.
 cli::OptimizeArguments arguments_of(const json& job) {
   cli::OptimizeArguments arguments;
@@ -230,9 +230,9 @@ core::Result<json> Server::optimize(const json& job) {
                              rules_for(job.value("generated", false), prepared.model.opset));
   if (job.value("cost", "roofline") == "random") {
     SOAPSTONE_ASSIGN_OR_RETURN(const Rules* all, rules_for(false, kNewestOpset));
-    const rules::Rule* favour =
-        job.contains("favour") ? &all->numbered(job.value("favour", std::size_t{0})) : nullptr;
-    prepared.cost = make_random_cost(job.value("seed", std::uint64_t{0}), favour);
+    const rules::Rule* favor =
+        job.contains("favor") ? &all->numbered(job.value("favor", std::size_t{0})) : nullptr;
+    prepared.cost = make_random_cost(job.value("seed", std::uint64_t{0}), favor);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(
       const auto report, search::optimize(prepared.model.graph, rules->admit_baseline,

@@ -23,10 +23,10 @@ std::uint64_t hash_of(const std::string& text) {
 
 class RandomCost final : public cost::CostModel {
  public:
-  RandomCost(std::uint64_t seed, const rules::Rule* favour) : seed_(seed) {
-    if (favour == nullptr) return;
-    for (const core::NodeId id : favour->source.order()) factor_[favour->source.node(id).op] *= 16;
-    for (const core::NodeId id : favour->target.order()) factor_[favour->target.node(id).op] /= 16;
+  RandomCost(std::uint64_t seed, const rules::Rule* favor) : seed_(seed) {
+    if (favor == nullptr) return;
+    for (const core::NodeId id : favor->source.order()) factor_[favor->source.node(id).op] *= 16;
+    for (const core::NodeId id : favor->target.order()) factor_[favor->target.node(id).op] /= 16;
   }
 
   cost::GraphCost graph_cost(const core::Graph& graph) override {
@@ -66,8 +66,8 @@ class RandomCost final : public cost::CostModel {
       }
     }
     const std::uint64_t drawn = rules::Random(hash_of(what) ^ seed_).next();
-    const auto favoured = factor_.find(node.op);
-    const double factor = favoured == factor_.end() ? 1 : favoured->second.value;
+    const auto favored = factor_.find(node.op);
+    const double factor = favored == factor_.end() ? 1 : favored->second.value;
     return cost::rounded_us(factor * std::exp2(8 * static_cast<double>(drawn >> 11) * 0x1p-53));
   }
 
@@ -82,8 +82,8 @@ class RandomCost final : public cost::CostModel {
 
 }  // namespace
 
-std::unique_ptr<cost::CostModel> make_random_cost(std::uint64_t seed, const rules::Rule* favour) {
-  return std::make_unique<RandomCost>(seed, favour);
+std::unique_ptr<cost::CostModel> make_random_cost(std::uint64_t seed, const rules::Rule* favor) {
+  return std::make_unique<RandomCost>(seed, favor);
 }
 
 }  // namespace soapstone

@@ -73,7 +73,7 @@ TEST(Derivability, OfWhatTheShippedRulesImply) {
   const rules::SaturationRules from(shipped_rules());
   const core::StopToken stop;
   for (const RuleDerivability& r : derivability(consequences, from, {}, core::silent(), stop))
-    EXPECT_EQ(r.verdict, Derivation::kYes) << r.rule << ": " << r.nodes;
+    EXPECT_EQ(r.verdict, Derivability::kYes) << r.rule << ": " << r.nodes;
 }
 
 TEST(Derivability, WhatNoRuleMakesEqualIsNotDerivable) {
@@ -89,7 +89,7 @@ TEST(Derivability, WhatNoRuleMakesEqualIsNotDerivable) {
   const core::StopToken stop;
   const auto found = derivability(rules, from, {}, core::silent(), stop);
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found[0].verdict, Derivation::kNo);
+  EXPECT_EQ(found[0].verdict, Derivability::kNo);
   EXPECT_EQ(found[0].instance, "interchange");
 }
 
@@ -107,10 +107,10 @@ TEST(Derivability, OfTasosRules) {
     std::size_t derivable = 0;
     auto& of_jobs = nodes.emplace_back();
     for (const auto& r : derivability(taso->file.rules, from, options, core::silent(), stop)) {
-      derivable += r.verdict == Derivation::kYes ? 1 : 0;
+      derivable += r.verdict == Derivability::kYes ? 1 : 0;
       of_jobs.push_back(r.nodes);
       // The one that is wrong.
-      EXPECT_FALSE(r.rule == "taso_50" && r.verdict == Derivation::kYes);
+      EXPECT_FALSE(r.rule == "taso_50" && r.verdict == Derivability::kYes);
     }
     EXPECT_GE(derivable, 48u);
   }
@@ -126,13 +126,13 @@ TEST(Derivability, EveryRuleFollowsFromItself) {
     ASSERT_TRUE(from.add(rule).ok());
     const auto found = derivability(std::span(&rule, 1), from, {}, core::silent(), stop);
     ASSERT_THAT(found, SizeIs(1));
-    EXPECT_EQ(found[0].verdict, Derivation::kYes) << rule.name;
+    EXPECT_EQ(found[0].verdict, Derivability::kYes) << rule.name;
     ++looked_at;
   }
   EXPECT_GE(looked_at, 80u);
 }
 
-TEST(Derivation, RightToLeftWhereMatchingSaysEnough) {
+TEST(Derivability, RightToLeftWhereMatchingSaysEnough) {
   const auto rules = rules_of("rule relu_twice\n  x: [n]\n"
                               "  source\n    t = relu(x)\n    y = relu(t)\n"
                               "  target\n    y = relu(x)\n"

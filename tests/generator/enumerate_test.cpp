@@ -177,7 +177,7 @@ TEST(Enumerate, StopsAndLimits) {
 }
 
 TEST(Tiles, ChecksumsGuardThem) {
-  TileResult tile{{2, 1, 0, 5}, std::vector<Candidate>(3)};
+  TileResult tile{{2, 1, 0, 5}, std::vector<EvaluatedTerm>(3)};
   tile.candidates[1].term.fingerprint = {1, 2};
   std::vector<std::byte> bytes = serialize(tile, 7);
   ASSERT_TRUE(deserialize(bytes, tile.range, 7));

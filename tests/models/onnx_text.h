@@ -21,7 +21,7 @@ OnnxModel read_text(const std::string& text, const ImportOptions& options = {});
 std::string error_of_text(const std::string& text, const ImportOptions& options = {});
 std::string error_of_bytes(std::string_view bytes, const ImportOptions& options = {});
 
-/// Serialised, accepted by ONNX's checker with full shape inference.
+/// Serialized, accepted by ONNX's checker with full shape inference.
 std::string write_checked(const OnnxModel& model);
 std::string write_checked(const core::Graph& graph, const ModelHeader& header,
                           const WriteOptions& options = {});

@@ -74,23 +74,23 @@ TEST(Work, ElementwiseAndMovement) {
 TEST(Regions, ConvolutionHalo) {
   const auto conv = make("conv", {{2, 3, 8, 8}, {4, 3, 3, 3}}, {{"pads", sizes({1, 1, 1, 1})}});
   const auto regions = input_regions(conv.graph, conv.node, 0, {{0, 1}, {2, 4}, {0, 4}, {4, 8}});
-  EXPECT_EQ(regions[0], (Region{{0, 1}, {0, 3}, {0, 5}, {3, 8}}));
-  EXPECT_EQ(regions[1], (Region{{2, 4}, {0, 3}, {0, 3}, {0, 3}}));
+  EXPECT_EQ(regions[0], (IndexBox{{0, 1}, {0, 3}, {0, 5}, {3, 8}}));
+  EXPECT_EQ(regions[1], (IndexBox{{2, 4}, {0, 3}, {0, 3}, {0, 3}}));
 }
 
 TEST(Regions, UnreadInputsAreEmpty) {
   const auto concat = make("concat", {{2, 3}, {2, 5}}, {{"axis", Polynomial(1)}});
   const auto regions = input_regions(concat.graph, concat.node, 0, {{0, 2}, {4, 7}});
-  EXPECT_EQ(regions[0], (Region{{0, 0}, {0, 0}}));
-  EXPECT_EQ(regions[1], (Region{{0, 2}, {1, 4}}));
+  EXPECT_EQ(regions[0], (IndexBox{{0, 0}, {0, 0}}));
+  EXPECT_EQ(regions[1], (IndexBox{{0, 2}, {1, 4}}));
 }
 
 TEST(Regions, ReshapeIsTightForLeadingDimensions) {
   const auto reshape = make("reshape", {{6, 4, 5}}, {{"shape", sizes({2, 3, 20})}});
   EXPECT_EQ(input_regions(reshape.graph, reshape.node, 0, {{1, 2}, {0, 2}, {0, 20}})[0],
-            (Region{{3, 5}, {0, 4}, {0, 5}}));
+            (IndexBox{{3, 5}, {0, 4}, {0, 5}}));
   EXPECT_EQ(input_regions(reshape.graph, reshape.node, 0, {{0, 2}, {0, 3}, {5, 10}})[0],
-            (Region{{0, 6}, {1, 2}, {0, 5}}));
+            (IndexBox{{0, 6}, {1, 2}, {0, 5}}));
 }
 
 struct Case {
@@ -142,7 +142,7 @@ TEST(Regions, CoverAllReadsAndAreTight) {
     const Dims out =
         *core::concrete(one.graph.tensor(one.graph.node(one.node).outputs[0]).type.shape);
     for (int trial = 0; trial < 20; ++trial) {
-      Region box;
+      IndexBox box;
       for (std::int64_t size : out) {
         const auto low = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(size));
         box.push_back({low, low + 1 +
@@ -150,7 +150,7 @@ TEST(Regions, CoverAllReadsAndAreTight) {
                                                           static_cast<std::uint64_t>(size - low))});
       }
       const auto regions = input_regions(one.graph, one.node, 0, box);
-      std::vector<Region> smallest;
+      std::vector<IndexBox> smallest;
       for (const Dims& d : c.inputs) smallest.emplace_back(d.size(), Interval{0, 0});
       std::vector<bool> seen(c.inputs.size(), false);
       for (std::int64_t flat = 0; flat < core::element_count(out); ++flat) {

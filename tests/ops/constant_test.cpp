@@ -37,7 +37,7 @@ TEST(Eye, IsTheUnitOfProducts) {
   EXPECT_EQ(run(conv, {x, kernel})[0], x);
 }
 
-TEST(Eye, HasTheEarlierOfTwoCentres) {
+TEST(Eye, HasTheEarlierOfTwoCenters) {
   EXPECT_EQ(run(graph_of("", "eye(; shape=[1, 1, 4])"), {})[0], (Values{0, 1, 0, 0}));
   EXPECT_EQ(run(graph_of("", "eye(; shape=[1, 1, 2, 2])"), {})[0], (Values{1, 0, 0, 0}));
   EXPECT_TRUE(run(graph_of("", "eye(; shape=[2, 2, 0])"), {})[0].empty());

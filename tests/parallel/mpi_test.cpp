@@ -68,13 +68,13 @@ TEST(Mpi, AbortEndsAllWithItsCode) {
   (void)(*world)->all_gather({});  // waits for the one that has gone
 }
 
-TEST(Launch, IsReadFromTheEnvironment) {
+TEST(MpiLaunch, IsReadFromTheEnvironment) {
   EXPECT_TRUE(launch_of_environment().is_alone());
   EXPECT_GE(jobs_of_rank(launch_of_environment()), 1);
   setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
   setenv("OMPI_COMM_WORLD_RANK", "3", 1);
   setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1000000", 1);
-  const Launch launch = launch_of_environment();
+  const MpiLaunch launch = launch_of_environment();
   EXPECT_EQ(launch.ranks, 4u);
   EXPECT_EQ(launch.rank, 3u);
   EXPECT_EQ(jobs_of_rank(launch), 1);

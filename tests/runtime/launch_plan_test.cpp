@@ -163,7 +163,7 @@ TEST(LaunchPlan, CopiesAreNotFree) {
   EXPECT_EQ(launches_of(graph, Fusion::kFull), (Texts{"split", "transpose", "slice", "expand"}));
 }
 
-TEST(LaunchPlan, ConcatOfFreshNeighboursIsFree) {
+TEST(LaunchPlan, ConcatOfFreshNeighborsIsFree) {
   const std::string body = R"(
   x: f32[1, 4]
   a = relu(x)

@@ -1,4 +1,4 @@
-// Changes of attributes: a neighbour of each number, another axis, exchanged entries.
+// Changes of attributes: a neighbor of each number, another axis, exchanged entries.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ bool is_window(std::string_view op) {
 }
 
 /// Each entry one larger, and one smaller where it stays at least `least`.
-void add_neighbours(const Sizes& list, std::int64_t least, std::vector<AttributeValue>& out) {
+void add_neighbors(const Sizes& list, std::int64_t least, std::vector<AttributeValue>& out) {
   for (std::size_t k = 0; k < list.size(); ++k)
     for (std::int64_t step : {1, -1}) {
       Sizes other = list;
@@ -105,15 +105,15 @@ std::vector<AttributeValue> other_lists(MutationKind kind, const DraftNode& node
     break;
   case MutationKind::kShape:
     add_exchanges(list, out);
-    if (node.op->name != "reshape") add_neighbours(list, 1, out);
+    if (node.op->name != "reshape") add_neighbors(list, 1, out);
     break;
   case MutationKind::kExtent:
     if (node.op->name == "split") add_shifts(list, out);
-    if (node.op->name != "split") add_neighbours(list, name == "steps" ? 1 : -2, out);
+    if (node.op->name != "split") add_neighbors(list, name == "steps" ? 1 : -2, out);
     add_exchanges(list, out);
     break;
   default:
-    add_neighbours(list, kind == MutationKind::kPadding ? 0 : 1, out);
+    add_neighbors(list, kind == MutationKind::kPadding ? 0 : 1, out);
     add_exchanges(list, out);
   }
   return out;

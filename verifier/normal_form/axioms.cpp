@@ -43,8 +43,8 @@ std::vector<Axiom> table() {
       {Function::kFloor, kAll, {{1, 0, 1}, {1}, {-1, 1}}, "x < ⌊x⌋ + 1"},
       {Function::kRound, kAll, {{half}, {1, 1}, {-1, 0, 1}}, "at most 1/2 away"},
       {Function::kRound, kAll, {{half}, {-1, 1}, {1, 0, 1}}, "at most 1/2 away"},
-      {Function::kTruncate, kUp, {{1, 1}, {-1, 0, 1}}, "towards 0"},
-      {Function::kTruncate, kDown, {{-1, 1}, {1, 0, 1}}, "towards 0"},
+      {Function::kTruncate, kUp, {{1, 1}, {-1, 0, 1}}, "toward 0"},
+      {Function::kTruncate, kDown, {{-1, 1}, {1, 0, 1}}, "toward 0"},
   };
   const auto add = [&](std::vector<Axiom> more) {
     all.insert(all.end(), more.begin(), more.end());

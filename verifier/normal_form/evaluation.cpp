@@ -91,7 +91,7 @@ digits_of(const Linear& position, std::span<const Linear> radices, const InRange
                   [](const Linear& size) { return size == Linear(1); });
   const auto splits =
       last ? std::vector{std::pair(Linear(0), position)} : splits_by(position, radix);
-  // Offsets may have cancelled a multiple of the radix: the second part of a split that stands
+  // Offsets may have canceled a multiple of the radix: the second part of a split that stands
   // elsewhere in a concatenation is at o + (i − r − o), which is i − r.
   const bool may_shift = !last && !radix.is_constant();
   for (const std::int64_t shift : {0, 1, -1, 2, -2, 3, -3}) {

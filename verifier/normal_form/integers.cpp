@@ -39,7 +39,7 @@ IntegerRange hull(const IntegerRange& a, const IntegerRange& b) {
 }
 
 /// The representative of least magnitude modulo 2^bits.
-std::int64_t centred(WideInteger value, int bits) {
+std::int64_t centered(WideInteger value, int bits) {
   const WideInteger modulus = static_cast<WideInteger>(1) << bits;
   WideInteger rest = value % modulus;
   if (rest >= modulus / 2) rest -= modulus;
@@ -162,10 +162,10 @@ std::optional<Term> Normalizer::reduced(Term term, int bits) {
   const auto is_long = [&](const Factor& factor) {
     return bits < 64 && factor.atom->kind == AtomKind::kNumber && factor.exponent == Fraction(1);
   };
-  WideInteger coefficient = centred(term.coefficient.numerator(), bits);
+  WideInteger coefficient = centered(term.coefficient.numerator(), bits);
   for (const Factor& factor : term.factors) {
     if (is_long(factor))
-      coefficient = centred(coefficient * centred(factor.atom->number.numerator(), bits), bits);
+      coefficient = centered(coefficient * centered(factor.atom->number.numerator(), bits), bits);
   }
   std::erase_if(term.factors, is_long);
   if (coefficient == 0) return std::nullopt;

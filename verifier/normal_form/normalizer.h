@@ -99,7 +99,7 @@ class Normalizer {
   NormalForm rounded(const NormalForm& form, core::DataType type, const FactSet& context);
   /// The result of an operation on integers that is computed as if exactly and wraps around.
   NormalForm wrapped(const NormalForm& form, core::DataType type, const FactSet& context);
-  /// A real number as an integer, towards 0.
+  /// A real number as an integer, toward 0.
   NormalForm truncated(const NormalForm& form, core::DataType type, const FactSet& context);
   /// A form that is congruent to this modulo 2^bits of the integer type.
   NormalForm modulo(NormalForm form, core::DataType type, const FactSet& context);
@@ -251,7 +251,7 @@ class Normalizer {
   /// What decides the sign of a product: a number, and values that may be below 0.
   struct Sign {
     int known = 1;
-    std::vector<const Form*> open;  ///< Each once: pairs have cancelled.
+    std::vector<const Form*> open;  ///< Each once: pairs have canceled.
   };
   std::vector<Term> components(const Term& term);
   std::optional<Sign> sign_of(const Term& term, const FactSet& context);

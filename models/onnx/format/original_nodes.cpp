@@ -18,13 +18,13 @@ using core::TensorId;
 
 /// Element k of the unit matrix or kernel that `eye` makes.
 bool is_one_in_eye(const core::Dims& dims, std::size_t k) {
-  std::size_t window = 1, centre = 0;
+  std::size_t window = 1, center = 0;
   for (std::size_t d = 2; d < dims.size(); ++d) {
-    centre = centre * static_cast<std::size_t>(dims[d]) + static_cast<std::size_t>(dims[d] - 1) / 2;
+    center = center * static_cast<std::size_t>(dims[d]) + static_cast<std::size_t>(dims[d] - 1) / 2;
     window *= static_cast<std::size_t>(dims[d]);
   }
   const std::size_t at = k / window, columns = static_cast<std::size_t>(dims[1]);
-  return k % window == centre && at / columns == at % columns;
+  return k % window == center && at / columns == at % columns;
 }
 
 /// The node makes exactly these elements: the search writes uniform weights as `full` and `eye`.

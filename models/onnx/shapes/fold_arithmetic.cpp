@@ -84,7 +84,7 @@ Outputs fold_div(const FoldNode& node) {
       node,
       [](Int a, Int b) -> std::optional<Int> {
         if (!divides(a, b)) return std::nullopt;
-        return a / b;  // towards zero, as ONNX says
+        return a / b;  // toward zero, as ONNX says
       },
       [](double a, double b) { return a / b; });
 }

@@ -1,7 +1,7 @@
-// See minimise.h. Candidates are looked at in rounds: all of a round against the rules kept before
+// See minimize.h. Candidates are looked at in rounds: all of a round against the rules kept before
 // it, in parallel; then what is left against each other, in order. In the end each that is kept is
 // looked at again: a rule that came after it may derive it.
-#include "generator/selection/minimise.h"
+#include "generator/selection/minimize.h"
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
@@ -17,9 +17,9 @@ namespace {
 using rules::Rule;
 using rules::SaturationRules;
 
-class Minimiser {
+class Minimizer {
  public:
-  Minimiser(const MinimiseOptions& options, core::ProgressSink& progress,
+  Minimizer(const MinimizeOptions& options, core::ProgressSink& progress,
             const core::StopToken& stop)
       : options_(options), progress_(progress), stop_(stop), rules_(options.background),
         arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
@@ -113,7 +113,7 @@ class Minimiser {
     return result;
   }
 
-  const MinimiseOptions& options_;
+  const MinimizeOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   SaturationRules rules_;
@@ -135,11 +135,11 @@ std::uint32_t add_directions(const RuleCandidate& candidate, SaturationRules& ru
   return rules[rules.size() - 1].family;
 }
 
-std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
-                                    const MinimiseOptions& options, core::ProgressSink& progress,
+std::vector<RuleCandidate> minimize(std::vector<RuleCandidate> candidates,
+                                    const MinimizeOptions& options, core::ProgressSink& progress,
                                     const core::StopToken& stop) {
   std::ranges::stable_sort(candidates, more_general);
-  return Minimiser(options, progress, stop).run(std::move(candidates));
+  return Minimizer(options, progress, stop).run(std::move(candidates));
 }
 
 }  // namespace soapstone::generator

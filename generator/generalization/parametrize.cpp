@@ -1,5 +1,5 @@
-// See parametrise.h.
-#include "generator/generalization/parametrise.h"
+// See parametrize.h.
+#include "generator/generalization/parametrize.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using core::Polynomial;
 using core::Result;
 
 /// Lists of numbers, one for each dimension that a window slides along.
-bool may_vary(std::string_view attribute, const Parametrise& what) {
+bool may_vary(std::string_view attribute, const Parametrize& what) {
   static constexpr std::array<std::string_view, 3> kOfWindows{"strides", "dilations", "kernel"};
   if (attribute == "perm") return what.perms;
   return attribute == "pads"
@@ -29,9 +29,9 @@ bool may_vary(std::string_view attribute, const Parametrise& what) {
 
 bool is_number(const Polynomial& p) { return p.is_constant(); }
 
-class Parametriser {
+class Parametrizer {
  public:
-  Parametriser(const Sides& sides, const Parametrise& what)
+  Parametrizer(const Sides& sides, const Parametrize& what)
       : what_(what), table_(sides.source.symbols()) {}
 
   Result<Sides> run(const Sides& sides) {
@@ -94,7 +94,7 @@ class Parametriser {
     return rebuilt(side, table_, shape_of, value_of);
   }
 
-  Parametrise what_;
+  Parametrize what_;
   core::SymbolTable table_;
   std::map<std::pair<std::string, std::int64_t>, Polynomial> symbols_;
   std::size_t next_ = 0;
@@ -102,8 +102,8 @@ class Parametriser {
 
 }  // namespace
 
-Result<Sides> parametrised(const Sides& sides, const Parametrise& what) {
-  return Parametriser(sides, what).run(sides);
+Result<Sides> parametrized(const Sides& sides, const Parametrize& what) {
+  return Parametrizer(sides, what).run(sides);
 }
 
 }  // namespace soapstone::generator

@@ -21,10 +21,10 @@ struct JudgeReport {
 };
 
 /// Remembers what the original computes, so that several graphs can be compared with it.
-class Judgement {
+class Judgment {
  public:
   /// All must outlive it. `original` gives the interface and its types.
-  Judgement(Judge& judge, const core::Graph& original, const EquivalenceOptions& options);
+  Judgment(Judge& judge, const core::Graph& original, const EquivalenceOptions& options);
 
   const Judge& judge() const { return judge_; }
   /// Empty if the runtime can run the original, on some sample at least; else why not.

@@ -1,10 +1,10 @@
 // Which equalities imply which, and how general a rule becomes.
-#include "generator/selection/minimise.h"
+#include "generator/selection/minimize.h"
 
 #include <gtest/gtest.h>
 
 #include "generator/generalization/candidates.h"
-#include "generator/generalization/generalise.h"
+#include "generator/generalization/generalize.h"
 #include "generator/generalization/parts_as_results.h"
 #include "generator_fixture.h"
 
@@ -25,10 +25,10 @@ RuleCandidate candidate(const std::string& body) {
   return *std::move(made);
 }
 
-std::vector<RuleCandidate> minimised(std::vector<RuleCandidate> candidates,
-                                     MinimiseOptions options = {}) {
+std::vector<RuleCandidate> minimized(std::vector<RuleCandidate> candidates,
+                                     MinimizeOptions options = {}) {
   const core::StopToken stop;
-  return minimise(std::move(candidates), options, core::silent(), stop);
+  return minimize(std::move(candidates), options, core::silent(), stop);
 }
 
 const std::string kAssociative = "  x: [n, n]  y: [n, n]  z: [n, n]\n"
@@ -48,25 +48,25 @@ const std::string kReluOfTranspose =
     "  source\n    t = relu(x)\n    y = transpose(t; perm=[1, 0])\n"
     "  target\n    u = transpose(x; perm=[1, 0])\n    y = relu(u)\n";
 
-TEST(Minimise, DropsWhatFollows) {
-  const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)});
+TEST(Minimize, DropsWhatFollows) {
+  const auto kept = minimized({candidate(kReluThrice), candidate(kReluTwice)});
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].weight, 3u);
 }
 
-TEST(Minimise, KeepsWhatDoesNotFollow) {
+TEST(Minimize, KeepsWhatDoesNotFollow) {
   const auto kept =
-      minimised({candidate(kReluOfTranspose), candidate(kReluTwice), candidate(kAssociative)});
+      minimized({candidate(kReluOfTranspose), candidate(kReluTwice), candidate(kAssociative)});
   EXPECT_EQ(kept.size(), 3u);
 }
 
-TEST(Minimise, AssociativityGivesThePermutedForms) {
-  const auto kept = minimised({candidate(kPermuted), candidate(kAssociative)});
+TEST(Minimize, AssociativityGivesThePermutedForms) {
+  const auto kept = minimized({candidate(kPermuted), candidate(kAssociative)});
   EXPECT_EQ(kept.size(), 1u);
 }
 
-TEST(Minimise, WhatIsNotAdmittedDerivesNothing) {
-  MinimiseOptions options;
+TEST(Minimize, WhatIsNotAdmittedDerivesNothing) {
+  MinimizeOptions options;
   int asked = 0;
   options.admit = [&](std::span<RuleCandidate* const> candidates) {
     for (RuleCandidate* c : candidates) {
@@ -74,32 +74,32 @@ TEST(Minimise, WhatIsNotAdmittedDerivesNothing) {
       if (c->weight == 3) c->forward = c->backward = std::nullopt;
     }
   };
-  const auto kept = minimised({candidate(kReluThrice), candidate(kReluTwice)}, options);
+  const auto kept = minimized({candidate(kReluThrice), candidate(kReluTwice)}, options);
   EXPECT_EQ(asked, 2);
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].weight, 4u);
 }
 
-TEST(Minimise, LawsInTheBackgroundAreUsedAndNotKept) {
-  MinimiseOptions options;
+TEST(Minimize, LawsInTheBackgroundAreUsedAndNotKept) {
+  MinimizeOptions options;
   options.background = candidate(kReluTwice).forward->instances;
-  EXPECT_TRUE(minimised({candidate(kReluThrice)}, options).empty());
+  EXPECT_TRUE(minimized({candidate(kReluThrice)}, options).empty());
 }
 
-TEST(Generalise, DimensionsThatNeedNotBeEqualAreDifferent) {
+TEST(Generalize, DimensionsThatNeedNotBeEqualAreDifferent) {
   const std::string body = "  x: [n, n]  a: [n, n]  b: [n, n]\n"
                            "  source\n    t = matmul(x, a)\n    y = matmul(t, b)\n"
                            "  target\n    u = matmul(a, b)\n    y = matmul(x, u)\n";
-  const auto general = generalised(sides(body));
+  const auto general = generalized(sides(body));
   ASSERT_TRUE(general) << general.error().to_string();
   EXPECT_EQ(general->source.symbols().size(), 4u);
   const RuleCandidate made = candidate(body);
   for (const rules::Rule& rule : made.forward->instances) EXPECT_TRUE(rule.guard.empty());
 }
 
-TEST(Generalise, SizesInAttributesToo) {
+TEST(Generalize, SizesInAttributesToo) {
   const auto general =
-      generalised(sides("  x: [n, n]  a: [n, n]  b: [n, n]\n"
+      generalized(sides("  x: [n, n]  a: [n, n]  b: [n, n]\n"
                         "  source\n    y = matmul(x, a)\n    z = matmul(x, b)\n"
                         "  target\n    ab = concat(a, b; axis=1)\n    yz = matmul(x, ab)\n"
                         "    y, z = split(yz; axis=1, sizes=[n, n])\n"));

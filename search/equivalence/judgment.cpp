@@ -1,6 +1,6 @@
-// See judgement.h. What is known of rounding comes from the judge alone: our own double precision
+// See judgment.h. What is known of rounding comes from the judge alone: our own double precision
 // would carry a mistake of our importer into the tolerance.
-#include "search/equivalence/judgement.h"
+#include "search/equivalence/judgment.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,11 +11,11 @@ namespace soapstone::search {
 
 using core::Graph;
 
-Judgement::Judgement(Judge& judge, const Graph& original, const EquivalenceOptions& options)
+Judgment::Judgment(Judge& judge, const Graph& original, const EquivalenceOptions& options)
     : judge_(judge), original_(original), options_(options), floors_(floors_of(original)) {}
 
-core::Result<Judgement::Results> Judgement::run_on(Judge::Model model,
-                                                   const std::vector<core::Literal>& inputs) {
+core::Result<Judgment::Results> Judgment::run_on(Judge::Model model,
+                                                 const std::vector<core::Literal>& inputs) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto results, judge_.run(model, inputs));
   if (results.size() != floors_.size())
     return core::unsupported(
@@ -27,14 +27,14 @@ core::Result<Judgement::Results> Judgement::run_on(Judge::Model model,
   return all;
 }
 
-const core::Result<Judgement::Results>& Judgement::original_on(int sample) {
+const core::Result<Judgment::Results>& Judgment::original_on(int sample) {
   const auto known = results_.find(sample);
   if (known != results_.end()) return known->second;
   auto values = run_on(Judge::Model::kOriginal, inputs_of_sample(original_, options_, sample));
   return results_.emplace(sample, std::move(values)).first->second;
 }
 
-std::string Judgement::refusal() {
+std::string Judgment::refusal() {
   if (samples() == 0) return "no inputs were asked for";
   for (int sample = 0; sample < samples(); ++sample)
     if (original_on(sample)) return {};
@@ -42,7 +42,7 @@ std::string Judgement::refusal() {
 }
 
 /// From the runtime's own optimizations, and from inputs as rounding might have left them.
-void Judgement::ask_rounding(int sample, Expected& expected) {
+void Judgment::ask_rounding(int sample, Expected& expected) {
   const auto inputs = inputs_of_sample(original_, options_, sample);
   expected.rounding.resize(expected.values.size());
   const auto note = [&](const core::Result<Results>& again) {
@@ -55,8 +55,8 @@ void Judgement::ask_rounding(int sample, Expected& expected) {
   note(run_on(Judge::Model::kOriginal, perturbed(inputs, options_.seed)));
 }
 
-void Judgement::compare(int sample, const Results& original, const Results& actual,
-                        Comparison& comparison) {
+void Judgment::compare(int sample, const Results& original, const Results& actual,
+                       Comparison& comparison) {
   for (std::size_t k = 0; k < original.types.size(); ++k) {
     if (original.types[k] == actual.types[k]) continue;
     comparison.fail(sample,
@@ -70,7 +70,7 @@ void Judgement::compare(int sample, const Results& original, const Results& actu
 }
 
 /// Errors: kUnavailable: the judge does not work any more.
-core::Status Judgement::compare_on(int sample, Comparison& comparison) {
+core::Status Judgment::compare_on(int sample, Comparison& comparison) {
   const core::Result<Results>& original = original_on(sample);
   if (!original) return core::Done{};  // inputs that the runtime refuses
   const auto inputs = inputs_of_sample(original_, options_, sample);
@@ -89,14 +89,14 @@ core::Status Judgement::compare_on(int sample, Comparison& comparison) {
   return core::Done{};
 }
 
-Comparison Judgement::comparison() const {
+Comparison Judgment::comparison() const {
   std::vector<std::string> names;
   for (const core::TensorId id : original_.outputs()) names.push_back(original_.tensor(id).name);
   return Comparison(options_, floors_, names);
 }
 
-JudgeReport Judgement::run(const Graph& rewritten, core::ProgressSink& progress,
-                           const core::StopToken& stop) {
+JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
+                          const core::StopToken& stop) {
   JudgeReport report{judge_.runtime(), false, refusal(), {}};
   if (!report.reason.empty()) return report;
   if (const core::Status written = judge_.rewrite(rewritten); !written) {
@@ -119,7 +119,7 @@ JudgeReport Judgement::run(const Graph& rewritten, core::ProgressSink& progress,
   return report;
 }
 
-core::Result<bool> Judgement::differs_on(const Graph& rewritten, int sample) {
+core::Result<bool> Judgment::differs_on(const Graph& rewritten, int sample) {
   SOAPSTONE_RETURN_IF_ERROR(judge_.rewrite(rewritten));
   Comparison one = comparison();
   SOAPSTONE_RETURN_IF_ERROR(compare_on(sample, one));

@@ -1,6 +1,6 @@
 // What becomes of a judge's findings: differences name the rule, refusals are said, and the search
 // goes on without what was found out.
-#include "search/equivalence/judgement.h"
+#include "search/equivalence/judgment.h"
 
 #include <gmock/gmock.h>
 
@@ -53,10 +53,10 @@ const char* const kJudgedDifference =
     "graph g\n  x: f32[4]\n  z: f32[4]\n  y = sub(x, z)\n  return y\n";
 
 JudgeReport judged(FakeJudge& judge, const Graph& original, const Graph& rewritten) {
-  return Judgement(judge, original, {}).run(rewritten, core::silent(), core::StopToken{});
+  return Judgment(judge, original, {}).run(rewritten, core::silent(), core::StopToken{});
 }
 
-TEST(Judgement, EqualFilesAreEqual) {
+TEST(Judgment, EqualFilesAreEqual) {
   FakeJudge judge(graph_of(kJudgedSum));
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
   EXPECT_TRUE(report.looked);
@@ -65,7 +65,7 @@ TEST(Judgement, EqualFilesAreEqual) {
   EXPECT_EQ(report.runtime, "Fake 1.0");
 }
 
-TEST(Judgement, FindsWhatTheWriterDoes) {
+TEST(Judgment, FindsWhatTheWriterDoes) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.change = [](const Graph&) { return graph_of(kJudgedDifference); };
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
@@ -76,7 +76,7 @@ TEST(Judgement, FindsWhatTheWriterDoes) {
   EXPECT_THAT(report.equivalence.difference->input, HasSubstr("ordinary values"));
 }
 
-TEST(Judgement, RefusingTheOriginalIsNotLooking) {
+TEST(Judgment, RefusingTheOriginalIsNotLooking) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_original = true;
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedDifference));
@@ -85,7 +85,7 @@ TEST(Judgement, RefusingTheOriginalIsNotLooking) {
   EXPECT_EQ(judge.written, 0);
 }
 
-TEST(Judgement, RefusingTheResultAloneIsADifference) {
+TEST(Judgment, RefusingTheResultAloneIsADifference) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.refuses_rewritten = true;
   const auto refused = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
@@ -97,18 +97,18 @@ TEST(Judgement, RefusingTheResultAloneIsADifference) {
   EXPECT_FALSE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum)).equivalence.equal);
 }
 
-TEST(Judgement, ABrokenRuntimeIsNotLooking) {
+TEST(Judgment, ABrokenRuntimeIsNotLooking) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.breaks = true;
   const Graph sum = graph_of(kJudgedSum);
-  Judgement judgement(judge, sum, {});
-  ASSERT_TRUE(judgement.refusal().empty());
+  Judgment judgment(judge, sum, {});
+  ASSERT_TRUE(judgment.refusal().empty());
   judge.refuses_original = true;  // from now on nothing works
-  const auto report = judgement.run(sum, core::silent(), core::StopToken{});
+  const auto report = judgment.run(sum, core::silent(), core::StopToken{});
   EXPECT_FALSE(report.looked);
 }
 
-TEST(Judgement, ResultsMustHaveTheTypesOfTheOriginal) {
+TEST(Judgment, ResultsMustHaveTheTypesOfTheOriginal) {
   FakeJudge judge(graph_of(kJudgedSum));
   judge.change = [](const Graph&) {
     return graph_of(

@@ -1,6 +1,6 @@
-// See generalise.h. Sizes in attributes are unknowns as well, so that `split(sizes=[n, n])` becomes
+// See generalize.h. Sizes in attributes are unknowns as well, so that `split(sizes=[n, n])` becomes
 // `split(sizes=[n, m])`. Equations are solved one at a time, and the sides are typed again.
-#include "generator/generalization/generalise.h"
+#include "generator/generalization/generalize.h"
 
 #include <fmt/format.h>
 
@@ -212,7 +212,7 @@ bool has_offsets(const Sides& sides) {
   return false;
 }
 
-Result<Sides> generalised(const Sides& sides, const Offsets& offsets) {
+Result<Sides> generalized(const Sides& sides, const Offsets& offsets) {
   Fresh fresh(offsets);
   SOAPSTONE_ASSIGN_OR_RETURN(Sides general, fresh.of(sides));
   const auto known = static_cast<std::uint32_t>(general.source.symbols().size());

@@ -24,6 +24,6 @@ bool has_offsets(const Sides& sides);
 
 /// The sides with as many different sizes as they allow. Whether they still agree is not looked at.
 /// Errors: kInvalidInput where the sides have no types with symbols of their own.
-core::Result<Sides> generalised(const Sides& sides, const Offsets& offsets = {});
+core::Result<Sides> generalized(const Sides& sides, const Offsets& offsets = {});
 
 }  // namespace soapstone::generator

@@ -17,7 +17,7 @@ namespace soapstone::generator {
 /// is not kept.
 using Admit = std::function<void(std::span<RuleCandidate* const>)>;
 
-struct MinimiseOptions {
+struct MinimizeOptions {
   DerivationLimits limits;
   int jobs = 0;                         ///< Threads; 0: one a core.
   Admit admit = nullptr;                ///< None: all are admitted.
@@ -28,8 +28,8 @@ struct MinimiseOptions {
 std::uint32_t add_directions(const RuleCandidate& candidate, rules::SaturationRules& rules);
 
 /// The kept ones, most general first.
-std::vector<RuleCandidate> minimise(std::vector<RuleCandidate> candidates,
-                                    const MinimiseOptions& options, core::ProgressSink& progress,
+std::vector<RuleCandidate> minimize(std::vector<RuleCandidate> candidates,
+                                    const MinimizeOptions& options, core::ProgressSink& progress,
                                     const core::StopToken& stop);
 
 }  // namespace soapstone::generator
