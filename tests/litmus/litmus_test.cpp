@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "rules/constraints.h"
-#include "rules/rule.h"
-#include "verifier/verify.h"
-#include "verifier/z3_solver.h"
+#include "rules/rule/constraints.h"
+#include "rules/rule/rule.h"
+#include "verifier/proof/verify.h"
+#include "verifier/questions/z3_solver.h"
 
 namespace soapstone::verifier {
 namespace {
