@@ -21,8 +21,8 @@ std::vector<std::string> types_in(std::string text) {
   return types;
 }
 
-core::Graph graph_of(const OpExample& example) {
-  return test::graph_of(example.inputs, example.call, types_in(example.results).size());
+core::Graph example_graph(const OpExample& example) {
+  return test::example_graph(example.inputs, example.call, types_in(example.results).size());
 }
 
 std::string text_of(const core::TensorType& type) {
@@ -95,7 +95,7 @@ TEST(Registry, RefusesSizesThatCouldOverflow) {
 class EveryExample : public ::testing::TestWithParam<OpExample> {};
 
 TEST_P(EveryExample, InfersTheResultsItNames) {
-  const core::Graph graph = graph_of(GetParam());
+  const core::Graph graph = example_graph(GetParam());
   const std::vector<std::string> expected = types_in(GetParam().results);
   ASSERT_EQ(graph.outputs().size(), expected.size());
   for (std::size_t k = 0; k < expected.size(); ++k)
@@ -103,7 +103,7 @@ TEST_P(EveryExample, InfersTheResultsItNames) {
 }
 
 TEST_P(EveryExample, EvaluatesToFiniteNumbers) {
-  const core::Graph graph = graph_of(GetParam());
+  const core::Graph graph = example_graph(GetParam());
   const auto outputs = run(graph, random_inputs(graph, 1, GetParam().positive));
   ASSERT_EQ(outputs.size(), graph.outputs().size());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -113,7 +113,7 @@ TEST_P(EveryExample, EvaluatesToFiniteNumbers) {
 }
 
 TEST_P(EveryExample, EvaluatesInThePrimeField) {
-  const core::Graph graph = graph_of(GetParam());
+  const core::Graph graph = example_graph(GetParam());
   std::vector<std::vector<Field::Value>> inputs;
   for (const Values& values : random_inputs(graph, 2, GetParam().positive)) {
     inputs.emplace_back();
@@ -126,7 +126,7 @@ TEST_P(EveryExample, EvaluatesInThePrimeField) {
 }
 
 TEST_P(EveryExample, SurvivesOnnxAtEveryOpset) {
-  const core::Graph graph = graph_of(GetParam());
+  const core::Graph graph = example_graph(GetParam());
   const auto inputs = random_inputs(graph, 3, GetParam().positive);
   const auto expected = run(graph, inputs);
   for (int opset = kFirstOpset; opset <= kLastOpset; ++opset) {
