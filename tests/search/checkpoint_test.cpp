@@ -1,4 +1,5 @@
 #include "search/passes/checkpoint.h"
+#include "search/search.h"
 
 #include <filesystem>
 #include <fstream>
