@@ -1,4 +1,4 @@
-// What the graph needs to know of an operator: its name, and which attributes it takes.
+// The part of an operator that the graph needs to know: its name, and which attributes it takes.
 // Shapes and meaning are in ops/, which extends this struct.
 #pragma once
 
@@ -70,7 +70,7 @@ struct OpSchema {
   /// Stands for an operator without meaning: it takes any attributes and is never folded.
   bool is_opaque() const { return name == "opaque"; }
   const AttributeSchema* find_attribute(std::string_view name) const;
-  /// Of the name; stable across runs.
+  /// A hash of the name; the same in every run.
   std::uint64_t hash() const;
 
  protected:

@@ -24,7 +24,7 @@ enum class TokenKind : std::uint8_t {
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
-  std::size_t offset = 0;  ///< Of its first byte in the source.
+  std::size_t offset = 0;  ///< Offset of its first byte in the source.
   int line = 1;
   int column = 1;  ///< In bytes, from 1.
 };
@@ -72,9 +72,9 @@ class TokenStream {
 bool is_identifier(std::string_view text);
 /// `"text"`, escaped.
 std::string quote(std::string_view text);
-/// As a tensor or graph name: bare if it may be, quoted otherwise.
+/// Writes a tensor's or graph's name: bare if it may be, quoted otherwise.
 std::string quote_name(std::string_view name);
-/// As a symbol in a size: bare if it may be, `$"…"` otherwise.
+/// Writes a symbol of a size: bare if it may be, `$"…"` otherwise.
 std::string quote_symbol(std::string_view name);
 /// The shortest text that is read back as the same number, never mistaken for an integer.
 std::string real_text(double value);
