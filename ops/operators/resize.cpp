@@ -25,7 +25,7 @@ constexpr const char* kAsymmetric = "asymmetric";
 
 using Integers = std::vector<std::int64_t>;
 
-/// What `down` means where it is left out.
+/// The divisors `down`, with ones if the attribute is left out.
 Integers with_ones(Integers given, std::size_t rank) {
   if (given.empty()) given.resize(rank, 1);
   return given;
@@ -156,7 +156,7 @@ Semantics resize_semantics(const OpInstance& op) {
 
 // --- Reading and writing ------------------------------------------------------------------------
 
-/// Of a dimension that changes.
+/// The sizes of a dimension that is resized.
 struct Change {
   std::int64_t input, output;
   /// The only coordinate is 0 whatever the mode.
