@@ -1,4 +1,4 @@
-// Which of the graphs that were found is the result: by the objective, and by time.
+// Chooses the result among the graphs that were found, by the objective and by measured time.
 #include <algorithm>
 #include <utility>
 
@@ -60,7 +60,8 @@ std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::A
 
 }  // namespace
 
-/// What the file's opset cannot say is no result. The search is not lost for it: others may be.
+/// Drops candidates that the file's opset cannot express. The others remain, so the search is not
+/// lost.
 void Optimizer::drop_unwritable() {
   if (!options_.writable) return;
   auto& best = report_.search.best;

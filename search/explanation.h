@@ -1,4 +1,4 @@
-// Where a graph was changed: rewrites that touch one another make one place.
+// The places at which a graph was changed: rewrites that touch one another make one place.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace soapstone::search {
 
 struct ChangedPlace {
   std::vector<std::size_t> steps;    ///< Numbers of the rewrites, ascending.
-  std::vector<core::NodeId> before;  ///< What was there: all that a rule matched, in order.
-  std::vector<core::NodeId> after;   ///< What is there now: that, as far as it is left, and new.
+  std::vector<core::NodeId> before;  ///< The old nodes: all that a rule matched, in order.
+  std::vector<core::NodeId> after;   ///< The nodes now: the old ones that are left, and new ones.
   double gain_us = 0;
 };
 

@@ -1,5 +1,5 @@
-// What every good runtime does before it runs a model: the fair baseline. Nothing here counts as a
-// gain of the search.
+// The fair baseline: the rewrites that every good runtime makes before it runs a model. Nothing
+// here counts as a gain of the search.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace soapstone::search {
 struct SimplifyStep {
   std::optional<core::RuleId> rule;  ///< None: equal nodes were merged.
   rules::Match match;
-  std::uint64_t hash = 0;  ///< Of the graph after it.
+  std::uint64_t hash = 0;  ///< Hash of the graph after the step.
 };
 
 struct SimplifyReport {

@@ -57,7 +57,7 @@ class Judgment {
   const core::Graph& original_;
   EquivalenceOptions options_;
   std::vector<Floor> floors_;
-  std::map<int, core::Result<Results>> results_;  ///< Of the original, by sample.
+  std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
 };
 
 }  // namespace soapstone::search

@@ -11,8 +11,8 @@
 namespace soapstone::search {
 
 struct Region {
-  /// What its nodes read from outside are inputs, what others read are outputs. Constants are
-  /// computed in it as in the whole graph. Nothing has a name.
+  /// Tensors that its nodes read from outside are inputs; tensors that others read are outputs.
+  /// Constants are computed in it as in the whole graph. Nothing has a name.
   core::Graph graph;
   std::vector<core::NodeId> nodes;      ///< By node of `graph`: the one of the whole graph.
   std::vector<core::TensorId> tensors;  ///< By tensor, likewise.
