@@ -105,8 +105,7 @@ class Acceptance {
   const ObjectiveStage& stage_;
   const std::function<bool()>& stopped_;
   Candidate& now_;
-  std::map<const RegionResult*, double>
-      given_us_;  ///< Real gains, if they differ from the region's prediction.
+  std::map<const RegionResult*, double> given_us_;  ///< Real gains that differ from predictions.
   std::map<const RegionResult*, std::size_t> in_vain_;
 };
 
