@@ -8,11 +8,12 @@
 
 namespace soapstone::generator {
 
-/// What becomes of offsets (where a slice starts, how far a pad reaches), which types do not tell.
+/// How offsets are generalized: the start of a slice, the reach of a pad. Types do not determine
+/// them.
 struct Offsets {
   enum class Kind : std::uint8_t {
-    kApart,   ///< Each may be anything.
-    kEqual,   ///< Those that were found equal are.
+    kApart,   ///< Each offset may be any number.
+    kEqual,   ///< Offsets that were found equal stay equal.
     kInputs,  ///< The sizes of the first inputs along `axis`, as many as it was found to span.
   };
   Kind kind = Kind::kApart;

@@ -162,8 +162,8 @@ class Reducer::Level {
     TermId term = kNoTerm;
     Renaming names;
     TermId representative = kNoTerm;
-    std::uint32_t node = 0, goal = 0;  ///< Of the term, and of what it is to follow from.
-    TermRule::Makers operands{};       ///< What makes each of its operands.
+    std::uint32_t node = 0, goal = 0;  ///< Nodes of the term and of its representative.
+    TermRule::Makers operands{};       ///< The kinds that make each of its operands.
   };
 
   void sort_pairs() {
@@ -302,7 +302,7 @@ class Reducer::Level {
   void apply(TermRule& rule) {
     const auto found = by_kind_.find(rule.root_kind());
     if (found == by_kind_.end()) return;
-    // What follows already is found from the other side, where a rule has two.
+    // A two-way rule need not look at a term that is joined already: it starts from the other side.
     std::vector<const Named*> open;
     if (owner_.stopped()) return;
     for (const Named& term : found->second) {
@@ -369,7 +369,7 @@ class Reducer::Level {
                 *nodes_.find(representative_key(place->representative)));
   }
 
-  /// What a pair leads to.
+  /// The outcome of making a rule of a pair.
   struct Made {
     bool is_rule = false;
     std::optional<RuleCandidate> candidate;
@@ -380,8 +380,8 @@ class Reducer::Level {
     return {true, candidate_of(*sides)};
   }
 
-  /// Of the pair at this place and, one a thread, of the next that do not follow yet: most of them
-  /// will not follow then either.
+  /// Makes candidates of the pair at this place and, one for each thread, of the next pairs that do
+  /// not follow yet: most of them will not follow later either.
   void make_candidates(std::size_t at) {
     constexpr std::size_t kFarthest = 1000;
     std::vector<std::size_t> wanted{at};

@@ -113,7 +113,7 @@ void add_permutations(const Attributes& given, std::size_t rank, Choices& choice
     Attributes a = given;
     a.set("perm", Sizes(order.begin(), order.end()));
     choices.push_back(std::move(a));
-    // Of four dimensions those are tried that exchange two.
+    // With four dimensions or more, only permutations that exchange two are tried.
     if (rank > 3) {
       const auto moved = std::ranges::count_if(
           order, [&, d = std::int64_t{0}](std::int64_t v) mutable { return v != d++; });
