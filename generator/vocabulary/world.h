@@ -20,7 +20,8 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
-  /// For integers, which are indices: they are drawn below this bound.
+  /// For integers, which are indices: they are drawn below this bound, and may be out of range of a
+  /// small operand.
   core::Polynomial index_bound = 0;
   /// Tensors that its variables may stand for: one to spare, to see which variables matter.
   unsigned slots() const { return count + 1u; }
