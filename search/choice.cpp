@@ -26,8 +26,8 @@ Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
                                  runtime::Fusion fusion) {
   SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, cut_at_opaque(graph));
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, Executable::make(cut.graph, backend, {fusion}));
-  // Timing runs on the inputs of the last run. Where an index that comes out of arithmetic is out
-  // of range, it runs on zeros.
+  // Timing runs on the inputs of the last run. If an index that comes out of arithmetic is out of
+  // range on ordinary inputs, zeros are used.
   for (const SampleKind kind : {SampleKind::kNormal, SampleKind::kZero}) {
     const auto outputs = executable.run(sample_inputs(cut.graph, kind, 0));
     if (outputs) break;

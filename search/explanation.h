@@ -27,9 +27,9 @@ struct ChangedPlaces {
 };
 
 /// Two steps belong together if the later one matches an operator that the earlier one made or
-/// matched. What is computed from weights alone joins nothing, unless a rewrite made it: all layers
-/// may share a constant.
-/// Precondition: as of for_each_graph(). Complexity: linear in the graph, for each step.
+/// matched. Operators on weights alone join nothing, unless a rewrite made them: all layers may
+/// share a constant. Precondition: as of for_each_graph(). Complexity: linear in the graph, for
+/// each step.
 ChangedPlaces find_changed_places(const core::Graph& before, const rules::RuleSet& rules,
                                   const std::vector<Step>& steps);
 

@@ -1,5 +1,5 @@
-// The whole job: baseline, search, timing end to end, equivalence. What a front end or a framework
-// calls.
+// The whole job: baseline, search, timing end to end, equivalence. A front end or a framework calls
+// this.
 #pragma once
 
 #include <functional>

@@ -43,7 +43,7 @@ struct WorkerOptions {
 
 /// Failures of the worker itself (it crashed, hung, printed garbage, ran out of memory) cost one
 /// restart, after which the request is made once more; then they are Errors of kind kUnavailable
-/// with its last words. What the runtime refuses is kUnsupported, in its own words.
+/// with its last words. If the runtime refuses, the error is kUnsupported, in its own words.
 class RuntimeWorker {
  public:
   /// Errors: kUnavailable.

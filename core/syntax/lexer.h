@@ -32,8 +32,8 @@ struct Token {
 /// All tokens of the text; the last one is kEnd.
 std::vector<Token> tokenize(std::string_view text);
 
-/// A cursor over the tokens of a text. What cannot be read becomes a kInvalid token, which is an
-/// error only if a parser gets there.
+/// A cursor over the tokens of a text. Characters that cannot be read become a kInvalid token,
+/// which is an error only if a parser gets there.
 class TokenStream {
  public:
   explicit TokenStream(std::string text);

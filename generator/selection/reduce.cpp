@@ -1,6 +1,6 @@
 // See reduce.h. The terms of a level with a given value, each under all names that the value's
-// symmetries allow, are the nodes of a graph; a rule that makes one of another joins them. What is
-// joined to the representative follows.
+// symmetries allow, are the nodes of a graph; a rule that makes one of another joins them. A term
+// that is joined to the representative follows.
 #include "generator/selection/reduce.h"
 
 #include <fmt/format.h>
@@ -173,8 +173,8 @@ class Reducer::Level {
     std::ranges::transform(order, pairs_.begin(), [](const auto& entry) { return entry.second; });
   }
 
-  /// Least first: weight, constants, inputs that there could be more of, depth, sizes. Of two laws
-  /// that say the same the shallow one says it of any operand: (ab)ᵀ = bᵀaᵀ, not (aᵀb)ᵀ = bᵀa.
+  /// Least first: weight, constants, inputs that there could be more of, depth, sizes. If two laws
+  /// say the same, the shallow one says it of any operand: (ab)ᵀ = bᵀaᵀ, not (aᵀb)ᵀ = bᵀa.
   using Generality = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
   Generality generality(std::size_t k) const {
     const EqualPair& pair = enumeration_.pairs[k];

@@ -18,8 +18,8 @@ namespace soapstone::generator {
 /// One way to apply an operator.
 struct OperatorInstance {
   const core::OpSchema* op = nullptr;
-  /// Chosen so far. Those that follow from the operands' types (axes, permutations, where to
-  /// split) are not in it.
+  /// The attributes chosen so far. Attributes that follow from the operands' types (axes,
+  /// permutations, split points) are not in it.
   core::Attributes attributes;
   std::size_t arity = 1;
 };

@@ -163,9 +163,9 @@ struct Change {
   bool is_point() const { return input == 1 || output == 1; }
 };
 
-/// Runtimes find the nearest element in floats. Where a coordinate lies on the border between two
-/// elements and the ratio of sizes is no float, they may take the other one than exact fractions
-/// do.
+/// Whether runtimes, which find the nearest element in floats, take the same element as exact
+/// fractions do. They may not if a coordinate lies on the border between two elements and the ratio
+/// of sizes is no float.
 bool floats_agree(const ResizeCoordinate& exact, ResizeCoordinates kind, ResizeRounding rounding,
                   const Change& change) {
   const auto [input, output] = change;

@@ -53,7 +53,8 @@ struct ObjectiveStage {
   /// A peak that is low enough for the next stage to begin.
   std::size_t enough_bytes = 0;
   /// Weights may grow beyond the original's only by what the peak gives back: nobody saves memory
-  /// by turning activations into more weights. Of the original: weights, and weights with peak.
+  /// by turning activations into more weights. The limits are the original's weights, and its
+  /// weights and peak together.
   std::size_t weight_bytes = ~std::size_t{0}, total_bytes = ~std::size_t{0};
 };
 

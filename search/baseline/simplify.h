@@ -45,8 +45,8 @@ core::Graph name_constants(const core::Graph& graph);
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 
-/// Constant expressions become constants, computed on the backend. What is a single large `full`
-/// stays as it is: it is smaller that way. So do the nodes of `kept`, constants though they are.
+/// Constant expressions become constants, computed on the backend. A single large `full` stays as
+/// it is, since it is smaller that way. The nodes of `kept` stay, too, although they are constant.
 core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend,
                                          std::span<const core::NodeId> kept = {});
 

@@ -93,7 +93,7 @@ std::vector<Way> ways(const Graph& graph) {
   return of;
 }
 
-/// Units in the last place. What is kept in 16 bits is summed up in more.
+/// The tolerance in units in the last place. Sums of 16-bit numbers are computed in more bits.
 double units(const Way& way) {
   if (way.type == DataType::kBFloat16) return 2;
   if (way.type == DataType::kFloat16) return 4;

@@ -163,8 +163,8 @@ class BranchSearch {
   }
 
   /// Each open class takes an e-node that is not paid for, or one of several results that other
-  /// open classes may take, too. What is chosen may be part of the chain of what is still open, so
-  /// a chain stands alone.
+  /// open classes may take, too. Chosen e-nodes may be part of the chain of an open class, so a
+  /// chain's cost is a bound by itself and is not added.
   double bound_with(const std::vector<ClassId>& open, double paid) const {
     double chain = 0;
     for (ClassId id : open) {

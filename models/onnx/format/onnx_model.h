@@ -1,4 +1,4 @@
-// ONNX files in and out. What is not understood is kept as an opaque node and reported, never
+// ONNX files in and out. A node that is not understood is kept as an opaque one and reported, never
 // dropped.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The ONNX nodes of a model as they were read, each with the subgraph that its reader made of it.
-// Where that subgraph is still there when the model is written, the node is written as it was.
+// If that subgraph is still there when the model is written, the node is written as it was.
 #pragma once
 
 #include <optional>
