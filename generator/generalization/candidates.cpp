@@ -118,7 +118,8 @@ std::optional<DirectedRule> directed(std::string text) {
 std::size_t weight(const core::Graph& side) {
   constexpr std::size_t kOfSplit = 3;
   std::size_t result = 0;
-  for (core::NodeId id : side.order()) result += side.node(id).op->name == "split" ? kOfSplit : 1;
+  for (core::NodeId id : side.order())
+    result += side.node(id).op->movement == core::Movement::kSplit ? kOfSplit : 1;
   for (core::TensorId id : side.inputs())
     result += std::max<std::size_t>(side.consumers(id).size(), 1) - 1;
   return result;

@@ -63,9 +63,9 @@ struct Vocabulary {
   /// Tensors of more dimensions are not transposed.
   std::size_t most_transposed = 3;
   std::size_t most_parts = 2;  ///< Of a split.
-  /// Whether elementwise operators other than mul take operands of different types.
+  /// Whether commutative operators take operands of different types. A product takes a scalar in
+  /// any case.
   bool has_broadcasts = true;
-  bool has(std::string_view op) const;
 };
 
 /// How operators are used where not in all ways that there are.

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
 #include "ops/language/size_limits.h"
 #include "ops/onnx/onnx_reading.h"
-#include "ops/parts/family_parts.h"
 
 namespace soapstone::ops {
 namespace {

@@ -2,10 +2,10 @@
 // InstanceNormalization, ….
 #include <algorithm>
 
+#include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_reduction.h"
-#include "ops/parts/family_parts.h"
 
 namespace soapstone::ops {
 namespace {

@@ -46,16 +46,17 @@ void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
 
 /// Inputs whose elements are elements of the result, unchanged.
 std::span<const TensorId> moved_inputs(const core::Node& node) {
-  const OpDefinition* definition = definition_of(node);
   const std::span<const TensorId> inputs = node.inputs;
-  if (definition == nullptr) return {};
-  const std::string& name = node.op->name;
-  if (name == "concat") return inputs;
-  if (name == "where") return inputs.subspan(1);
-  const bool moves =
-      definition->op_class == OpClass::kMovement || definition->op_class == OpClass::kView;
-  return moves || name == "cast" ? inputs.first(std::min<std::size_t>(1, inputs.size()))
-                                 : std::span<const TensorId>();
+  switch (node.op->movement) {
+  case Movement::kNone:
+    return {};
+  case Movement::kJoin:
+    return inputs;
+  case Movement::kChoose:
+    return inputs.subspan(1);
+  default:
+    return inputs.first(std::min<std::size_t>(1, inputs.size()));
+  }
 }
 
 }  // namespace

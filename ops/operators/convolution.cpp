@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include "ops/definition/registry.h"
-#include "ops/parts/family_parts.h"
 #include "ops/parts/window.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::Result;
 using Sizes = std::vector<Polynomial>;
 
@@ -135,7 +134,7 @@ core::Status write_conv(OnnxExport& out) {
 OpDefinition conv() {
   std::vector<core::AttributeSchema> attributes = window_attributes();
   attributes.push_back(
-      {"group", AttributeKind::kInt, Polynomial(1), {Polynomial(1), Polynomial(2)}});
+      {"group", AttributeRole::kGroup, Polynomial(1), {Polynomial(1), Polynomial(2)}});
   return OpDefinition({
       .name = "conv",
       .equation = "x[n,c,s…] w[o,c/g,k…] b[o]? → y[n,o,s'…] = b[o] + Σ w[o,i,k…]·x[n, i of the "
@@ -143,6 +142,7 @@ OpDefinition conv() {
       .attributes = std::move(attributes),
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kContraction,
+      .operands = {OperandRole::kImage, OperandRole::kKernel, OperandRole::kChannels},
       .infer = infer_conv,
       .semantics = conv_semantics,
       .onnx = OnnxMapping{{reader("Conv", Elements::kFloating, read_conv)}, write_conv},
@@ -220,9 +220,11 @@ OpDefinition enlarge() {
       .equation = "w[o,c,k…] → y[o,c,kernel…] = w inside zeros, ⌊(kernel − k)/2⌋ of them before it",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"kernel", AttributeKind::kInts, std::nullopt, {Sizes{3, 3}, Sizes{5, 5}}}},
+              {"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}, Sizes{5, 5}}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kOther,
+      .operands = {OperandRole::kKernel},
       .infer = infer_enlarge,
       .semantics = enlarge_semantics,
       .onnx = OnnxMapping{{}, write_enlarge},
@@ -231,6 +233,6 @@ OpDefinition enlarge() {
 
 }  // namespace
 
-std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge(), conv_transpose()}; }
+std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge()}; }
 
 }  // namespace soapstone::ops

@@ -10,7 +10,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
 Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
@@ -231,11 +231,11 @@ core::Status write_average_pool(OnnxExport& out) { return write_pool(out, "Avera
 
 std::vector<core::AttributeSchema> pool_attributes(bool average) {
   std::vector<core::AttributeSchema> attributes = window_attributes();
-  attributes.push_back({"kernel", AttributeKind::kInts, std::nullopt, {Sizes{3, 3}}});
-  attributes.push_back({"ceil_mode", AttributeKind::kInt, Polynomial(0), {Polynomial(0)}});
+  attributes.push_back({"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}}});
+  attributes.push_back({"ceil_mode", AttributeRole::kFlag, Polynomial(0), {Polynomial(0)}});
   if (average)
     attributes.push_back(
-        {"count_include_pad", AttributeKind::kInt, Polynomial(0), {Polynomial(0), Polynomial(1)}});
+        {"count_include_pad", AttributeRole::kFlag, Polynomial(0), {Polynomial(0), Polynomial(1)}});
   return attributes;
 }
 
@@ -246,6 +246,7 @@ OpDefinition max_pool() {
       .attributes = pool_attributes(false),
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_pool("max_pool", Elements::kNumbers),
       .semantics = max_pool_semantics,
       .onnx = OnnxMapping{{reader("MaxPool", Elements::kNumbers, read_pool("max_pool"))},
@@ -261,10 +262,12 @@ OpDefinition average_pool() {
       .attributes = pool_attributes(true),
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_pool("average_pool", Elements::kFloating),
       .semantics = average_pool_semantics,
       .onnx = OnnxMapping{{reader("AveragePool", Elements::kFloating, read_pool("average_pool"))},
                           write_average_pool},
+      .averages = true,
   });
 }
 
@@ -302,10 +305,12 @@ OpDefinition global_average_pool() {
       .attributes = std::vector<core::AttributeSchema>{},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_global,
       .semantics = global_semantics,
       .onnx = OnnxMapping{{reader("GlobalAveragePool", Elements::kFloating, read_same(name))},
                           write_same("GlobalAveragePool")},
+      .averages = true,
   });
 }
 

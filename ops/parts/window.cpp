@@ -10,15 +10,15 @@
 
 namespace soapstone::ops {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeValue;
 using Sizes = std::vector<Polynomial>;
 
 std::vector<core::AttributeSchema> window_attributes() {
   return {
-      {"strides", AttributeKind::kInts, Sizes{1, 1}, {Sizes{1, 1}, Sizes{2, 2}}},
-      {"pads", AttributeKind::kInts, Sizes{0, 0, 0, 0}, {Sizes{0, 0, 0, 0}, Sizes{1, 1, 1, 1}}},
-      {"dilations", AttributeKind::kInts, Sizes{1, 1}, {Sizes{1, 1}}},
+      {"strides", AttributeRole::kStride, Sizes{1, 1}, {Sizes{1, 1}, Sizes{2, 2}}},
+      {"pads", AttributeRole::kPad, Sizes{0, 0, 0, 0}, {Sizes{0, 0, 0, 0}, Sizes{1, 1, 1, 1}}},
+      {"dilations", AttributeRole::kDilation, Sizes{1, 1}, {Sizes{1, 1}}},
   };
 }
 

@@ -20,8 +20,9 @@ bool needs_types(const Graph& side) {
     const DataType type = side.tensor(TensorId(k)).type.data_type;
     if (!core::is_floating(type) && type != DataType::kBool) return true;
   }
-  return std::ranges::any_of(side.order(),
-                             [&](NodeId id) { return side.node(id).op->name == "cast"; });
+  return std::ranges::any_of(side.order(), [&](NodeId id) {
+    return side.node(id).op->movement == core::Movement::kConvert;
+  });
 }
 
 ExactInteger draw_integer(DataType type, const WantedRange& valid, Random& random, int trial) {

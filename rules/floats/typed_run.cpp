@@ -347,7 +347,7 @@ Result<std::vector<TypedValues>> run_typed(const Graph& graph, std::span<const T
       for (std::size_t k = 0; k < results.size(); ++k) {
         TypedValues& result = values[node.outputs[k].index()];
         result.type = graph.tensor(node.outputs[k]).type.data_type;
-        const Storing how{node.op->name == "cast",
+        const Storing how{node.op->movement == core::Movement::kConvert,
                           arguments.empty() ? DataType::kOther : arguments[0]->type, filling};
         for (const Number& each : results[k]) {
           if (core::is_floating(result.type))

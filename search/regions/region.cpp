@@ -47,7 +47,8 @@ bool is_weight(const core::Tensor& tensor) {
 
 /// Stands for a weight in a model without real ones. Zeros and ones are known to rules.
 bool is_generated_weight(const Graph& graph, const Node& node) {
-  if (node.op->name != "full" || !is_large(graph.tensor(node.outputs[0]).type)) return false;
+  if (node.op->movement != core::Movement::kFill || !is_large(graph.tensor(node.outputs[0]).type))
+    return false;
   const auto* value = std::get_if<double>(node.attributes.find("value"));
   return value != nullptr && *value != 0 && *value != 1;
 }

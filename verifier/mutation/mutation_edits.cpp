@@ -57,9 +57,9 @@ void for_each_node(const RuleDraft& draft, Visit visit) {
       visit(side, name, n, (draft.*side).nodes[n]);
 }
 
-void swap_inputs(const RuleDraft& draft, bool concat, Edits& edits) {
+void swap_inputs(const RuleDraft& draft, bool joins, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
-    if ((node.op->name == "concat") != concat) return;
+    if ((node.op->movement == core::Movement::kJoin) != joins) return;
     for (std::size_t a = 0; a < node.inputs.size(); ++a)
       for (std::size_t b = std::max<std::size_t>(a + 1, a == 0 && node.op->commutative ? 2 : 0);
            b < node.inputs.size(); ++b) {
@@ -145,7 +145,7 @@ void drop_operator(const RuleDraft& draft, Edits& edits) {
            }});
     }
     // An optional operand may be forgotten as well.
-    if (node.inputs.size() > node.op->min_inputs && node.op->name != "concat")
+    if (node.inputs.size() > node.op->min_inputs && node.op->movement != core::Movement::kJoin)
       edits.push_back({fmt::format("{}: {}: last input left out", where, node.op->name),
                        [=](RuleDraft& d) { (d.*side).nodes[n].inputs.pop_back(); }});
   });
@@ -179,10 +179,12 @@ void sibling_operator(const RuleDraft& draft, Edits& edits) {
 void change_attributes(MutationKind kind, const RuleDraft& draft, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
     for (const auto& [name, value] : node.attributes.values()) {
-      const bool pads_to_zero = kind == MutationKind::kConvention && name == "pads" &&
-                                kind_of_attribute(*node.op, name) == MutationKind::kPadding;
-      if (kind_of_attribute(*node.op, name) != kind && !pads_to_zero) continue;
-      for (core::AttributeValue& other : other_values(kind, node, name)) {
+      const core::AttributeSchema* schema = node.op->find_attribute(name);
+      if (schema == nullptr) continue;
+      const bool pads_to_zero =
+          kind == MutationKind::kConvention && schema->role == core::AttributeRole::kPad;
+      if (kind_of_attribute(schema->role) != kind && !pads_to_zero) continue;
+      for (core::AttributeValue& other : other_values(kind, node, *schema)) {
         std::string what = fmt::format("{}: {}: {} {} -> {}", where, node.op->name, name,
                                        core::to_string(value, draft.symbols()),
                                        core::to_string(other, draft.symbols()));
@@ -227,10 +229,11 @@ void change_element_type(DraftSide& side, core::DataType own, core::DataType oth
     leaf.type.data_type = other;
   }
   for (DraftNode& node : side.nodes) {
-    const core::AttributeValue* to = node.attributes.find("to");
-    const auto* text = to != nullptr ? std::get_if<std::string>(to) : nullptr;
+    const core::AttributeSchema* to = node.op->find_role(core::AttributeRole::kElementType);
+    const core::AttributeValue* value = to != nullptr ? node.attributes.find(to->name) : nullptr;
+    const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
     if (text != nullptr && *text == core::to_string(own))
-      node.attributes.set("to", std::string(core::to_string(other)));
+      node.attributes.set(to->name, std::string(core::to_string(other)));
   }
 }
 
