@@ -152,11 +152,17 @@ std::optional<SizedRule> sized(const Rule& rule, const Bindings& wanted, rules::
 }
 
 bool is_weight_place(const Graph& side, const Node& node, std::size_t operand, Weights weights) {
-  const std::string& op = node.op->name;
-  if (op == "enlarge") return true;
-  if (op == "conv" || op.ends_with("_norm")) return operand > 0;
+  switch (node.op->operand_role(operand)) {
+  case core::OperandRole::kKernel:
+  case core::OperandRole::kChannels:
+  case core::OperandRole::kFeatures:
+    return true;
+  case core::OperandRole::kRightMatrix:
+    return weights != Weights::kAlways;
+  default:
+    break;
+  }
   if (weights == Weights::kAlways) return false;
-  if (op == "matmul") return operand == 1;
   const auto* definition = ops::definition_of(node);
   if (!definition || definition->op_class != ops::OpClass::kElementwise) return false;
   const auto count = [&](TensorId id) {

@@ -48,7 +48,7 @@ bool is_close(std::span<const double> a, std::span<const double> b) {
   return true;
 }
 
-/// What two tensors say of an equality.
+/// The evidence that two tensors give on an equality.
 enum class Evidence : std::uint8_t { kNone, kFor, kAgainst };
 
 /// Differences beyond rounding are against it, and that only one side is a number if inputs are

@@ -57,7 +57,7 @@ struct Term {
   VariableCounts variables;
   std::array<TermId, kMostChildren> children{kNoTerm, kNoTerm, kNoTerm, kNoTerm, kNoTerm};
   std::array<Renaming, kMostChildren> renamings{};
-  Fingerprint fingerprint;  ///< Of the class: the same for all renamings of an equal term.
+  Fingerprint fingerprint;  ///< The class's: the same for all renamings of an equal term.
 };
 static_assert(sizeof(Term) == 64);
 

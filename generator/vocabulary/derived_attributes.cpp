@@ -26,7 +26,7 @@ Polynomial product(std::span<const Polynomial> sizes) {
 }
 
 /// The operator, and the attributes that are chosen so far.
-struct Start {
+struct Chosen {
   const core::OpSchema& op;
   const Attributes& given;
 
@@ -34,7 +34,7 @@ struct Start {
   void set(Attributes& attributes, AttributeRole role, core::AttributeValue value) const {
     attributes.set(op.find_role(role)->name, std::move(value));
   }
-  /// What was chosen, with one more attribute.
+  /// The chosen attributes and one more.
   Attributes with(AttributeRole role, core::AttributeValue value) const {
     Attributes result = given;
     set(result, role, std::move(value));
@@ -61,8 +61,8 @@ std::vector<std::pair<Polynomial, Polynomial>> cuts(const Polynomial& size) {
   return result;
 }
 
-void add_axis(const Start& start, std::size_t axis, Choices& choices) {
-  choices.push_back(start.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis))));
+void add_axis(const Chosen& chosen, std::size_t axis, Choices& choices) {
+  choices.push_back(chosen.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis))));
 }
 
 /// Sizes of equal parts; empty if the dimension was not joined of so many.
@@ -72,12 +72,12 @@ Sizes equal_parts(const Polynomial& size, std::size_t count) {
   return {};
 }
 
-void add_splits(const Start& start, const Shape& shape, std::size_t axes, std::size_t parts,
+void add_splits(const Chosen& chosen, const Shape& shape, std::size_t axes, std::size_t parts,
                 Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis) {
     const auto add = [&](Sizes sizes) {
-      Attributes a = start.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis)));
-      start.set(a, AttributeRole::kParts, std::move(sizes));
+      Attributes a = chosen.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis)));
+      chosen.set(a, AttributeRole::kParts, std::move(sizes));
       choices.push_back(std::move(a));
     };
     for (const auto& [first, second] : cuts(shape[axis])) add({first, second});
@@ -86,14 +86,14 @@ void add_splits(const Start& start, const Shape& shape, std::size_t axes, std::s
   }
 }
 
-void add_slices(const Start& start, const Shape& shape, std::size_t axes, Choices& choices) {
+void add_slices(const Chosen& chosen, const Shape& shape, std::size_t axes, Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis)
     for (const auto& [first, second] : cuts(shape[axis])) {
       const auto add = [&](const Polynomial& from, const Polynomial& size, std::int64_t step) {
-        Attributes a = start.with(AttributeRole::kAxes, Sizes{static_cast<std::int64_t>(axis)});
-        start.set(a, AttributeRole::kStart, Sizes{from});
-        start.set(a, AttributeRole::kExtent, Sizes{size});
-        start.set(a, AttributeRole::kStep, Sizes{step});
+        Attributes a = chosen.with(AttributeRole::kAxes, Sizes{static_cast<std::int64_t>(axis)});
+        chosen.set(a, AttributeRole::kStart, Sizes{from});
+        chosen.set(a, AttributeRole::kExtent, Sizes{size});
+        chosen.set(a, AttributeRole::kStep, Sizes{step});
         choices.push_back(std::move(a));
       };
       add(0, first, 1);
@@ -103,26 +103,26 @@ void add_slices(const Start& start, const Shape& shape, std::size_t axes, Choice
 }
 
 /// A whole input's size before or after, along each dimension that is one input long.
-void add_pads(const Start& start, const Shape& shape, std::size_t axes, Choices& choices) {
+void add_pads(const Chosen& chosen, const Shape& shape, std::size_t axes, Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis) {
     if (shape[axis].is_constant() || !cuts(shape[axis]).empty()) continue;
     for (std::size_t side = 0; side < 2; ++side) {
       Sizes pads(2 * shape.size(), Polynomial(0));
       pads[side * shape.size() + axis] = shape[axis];
-      choices.push_back(start.with(AttributeRole::kBorder, pads));
+      choices.push_back(chosen.with(AttributeRole::kBorder, pads));
     }
   }
   if (is_image(shape))
-    choices.push_back(start.with(AttributeRole::kBorder, Sizes{0, 0, 1, 1, 0, 0, 1, 1}));
+    choices.push_back(chosen.with(AttributeRole::kBorder, Sizes{0, 0, 1, 1, 0, 0, 1, 1}));
 }
 
-void add_permutations(const Start& start, std::size_t rank, Choices& choices) {
+void add_permutations(const Chosen& chosen, std::size_t rank, Choices& choices) {
   if (rank < 2) return;
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
-    choices.push_back(start.with(AttributeRole::kPermutation, Sizes(order.begin(), order.end())));
-    // Of four dimensions those are tried that exchange two.
+    choices.push_back(chosen.with(AttributeRole::kPermutation, Sizes(order.begin(), order.end())));
+    // Orders of four dimensions are tried only if they exchange two.
     if (rank > 3) {
       const auto moved = std::ranges::count_if(
           order, [&, d = std::int64_t{0}](std::int64_t v) mutable { return v != d++; });
@@ -131,11 +131,11 @@ void add_permutations(const Start& start, std::size_t rank, Choices& choices) {
   }
 }
 
-void add_shapes(const Start& start, const Shape& shape, std::span<const Shape> shapes,
+void add_shapes(const Chosen& chosen, const Shape& shape, std::span<const Shape> shapes,
                 Choices& choices) {
   const auto add = [&](Shape to) {
     if (to == shape) return;
-    Attributes a = start.with(AttributeRole::kShape, std::move(to));
+    Attributes a = chosen.with(AttributeRole::kShape, std::move(to));
     // A dimension of 1 may be merged either way.
     if (std::ranges::find(choices, a) == choices.end()) choices.push_back(std::move(a));
   };
@@ -149,16 +149,16 @@ void add_shapes(const Start& start, const Shape& shape, std::span<const Shape> s
   }
 }
 
-void add_expansions(const Start& start, const Shape& shape, std::span<const Shape> shapes,
+void add_expansions(const Chosen& chosen, const Shape& shape, std::span<const Shape> shapes,
                     Choices& choices) {
   for (const Shape& to : shapes) {
     if (to == shape || to.size() < shape.size()) continue;
-    choices.push_back(start.with(AttributeRole::kShape, to));
+    choices.push_back(chosen.with(AttributeRole::kShape, to));
   }
 }
 
 /// Valid and same padding for the window.
-void add_window_pads(const Start& start, const Sizes& window, Choices& choices) {
+void add_window_pads(const Chosen& chosen, const Sizes& window, Choices& choices) {
   Sizes same(4, Polynomial(0));
   for (std::size_t d = 0; d < 2; ++d) {
     const auto size = window[d].as_constant();
@@ -167,12 +167,12 @@ void add_window_pads(const Start& start, const Sizes& window, Choices& choices) 
   }
   const Sizes valid(4, Polynomial(0));
   for (const Sizes& pads : {same, valid}) {
-    choices.push_back(start.with(AttributeRole::kPad, pads));
+    choices.push_back(chosen.with(AttributeRole::kPad, pads));
     if (same == valid) return;
   }
 }
 
-/// The padding to which an instance is tied, none of which is given as zeros; null: any will do.
+/// The padding to which an instance is tied; null: any will do.
 const Sizes* only_pads(const OperatorInstance& instance) {
   const core::AttributeSchema* pads = instance.op->find_role(AttributeRole::kPad);
   const core::AttributeValue* value = instance.attributes.find(pads->name);
@@ -207,10 +207,11 @@ bool admits(const Vocabulary& vocabulary, const core::OpSchema& op,
             std::span<const TensorType* const> operands) {
   const bool same_types =
       std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
-  const bool scales =
-      ops::arithmetic_of(op) == ops::Arithmetic::kProduct &&
-      std::ranges::any_of(operands, [](const TensorType* t) { return t->shape.empty(); });
-  if (!vocabulary.has_broadcasts && !same_types && op.commutative && !scales) return false;
+  const auto scales = [&] {
+    return ops::arithmetic_of(op) == ops::Arithmetic::kProduct &&
+           std::ranges::any_of(operands, [](const TensorType* t) { return t->shape.empty(); });
+  };
+  if (!vocabulary.has_broadcasts && !same_types && op.commutative && !scales()) return false;
   // Images and kernels are multiplied only where inputs of such rank are asked for.
   const std::size_t rank = operands[0]->shape.size();
   return !op.has_operand(core::OperandRole::kLeftMatrix) || rank <= 2 ||
@@ -229,29 +230,29 @@ std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const Operato
   const auto has = [&](AttributeRole role) { return op.find_role(role) != nullptr; };
   const Shape& x = operands[0]->shape;
   const std::size_t axes = std::min(x.size(), vocabulary.most_axes);
-  const Start start{op, given};
+  const Chosen chosen{op, given};
   Choices choices;
   if (has(AttributeRole::kParts)) {
-    add_splits(start, x, axes, vocabulary.most_parts, choices);
+    add_splits(chosen, x, axes, vocabulary.most_parts, choices);
   } else if (has(AttributeRole::kStart)) {
-    add_slices(start, x, axes, choices);
+    add_slices(chosen, x, axes, choices);
   } else if (has(AttributeRole::kBorder)) {
-    add_pads(start, x, axes, choices);
+    add_pads(chosen, x, axes, choices);
   } else if (has(AttributeRole::kPermutation)) {
-    if (x.size() <= vocabulary.most_transposed) add_permutations(start, x.size(), choices);
+    if (x.size() <= vocabulary.most_transposed) add_permutations(chosen, x.size(), choices);
   } else if (op.movement == core::Movement::kReshape) {
-    add_shapes(start, x, shapes, choices);
+    add_shapes(chosen, x, shapes, choices);
   } else if (op.movement == core::Movement::kRepeat) {
-    add_expansions(start, x, shapes, choices);
+    add_expansions(chosen, x, shapes, choices);
   } else if (has(AttributeRole::kPad)) {
     const bool has_kernel = op.operand_role(1) == core::OperandRole::kKernel;
     add_windows(instance, x, has_kernel ? &operands[1]->shape : nullptr, choices);
   } else if (has(AttributeRole::kWindow)) {
     if (!is_image(x)) choices.push_back(given);
   } else if (has(AttributeRole::kAxis) && is_normalization(op)) {
-    if (!x.empty()) add_axis(start, x.size() - 1, choices);
+    if (!x.empty()) add_axis(chosen, x.size() - 1, choices);
   } else if (has(AttributeRole::kAxis)) {
-    for (std::size_t axis = 0; axis < axes; ++axis) add_axis(start, axis, choices);
+    for (std::size_t axis = 0; axis < axes; ++axis) add_axis(chosen, axis, choices);
   } else {
     choices.push_back(given);
   }

@@ -24,4 +24,8 @@ std::size_t axis_by_role(const core::Node& node) {
   return static_cast<std::size_t>(node.attributes.get_int(name));
 }
 
+double fill_value(const core::Node& node) {
+  return node.attributes.get_real(name_by_role(node, core::AttributeRole::kReal));
+}
+
 }  // namespace soapstone::ops

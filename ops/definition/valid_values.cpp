@@ -22,13 +22,13 @@ bool holds_integers(const Graph& graph, TensorId id) {
   return id.valid() && !core::is_floating(graph.tensor(id).type.data_type);
 }
 
-/// Of what is 0 where an element is ignored: the element.
+/// The element itself, if the value is 0 where an element is ignored.
 const ExprNode& counted(const ExprNode& value) {
   const bool selects = value.kind == ExprKind::kApply && value.function == Function::kSelect;
   return selects ? *value.arguments[2] : value;
 }
 
-/// What the operator itself requires of the elements of its inputs.
+/// Narrows the ranges by what the operator itself requires of the elements of its inputs.
 void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
   const core::Node& node = graph.node(id);
   if (is_opaque(node) || std::ranges::none_of(node.inputs, [&](TensorId input) {

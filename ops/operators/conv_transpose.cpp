@@ -14,8 +14,6 @@ namespace {
 using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 /// Rows that the last window leaves out, chosen by the model; none given: none.
 std::vector<std::int64_t> output_padding(const Attributes& attributes, std::size_t rank) {
   std::vector<std::int64_t> padding = attributes.get_ints("output_padding");
@@ -45,7 +43,7 @@ std::vector<TensorType> infer_conv_transpose(InferContext& c) {
   const auto extra = require_ints(c, "conv_transpose", "output_padding");
   if (!group || !extra || !require_shapes(c, *group)) return {};
   const Shape &x = c.shape(0), &w = c.shape(1);
-  const auto window = require_window(c, "conv_transpose", spatial(w));
+  const auto window = require_window(c, "conv_transpose", spatial_sizes(w));
   if (!window) return {};
   const std::vector<std::int64_t> padding = output_padding(c.attributes(), window->rank());
   if (!c.require(padding.size() == window->rank() &&
@@ -69,7 +67,7 @@ Expr gather_terms(SemanticsBuilder& builder, const OpInstance& op, const Index& 
                   const Polynomial& first_channel, const Polynomial& channel_count,
                   const Polynomial& output_channel) {
   const Shape &x = op.inputs[0].shape, &w = op.inputs[1].shape;
-  const Window window = window_of(op.attributes, spatial(w));
+  const Window window = window_of(op.attributes, spatial_sizes(w));
   const auto outputs = std::span(element).last(window.rank());
   std::vector<Binder> binders = window_binders(builder, window);
   Index data{element[0], 0}, weight{0, output_channel};

@@ -12,8 +12,6 @@ using core::AttributeRole;
 using core::Result;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 std::vector<TensorType> infer_conv(InferContext& c) {
   if (!require_one_type(c, "conv", Elements::kFloating) ||
       !c.require(c.rank(0) >= 3, "conv.rank", "x must be [n, c, s…]") ||
@@ -29,9 +27,9 @@ std::vector<TensorType> infer_conv(InferContext& c) {
   if (c.has_input(2) && (!c.require_rank(2, 1, "conv.bias_rank") ||
                          !c.require_equal(c.shape(2)[0], w[0], "conv.bias_size")))
     return {};
-  const auto window = require_window(c, "conv", spatial(w));
+  const auto window = require_window(c, "conv", spatial_sizes(w));
   if (!window) return {};
-  const auto sizes = require_window_fits(c, "conv", *window, spatial(x), false);
+  const auto sizes = require_window_fits(c, "conv", *window, spatial_sizes(x), false);
   if (!sizes) return {};
   Shape result{x[0], w[0]};
   result.insert(result.end(), sizes->begin(), sizes->end());
@@ -43,7 +41,7 @@ std::vector<TensorType> infer_conv(InferContext& c) {
 Expr convolve(SemanticsBuilder& builder, const OpInstance& op, const Index& element,
               const Polynomial& first_channel, const Polynomial& output_channel) {
   const Shape &x = op.inputs[0].shape, &w = op.inputs[1].shape;
-  const Window window = window_of(op.attributes, spatial(w));
+  const Window window = window_of(op.attributes, spatial_sizes(w));
   std::vector<Binder> binders = window_binders(builder, window);
   const Index position = window_index(window, std::span(element).last(window.rank()), binders);
   Index weight{output_channel, 0}, data{element[0], 0};
@@ -54,7 +52,7 @@ Expr convolve(SemanticsBuilder& builder, const OpInstance& op, const Index& elem
   data[1] = first_channel + channel.variable;
   binders.push_back(channel);
   return sum(std::move(binders), read(0, std::move(data)) * read(1, std::move(weight)),
-             within(position, spatial(x)));
+             within(position, spatial_sizes(x)));
 }
 
 Expr with_bias(const OpInstance& op, Expr value, const Polynomial& channel) {

@@ -13,8 +13,6 @@ namespace {
 using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 InferFunction infer_pool(std::string op, Elements elements) {
   return [op, elements](InferContext& c) -> std::vector<TensorType> {
     if (!require_elements(c, op, elements) ||
@@ -30,8 +28,8 @@ InferFunction infer_pool(std::string op, Elements elements) {
     const auto window = require_window(c, op, kernel);
     if (!ceil_mode || !count_all || !window) return {};
     const Shape& x = c.shape(0);
-    const auto sizes = require_window_fits(c, op, *window, spatial(x), *ceil_mode != 0);
-    if (!sizes || (*count_all == 0 && !require_no_empty_window(c, op, *window, spatial(x))))
+    const auto sizes = require_window_fits(c, op, *window, spatial_sizes(x), *ceil_mode != 0);
+    if (!sizes || (*count_all == 0 && !require_no_empty_window(c, op, *window, spatial_sizes(x))))
       return {};
     Shape result{x[0], x[1]};
     result.insert(result.end(), sizes->begin(), sizes->end());
@@ -52,7 +50,7 @@ WindowElements under_window(SemanticsBuilder& builder, const Window& window, con
   const Index position = window_index(window, std::span(i).subspan(2), binders);
   Index element{i[0], i[1]};
   element.insert(element.end(), position.begin(), position.end());
-  return {std::move(binders), within(position, spatial(x)), read(0, std::move(element))};
+  return {std::move(binders), within(position, spatial_sizes(x)), read(0, std::move(element))};
 }
 
 Semantics max_pool_semantics(const OpInstance& op) {
@@ -68,7 +66,7 @@ Semantics max_pool_semantics(const OpInstance& op) {
 /// Number of positions under the window that count, a factor for each dimension.
 Expr window_count(SemanticsBuilder& builder, const OpInstance& op, const Window& window,
                   const Index& i) {
-  const Sizes sizes = spatial(op.inputs[0].shape);
+  const Sizes sizes = spatial_sizes(op.inputs[0].shape);
   const bool count_padding = op.attributes.get_int("count_include_pad") != 0;
   const bool may_overhang = op.attributes.get_int("ceil_mode") != 0;
   Expr count = number(1.0);
@@ -283,7 +281,7 @@ std::vector<TensorType> infer_global(InferContext& c) {
 
 Semantics global_semantics(const OpInstance& op) {
   SemanticsBuilder builder(1);
-  const Sizes sizes = spatial(op.inputs[0].shape);
+  const Sizes sizes = spatial_sizes(op.inputs[0].shape);
   builder.output(op.outputs[0].shape, [&](const Index& i) {
     Index element{i[0], i[1]};
     std::vector<Binder> binders;

@@ -14,6 +14,10 @@ using core::AttributeRole;
 using core::AttributeValue;
 using Sizes = std::vector<Polynomial>;
 
+std::vector<Polynomial> spatial_sizes(const Shape& shape) {
+  return {shape.begin() + 2, shape.end()};
+}
+
 std::vector<core::AttributeSchema> window_attributes() {
   return {
       {"strides", AttributeRole::kStride, Sizes{1, 1}, {Sizes{1, 1}, Sizes{2, 2}}},

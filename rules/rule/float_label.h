@@ -1,6 +1,6 @@
-// What a rule says of floating point beyond the equality of real numbers: for which types its proof
-// holds, and what it does at the edges of their ranges. It stands in the evidence line of a rule
-// and decides whether a match of these types may be replaced.
+// The statement of a rule on floating point beyond the equality of real numbers: for which types
+// its proof holds, and what it does at the edges of their ranges. It stands in the evidence line of
+// a rule and decides whether a match of these types may be replaced.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct FloatTypes {
   static FloatTypes only(std::vector<core::DataType> types);
   bool known() const { return kind != Kind::kUnknown; }
   bool hold_for(core::DataType type) const;
-  /// Those for which both hold; what is not known of one of them is not known.
+  /// The types for which both hold; what is not known of one of them is not known.
   FloatTypes operator&(const FloatTypes& other) const;
   bool operator==(const FloatTypes&) const = default;
 };

@@ -50,7 +50,7 @@ struct Rule {
   /// they need values before results have types. A rule that has any leaves the shapes of its
   /// results unknown; specialize() fills them in.
   std::vector<core::Symbol> parameters;
-  /// Those parameters that stand for a real attribute. Their value is the bits of a double.
+  /// The parameters that stand for a real attribute. Their value is the bits of a double.
   std::vector<core::Symbol> real_parameters;
   /// Symbols of the table that abbreviate ⌊…/d⌋ or max(0, …). They follow all others.
   std::vector<ops::DerivedSize> derived;
@@ -116,13 +116,13 @@ Result<Rule> specialize(const Rule& rule, const Bindings& values);
 /// possible. Errors: kInvalidInput if none were found.
 Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed);
 
-/// Where a source graph occurs in a graph.
+/// An occurrence of a source graph in a graph.
 struct Match {
   std::vector<TensorId> inputs;     ///< Per rule input: the tensor bound to it.
   std::vector<NodeId> nodes;        ///< Per source node, in source order().
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.
   std::vector<std::int64_t> sizes;  ///< Per symbol; 0 where a symbol has no value.
-  /// What the rule's inputs of type f32 stand for here, one type for all of them.
+  /// The type that the rule's inputs of type f32 stand for here, one type for all of them.
   core::DataType float_type = core::DataType::kFloat32;
 };
 
@@ -145,7 +145,7 @@ class RuleSet {
   void for_each_match_at(const Graph& graph, std::span<const NodeId> nodes,
                          const Found& found) const;
 
-  struct Index;  ///< Of the matcher.
+  struct Index;  ///< The matcher's.
 
  private:
   std::vector<Rule> rules_;

@@ -23,19 +23,34 @@ struct NamedSide {
 constexpr std::array<NamedSide, 2> kSides = {
     {{&RuleDraft::target, "target"}, {&RuleDraft::source, "source"}}};
 
-/// Operators that a person may take for each other; what fits no attribute of the other is dropped.
-const std::vector<std::vector<std::string_view>>& families() {
-  static const std::vector<std::vector<std::string_view>> kFamilies = {
-      {"add", "sub", "mul", "div", "min", "max", "pow"},
-      {"less", "equal"},
-      {"relu", "sigmoid", "tanh", "erf", "exp", "log", "sqrt", "neg", "abs", "reciprocal",
-       "hard_swish", "leaky_relu", "gelu", "floor", "ceil", "round", "sin", "cos"},
-      {"clip", "relu", "hard_sigmoid"},
-      {"max_pool", "average_pool"},
-      {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"},
-      {"softmax", "relu"},
-      {"layer_norm", "rms_norm"}};
-  return kFamilies;
+/// The attributes that say how an operator is applied, not which numbers it computes with.
+std::vector<core::AttributeRole> structure_of(const core::OpSchema& op) {
+  using enum core::AttributeRole;
+  constexpr std::array kNumbers = {kReal, kPositiveReal, kVariant, kFlag};
+  std::vector<core::AttributeRole> roles;
+  for (const core::AttributeSchema& attribute : op.attributes)
+    if (std::ranges::find(kNumbers, attribute.role) == kNumbers.end())
+      roles.push_back(attribute.role);
+  std::ranges::sort(roles);
+  return roles;
+}
+
+/// Whether a person may take the operators for each other: both compute, and are applied alike.
+/// Attributes of one that the other lacks are dropped.
+bool are_siblings(const ops::OpDefinition& a, const ops::OpDefinition& b) {
+  constexpr auto kComputes = core::Movement::kNone;
+  return a.op_class == b.op_class && a.movement == kComputes && b.movement == kComputes &&
+         a.min_inputs == b.min_inputs && a.operand_role(0) == b.operand_role(0) &&
+         structure_of(a) == structure_of(b);
+}
+
+std::vector<const ops::OpDefinition*> siblings_of(const core::OpSchema& op) {
+  std::vector<const ops::OpDefinition*> siblings;
+  const ops::OpDefinition* own = ops::registry().definition(op.name);
+  for (const auto& other : ops::registry().all())
+    if (own != nullptr && other.get() != own && are_siblings(*own, *other))
+      siblings.push_back(other.get());
+  return siblings;
 }
 
 std::string value_name(const DraftSide& side, DraftValue value) {
@@ -153,25 +168,21 @@ void drop_operator(const RuleDraft& draft, Edits& edits) {
 
 void sibling_operator(const RuleDraft& draft, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
-    for (const auto& family : families()) {
-      if (std::ranges::find(family, node.op->name) == family.end()) continue;
-      for (std::string_view name : family) {
-        const ops::OpDefinition* other = ops::registry().definition(name);
-        if (name == node.op->name || node.inputs.size() < other->min_inputs) continue;
-        core::Attributes kept;
-        for (const auto& [key, value] : node.attributes.values())
-          if (other->find_attribute(key)) kept.set(key, value);
-        auto attributes = ops::complete_attributes(*other, kept);
-        if (!attributes) continue;
-        edits.push_back({fmt::format("{}: {} for {}", where, name, node.op->name),
-                         [=, all = *std::move(attributes)](RuleDraft& d) {
-                           DraftNode& changed = (d.*side).nodes[n];
-                           changed.op = other;
-                           changed.attributes = all;
-                           if (changed.inputs.size() > other->max_inputs)
-                             changed.inputs.resize(other->max_inputs);
-                         }});
-      }
+    for (const ops::OpDefinition* other : siblings_of(*node.op)) {
+      if (node.inputs.size() < other->min_inputs) continue;
+      core::Attributes kept;
+      for (const auto& [key, value] : node.attributes.values())
+        if (other->find_attribute(key)) kept.set(key, value);
+      auto attributes = ops::complete_attributes(*other, kept);
+      if (!attributes) continue;
+      edits.push_back({fmt::format("{}: {} for {}", where, other->name, node.op->name),
+                       [=, all = *std::move(attributes)](RuleDraft& d) {
+                         DraftNode& changed = (d.*side).nodes[n];
+                         changed.op = other;
+                         changed.attributes = all;
+                         if (changed.inputs.size() > other->max_inputs)
+                           changed.inputs.resize(other->max_inputs);
+                       }});
     }
   });
 }
