@@ -12,4 +12,8 @@ bool has_steps(const Semantics& semantics);
 /// Whether it names a number other than 0, 1 and −1, be it an attribute's.
 bool names_numbers(const Semantics& semantics);
 
+/// Whether every result is an element of an operand, or a number that it names: it computes
+/// nothing that a type could be too narrow for. False also where that is not evident.
+bool only_chooses(const Semantics& semantics);
+
 }  // namespace soapstone::ops

@@ -183,5 +183,20 @@ TEST(Ingredients, TellStepsAndNumbers) {
     EXPECT_FALSE(names_numbers(meaning("x: f32[3]", call))) << call;
 }
 
+/// The types of results are wide enough for them only if nothing is computed.
+TEST(Ingredients, TellWhatOnlyChooses) {
+  const std::set<std::string> choosing{"transpose", "reshape",    "concat",     "split",    "slice",
+                                       "pad",       "expand",     "where",      "min",      "max",
+                                       "relu",      "reduce_max", "reduce_min", "max_pool", "clip",
+                                       "full",      "eye",        "enlarge"};
+  for (const OpExample& example : op_examples()) {
+    // A conversion computes nothing, but is there to change types.
+    if (registry().find(example.op())->movement == Movement::kConvert) continue;
+    const core::Graph graph = graph_of(example.inputs, example.call, results_of(example));
+    EXPECT_EQ(only_chooses(semantics_of(graph, graph.order()[0])), choosing.contains(example.op()))
+        << example.call;
+  }
+}
+
 }  // namespace
 }  // namespace soapstone::ops::test
