@@ -1,5 +1,5 @@
 // Operators that only say where an element is found: transpose, reshape, expand. The other layout
-// operators are in slicing.cpp, slice.cpp, padding.cpp and gather.cpp.
+// operators are in joining.cpp, slice.cpp, padding.cpp and gather.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
