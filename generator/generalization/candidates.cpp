@@ -118,7 +118,8 @@ std::optional<DirectedRule> directed(std::string text) {
 std::size_t weight(const core::Graph& side) {
   constexpr std::size_t kOfSplit = 3;
   std::size_t result = 0;
-  for (core::NodeId id : side.order()) result += side.node(id).op->name == "split" ? kOfSplit : 1;
+  for (core::NodeId id : side.order())
+    result += side.node(id).op->movement == core::Movement::kSplit ? kOfSplit : 1;
   for (core::TensorId id : side.inputs())
     result += std::max<std::size_t>(side.consumers(id).size(), 1) - 1;
   return result;
@@ -252,8 +253,8 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
-  // If a constant's split point is free, split it where the other tensors are split; a rule that
-  // the point is free adds nothing.
+  // If a constant's split point is free, split it where the other tensors are split; a rule that the
+  // point is free adds nothing.
   const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
   candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
                                                        : examples_of(rule, direction->instances);

@@ -119,7 +119,7 @@ struct Requirement {
   std::vector<Symbol> index;
   Expr value;  ///< An integer; reads inputs and stages.
   Polynomial low, high;
-  std::string what;  ///< What the value is, for messages: "index", "label".
+  std::string what;  ///< Names the value in messages: "index", "label".
 };
 
 /// The meaning of an operator on given shapes: stages in order, each reading the inputs (tensors

@@ -1,7 +1,5 @@
 // `resize`: nearest and linear sampling on a grid of another size. The ratio of sizes is given as
 // two whole numbers, so coordinates are exact fractions and sizes may be symbols.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 #include "ops/parts/resize_sampling.h"
@@ -17,7 +16,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
 constexpr const char* kFloor = "floor";
@@ -25,7 +24,7 @@ constexpr const char* kAsymmetric = "asymmetric";
 
 using Integers = std::vector<std::int64_t>;
 
-/// The divisors `down`, with ones if the attribute is left out.
+/// The divisors that are meant if `down` is left out.
 Integers with_ones(Integers given, std::size_t rank) {
   if (given.empty()) given.resize(rank, 1);
   return given;
@@ -336,27 +335,28 @@ core::Status write_resize(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition resize() {
-  return OpDefinition({
+std::vector<OpDefinition> resize_ops() {
+  return {OpDefinition({
       .name = "resize",
       .equation = "x[s…] → y[s·up/down…] = x at the coordinates of y's positions: the nearest "
                   "element, or linearly between neighbors; beyond the border the outermost one",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"up", AttributeKind::kInts, std::nullopt, {}},
-              {"down", AttributeKind::kInts, Sizes{}, {}},
-              {"mode", AttributeKind::kText, std::string("nearest"), {std::string("linear")}},
-              {"coordinates", AttributeKind::kText, std::string("half_pixel"), {}},
-              {"rounding", AttributeKind::kText, std::string("round_prefer_floor"), {}}},
+              {"up", AttributeRole::kRatio, std::nullopt, {}},
+              {"down", AttributeRole::kRatio, Sizes{}, {}},
+              {"mode", AttributeRole::kVariant, std::string("nearest"), {std::string("linear")}},
+              {"coordinates", AttributeRole::kVariant, std::string("half_pixel"), {}},
+              {"rounding", AttributeRole::kVariant, std::string("round_prefer_floor"), {}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kOther,
       .infer = infer_resize,
       .semantics = resize_semantics,
       .onnx = OnnxMapping{{reader("Upsample", Elements::kNumbers, read_upsample, 7),
                            reader("Resize", Elements::kNumbers, read_upsample, 10, 10),
                            reader("Resize", Elements::kNumbers, read_resize, 11)},
                           write_resize},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

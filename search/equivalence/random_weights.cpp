@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/hash.h"
+#include "ops/definition/by_role.h"
 
 namespace soapstone::search {
 namespace {
@@ -36,8 +37,8 @@ using Weight = std::pair<double, std::int64_t>;
 
 std::optional<Weight> weight_of(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
-  if (node.op->name != "full") return std::nullopt;
-  const double value = node.attributes.get_real("value");
+  if (node.op->movement != core::Movement::kFill) return std::nullopt;
+  const double value = ops::fill_value(node);
   const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
   if (!dims || core::element_count(*dims) < 2 || value == 0 || value == 1) return std::nullopt;
   return Weight{value, core::element_count(*dims)};
