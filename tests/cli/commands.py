@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[2] / "build" / "bin"))
+MERGE_MATMULS = (Path(__file__).parents[1] / "support" / "merge_matmuls.rules").read_text()
 
 
 def run(*arguments, timeout=120, **options):

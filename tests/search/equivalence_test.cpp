@@ -311,7 +311,7 @@ class Optimize : public ::testing::Test {
     options.measure = false;
     options.search.time_s = 0;
     options.search.budget = 20;
-    const rules::RuleSet none({}), set = rules_of(rules);
+    const rules::RuleSet none({}), set = rule_set_of(rules);
     verifier::Admission baseline(none), admission(set, {.allow_unproved = true});
     return optimize(graph, baseline, admission, *cost, *backend, options, core::silent(),
                     core::StopToken{});

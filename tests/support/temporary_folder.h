@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <system_error>
+
+#include "core/base/check.h"
 
 namespace soapstone {
 
@@ -11,17 +15,17 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "soapstone-XXXXXX").string();
-    path_ = mkdtemp(name.data()) ? name : std::filesystem::temp_directory_path().string();
+    CHECK(mkdtemp(name.data()) != nullptr, "cannot make " + name);
+    path_ = name;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
-    if (path_ != std::filesystem::temp_directory_path()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
+    std::filesystem::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
  private:
   std::filesystem::path path_;
