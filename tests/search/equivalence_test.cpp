@@ -304,7 +304,7 @@ TEST(Cut, OpaqueResultsBecomeInputsAndOperandsOutputs) {
 
 class Optimize : public ::testing::Test {
  protected:
-  core::Result<OptimizeReport> run(const core::Graph& graph, const char* rules) {
+  core::Result<OptimizeReport> run(const core::Graph& graph, const std::string& rules) {
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
     const auto backend = runtime::make_reference_backend();
     OptimizeOptions options;
