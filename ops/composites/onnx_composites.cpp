@@ -16,7 +16,6 @@ namespace {
 
 using core::DataType;
 using core::Dims;
-using core::Literal;
 using core::LiteralPtr;
 
 /// Of a list from `from` up to, but without, `to`.

@@ -36,27 +36,6 @@ Semantics full_semantics(const OpInstance& op) {
   return std::move(builder).finish();
 }
 
-/// Elements of its own stay a tensor of the graph.
-ReadResult read_constant(OnnxImport& import) {
-  const auto one = [&](core::Literal value) -> ReadResult {
-    return std::vector{import.constant(std::move(value))};
-  };
-  if (const OnnxAttribute* a = import.attribute("value"); a)
-    if (const auto* value = std::get_if<core::LiteralPtr>(a); value && *value) return one(**value);
-  if (const OnnxAttribute* a = import.attribute("value_float"); a)
-    if (const auto* value = std::get_if<float>(a)) return one(core::Literal::scalar(*value));
-  if (const OnnxAttribute* a = import.attribute("value_int"); a)
-    if (const auto* value = std::get_if<std::int64_t>(a))
-      return one(core::Literal::ints({}, std::span(value, 1)));
-  if (const OnnxAttribute* a = import.attribute("value_floats"); a)
-    if (const auto* list = std::get_if<std::vector<float>>(a))
-      return one(core::Literal::floats({static_cast<std::int64_t>(list->size())}, *list));
-  if (const OnnxAttribute* a = import.attribute("value_ints"); a)
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(a))
-      return one(core::Literal::ints({static_cast<std::int64_t>(list->size())}, *list));
-  return cannot_read(import, "texts and sparse values");
-}
-
 /// f32 becomes `full`; shapes and masks become constants, whose elements the reader of a later
 /// node may need to know.
 ReadResult read_constant_of_shape(OnnxImport& import) {
@@ -110,8 +89,7 @@ OpDefinition full() {
       .op_class = OpClass::kMovement,
       .infer = infer_full,
       .semantics = full_semantics,
-      .onnx = OnnxMapping{{reader("ConstantOfShape", Elements::kNumbers, read_constant_of_shape),
-                           reader("Constant", Elements::kNumbers, read_constant)},
+      .onnx = OnnxMapping{{reader("ConstantOfShape", Elements::kNumbers, read_constant_of_shape)},
                           write_full},
   });
 }

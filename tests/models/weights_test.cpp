@@ -24,6 +24,27 @@ core::LiteralPtr read_weight(const onnx::TensorProto& tensor) {
   return read ? read->graph.tensor(read->graph.outputs()[0]).value : nullptr;
 }
 
+/// What a Constant node with this attribute holds.
+std::vector<double> read_constant(const std::string& attribute, const std::string& type) {
+  const OnnxModel read = read_text(R"(<ir_version: 10, opset_import: ["" : 17]> g () => ()" + type +
+                                   " y) { y = Constant <" + attribute + "> () }");
+  return read.graph.tensor(read.graph.outputs()[0]).value->to_doubles();
+}
+
+TEST(Weights, AttributesOfConstants) {
+  EXPECT_EQ(read_constant("value = float {5}", "float"), std::vector{5.0});
+  EXPECT_EQ(read_constant("value_float = 1.5", "float"), std::vector{1.5});
+  EXPECT_EQ(read_constant("value_int = 7", "int64"), std::vector{7.0});
+  EXPECT_EQ(read_constant("value_floats = [1.0, 2.0]", "float[2]"), (std::vector{1.0, 2.0}));
+  EXPECT_EQ(read_constant("value_ints = [3, 4]", "int64[2]"), (std::vector{3.0, 4.0}));
+}
+
+TEST(Weights, TextsInAConstantAreOpaque) {
+  const OnnxModel read = read_text(R"(<ir_version: 10, opset_import: ["" : 17]>
+      g () => (string y) { y = Constant <value_string = "x"> () })");
+  EXPECT_EQ(operators(read.graph), "opaque:Constant");
+}
+
 onnx::TensorProto two(int type) {
   onnx::TensorProto tensor;
   tensor.set_name("w");

@@ -28,10 +28,11 @@ inline const std::string kMergeMatmuls = [] {
 
 /// All rules of the text, instances of one rule side by side. A text that does not parse fails the
 /// test and gives no rules.
-inline std::vector<rules::Rule> rules_of(std::string_view text) {
-  auto file = rules::parse_rules(text);
-  if (!file) ADD_FAILURE() << file.error().to_string() << "\nin\n" << text;
-  return file ? std::move(file->rules) : std::vector<rules::Rule>();
+inline std::vector<rules::Rule> rules_of(std::string_view text,
+                                         const std::filesystem::path& file = {}) {
+  auto parsed = rules::parse_rules(text, file);
+  if (!parsed) ADD_FAILURE() << parsed.error().to_string() << "\nin\n" << text;
+  return parsed ? std::move(parsed->rules) : std::vector<rules::Rule>();
 }
 
 inline rules::RuleSet rule_set_of(std::string_view text) { return rules::RuleSet(rules_of(text)); }

@@ -66,7 +66,7 @@ rule not_commutative
 
 std::vector<RuleVerdict> run(const std::string& text, BatchOptions options = {}) {
   options.check_sizes = 20;
-  return verify_all(rules_of(text), options, core::silent(), core::StopToken{});
+  return verify_all(rules_of(text, "test.rules"), options, core::silent(), core::StopToken{});
 }
 
 TEST(Batch, OneVerdictARule) {

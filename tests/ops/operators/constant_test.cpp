@@ -60,22 +60,6 @@ core::Result<core::Graph> read(OnnxNode node, std::map<std::string, Literal> con
   return read_onnx(onnx);
 }
 
-Values constant(OnnxAttribute value, const char* name) {
-  const core::Graph graph = read({"Constant", "", {}, {}, {{name, std::move(value)}}}).value();
-  EXPECT_TRUE(graph.tensor(graph.outputs()[0]).value);
-  return graph.tensor(graph.outputs()[0]).value->to_doubles();
-}
-
-TEST(Constant, HasAllKindsOfNumbers) {
-  EXPECT_THAT(constant(1.5f, "value_float"), ElementsAre(1.5));
-  EXPECT_THAT(constant(std::int64_t{7}, "value_int"), ElementsAre(7));
-  EXPECT_THAT(constant(std::vector<float>{1, 2}, "value_floats"), ElementsAre(1, 2));
-  EXPECT_THAT(constant(std::vector<std::int64_t>{3, 4}, "value_ints"), ElementsAre(3, 4));
-  EXPECT_THAT(constant(std::make_shared<const Literal>(Literal::scalar(5)), "value"),
-              ElementsAre(5));
-  EXPECT_FALSE(read({"Constant", "", {}, {}, {{"value_string", std::string("x")}}}).ok());
-}
-
 core::Graph constant_of_shape(std::optional<Literal> value) {
   const std::int64_t dims[] = {2, 2};
   OnnxNode node{"ConstantOfShape", "", {"shape"}, {}, {}};
