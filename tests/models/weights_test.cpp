@@ -222,7 +222,7 @@ TEST(ExternalWeights, LinksOutOfTheDirectoryAreRefused) {
 }
 
 TEST(ExternalWeights, LinkedBesideALinkedModel) {
-  // As a download cache lays out its files.
+  // Files as a download cache lays them out.
   const TemporaryFolder snapshot, blobs;
   write_file(blobs / "model", external_model("w.bin"));
   write_file(blobs / "weights", weight_file());

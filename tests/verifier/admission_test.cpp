@@ -1,4 +1,4 @@
-// Which matches may be replaced: by proof lines of files, by proofs of the values that a match has.
+// Admission of matches: by proof lines of files, and by proofs of the values that a match has.
 #include "verifier/admission.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ std::string with_proof(const std::string& text) {
   return with_label(text, "types: any; floats: exact; edges: none");
 }
 
-/// What is said of the matches in a graph with one turned, one unturned and one negated tensor.
+/// The answers for the matches in a graph with one turned, one unturned and one negated tensor.
 std::vector<bool> answers(Admission& admission) {
   const core::Graph graph = graph_of(R"(graph g
   x: f32[3, 3]
@@ -126,7 +126,7 @@ const std::string kScale = R"(rule scale_out
     y = mul(xa, c)
 )";
 
-/// What is said of the one match in a product of that type, and then what was noted.
+/// The answer for the one match in a product of that type, and then the refusals that were noted.
 struct Answer {
   std::string replace, both_ways;
   std::vector<std::string> noted;
