@@ -1,4 +1,4 @@
-// What definitions state agrees with what their comprehensions compute.
+// The facts that definitions state agree with their comprehensions.
 #include <algorithm>
 #include <set>
 
@@ -111,7 +111,7 @@ TEST(OpFacts, AnOperatorHasOneAttributeOfARoleThatSaysHowItIsApplied) {
   }
 }
 
-/// What movements promise to those who ask for attributes by role.
+/// Each movement has the attributes by role that its users rely on.
 TEST(OpFacts, MovementsHaveTheirAttributes) {
   const std::vector<std::pair<Movement, std::vector<AttributeRole>>> promised{
       {Movement::kReshape, {AttributeRole::kShape}},
