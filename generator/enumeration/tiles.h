@@ -33,11 +33,10 @@ class TileExchange {
   virtual ~TileExchange() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t ranks() const = 0;
-  /// The contribution of every rank, by rank. Errors: some rank gave an error, which all ranks then
-  /// get.
+  /// The bytes that every rank gave, by rank. Errors: if some rank gave an error, all ranks get it.
   virtual core::Result<std::vector<std::vector<std::byte>>>
   all_gather(core::Result<std::vector<std::byte>> mine) = 0;
-  /// Whose tile k of a batch is.
+  /// Whether tile k of a batch is this rank's.
   bool is_mine(std::size_t tile) const { return tile % ranks() == rank(); }
 };
 

@@ -106,7 +106,7 @@ class Fresh {
       return known != equal_.end() ? known->second
                                    : equal_.emplace(text, symbol("u")).first->second;
     }
-    // As many of the first inputs as together span what was found.
+    // The offset is the sum of the first inputs' sizes, if some number of them span it exactly.
     Polynomial left = found, sum = 0;
     for (std::size_t k = 0; k < shapes.size() && left != Polynomial(0); ++k) {
       const core::Shape& shape = side.tensor(side.inputs()[k]).type.shape;

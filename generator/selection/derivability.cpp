@@ -17,7 +17,7 @@ namespace {
 
 using rules::Rule;
 
-/// The verdict on one instance.
+/// The finding for one instance of a rule.
 struct RuleFinding {
   bool finished = false;
   std::optional<Derivability> verdict;

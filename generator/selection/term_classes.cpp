@@ -68,7 +68,7 @@ class DenseNames {
     return result;
   }
 
-  /// The meanings of the dense numbers.
+  /// The original name of each dense number.
   Renaming originals() const {
     Renaming result;
     std::size_t variable = 0;

@@ -147,7 +147,7 @@ ReadResult read_eye_like(OnnxImport& import) {
   return compose.finish(result);
 }
 
-/// As elements: EyeLike has no windows, and few runtimes have EyeLike.
+/// Writes the matrix as a constant: EyeLike has no windows, and few runtimes implement it.
 core::Status write_eye(OnnxExport& out) {
   Emitter emitter(out);
   const core::Dims dims = emitter.attributes().get_ints("shape");

@@ -108,7 +108,8 @@ Semantics conv_transpose_semantics(const OpInstance& op) {
     });
     return std::move(builder).finish();
   }
-  // Where the channels show no divisor, input channel c belongs to group g if g·C ≤ group·c.
+  // If the number of channels is not visibly divisible, input channel c belongs to group g if g·C ≤
+  // group·c.
   const auto per_group = divide_exactly(x[1], group);
   Shape split = result;
   split[1] = w[1];

@@ -163,8 +163,8 @@ std::vector<TensorType> infer_enlarge(InferContext& c) {
   return {{c.input(0).data_type, std::move(result)}};
 }
 
-/// w lies ⌊(kernel − k)/2⌋ behind the edge. Where that is no polynomial, the one h with
-/// kernel − k − 1 ≤ 2·(i − h) ≤ kernel − k is the coordinate in w of coordinate i.
+/// w lies ⌊(kernel − k)/2⌋ behind the edge. If that is no polynomial, the one h with kernel − k − 1
+/// ≤ 2·(i − h) ≤ kernel − k is the coordinate in w of coordinate i.
 Expr enlarged(SemanticsBuilder& builder, const Shape& w, const Shape& result, const Index& i) {
   Index position{i[0], i[1]};
   std::vector<Binder> binders;

@@ -66,7 +66,7 @@ std::vector<TensorType> infer(const Reduction& reduction, InferContext& c) {
   return {{c.input(0).data_type, *keep != 0 ? kept : without(x, *axes)}};
 }
 
-/// What reductions of one node have in common.
+/// The part that all reductions share: which axes are reduced, and the shapes on both sides.
 class Reducing {
  public:
   explicit Reducing(const OpInstance& op)

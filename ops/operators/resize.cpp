@@ -24,7 +24,7 @@ constexpr const char* kAsymmetric = "asymmetric";
 
 using Integers = std::vector<std::int64_t>;
 
-/// The divisors that are meant if `down` is left out.
+/// The divisors `down`, with ones if the attribute is left out.
 Integers with_ones(Integers given, std::size_t rank) {
   if (given.empty()) given.resize(rank, 1);
   return given;
@@ -155,16 +155,16 @@ Semantics resize_semantics(const OpInstance& op) {
 
 // --- Reading and writing ------------------------------------------------------------------------
 
-/// Of a dimension that changes.
+/// The sizes of a dimension that is resized.
 struct Change {
   std::int64_t input, output;
   /// The only coordinate is 0 whatever the mode.
   bool is_point() const { return input == 1 || output == 1; }
 };
 
-/// Runtimes find the nearest element in floats. Where a coordinate lies on the border between two
-/// elements and the ratio of sizes is no float, they may take the other one than exact fractions
-/// do.
+/// Whether runtimes, which find the nearest element in floats, take the same element as exact
+/// fractions do. They may not if a coordinate lies on the border between two elements and the ratio
+/// of sizes is no float.
 bool floats_agree(const ResizeCoordinate& exact, ResizeCoordinates kind, ResizeRounding rounding,
                   const Change& change) {
   const auto [input, output] = change;

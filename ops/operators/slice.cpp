@@ -1,4 +1,4 @@
-// `slice`: evenly spaced elements of some dimensions, forwards or backwards. ONNX's starts and ends
+// `slice`: evenly spaced elements of some dimensions, forward or backward. ONNX's starts and ends
 // are clamped and counted from either side; ours are plain.
 #include <algorithm>
 
@@ -62,7 +62,7 @@ Semantics slice_semantics(const OpInstance& op) {
 std::pair<std::int64_t, std::int64_t> clamped_range(std::int64_t start, std::int64_t end,
                                                     std::int64_t step, std::int64_t whole) {
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? whole : whole - 1;
-  // Starts backwards are within the tensor; ends may be one before it.
+  // Starts of backward slices are within the tensor; ends may be one before it.
   if (start < 0) start += whole;
   if (end < 0) end += whole;
   start = std::clamp(start, std::int64_t{0}, std::max<std::int64_t>(highest, 0));

@@ -40,7 +40,7 @@ Expr applied(const Expr& x, const Attributes&) {
 
 Expr relu(Expr x) { return apply(Function::kRelu, {std::move(x)}); }
 
-/// That very number, also where it is beyond what one fraction of a comprehension can hold: as a
+/// The number without rounding. One that no single fraction of a comprehension can hold becomes a
 /// product. Precondition: finite.
 Expr exact_number(double value) {
   if (is_representable(value)) return number(value);

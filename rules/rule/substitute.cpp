@@ -73,8 +73,8 @@ Polynomial substitute(const Polynomial& p, const Bindings& values) {
 
 namespace {
 
-/// Of a polynomial in symbols that stand for reals: their values are the bits of doubles. None: one
-/// has no value.
+/// The value of a polynomial in symbols that stand for reals; theirs are the bits of doubles. None:
+/// a symbol has no value.
 std::optional<double> real_value(const Polynomial& p, const Bindings& values) {
   double total = 0;
   bool first = true;

@@ -17,11 +17,12 @@
 namespace soapstone::search {
 namespace {
 
-/// Of any shape with as many elements the same, for a rewrite may have changed it.
+/// Random values that depend on the number of elements, not on the shape: a rewrite may have
+/// changed the shape.
 core::LiteralPtr random_weight(const core::Dims& dims, std::uint64_t seed) {
   const auto count = static_cast<std::size_t>(core::element_count(dims));
   const bool vector = std::ranges::count_if(dims, [](std::int64_t n) { return n > 1; }) <= 1;
-  // As many terms as results, more or less.
+  // Keeps results near 1, assuming that a sum has about √count terms.
   const auto scale = static_cast<float>(std::pow(static_cast<double>(count), -0.25));
   std::mt19937_64 random(core::hash_combine(seed, count));
   std::uniform_real_distribution<float> uniform(-1.7F, 1.7F), positive(0.5F, 1.5F);

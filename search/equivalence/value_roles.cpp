@@ -144,7 +144,8 @@ std::vector<ValueRole> value_roles(const Graph& graph) {
   const auto valid = ops::valid_values(graph);
   for (const TensorId input : graph.inputs()) {
     ValueRole role = follower.role_of(input);
-    // What operators demand of values that come to them by copies alone.
+    // If operators require a range of values that reach them through copies alone, the input has
+    // that range.
     if (const auto& range = valid[input.index()]; range && range->low < range->high) {
       role.index_bound = range->high;
       role.least_index = range->low;

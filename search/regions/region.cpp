@@ -18,7 +18,7 @@ using core::TensorId;
 /// Constants of more elements are weights: regions that differ in their values are alike.
 constexpr std::int64_t kMaxNumbers = 16;
 
-/// What an entry of the signature begins with.
+/// The first word of an entry in the signature.
 enum class Mark : std::uint64_t { kInput, kNumbers, kWeight, kGeneratedWeight, kNode, kOutput };
 
 std::uint64_t type_hash(const core::TensorType& type) {

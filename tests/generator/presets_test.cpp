@@ -1,4 +1,4 @@
-// What the presets hold, and the laws that each theme is there for.
+// The contents of the presets, and the laws that each theme is there for.
 #include "generator/vocabulary/presets.h"
 
 #include <algorithm>

@@ -87,7 +87,8 @@ class Match {
     return found == by_name_->end() ? TensorId::none() : found->second;
   }
 
-  /// What the result is now: also one that nobody named, of a node that another result has found.
+  /// The tensor that the original's result is now. A result without a name is found through another
+  /// result of the same node.
   TensorId made_by(const WrittenNode& written, TensorId result) const {
     if (!is_own(result)) return TensorId::none();
     const core::Tensor& before = imported_.tensor(result);
@@ -101,7 +102,8 @@ class Match {
            original_.inputs.end();
   }
 
-  /// Of a node of the original's own; a result may also be what it reads.
+  /// Whether the tensor was made by a node that the original's reader appended. A result may also
+  /// be a tensor that the original reads.
   bool is_own(TensorId id) const {
     if (!id.valid() || is_input(id) || !imported_.contains(id)) return false;
     const NodeId producer = imported_.tensor(id).producer;
