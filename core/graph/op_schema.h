@@ -1,5 +1,6 @@
-// The part of an operator that the graph needs to know: its name, and which attributes it takes.
-// Shapes and meaning are in ops/, which extends this struct.
+// The part of an operator that the graph needs to know: its name, its attributes, and what its
+// definition states of them in the words of op_facts.h. Shapes and meaning are in ops/, which
+// extends this struct.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +79,7 @@ struct OpSchema {
   const AttributeSchema* find_role(AttributeRole role) const;
   OperandRole operand_role(std::size_t operand) const;
   bool has_operand(OperandRole role) const;
-  /// A hash of the name; the same in every run.
+  /// A hash of the name; stable across runs.
   std::uint64_t hash() const;
 
  protected:

@@ -48,7 +48,7 @@ bool is_close(std::span<const double> a, std::span<const double> b) {
   return true;
 }
 
-/// The evidence that two tensors give for or against an equality.
+/// The evidence that two tensors give on an equality.
 enum class Evidence : std::uint8_t { kNone, kFor, kAgainst };
 
 /// A difference beyond rounding is evidence against the equality. If inputs are small, so is an

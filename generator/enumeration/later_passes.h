@@ -17,9 +17,8 @@ using FieldValues = ValueStore<std::uint64_t>;
 void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldValues& values,
                       const VariantSpace& space, std::span<const std::uint16_t> variants);
 
-/// Adds pairs among terms whose pair with a representative was dropped: terms with one fingerprint
-/// that differ from its representative may still be equal to each other. `paired`: the pairs before
-/// any was dropped.
+/// A term that was paired with a representative by its fingerprint and dropped may still equal
+/// what else was: adds pairs among those. `paired`: the pairs before any was dropped.
 void pair_dropped_terms(Enumeration& enumeration, std::span<const EqualPair> paired,
                         const FieldValues& values, const VariantSpace& space,
                         std::span<const std::uint16_t> variants, std::uint64_t seed);

@@ -33,7 +33,8 @@ class TileExchange {
   virtual ~TileExchange() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t ranks() const = 0;
-  /// The bytes that every rank gave, by rank. Errors: if some rank gave an error, all ranks get it.
+  /// The contribution of every rank, by rank. Errors: some rank gave an error, which all ranks then
+  /// get.
   virtual core::Result<std::vector<std::vector<std::byte>>>
   all_gather(core::Result<std::vector<std::byte>> mine) = 0;
   /// Whether tile k of a batch is this rank's.

@@ -15,9 +15,9 @@ namespace soapstone::generator {
 
 /// One direction of an equality: a rule as it will stand in a file, and what it expands to.
 struct DirectedRule {
-  std::string text;                    ///< Text of a rule called `rule`.
+  std::string text;                    ///< The text of a rule called `rule`.
   std::vector<rules::Rule> instances;  ///< Not empty; one for each choice of ranks.
-  rules::EvidenceLine evidence = {};   ///< For all instances; none before the proof.
+  rules::EvidenceLine evidence = {};   ///< It covers all instances; none before it is proved.
 };
 
 /// An equality that was found. At least one direction is there.
@@ -33,9 +33,9 @@ struct RuleCandidate {
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
-  std::size_t depth = 0;    ///< Depth of the deeper side.
-  Sides found;              ///< The equality as the terms have it.
-  int form = 0;             ///< Number of the equality's form; 0: the most general.
+  std::size_t depth = 0;    ///< The deeper side's depth.
+  Sides found;              ///< As the terms have it.
+  int form = 0;             ///< Which of its forms this is; 0: the most general.
 };
 
 /// The most general form of an equality, from number `first_form` on, that can be written as a rule

@@ -8,11 +8,10 @@
 
 namespace soapstone::generator {
 
-/// How offsets are generalized: the start of a slice, the reach of a pad. Types do not determine
-/// them.
+/// How offsets (where a slice starts, how far a pad reaches), which types do not tell, are chosen.
 struct Offsets {
   enum class Kind : std::uint8_t {
-    kApart,   ///< Each offset may be any number.
+    kApart,   ///< Each may be anything.
     kEqual,   ///< Offsets that were found equal stay equal.
     kInputs,  ///< The sizes of the first inputs along `axis`, as many as it was found to span.
   };

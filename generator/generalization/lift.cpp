@@ -238,7 +238,7 @@ class Lifter {
   }
 
   const rules::Rule& rule_;
-  std::vector<Shape> shapes_;  ///< Shapes of the inputs, then of each `full`.
+  std::vector<Shape> shapes_;  ///< The inputs' shapes, then those of each `full`.
   std::vector<std::size_t> axes_;
   std::size_t rank_ = 0;
   bool is_fixed_ = false, has_windows_ = false, has_eye_ = false, multiplies_ = false;

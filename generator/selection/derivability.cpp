@@ -17,7 +17,7 @@ namespace {
 
 using rules::Rule;
 
-/// The finding for one instance of a rule.
+/// The verdict on one instance.
 struct RuleFinding {
   bool finished = false;
   std::optional<Derivability> verdict;

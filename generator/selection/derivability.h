@@ -17,7 +17,7 @@ struct DerivabilityOptions {
   int jobs = 0;  ///< Threads; 0: all cores. The result does not depend on it.
 };
 
-/// The verdict on a rule as it stands in a file: it is derivable if all of its instances are at all
+/// The verdict on a rule as it stands in a file: derivable if all of its instances are at all
 /// samples.
 struct RuleDerivability {
   std::string rule;  ///< Rule::base_name

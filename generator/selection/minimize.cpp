@@ -54,7 +54,7 @@ class Minimizer {
     std::vector<RuleCandidate*> open;
     for (std::size_t k = 0; k < candidates.size(); ++k)
       if (derived[k] == 0) open.push_back(&candidates[k]);
-    // If a candidate is not admitted, look again at those that followed from it.
+    // If an equality is not admitted, whatever was derived with it must be looked at again.
     while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
 

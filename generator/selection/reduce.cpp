@@ -162,8 +162,8 @@ class Reducer::Level {
     TermId term = kNoTerm;
     Renaming names;
     TermId representative = kNoTerm;
-    std::uint32_t node = 0, goal = 0;  ///< Nodes of the term and of its representative.
-    TermRule::Makers operands{};       ///< The kinds that make each of its operands.
+    std::uint32_t node = 0, goal = 0;  ///< The term's node, and the one that it is to follow from.
+    TermRule::Makers operands{};       ///< The makers of its operands.
   };
 
   void sort_pairs() {
@@ -369,7 +369,7 @@ class Reducer::Level {
                 *nodes_.find(representative_key(place->representative)));
   }
 
-  /// The outcome of making a rule of a pair.
+  /// The consequences of a pair.
   struct Made {
     bool is_rule = false;
     std::optional<RuleCandidate> candidate;

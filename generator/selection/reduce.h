@@ -44,7 +44,8 @@ class Reducer {
 
   /// In the order in which they were found. Takes them away.
   std::vector<RuleCandidate> take_kept() { return std::move(kept_); }
-  /// Laws about constants alone. They are not kept as rules: folding constants does the same.
+  /// Results of operators on constants alone. They make no rules: whoever folds constants does the
+  /// same.
   const std::vector<rules::Rule>& constant_laws() const { return constant_laws_; }
   const ReduceStatistics& statistics() const { return statistics_; }
 

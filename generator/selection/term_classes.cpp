@@ -68,7 +68,7 @@ class DenseNames {
     return result;
   }
 
-  /// The original name of each dense number.
+  /// The meanings of the dense numbers.
   Renaming originals() const {
     Renaming result;
     std::size_t variable = 0;

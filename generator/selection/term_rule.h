@@ -31,14 +31,14 @@ struct PatternTree {
   std::vector<Node> nodes;
 };
 
-/// Answers questions that are asked of a vocabulary again and again: kinds of applications, and
-/// types and applications by their numbers at sizes that are all different.
+/// Answers to what is asked of a vocabulary again and again: kinds of applications, types and
+/// applications by their numbers at sizes that are all different.
 class NumberedVocabulary {
  public:
   explicit NumberedVocabulary(const TermTable& terms);
 
   const TermTable& terms() const { return terms_; }
-  /// A number for operator, number of operands and number of the output.
+  /// The kind is made of operator, number of operands and number of the output.
   std::uint64_t kind(ApplicationId id) const { return kinds_[id]; }
   core::TensorType type(TypeIndex id) const;
   core::Attributes attributes(ApplicationId id) const;
@@ -80,7 +80,7 @@ class TermRule {
   bool may_match(ApplicationId id, const Makers& operands) const;
 
   class Matcher;
-  /// The result of a rewrite: an application of classes, or (without an application) a class.
+  /// The result of rewriting a term: an application of classes, or (without one) a class.
   struct Rewritten {
     std::optional<ApplicationId> application;
     std::vector<NamedTerm> operands;  ///< Or the class alone.

@@ -57,7 +57,7 @@ struct Term {
   VariableCounts variables;
   std::array<TermId, kMostChildren> children{kNoTerm, kNoTerm, kNoTerm, kNoTerm, kNoTerm};
   std::array<Renaming, kMostChildren> renamings{};
-  Fingerprint fingerprint;  ///< The same for the whole class and all renamings.
+  Fingerprint fingerprint;  ///< The class's: the same for all renamings of an equal term.
 };
 static_assert(sizeof(Term) == 64);
 

@@ -122,7 +122,7 @@ void add_permutations(const Chosen& chosen, std::size_t rank, Choices& choices) 
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
     choices.push_back(chosen.with(AttributeRole::kPermutation, Sizes(order.begin(), order.end())));
-    // With four dimensions or more, only permutations that exchange two are tried.
+    // Orders of four dimensions are tried only if they exchange two.
     if (rank > 3) {
       const auto moved = std::ranges::count_if(
           order, [&, d = std::int64_t{0}](std::int64_t v) mutable { return v != d++; });

@@ -20,8 +20,7 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
-  /// For integers, which are indices: they are drawn below this bound, and may be out of range of a
-  /// small operand.
+  /// The bound of integers, which are indices: some may be as large as this, which is out of range.
   core::Polynomial index_bound = 0;
   /// Tensors that its variables may stand for: one to spare, to see which variables matter.
   unsigned slots() const { return count + 1u; }
@@ -50,7 +49,7 @@ struct Universe {
   core::SymbolTable symbols;
   std::vector<InputGroup> groups;
   std::vector<ConstantInput> constants;
-  /// Shapes that a reshape or an expansion may lead to, besides the inputs' shapes.
+  /// The shapes, besides the inputs', to which a reshape or an expansion may lead.
   std::vector<core::Shape> shapes;
   /// Inputs in the prime field are multiples of it: means are then integers, which have an order.
   std::int64_t divisor = 1;

@@ -81,7 +81,7 @@ ReadResult read_einsum(OnnxImport& import) {
   }
   const auto equation = EinsumEquation::from_onnx(import.text_or("equation", ""), ranks);
   if (!equation) return cannot_read(import, "its equation");
-  // A dimension of size 1 under an ellipsis is broadcast, which letters cannot express.
+  // A size of 1 under an ellipsis is broadcast, which letters cannot say.
   std::map<char, std::int64_t> sizes;
   for (std::size_t k = 0; k < inputs.size(); ++k)
     for (std::size_t d = 0; d < ranks[k]; ++d) {

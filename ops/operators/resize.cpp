@@ -24,7 +24,7 @@ constexpr const char* kAsymmetric = "asymmetric";
 
 using Integers = std::vector<std::int64_t>;
 
-/// The divisors `down`, with ones if the attribute is left out.
+/// The divisors that are meant if `down` is left out.
 Integers with_ones(Integers given, std::size_t rank) {
   if (given.empty()) given.resize(rank, 1);
   return given;

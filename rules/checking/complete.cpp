@@ -69,8 +69,7 @@ bool has_moderate_numbers(const Graph& side) {
   return true;
 }
 
-/// The conditions that the `where` clauses leave open for these values. Errors: they exclude the
-/// values.
+/// The `where` clauses that remain for these values. Errors: they exclude the values.
 Result<std::vector<SizeConstraint>> conditions(const Rule& rule, const Bindings& values) {
   std::vector<SizeConstraint> open;
   for (const SizeConstraint& c : where_clauses(rule)) {

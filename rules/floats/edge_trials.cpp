@@ -39,7 +39,7 @@ const Ordinary& ordinary_of(DataType type) {
   return type == DataType::kFloat16 ? kOrdinaryHalf : kOrdinary;
 }
 
-/// Special values among the elements of an input.
+/// A choice of special values for some of the elements.
 enum class Special : std::uint8_t { kNone, kZero, kInfinity, kNan };
 /// Finite inputs show most, so more trials have them.
 constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kNone, Special::kZero,

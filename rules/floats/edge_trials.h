@@ -1,6 +1,5 @@
-// Finds by experiment how a rule behaves at the edges of floating types: inputs range from the
-// smallest to the largest numbers of a type, mixed with each other, with zeros, with infinities and
-// with NaN.
+// Experiments with a rule at the edges of floating types: inputs from the smallest to the
+// largest numbers of a type, mixed with each other, with zeros, with infinities and with NaN.
 #pragma once
 
 #include <cstdint>

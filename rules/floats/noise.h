@@ -10,11 +10,11 @@
 
 namespace soapstone::rules {
 
-/// The values that the outputs' elements had in several runs, row-major.
+/// The elements of the outputs in several runs, row-major.
 struct NoisyOutputs {
   struct Element {
-    double least = 0, most = 0;  ///< Range of the finite values.
-    bool finite = true;          ///< Finite in every run.
+    double least = 0, most = 0;  ///< The bounds of the finite values.
+    bool finite = true;          ///< In every run.
     bool missing = true;         ///< Finite in no run.
   };
   std::vector<std::vector<Element>> outputs;

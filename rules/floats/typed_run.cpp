@@ -30,7 +30,7 @@ struct Number {
 Number whole(ExactInteger value) { return {true, value, 0}; }
 Number fraction(double value) { return {false, 0, value}; }
 
-/// Thrown to end an evaluation that has no value.
+/// Ends an evaluation without a value.
 struct Stopped {
   core::Error error;
 };
@@ -54,7 +54,7 @@ bool is_equal(const Number& a, const Number& b) {
   return a.is_integer && b.is_integer ? a.integer == b.integer : a.as_real() == b.as_real();
 }
 
-/// The function applied to integers alone. None: it is not defined for integers.
+/// The function's value on integers; none: they have no such function.
 std::optional<Number> applied_to_integers(Function function, const std::vector<Number>& x) {
   const ExactInteger first = x[0].integer;
   switch (function) {
@@ -252,7 +252,7 @@ class NodeRun {
 
   const ops::Semantics& meaning_;
   std::vector<const TypedValues*> tensors_;
-  std::vector<core::Dims> dims_;  ///< Dimensions of inputs and stages.
+  std::vector<core::Dims> dims_;  ///< The dimensions of inputs and stages.
   std::vector<std::vector<Number>> stages_;
   Names names_;
   std::int64_t& steps_;
@@ -261,7 +261,7 @@ class NodeRun {
 /// How results of one operator are stored.
 struct Storing {
   bool is_cast = false;
-  DataType from = DataType::kOther;  ///< Type of the first input.
+  DataType from = DataType::kOther;  ///< The type of the first input.
   Filling filling = Filling::kFirst;
 };
 

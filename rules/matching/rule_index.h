@@ -12,7 +12,7 @@
 
 namespace soapstone::rules {
 
-/// A place to start a match: a rule, and the node of its source that is to be the node at hand.
+/// A place to start from: a rule, and the node of its source that is to be the node at hand.
 struct RuleSet::Index {
   struct Entry {
     std::uint32_t rule, node;

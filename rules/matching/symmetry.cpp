@@ -12,7 +12,7 @@ using core::hash_combine;
 using core::Polynomial;
 using core::Symbol;
 
-/// A candidate's images of nodes, slots and symbols; −1: not mapped yet.
+/// The image of each slot and symbol under a candidate; −1: none yet.
 struct Mapping {
   std::vector<std::int32_t> nodes, slots, symbols;
 };
@@ -138,7 +138,7 @@ class SymmetryFinder {
     return before == after;
   }
 
-  /// A hash of the target with inputs, symbols and results exchanged, without regard to order.
+  /// The hash of the target with inputs, symbols and results exchanged, without regard to order.
   std::uint64_t target_hash(const Mapping& mapping) const {
     const Graph& target = rule_.target;
     std::vector<std::uint64_t> hashes(target.tensor_bound());

@@ -1,5 +1,4 @@
-// The demands of a rule on sizes: which follow from others, and whether they hold for given
-// numbers.
+// The demands of a rule on sizes: what follows from what, and whether it holds for given numbers.
 #pragma once
 
 #include <string>
@@ -21,11 +20,11 @@ struct ChosenSize {
 };
 /// The conditions that say so, with labels of their own.
 std::vector<ops::SizeConstraint> conditions_of(const ChosenSize& chosen);
-/// The chosen sizes of a guard, in its order.
+/// The stated constraints of a guard, in its order.
 std::vector<ChosenSize> chosen_sizes(const std::vector<ops::SizeConstraint>& guard);
 
-/// The requirements that do not follow from the assumptions. `sizes` are the symbols that are sizes
-/// of inputs, which are not negative.
+/// The requirements that do not follow from the assumptions. `sizes` are the symbols that are
+/// sizes of inputs, which are not negative.
 std::vector<ops::SizeConstraint> not_implied(const std::vector<ops::SizeConstraint>& requirements,
                                              const std::vector<ops::SizeConstraint>& assumptions,
                                              const std::vector<core::Symbol>& sizes);

@@ -1,6 +1,6 @@
-// The label of a rule: how it treats floating point beyond the equality of real numbers, for which
-// types its proof holds, and its effects at the edges of their ranges. It stands in the evidence
-// line of a rule and decides whether a match of these types may be replaced.
+// The statement of a rule on floating point beyond the equality of real numbers: for which types
+// its proof holds, and what it does at the edges of their ranges. It stands in the evidence line of
+// a rule and decides whether a match of these types may be replaced.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct FloatTypes {
   static FloatTypes only(std::vector<core::DataType> types);
   bool known() const { return kind != Kind::kUnknown; }
   bool hold_for(core::DataType type) const;
-  /// The types for which both hold; not known for a type if one of them is not known there.
+  /// The types for which both hold; what is not known of one of them is not known.
   FloatTypes operator&(const FloatTypes& other) const;
   bool operator==(const FloatTypes&) const = default;
 };

@@ -116,13 +116,13 @@ Result<Rule> specialize(const Rule& rule, const Bindings& values);
 /// possible. Errors: kInvalidInput if none were found.
 Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed);
 
-/// A place at which a source graph occurs in a graph.
+/// An occurrence of a source graph in a graph.
 struct Match {
   std::vector<TensorId> inputs;     ///< Per rule input: the tensor bound to it.
   std::vector<NodeId> nodes;        ///< Per source node, in source order().
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.
   std::vector<std::int64_t> sizes;  ///< Per symbol; 0 where a symbol has no value.
-  /// The type that the rule's inputs of type f32 stand for here, one for all of them.
+  /// The type that the rule's inputs of type f32 stand for here, one type for all of them.
   core::DataType float_type = core::DataType::kFloat32;
 };
 
@@ -145,7 +145,7 @@ class RuleSet {
   void for_each_match_at(const Graph& graph, std::span<const NodeId> nodes,
                          const Found& found) const;
 
-  struct Index;  ///< The matcher's index.
+  struct Index;  ///< The matcher's.
 
  private:
   std::vector<Rule> rules_;

@@ -82,7 +82,7 @@ std::string to_string(const EvidenceLine& line, std::string_view rule_text) {
 
 namespace {
 
-/// A digest of the words, from `rule` to the evidence.
+/// The hash of the words from `rule` to the evidence.
 std::uint64_t words_digest(std::string_view rule_text) {
   std::uint64_t digest = 0;
   bool in_target = false;

@@ -16,8 +16,8 @@ struct EvidenceLine {
   std::optional<Edges> edges = {};  ///< None: the line does not say.
 };
 
-/// Parses the text behind the word `checked` or `proof`. Errors: kInvalidInput without a place: an
-/// unknown word in the label.
+/// Parses the words behind `checked` or `proof`. Errors: kInvalidInput without a place: an unknown
+/// word in the label.
 Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest);
 /// `checked 2^61-1, 200 sizes; types: any; floats: exact; edges: none`. Empty if there is no
 /// evidence. A proof ends with a digest of what it is a proof of: `…; rule 1f3a9c20b1d45e77`.

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 /// Fewer are read before a thread has started.
 constexpr std::size_t kRulesPerThread = 8;
-/// Most errors of one file that a message lists.
+/// Errors of one file in one message.
 constexpr std::size_t kMostErrors = 100;
-/// Most instances of one file.
+/// Instances of one file in memory at once.
 constexpr std::size_t kMostInstances = 100'000;
 
 /// `line:column` inside the rule as one of the file; that of the rule itself if there is none.

@@ -28,8 +28,8 @@ using core::TokenStream;
 using ops::SizeConstraint;
 
 constexpr std::size_t kMostCases = 6;  ///< Conditions with `!=`: each makes two of a rule.
-/// Most results that the operators of one side may have. Matching and proving are made for a few
-/// operators; a rule that would take longer than anyone waits is refused when it is read.
+/// The most operators of one side. Matching and proving are made for a few operators; what takes
+/// longer than anyone waits is refused when it is read.
 constexpr std::size_t kMostResults = 1000;
 
 class InstanceParser {
@@ -159,7 +159,7 @@ class InstanceParser {
     return true;
   }
 
-  /// The condition that a `!=` on symbols becomes in this case: `<` or `>`.
+  /// The meaning of `!=` on symbols in this case: `<` or `>`.
   std::string next_case(const Polynomial& left, const Polynomial& right) {
     if (case_ == cases_.size()) cases_.push_back(false);
     std::string relation = cases_[case_++] ? ">" : "<";
@@ -353,7 +353,7 @@ class InstanceParser {
     return core::Done{};
   }
 
-  /// Refuses to choose a size that the source determines.
+  /// A size that the source determines cannot be chosen as well.
   Status refuse_determined_choices() const {
     std::vector<core::Symbol> determined = attribute_symbols(rule_.source);
     for (const TensorId id : rule_.source.inputs())
