@@ -90,7 +90,7 @@ NormalForm Wrapping::wrapped(const NormalForm& form, core::DataType type, const 
 /// function of its own, that is the identity on what fits.
 NormalForm Wrapping::truncated(const NormalForm& form, core::DataType type,
                                const FactSet& context) {
-  const NormalForm integer = functions_.apply(Function::kTruncate, {form}, context);
+  const NormalForm integer = functions_.apply(ops::Function::kTruncate, {form}, context);
   return cases_.split({integer}, context, [this, type](const auto& forms, const FactSet& inside) {
     NormalForm whole = collected(cases_.under(forms[0], inside));
     if (ranges_.is_integral(whole) && ranges_.fits(whole, type)) return whole;
