@@ -104,7 +104,7 @@ class Examination {
     if (verdict_.kind != VerdictKind::kRefuted) try_edges(edge_tries);
   }
 
-  /// Where every bit is the same there is little to find.
+  /// Little is to be found in rules that keep every bit.
   void try_edges(int edge_tries) {
     constexpr int kSizesTried = 4, kShareOfExact = 8;
     const bool exact =

@@ -21,7 +21,8 @@ class Cases {
   const Fact* outer_guard(const NormalForm& form, const FactSet& context) const;
   /// The form where more is known: implied guards and impossible summands dropped.
   NormalForm under(const NormalForm& form, const FactSet& context) const;
-  /// What `build` makes of the forms, which it sees without outer guards: one case after the other.
+  /// Calls `build` in each case, with forms that have no outer guards there, and adds up the
+  /// results.
   NormalForm split(const std::vector<NormalForm>& forms, const FactSet& context,
                    const Build& build);
 

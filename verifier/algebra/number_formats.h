@@ -1,4 +1,4 @@
-// What the element types of tensors can hold: the integers of some bits, the floating-point numbers
+// The numbers that element types of tensors can hold: integers of some bits, floating-point numbers
 // of some precision.
 #pragma once
 

@@ -81,7 +81,7 @@ std::optional<Selection> Selections::first_selection(const std::vector<NormalFor
   return std::nullopt;
 }
 
-/// What is added up over all v, each with [place = v] taken out; v is called `binder`.
+/// The form that is added up over all v, without the factor [place = v]; v is called `binder`.
 NormalForm Selections::inside_of(const NormalForm& form, const Form* place, Symbol binder) const {
   NormalForm rest;
   for (Summand summand : form) {

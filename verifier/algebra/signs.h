@@ -34,7 +34,7 @@ class Signs {
   }
 
  private:
-  /// What decides the sign of a product: a number, and values that may be below 0.
+  /// The sign of a product: that of a number times those of values that may be below 0.
   struct Sign {
     int known = 1;
     std::vector<const Form*> open;  ///< Each once: pairs have canceled.

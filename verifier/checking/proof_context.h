@@ -1,5 +1,5 @@
-// What all steps of one proof share: its expressions, who answers questions on integers, and how
-// many steps are left. It knows no law.
+// All steps of one proof share its expressions, an oracle for questions on integers, and a budget
+// of steps. The context knows no law.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ class Digits {
     Linear position;
     std::vector<Linear> radices;
     std::vector<Linear> digits;
-    Linear sum;  ///< Of the digits by their place value.
+    Linear sum;  ///< All digits times their place values.
   };
   std::vector<Linear> factors_of(const Linear& size);
 

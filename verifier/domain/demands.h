@@ -1,5 +1,5 @@
-// What 1/x, √x, log and indices demand of their arguments. A product is not 0 where no factor is; a
-// form that is certainly positive demands nothing.
+// Demands that 1/x, √x, log and indices make on their arguments. A product is not 0 where no factor
+// is; a form that is certainly positive demands nothing.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
-// Where a graph has values at all: the arguments of 1/x, √x and log that must not be 0 or negative.
-// A target that has no value where the source has one is wrong; one that has more changes the range
-// of floats.
+// The inputs at which a graph has values: the arguments of 1/x, √x and log must not be 0 or
+// negative. A target that has no value where the source has one is wrong; one that has more changes
+// the range of floats.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ class Oracle;
 
 enum class Demand : std::uint8_t { kNotZero, kNotNegative };
 
-/// What decides whether a demand counts. A branch of a choice is thrown away unless the form is not
-/// 0 (the first), or is 0; a power has values at more bases for some exponents.
+/// A form that decides whether a demand counts. A branch of a choice is thrown away unless the form
+/// is not 0 (the first), or is 0; a power has values at more bases for some exponents.
 struct Choice {
   enum class Role : std::uint8_t { kFirst, kSecond, kExponent };
   NormalForm form;

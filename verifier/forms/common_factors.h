@@ -1,4 +1,4 @@
-// What all summands of a form have in common: form = common · rest.
+// Factors that all summands of a form have in common: form = common · rest.
 #pragma once
 
 #include <functional>

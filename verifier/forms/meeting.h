@@ -1,4 +1,4 @@
-// Where two reads of one tensor meet.
+// Two reads of one tensor that meet at some values of their binders.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What all pieces of a maximum share is pulled out: see maxima.h.
+// See maxima.h: addends, factors and bounds that all pieces of a maximum share are pulled out.
 #include "verifier/laws/maxima.h"
 
 #include <algorithm>

@@ -86,7 +86,7 @@ NormalForm Wrapping::wrapped(const NormalForm& form, core::DataType type, const 
   });
 }
 
-/// What lies outside of the type becomes a number that depends on the machine. So this is a
+/// Numbers outside of the type become others that depend on the machine. So truncation is a
 /// function of its own, that is the identity on what fits.
 NormalForm Wrapping::truncated(const NormalForm& form, core::DataType type,
                                const FactSet& context) {

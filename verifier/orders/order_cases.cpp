@@ -15,9 +15,9 @@ using ops::Function;
 
 constexpr int kMaxDepth = 7;
 
-constexpr int kMaxSigns = 3;  ///< Of elements that are split without a function that asks for it.
+constexpr int kMaxSigns = 3;  ///< Elements split though no function asks for it.
 
-/// What an atom is where all conditions hold.
+/// The value that an atom has where all conditions hold.
 struct Case {
   std::vector<Condition> conditions;
   const Atom* atom = nullptr;
@@ -228,7 +228,7 @@ std::vector<Case> Splitter::cases_of(const Atom& atom) {
               {{{gap, true}}, &atom, {}},
               {{{opposite, true}}, &atom, {}}};
     }
-    // Of a product: by the signs of its factors.
+    // A product is split by the signs of its factors.
     if (x.size() == 1 && x[0].binders.empty() && x[0].guards.empty()) {
       const auto element =
           std::find_if(x[0].factors.begin(), x[0].factors.end(), [](const Factor& factor) {

@@ -1,4 +1,4 @@
-// What is known where some inequalities between forms hold, and whether that is a contradiction.
+// Inequalities that follow from given ones between forms, and whether they contradict each other.
 #pragma once
 
 #include <vector>

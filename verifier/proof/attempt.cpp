@@ -145,7 +145,8 @@ void Attempt::note_equation(const NormalForm& form, const Element& element) {
   }
 }
 
-/// Where an equation between indices holds, one of them is the other from the start.
+/// Splits into the indices at which the equation holds, with one index put for another from the
+/// start, and all others.
 bool Attempt::equal_in_cases(core::TensorId left, core::TensorId right, const Element& element,
                              int depth) {
   const std::optional<Fact> equation = std::exchange(equation_, std::nullopt);
@@ -197,7 +198,7 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     };
     const NormalForm a = congruent(left, read(source_, left, source), element);
     const NormalForm b = congruent(left, read(target_, right, target), element);
-    // Where neither side has a value nothing is to be proved.
+    // Nothing is to be proved at inputs at which neither side has a value.
     Premises premises{source.non_negative_elements(element.ranges), {}};
     const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
     std::erase_if(premises.non_negative, [&](const Atom* atom) {

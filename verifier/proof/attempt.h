@@ -41,7 +41,7 @@ class Attempt {
   struct Element {
     std::vector<Linear> index;
     FactSet ranges;
-    std::vector<Symbol> symbols;  ///< Of the index.
+    std::vector<Symbol> symbols;  ///< Those in the index.
   };
   static constexpr std::int64_t kMaxEnumerated = 8;
 
@@ -56,9 +56,9 @@ class Attempt {
   bool equal_in_cases(core::TensorId left, core::TensorId right, const Element& element, int depth);
 
   static constexpr int kMaxEquations = 2;
-  std::optional<Fact> equation_;    ///< Of indices, on which the last comparison depended.
+  std::optional<Fact> equation_;    ///< The last comparison depended on this one of indices.
   std::vector<DigitOrder> orders_;  ///< Ways to split indices, to be tried in turn.
-  std::string reason_;              ///< What ended the last comparison early.
+  std::string reason_;              ///< The last comparison ended early because of this.
 
   const rules::Rule& rule_;
   const VerifyOptions& options_;

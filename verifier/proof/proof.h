@@ -6,7 +6,8 @@
 
 namespace soapstone::verifier {
 
-/// What is so wherever there is anything to be proved, as both sides have values.
+/// Facts that hold at all inputs at which both sides have values: nothing is to be proved
+/// elsewhere.
 struct Premises {
   std::vector<const Atom*> non_negative;  ///< Elements of inputs.
   std::vector<const Atom*> defined;       ///< Reciprocals.

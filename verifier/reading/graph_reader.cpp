@@ -159,7 +159,7 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
   return as_stored(graph_.node(edge.producer), result, edge.type.data_type, context);
 }
 
-/// What the tensor's type makes of a result that is computed as if exactly. A floating type rounds
+/// The element that a tensor of this type holds after an exact computation. A floating type rounds
 /// it, which only counts where every bit does; but a cast to fewer bits is there to round, and one
 /// of a large integer has no other value.
 NormalForm GraphReader::as_stored(const core::Node& node, const NormalForm& exactly,

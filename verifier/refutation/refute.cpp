@@ -43,8 +43,8 @@ class Search {
   /// Every size sees integers and reals, some also what is special to functions.
   std::optional<Counterexample> find(int size_count) {
     int tried = 0;
-    for (int attempt = 0; tried < size_count && attempt < kFirstAttempts + kRealAttemptsPerSize * tried;
-         ++attempt) {
+    for (int attempt = 0;
+         tried < size_count && attempt < kFirstAttempts + kRealAttemptsPerSize * tried; ++attempt) {
       const Bindings sizes = draw_sizes(attempt);
       const auto sides = sides_at(sizes);
       if (!sides) continue;
