@@ -1,8 +1,8 @@
 // The trusted part: are two normal forms equal for all values of the rule's inputs, wherever the
 // context holds? Positive answers rest on three facts only. A bijection of the integers with
-// determinant ±1 does not change a sum over all of them. Terms with equal bodies are equal in sum
-// if their guards, weighted with the coefficients, add up to zero. Functions of equal arguments are
-// equal.
+// determinant ±1 does not change a sum over all of them. Summands with equal bodies are equal in
+// sum if their guards, weighted with the coefficients, add up to zero. Functions of equal arguments
+// are equal.
 #pragma once
 
 #include <functional>

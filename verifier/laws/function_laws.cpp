@@ -198,7 +198,7 @@ FunctionLaws::Result FunctionLaws::through_selector(Function function,
     summand.binders.push_back(selection->binder);
     summand.factors.push_back(selection->selector);
     summand.factors = Arena::product(std::move(summand.factors));
-    // Terms of one sum share no binder.
+    // Summands of one sum share no binder.
     for (Summand& part : simplifier_.simplify(proof_.arena.refreshed(summand), context))
       result.push_back(std::move(part));
   }

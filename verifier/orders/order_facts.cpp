@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostPremises = 40;  ///< Premises that are multiplied.
 constexpr std::size_t kMostConditions = 140;
 constexpr std::size_t kMostKnownElements = 8;  ///< Elements of maxima, from the start.
-constexpr std::size_t kMostSummands = 24;      ///< Summands of two conditions together.
+constexpr std::size_t kMostSummands = 24;      ///< A longer product is left out.
 
 bool is_bound_in(const Summand& summand, const Atom& atom) {
   return std::any_of(summand.binders.begin(), summand.binders.end(), [&](Symbol binder) {
