@@ -1,4 +1,5 @@
-// See integer_ranges.h. Bounds are below 2^100, so that their sums and products can be computed.
+// See integer_ranges.h. Bounds are below 2^100, so that their sums and products can be
+// computed.
 #include "verifier/algebra/integer_ranges.h"
 
 #include <algorithm>

@@ -41,7 +41,8 @@ NormalForm Simplifier::simplified(NormalForm summands, const FactSet& context) {
 
 /// The number of integers within the bounds: tightest high − tightest low + 1, if that is known and
 /// not negative.
-std::optional<Linear> Simplifier::count_of(const Bounds& bounds, const FactSet& context) const {
+std::optional<Linear> Simplifier::count_of(const SymbolBounds& bounds,
+                                           const FactSet& context) const {
   if (!bounds.simple || bounds.low.empty() || bounds.high.empty()) return std::nullopt;
   const FactSet known = unite(context, bounds.others);
   const auto tightest = [&](const std::vector<Linear>& list, int sign) -> const Linear* {
@@ -72,7 +73,7 @@ std::optional<NormalForm> Simplifier::without_free_binder(const Summand& summand
                                     factor.atom->free_symbols.end(), binder);
         });
     if (used) continue;
-    const Bounds bounds = bounds_of(summand.guards, binder);
+    const SymbolBounds bounds = bounds_of(summand.guards, binder);
     const auto count = count_of(bounds, context);
     if (!count) continue;
     Summand rest = summand;
@@ -150,7 +151,7 @@ NormalForm Simplifier::simplify(Summand summand, const FactSet& context) {
   if (!solved.empty()) return simplified(proof_.arena.substitute(summand, solved), context);
   if (!summand.guards.empty() && !proof_.possible(unite(context, summand.guards))) return {};
   std::erase_if(summand.guards, [&](const Fact& fact) { return contains(context, fact); });
-  if (auto rest = selections_.without_selector(summand)) {
+  if (auto rest = selectors_.without_selector(summand)) {
     return simplify(*std::move(rest), context);
   }
   if (auto counted = without_free_binder(summand, context)) return *std::move(counted);

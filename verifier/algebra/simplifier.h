@@ -7,7 +7,7 @@
 #include "verifier/algebra/cases.h"
 #include "verifier/algebra/expansion.h"
 #include "verifier/algebra/powers.h"
-#include "verifier/algebra/selections.h"
+#include "verifier/algebra/selectors.h"
 #include "verifier/algebra/signs.h"
 #include "verifier/forms/equations.h"
 
@@ -16,9 +16,9 @@ namespace soapstone::verifier {
 class Simplifier {
  public:
   Simplifier(const ProofContext& proof, const IntegerRanges& ranges, const Signs& signs,
-             Cases& cases, const Selections& selections, Expansion& expansion)
-      : proof_(proof), signs_(signs), cases_(cases), selections_(selections),
-        powers_(proof, ranges), expansion_(expansion) {}
+             Cases& cases, const Selectors& selectors, Expansion& expansion)
+      : proof_(proof), signs_(signs), cases_(cases), selectors_(selectors), powers_(proof, ranges),
+        expansion_(expansion) {}
 
   /// The summand as a sum of simpler ones, equal to it wherever the context holds.
   NormalForm simplify(Summand summand, const FactSet& context);
@@ -32,14 +32,14 @@ class Simplifier {
   std::optional<NormalForm> without_inverse_of_inverse(const Summand& summand,
                                                        const FactSet& context);
   std::optional<NormalForm> without_free_binder(const Summand& summand, const FactSet& context);
-  std::optional<Linear> count_of(const Bounds& bounds, const FactSet& context) const;
+  std::optional<Linear> count_of(const SymbolBounds& bounds, const FactSet& context) const;
   NormalForm reciprocal_of_whole(NormalForm form, const FactSet& context);
   NormalForm simplified(NormalForm summands, const FactSet& context);
 
   ProofContext proof_;
   const Signs& signs_;
   Cases& cases_;
-  const Selections& selections_;
+  const Selectors& selectors_;
   Powers powers_;
   Expansion& expansion_;
 };

@@ -6,14 +6,14 @@
 
 namespace soapstone::verifier {
 
-Linear Digits::unnamed(const Linear& position) const {
+Linear IndexDigits::unnamed(const Linear& position) const {
   const auto known = std::find_if(names_.begin(), names_.end(),
                                   [&](const Names& names) { return names.sum == position; });
   return known == names_.end() ? position : known->position;
 }
 
-std::optional<std::vector<Linear>> Digits::named(const Linear& position,
-                                                 const std::vector<Linear>& radices) {
+std::optional<std::vector<Linear>> IndexDigits::named(const Linear& position,
+                                                      const std::vector<Linear>& radices) {
   for (const Names& names : names_) {
     if (names.position == position && names.radices == radices) return names.digits;
   }
@@ -53,7 +53,7 @@ std::optional<std::vector<Linear>> Digits::named(const Linear& position,
 }
 
 /// The size itself if it is not split.
-std::vector<Linear> Digits::factors_of(const Linear& size) {
+std::vector<Linear> IndexDigits::factors_of(const Linear& size) {
   for (const auto& [product, factors] : order_.factorizations) {
     if (product == size) return factors;
   }
@@ -65,8 +65,8 @@ std::vector<Linear> Digits::factors_of(const Linear& size) {
   return {size.divided(divisor), divisor};
 }
 
-Linear Digits::counter(const Linear& low, const Linear& high, FactSet& ranges,
-                       std::vector<Symbol>& symbols) {
+Linear IndexDigits::counter(const Linear& low, const Linear& high, FactSet& ranges,
+                            std::vector<Symbol>& symbols) {
   const std::vector<Linear> factors = low == Linear(0) ? factors_of(high) : std::vector{high - low};
   Linear value;
   for (const Linear& radix : factors) {

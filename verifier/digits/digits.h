@@ -1,5 +1,5 @@
-// Digits of indices. An index that counts through a product of sizes is the sum of its digits by
-// their place value: 0 ≤ i < m·n is i = j·n + k with 0 ≤ j < m and 0 ≤ k < n.
+// Digits of indices. An index that counts through a product of sizes is the sum of its digits
+// by their place value: 0 ≤ i < m·n is i = j·n + k with 0 ≤ j < m and 0 ≤ k < n.
 #pragma once
 
 #include <optional>
@@ -22,9 +22,10 @@ struct DigitOrder {
   bool splits_steps = true;
 };
 
-class Digits {
+class IndexDigits {
  public:
-  Digits(const ProofContext& proof, Expansion& expansion) : proof_(proof), expansion_(expansion) {}
+  IndexDigits(const ProofContext& proof, Expansion& expansion)
+      : proof_(proof), expansion_(expansion) {}
 
   void set_order(DigitOrder order) { order_ = std::move(order); }
   /// Symbols that are free in the forms to be compared: they stand for themselves throughout.

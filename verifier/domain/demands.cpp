@@ -101,7 +101,7 @@ void Demands::note_power(const std::vector<NormalForm>& arguments, const FactSet
 bool Demands::note_range(const NormalForm& value, const Linear& low, const Linear& high,
                          const FactSet& context, bool of_all) {
   if (domain_ == nullptr) return false;
-  const auto selection = of_all ? selections_.selection_in({value}) : std::nullopt;
+  const auto selection = of_all ? selectors_.selection_in({value}) : std::nullopt;
   if (selection) {
     note_range(selection->inside[0], low, high, unite(context, selection->range), of_all);
     return true;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "verifier/algebra/cases.h"
-#include "verifier/algebra/selections.h"
+#include "verifier/algebra/selectors.h"
 #include "verifier/algebra/signs.h"
 #include "verifier/digits/digits.h"
 #include "verifier/domain/domain.h"
@@ -16,8 +16,8 @@ namespace soapstone::verifier {
 class Demands {
  public:
   Demands(const ProofContext& proof, const Signs& signs, const Cases& cases,
-          const Selections& selections, const Digits& digits)
-      : proof_(proof), signs_(signs), cases_(cases), selections_(selections), digits_(digits) {}
+          const Selectors& selectors, const IndexDigits& digits)
+      : proof_(proof), signs_(signs), cases_(cases), selectors_(selectors), digits_(digits) {}
 
   /// While this lives, demands are noted in the domain.
   class Noting {
@@ -69,8 +69,8 @@ class Demands {
   ProofContext proof_;
   const Signs& signs_;
   const Cases& cases_;
-  const Selections& selections_;
-  const Digits& digits_;
+  const Selectors& selectors_;
+  const IndexDigits& digits_;
   Domain* domain_ = nullptr;
   std::vector<Choice> choices_;  ///< Around what is evaluated.
   std::vector<const Atom*> counts_;

@@ -67,8 +67,8 @@ bool solve_equations(FactSet& known, std::vector<Symbol>& binders, Substitution&
   return true;
 }
 
-Bounds bounds_of(const FactSet& guards, Symbol symbol) {
-  Bounds bounds;
+SymbolBounds bounds_of(const FactSet& guards, Symbol symbol) {
+  SymbolBounds bounds;
   for (const Fact& fact : guards) {
     if (!fact.expression.mentions(symbol)) {
       bounds.others.push_back(fact);

@@ -16,13 +16,13 @@ namespace soapstone::verifier {
 bool solve_equations(FactSet& guards, std::vector<Symbol>& binders, Substitution& solved);
 
 /// Bounds that guards put on a symbol: low ≤ v ≤ high.
-struct Bounds {
+struct SymbolBounds {
   std::vector<Linear> low;
   std::vector<Linear> high;
   FactSet others;      ///< Guards without the symbol.
   bool simple = true;  ///< Every guard with the symbol is a bound with coefficient 1 or −1.
 };
-Bounds bounds_of(const FactSet& guards, Symbol symbol);
+SymbolBounds bounds_of(const FactSet& guards, Symbol symbol);
 
 /// Constant bounds of a symbol, both included, if they are few numbers apart.
 std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const FactSet& guards,

@@ -190,7 +190,7 @@ FunctionLaws::Result FunctionLaws::into_maximum(Function function, const NormalF
 FunctionLaws::Result FunctionLaws::through_selector(Function function,
                                                     const std::vector<NormalForm>& arguments,
                                                     const FactSet& context) {
-  const auto selection = selections_.selection_in(arguments);
+  const auto selection = selectors_.selection_in(arguments);
   if (!selection) return std::nullopt;
   NormalForm result;
   for (Summand& summand : apply(function, selection->inside, unite(context, selection->range))) {

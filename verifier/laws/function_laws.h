@@ -17,9 +17,9 @@ class Maxima;
 class FunctionLaws {
  public:
   FunctionLaws(const ProofContext& proof, const IntegerRanges& ranges, const Signs& signs,
-               Cases& cases, const Selections& selections, Simplifier& simplifier,
+               Cases& cases, const Selectors& selectors, Simplifier& simplifier,
                Exponentials& exponentials, Maxima& maxima, Expansion& expansion)
-      : proof_(proof), ranges_(ranges), signs_(signs), cases_(cases), selections_(selections),
+      : proof_(proof), ranges_(ranges), signs_(signs), cases_(cases), selectors_(selectors),
         simplifier_(simplifier), exponentials_(exponentials), roots_(proof, signs), maxima_(maxima),
         expansion_(expansion) {}
 
@@ -54,7 +54,7 @@ class FunctionLaws {
   const IntegerRanges& ranges_;
   const Signs& signs_;
   Cases& cases_;
-  const Selections& selections_;
+  const Selectors& selectors_;
   Simplifier& simplifier_;
   Exponentials& exponentials_;
   Roots roots_;

@@ -26,16 +26,16 @@ struct Laws {
   IntegerRanges ranges;
   Cases cases{proof};
   Signs signs{proof, ranges};
-  Selections selections{proof, cases};
-  Digits digits{proof, expansion};
-  Demands demands{proof, signs, cases, selections, digits};
-  Simplifier simplifier{proof, ranges, signs, cases, selections, expansion};
+  Selectors selectors{proof, cases};
+  IndexDigits digits{proof, expansion};
+  Demands demands{proof, signs, cases, selectors, digits};
+  Simplifier simplifier{proof, ranges, signs, cases, selectors, expansion};
   Exponentials exponentials{proof, signs, simplifier};
   Maxima maxima;
-  FunctionLaws functions{proof,      ranges,       signs,  cases,    selections,
+  FunctionLaws functions{proof,      ranges,       signs,  cases,    selectors,
                          simplifier, exponentials, maxima, expansion};
   Wrapping wrapping{proof, ranges, cases, simplifier, functions};
-  Rounding rounding{proof, ranges, cases, maxima};
+  RoundingLaws rounding{proof, ranges, cases, maxima};
 };
 
 }  // namespace soapstone::verifier

@@ -15,7 +15,7 @@ bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value -
 
 /// Every value of the read is a number of the type. What stands for an element in a case has the
 /// type that all inputs have.
-bool Rounding::holds_inputs(core::DataType type, const Atom& read) const {
+bool RoundingLaws::holds_inputs(core::DataType type, const Atom& read) const {
   const auto holds = [&](core::DataType own) {
     if (core::is_floating(own)) return holds_all_of(type, own);
     const auto range = range_of(own);
@@ -26,7 +26,7 @@ bool Rounding::holds_inputs(core::DataType type, const Atom& read) const {
   return Signs::is_non_negative_read(read) && std::ranges::all_of(ranges_.types(), holds);
 }
 
-bool Rounding::is_representable(const Atom& atom, core::DataType type) const {
+bool RoundingLaws::is_representable(const Atom& atom, core::DataType type) const {
   switch (atom.kind) {
   case AtomKind::kRead:
     return holds_inputs(type, atom);
@@ -50,7 +50,7 @@ bool Rounding::is_representable(const Atom& atom, core::DataType type) const {
 
 /// Numbers that are exact already: 0, elements of inputs, rounded values, what is chosen from them,
 /// all of these times ±2^k, and small integers.
-bool Rounding::is_representable(const NormalForm& form, core::DataType type) const {
+bool RoundingLaws::is_representable(const NormalForm& form, core::DataType type) const {
   if (form.empty()) return true;
   const WideInteger most = static_cast<WideInteger>(1) << precision_of(type);
   if (const auto range = ranges_.range_of(form); range && ranges_.is_integral(form)) {
@@ -65,14 +65,15 @@ bool Rounding::is_representable(const NormalForm& form, core::DataType type) con
          is_representable(*factors[0].atom, type);
 }
 
-NormalForm Rounding::rounded(const NormalForm& form, core::DataType type, const FactSet& context) {
+NormalForm RoundingLaws::rounded(const NormalForm& form, core::DataType type,
+                                 const FactSet& context) {
   return cases_.split({form}, context, [this, type](const auto& forms, const FactSet& inside) {
     return rounded_whole(collected(cases_.under(forms[0], inside)), type, inside);
   });
 }
 
-NormalForm Rounding::rounded_whole(const NormalForm& form, core::DataType type,
-                                   const FactSet& context) {
+NormalForm RoundingLaws::rounded_whole(const NormalForm& form, core::DataType type,
+                                       const FactSet& context) {
   if (is_representable(form, type)) return form;
   // The number nearest to −x is −(that nearest to x), and rounding keeps the order of integers. No
   // kernel promises the latter to the last bit for numbers with a fraction.

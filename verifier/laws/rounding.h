@@ -7,9 +7,9 @@
 
 namespace soapstone::verifier {
 
-class Rounding {
+class RoundingLaws {
  public:
-  Rounding(const ProofContext& proof, const IntegerRanges& ranges, Cases& cases, Maxima& maxima)
+  RoundingLaws(const ProofContext& proof, const IntegerRanges& ranges, Cases& cases, Maxima& maxima)
       : proof_(proof), ranges_(ranges), cases_(cases), maxima_(maxima) {}
 
   /// The result of an operation that is computed as if exactly and rounded once.

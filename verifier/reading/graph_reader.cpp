@@ -218,7 +218,7 @@ void GraphReader::note_selector(core::NodeId node, const std::vector<Linear>& in
   const auto first = index.begin() + static_cast<std::ptrdiff_t>(axis);
   const std::vector<Linear> at(first, first + static_cast<std::ptrdiff_t>(rank));
   const NormalForm place = stage(node, semantics(node).input_count, at, context);
-  laws_.selections.add(place, shape(gather.inputs[0])[axis], context);
+  laws_.selectors.add(place, shape(gather.inputs[0])[axis], context);
 }
 
 bool GraphReader::note_requirements(bool may_exceed) {

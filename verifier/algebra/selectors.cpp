@@ -1,5 +1,5 @@
-// See selections.h. A selector is the factor [p = v] of a sum over exactly 0 ≤ v < n.
-#include "verifier/algebra/selections.h"
+// See selectors.h. A selector is the factor [p = v] of a sum over exactly 0 ≤ v < n.
+#include "verifier/algebra/selectors.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ bool is_selection(const Factor& factor, const Form* place, Symbol binder) {
 
 }  // namespace
 
-void Selections::add(const NormalForm& place, const Linear& size, const FactSet& context) {
+void Selectors::add(const NormalForm& place, const Linear& size, const FactSet& context) {
   cases_.split({place}, context, [&](const auto& forms, const FactSet&) {
     const std::pair entry(proof_.arena.form(collected(forms[0])), size);
     if (std::find(places_.begin(), places_.end(), entry) == places_.end()) {
@@ -28,7 +28,7 @@ void Selections::add(const NormalForm& place, const Linear& size, const FactSet&
 
 /// The place p if the summand is Σ over 0 ≤ binder < n of [p = binder]·…, and p is known to be
 /// there.
-const Form* Selections::selector_of(const Summand& summand, Symbol binder) const {
+const Form* Selectors::selector_of(const Summand& summand, Symbol binder) const {
   const FactSet own = [&] {
     FactSet facts;
     for (const Fact& fact : summand.guards) {
@@ -52,7 +52,7 @@ const Form* Selections::selector_of(const Summand& summand, Symbol binder) const
   return nullptr;
 }
 
-std::optional<Symbol> Selections::selected_binder(const Summand& summand, const Form* place) const {
+std::optional<Symbol> Selectors::selected_binder(const Summand& summand, const Form* place) const {
   for (Symbol binder : summand.binders) {
     const Form* own = selector_of(summand, binder);
     if (own != nullptr && (place == nullptr || own == place)) return binder;
@@ -60,14 +60,14 @@ std::optional<Symbol> Selections::selected_binder(const Summand& summand, const 
   return std::nullopt;
 }
 
-std::optional<Selection> Selections::first_selection(const std::vector<NormalForm>& forms,
-                                                     const Form*& place) const {
+std::optional<SelectedSum> Selectors::first_selection(const std::vector<NormalForm>& forms,
+                                                      const Form*& place) const {
   for (const NormalForm& form : forms) {
     for (const Summand& summand : form) {
       const auto binder = selected_binder(summand, nullptr);
       if (!binder) continue;
       place = selector_of(summand, *binder);
-      Selection found;
+      SelectedSum found;
       found.binder = *binder;
       for (const Fact& fact : summand.guards) {
         if (fact.expression.mentions(*binder)) insert(found.range, fact);
@@ -82,7 +82,7 @@ std::optional<Selection> Selections::first_selection(const std::vector<NormalFor
 }
 
 /// The form that is added up over all v, without the factor [place = v]; v is called `binder`.
-NormalForm Selections::inside_of(const NormalForm& form, const Form* place, Symbol binder) const {
+NormalForm Selectors::inside_of(const NormalForm& form, const Form* place, Symbol binder) const {
   NormalForm rest;
   for (Summand summand : form) {
     const auto own = selected_binder(summand, place);
@@ -101,7 +101,7 @@ NormalForm Selections::inside_of(const NormalForm& form, const Form* place, Symb
   return collected(std::move(rest));
 }
 
-std::optional<Selection> Selections::selection_in(const std::vector<NormalForm>& forms) const {
+std::optional<SelectedSum> Selectors::selection_in(const std::vector<NormalForm>& forms) const {
   if (places_.empty()) return std::nullopt;
   const Form* place = nullptr;
   auto found = first_selection(forms, place);
@@ -113,7 +113,7 @@ std::optional<Selection> Selections::selection_in(const std::vector<NormalForm>&
 }
 
 /// The binder occurs in the selector alone.
-std::optional<Summand> Selections::without_selector(const Summand& summand) const {
+std::optional<Summand> Selectors::without_selector(const Summand& summand) const {
   if (places_.empty()) return std::nullopt;
   for (Symbol binder : summand.binders) {
     const Form* place = selector_of(summand, binder);

@@ -12,29 +12,29 @@
 namespace soapstone::verifier {
 
 /// Σ over the binder in its range of [place = binder]·inside(binder).
-struct Selection {
+struct SelectedSum {
   Symbol binder;
   FactSet range;
   Factor selector;
   std::vector<NormalForm> inside;
 };
 
-class Selections {
+class Selectors {
  public:
-  Selections(const ProofContext& proof, Cases& cases) : proof_(proof), cases_(cases) {}
+  Selectors(const ProofContext& proof, Cases& cases) : proof_(proof), cases_(cases) {}
 
   /// An operator demands 0 ≤ place < size.
   void add(const NormalForm& place, const Linear& size, const FactSet& context);
   /// Σ over v of [p = v]·x(v) + y = Σ over v of [p = v]·(x(v) + y), for all these forms at once.
-  std::optional<Selection> selection_in(const std::vector<NormalForm>& forms) const;
+  std::optional<SelectedSum> selection_in(const std::vector<NormalForm>& forms) const;
   /// Σ over v of [p = v] = 1
   std::optional<Summand> without_selector(const Summand& summand) const;
 
  private:
   const Form* selector_of(const Summand& summand, Symbol binder) const;
   std::optional<Symbol> selected_binder(const Summand& summand, const Form* place) const;
-  std::optional<Selection> first_selection(const std::vector<NormalForm>& forms,
-                                           const Form*& place) const;
+  std::optional<SelectedSum> first_selection(const std::vector<NormalForm>& forms,
+                                             const Form*& place) const;
   NormalForm inside_of(const NormalForm& form, const Form* place, Symbol binder) const;
 
   ProofContext proof_;
