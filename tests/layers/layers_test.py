@@ -155,6 +155,8 @@ def self_test(root):
         ("verifier/refutation/refute.cpp", "verifier/forms/arena.h", False),
         ("verifier/proof/attempt.cpp", "verifier/forms/arena.h", True),
         ("verifier/proof/attempt.cpp", "z3++.h", False),
+        ("verifier/checking/checker.cpp", "verifier/laws/laws.h", False),
+        ("verifier/laws/maxima.cpp", "verifier/checking/equality.h", True),
         ("models/onnx/reading/onnx_import.cpp", "onnx/onnx_pb.h", True),
         ("models/networks/network.cpp", "onnx/onnx_pb.h", False),
         ("cli/report.h", "nlohmann/json.hpp", True),
