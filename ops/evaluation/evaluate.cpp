@@ -199,5 +199,6 @@ core::Status CompiledSemantics<T>::execute(std::span<const std::span<const T>> i
 
 template class CompiledSemantics<double>;
 template class CompiledSemantics<Field::Value>;
+template class CompiledSemantics<Integer>;
 
 }  // namespace soapstone::ops

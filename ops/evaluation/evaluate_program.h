@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/evaluation/evaluate_tree.h"
+#include "ops/evaluation/integers.h"
 
 namespace soapstone::ops::evaluation {
 
@@ -92,6 +93,7 @@ StageProgram<T> lower(const StageTree& stage);
 
 extern template StageProgram<double> lower(const StageTree& stage);
 extern template StageProgram<std::uint64_t> lower(const StageTree& stage);
+extern template StageProgram<Integer> lower(const StageTree& stage);
 
 /// Everything a running stage touches.
 template <class T>
@@ -108,5 +110,6 @@ void run_stage(const Frame<T>& frame);
 
 extern template void run_stage(const Frame<double>& frame);
 extern template void run_stage(const Frame<std::uint64_t>& frame);
+extern template void run_stage(const Frame<Integer>& frame);
 
 }  // namespace soapstone::ops::evaluation

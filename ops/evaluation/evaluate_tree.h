@@ -1,5 +1,5 @@
 // A stage of a comprehension for concrete sizes, with every index expression affine in numbered
-// variables. Between Semantics and the program that runs; knows neither doubles nor the field.
+// variables. Between Semantics and the program that runs; knows none of the scalars.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 
 #include "core/graph/literal.h"
 #include "models/onnx/format/onnx_protobuf.h"
+#include "models/onnx/format/onnx_weights.h"
 
 namespace soapstone::models {
 
@@ -21,9 +22,12 @@ struct FoldInput {
   core::LiteralPtr value;  ///< Null: only the type is known.
 };
 
-/// The values of all outputs, or none if they cannot be known or computed exactly.
-std::optional<std::vector<core::Literal>> fold(const onnx::NodeProto& node, int opset,
-                                               std::span<const FoldInput> inputs);
+/// The values of all outputs, or none if they cannot be known or computed exactly. The node is
+/// read by its ordinary reader into a graph of constants, which the evaluator of comprehensions
+/// runs; `files` hold the values of its attributes.
+std::optional<std::vector<core::LiteralPtr>> fold(const onnx::NodeProto& node, int opset,
+                                                  std::span<const FoldInput> inputs,
+                                                  ExternalFiles& files);
 
 /// Whether fold() knows the operator at all.
 bool has_fold(const onnx::NodeProto& node);
