@@ -15,8 +15,6 @@ namespace {
 using core::AttributeKind;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 /// Rows that the last window leaves out, chosen by the model; none given: none.
 std::vector<std::int64_t> output_padding(const Attributes& attributes, std::size_t rank) {
   std::vector<std::int64_t> padding = attributes.get_ints("output_padding");

@@ -13,8 +13,6 @@ using core::AttributeKind;
 using core::Result;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 std::vector<TensorType> infer_conv(InferContext& c) {
   if (!require_one_type(c, "conv", Elements::kFloating) ||
       !c.require(c.rank(0) >= 3, "conv.rank", "x must be [n, c, s…]") ||

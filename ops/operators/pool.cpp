@@ -13,8 +13,6 @@ namespace {
 using core::AttributeKind;
 using Sizes = std::vector<Polynomial>;
 
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
-
 InferFunction infer_pool(std::string op, Elements elements) {
   return [op, elements](InferContext& c) -> std::vector<TensorType> {
     if (!require_elements(c, op, elements) ||

@@ -21,6 +21,11 @@ struct Window {
   std::size_t rank() const { return kernel.size(); }
 };
 
+/// The sizes behind batch and channels of [n, c, s…].
+inline std::vector<Polynomial> spatial(const Shape& shape) {
+  return {shape.begin() + 2, shape.end()};
+}
+
 /// Schemas of `strides`, `pads` and `dilations`; the defaults are those of two dimensions.
 std::vector<core::AttributeSchema> window_attributes();
 

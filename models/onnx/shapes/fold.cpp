@@ -159,10 +159,10 @@ Values evaluate(const IntegerMeaning& meaning, std::span<const FoldInput> inputs
 }
 
 /// Whether the graph is small enough to be run, and whether reals are in it.
-struct Contents {
+struct GraphContents {
   bool is_bearable = true, is_exact = true, has_reals = false;
 
-  explicit Contents(const core::Graph& graph) {
+  explicit GraphContents(const core::Graph& graph) {
     for (core::NodeId id : graph.order()) {
       for (TensorId t : graph.node(id).inputs)
         if (t.valid()) add(graph.tensor(t));
@@ -181,7 +181,7 @@ struct Contents {
 };
 
 Values evaluate(const core::Graph& graph) {
-  const Contents contents(graph);
+  const GraphContents contents(graph);
   if (!contents.is_bearable) return std::nullopt;
   if (graph.order().empty()) {  // the node passes on what it reads
     std::vector<LiteralPtr> literals;
