@@ -8,6 +8,7 @@
 #include "models/onnx/nodes/reader_table.h"
 #include "models/onnx/shapes/integer_meanings.h"
 #include "models/onnx/shapes/known_values.h"
+#include "ops/definition/infer_rules.h"
 
 namespace soapstone::models {
 namespace {
@@ -38,10 +39,9 @@ bool is_computed_with(DataType type) {
   return core::size_bytes(type) != 0 && type != DataType::kUInt64;
 }
 
-bool is_narrow_integer(DataType type) {
-  return core::size_bytes(type) != 0 &&
-         core::size_bytes(type) < core::size_bytes(DataType::kInt64) && !core::is_floating(type) &&
-         type != DataType::kBool;
+bool wraps_around(DataType type) {
+  return is_computed_with(type) && type != DataType::kBool &&
+         !ops::admits(ops::Elements::kArithmetic, type);
 }
 
 /// A sum of reals depends on its order; f32 zeros are better left as `full`.
@@ -76,8 +76,8 @@ KnownValues computed(const onnx::NodeProto& node, int opset, const std::vector<L
   return as_read(node, import, std::move(builder));
 }
 
-/// Narrow integers wrap around at run time, so no reader takes sums of them. Computed as i64 they
-/// are exact, and right as long as the results fit.
+/// No reader takes sums and products of narrow integers, as they wrap around at run time. Computed
+/// as i64 they are exact, and right if the results fit.
 KnownValues computed_as_i64(const onnx::NodeProto& node, int opset, std::vector<LiteralPtr> inputs,
                             ExternalFiles& files) {
   const DataType narrow = inputs[0]->data_type();
@@ -120,7 +120,7 @@ KnownValues fold(const onnx::NodeProto& node, int opset, std::span<const FoldInp
       return std::nullopt;
   }
   KnownValues results = computed(node, opset, values, files);
-  if (!results && is_narrow_integer(inputs[0].type.data_type))
+  if (!results && wraps_around(inputs[0].type.data_type))
     results = computed_as_i64(node, opset, std::move(values), files);
   return results && std::ssize(*results) >= node.output_size() ? results : std::nullopt;
 }
