@@ -142,7 +142,7 @@ std::optional<IntegerMeaning> range(const OnnxImport& node) {
   if (!start || !limit || !delta || *delta == 0) return std::nullopt;
   const Int span = *delta > 0 ? *limit - *start : *start - *limit;
   const Dims dims{span <= 0 ? 0 : (span - 1) / std::abs(*delta) + 1};
-  SemanticsBuilder builder(static_cast<std::uint32_t>(node.input_count()));
+  SemanticsBuilder builder(0);
   builder.output(core::to_shape(dims),
                  [&](const Index& i) { return ops::index_value(i[0] * *delta + *start); });
   return make(std::move(builder), type_of(node, 0).data_type, dims);
