@@ -86,6 +86,9 @@ TEST(Fold, NarrowIntegersThatFit) {
   };
   EXPECT_EQ(sum("uint8"), "[1] {128}");
   EXPECT_EQ(sum("int8"), "not folded");
+  EXPECT_EQ(constant("bool[2,2] {0, 1, 0, 0}",
+                     "Cast<to = 7>(b) b = ReduceMax<axes = [1], keepdims = 0>(a)"),
+            "[2] {1, 0}");
 }
 
 /// What has a meaning for known values alone has no reader: else there would be two meanings.

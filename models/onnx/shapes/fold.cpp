@@ -39,9 +39,8 @@ bool is_computed_with(DataType type) {
   return core::size_bytes(type) != 0 && type != DataType::kUInt64;
 }
 
-bool wraps_around(DataType type) {
-  return is_computed_with(type) && type != DataType::kBool &&
-         !ops::admits(ops::Elements::kArithmetic, type);
+bool has_no_arithmetic(DataType type) {
+  return is_computed_with(type) && !ops::admits(ops::Elements::kArithmetic, type);
 }
 
 /// A sum of reals depends on its order; f32 zeros are better left as `full`.
@@ -76,8 +75,8 @@ KnownValues computed(const onnx::NodeProto& node, int opset, const std::vector<L
   return as_read(node, import, std::move(builder));
 }
 
-/// No reader takes sums and products of narrow integers, as they wrap around at run time. Computed
-/// as i64 they are exact, and right if the results fit.
+/// No reader takes sums or maxima of narrow integers, which wrap around at run time, and of bool.
+/// Computed as i64 they are exact, and right if the results fit.
 KnownValues computed_as_i64(const onnx::NodeProto& node, int opset, std::vector<LiteralPtr> inputs,
                             ExternalFiles& files) {
   const DataType narrow = inputs[0]->data_type();
@@ -120,7 +119,7 @@ KnownValues fold(const onnx::NodeProto& node, int opset, std::span<const FoldInp
       return std::nullopt;
   }
   KnownValues results = computed(node, opset, values, files);
-  if (!results && wraps_around(inputs[0].type.data_type))
+  if (!results && has_no_arithmetic(inputs[0].type.data_type))
     results = computed_as_i64(node, opset, std::move(values), files);
   return results && std::ssize(*results) >= node.output_size() ? results : std::nullopt;
 }
