@@ -1,5 +1,5 @@
-// Which sums of an operator may be computed in parts that are added up afterwards.
-// A part of partition_roles; knows comprehensions, not graphs.
+// Finds the sums of an operator that may be computed in parts, which are added up afterward. A part
+// of partition_roles; knows comprehensions, not graphs.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace soapstone::ops::analysis {
 
-/// Of output 0, with role kReduction.
+/// The reductions of output 0, with role kReduction.
 std::vector<DimInfo> reductions_of(const Semantics& semantics);
 
 }  // namespace soapstone::ops::analysis

@@ -1,52 +1,32 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
-// Flatten, DepthToSpace, …. Each reader is its meaning. What would become slower or lose range in
-// pieces (Elu, Selu, …) is left out and stays opaque, or has an operator of its own (Softplus).
+// Flatten, DepthToSpace, …. Each reader is its meaning. An operator that would become slower or
+// lose range in pieces (Elu, Selu, …) is left out and stays opaque, or has a definition of its own
+// (Softplus).
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
 #include "ops/language/size_limits.h"
 #include "ops/onnx/onnx_reading.h"
-#include "ops/parts/family_parts.h"
 
 namespace soapstone::ops {
 namespace {
 
 using core::DataType;
 using core::Dims;
-using core::Literal;
 using core::LiteralPtr;
 
-/// Of a list from `from` up to, but without, `to`.
+/// The part of a list from `from` up to, but without, `to`.
 std::int64_t count_between(const Dims& dims, std::size_t from, std::size_t to) {
   const auto begin = dims.begin();
   return core::element_count(
       Dims(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to)));
 }
 
-// --- Constants and what does nothing ------------------------------------------------------------
-
-ReadResult read_constant(OnnxImport& import) {
-  const auto one = [&](Literal value) -> ReadResult {
-    return std::vector{import.constant(std::move(value))};
-  };
-  if (const OnnxAttribute* a = import.attribute("value"); a)
-    if (const auto* value = std::get_if<LiteralPtr>(a); value && *value) return one(**value);
-  if (const OnnxAttribute* a = import.attribute("value_float"); a)
-    if (const auto* value = std::get_if<float>(a)) return one(Literal::scalar(*value));
-  if (const OnnxAttribute* a = import.attribute("value_int"); a)
-    if (const auto* value = std::get_if<std::int64_t>(a))
-      return one(Literal::ints({}, std::span(value, 1)));
-  if (const OnnxAttribute* a = import.attribute("value_floats"); a)
-    if (const auto* list = std::get_if<std::vector<float>>(a))
-      return one(Literal::floats({static_cast<std::int64_t>(list->size())}, *list));
-  if (const OnnxAttribute* a = import.attribute("value_ints"); a)
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(a))
-      return one(Literal::ints({static_cast<std::int64_t>(list->size())}, *list));
-  return cannot_read(import, "texts and sparse values");
-}
+// --- Operators that do nothing ------------------------------------------------------------------
 
 ReadResult read_identity(OnnxImport& import) { return std::vector{import.input(0)}; }
 
@@ -64,7 +44,7 @@ ReadResult read_dropout(OnnxImport& import) {
   if (training && ratio != 0) return cannot_read(import, "training");
   if (import.output_count() < 2) return std::vector{import.input(0)};
   Composer compose(import);
-  // What the mask holds at inference was not said before opset 12; runtimes clear it.
+  // Before opset 12 ONNX did not say what the mask holds at inference; runtimes clear it.
   const TensorId kept = compose.append("full", {},
                                        {{"shape", to_sizes(compose.dims(import.input(0)))},
                                         {"value", import.opset() < 12 ? 0.0 : 1.0}});
@@ -240,7 +220,6 @@ std::vector<OnnxReader> composite_readers() {
   constexpr auto kN = Elements::kNumbers;
   constexpr auto kF = Elements::kFloating;
   std::vector<OnnxReader> readers = {
-      reader("Constant", kN, read_constant),
       reader("Identity", kN, read_identity),
       reader("Dropout", kF, read_dropout),
       reader("Flatten", kN, read_flatten),

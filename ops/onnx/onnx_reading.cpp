@@ -1,4 +1,4 @@
-// What the ONNX readers of all families share. A refusal is an Error of kind kUnsupported: the
+// The tools of the ONNX readers of all families. A refusal is an Error of kind kUnsupported: the
 // node is then kept opaque, which is always right.
 #include "ops/onnx/onnx_reading.h"
 
@@ -35,8 +35,7 @@ bool has_input(const OnnxImport& import, std::size_t k) {
 namespace {
 
 core::Status check_inputs(const OnnxImport& import, Elements elements) {
-  if (!has_input(import, 0) && import.op_type() != "Constant")
-    return bad_node(import, "its first input is missing");
+  if (!has_input(import, 0)) return bad_node(import, "its first input is missing");
   for (std::size_t k = 0; k < import.input_count(); ++k) {
     if (!has_input(import, k)) continue;
     const core::TensorType& type = import.type(import.input(k));

@@ -1,14 +1,13 @@
 // `nll_loss`: the negative log likelihood of class labels. ONNX's SoftmaxCrossEntropyLoss is read
 // as that of a log_softmax, which stays finite where the logarithm of a softmax does not.
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::DataType;
 using Sizes = std::vector<Polynomial>;
 
@@ -16,7 +15,7 @@ constexpr const char* kName = "nll_loss";
 
 bool is_integer(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
-std::vector<TensorType> infer_loss(InferContext& c) {
+std::vector<TensorType> infer(InferContext& c) {
   if (!c.require(core::is_floating(c.input(0).data_type), "nll_loss.element_type",
                  "x must have floating-point elements"))
     return {};
@@ -154,7 +153,7 @@ ReadResult read_cross_entropy(OnnxImport& import) {
   return compose.finish({loss, likelihood});
 }
 
-core::Status write_loss(OnnxExport& out) {
+core::Status write(OnnxExport& out) {
   if (out.opset() < 12) return cannot_write(out, "NegativeLogLikelihoodLoss came with opset 12");
   const Attributes& attributes = out.node().attributes;
   OnnxAttributes written{{"reduction", attributes.get_text("reduction")}};
@@ -166,28 +165,29 @@ core::Status write_loss(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition nll_loss() {
-  return OpDefinition({
+std::vector<OpDefinition> loss_ops() {
+  return {OpDefinition({
       .name = kName,
       .equation = "x[n,c,s…] labels[n,s…] weight[c]? → y[n,s…] = −x[n,label,s…]·weight[label], 0 "
                   "where the label is ignored; or their sum; or that over the sum of the weights",
       .attributes =
           std::vector<core::AttributeSchema>{
               {"reduction",
-               AttributeKind::kText,
+               AttributeRole::kVariant,
                std::string("mean"),
                {std::string("none"), std::string("sum"), std::string("mean")}},
-              {"ignore_index", AttributeKind::kInts, Sizes{}, {Sizes{}}}},
+              {"ignore_index", AttributeRole::kLabels, Sizes{}, {Sizes{}}}},
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kReduction,
-      .infer = infer_loss,
+      .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kFeatures},
+      .infer = infer,
       .semantics = [](const OpInstance& op) { return Meaning(op).build(); },
       .onnx =
           OnnxMapping{
               {reader("NegativeLogLikelihoodLoss", Elements::kFloating, read_nll_loss, 12),
                reader("SoftmaxCrossEntropyLoss", Elements::kFloating, read_cross_entropy, 12)},
-              write_loss},
-  });
+              write},
+  })};
 }
 
 }  // namespace soapstone::ops

@@ -21,10 +21,8 @@ struct Window {
   std::size_t rank() const { return kernel.size(); }
 };
 
-/// The sizes behind batch and channels of [n, c, s…].
-inline std::vector<Polynomial> spatial(const Shape& shape) {
-  return {shape.begin() + 2, shape.end()};
-}
+/// The sizes of an image behind batch and channels, over which windows slide.
+std::vector<Polynomial> spatial_sizes(const Shape& shape);
 
 /// Schemas of `strides`, `pads` and `dilations`; the defaults are those of two dimensions.
 std::vector<core::AttributeSchema> window_attributes();

@@ -20,18 +20,7 @@ rule double_negation
   target
     y = x
 """
-MERGE = """
-rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-"""
-
+MERGE = commands.MERGE_MATMULS
 
 # True, but the prover has no words for such a constant.
 UNPROVABLE = MERGE.replace("b: [k, p]\n", "b: [k, p]   big: [] = {1e30}\n").replace(
@@ -206,7 +195,8 @@ class Proofs(unittest.TestCase):
         mine = self.space.write("mine.rules", text.encode())
         done = run("verify-rules", "--write", mine)
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Of what may be used, whatever the check of the model says to the result.
+        # The exit code shows which rules may be used, whatever the check of the model says to the
+        # result.
         done = run("optimize-graph", model, "--rules", mine, "--costs", "roofline", "--dry-run",
                    "--verify", "off", "--json", "-", *options)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,4 +1,5 @@
-// Runs every file of tests/litmus/<family>/: one rule a file, whose first line says what the
+// Runs every rule file below tests/litmus, or below the folder of it that LITMUS_FOLDER in the
+// environment names. A file holds one rule, whose first line says what the
 // verdict must be. `# expect: proved`, `# expect: refuted`, or `# expect: refuted; saved by m = n`
 // if that equation makes the rule true. `# expect: unproved` is for a false rule that numbers do
 // not catch: all that counts is that it has no proof. Each side must also be proved equal to
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -26,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using rules::Rule;
 
-constexpr int kSpecializations = 3;  ///< Of a rule whose attributes are symbols.
+constexpr int kSpecializations = 3;  ///< Sets of values for a rule whose attributes are symbols.
 constexpr int kCheckedSizes = 50;
 
 fs::path folder() { return fs::path(SOAPSTONE_SOURCE_DIR) / "tests/litmus"; }
@@ -169,7 +171,7 @@ void LitmusTest::expect_sides_proved_to_themselves() {
   }
 }
 
-/// Of all instances of a rule for which only that counts.
+/// Expects that no instance of a rule has a proof.
 void LitmusTest::expect_no_proof() {
   for (const Rule& rule : rules_) {
     EXPECT_NE(attempt_proof(rule, *solver_, {}), "") << rule.name << " has a proof";
@@ -192,7 +194,8 @@ TEST_P(LitmusTest, HasTheVerdictOfItsFirstLine) {
 
 std::vector<std::string> litmus_files() {
   std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder())) {
+  const char* const topic = std::getenv("LITMUS_FOLDER");
+  for (const auto& entry : fs::recursive_directory_iterator(folder() / (topic ? topic : ""))) {
     if (entry.path().extension() == ".rules") {
       files.push_back(fs::relative(entry.path(), folder()).string());
     }

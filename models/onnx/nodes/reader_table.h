@@ -1,4 +1,4 @@
-// Which operator mapping reads which ONNX operator.
+// The table of which operator mapping reads which ONNX operator.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the parts of the importer share while a model is read: the graph that grows, and what is
-// known of each tensor name so far.
+// The state that the parts of the importer share while a model is read: the graph that grows, and
+// what is known of each tensor name so far.
 #pragma once
 
 #include <string>
@@ -36,9 +36,9 @@ struct ImportState {
   std::unordered_map<std::string, core::TensorId> tensors;
   /// From value_info and the graph's outputs; only asked where nothing better is known.
   std::unordered_map<std::string, onnx::TypeProto> declared_types;
-  /// Of tensors whose type ours cannot express: sequences, float8, ….
+  /// Types that ours cannot express, by tensor: sequences, float8, ….
   std::unordered_map<std::string, onnx::TypeProto> foreign_types;
-  /// With a result of each, which tells later whether the node is still there.
+  /// Opaque nodes, each with one of its results, which tells later whether the node is still there.
   std::vector<std::pair<core::TensorId, OpaqueNode>> opaque;
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
