@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ops/definition/indexing.h"
-#include "ops/definition/registry.h"
+#include "ops/definition/infer_context.h"
 #include "ops/onnx/onnx_reduction.h"
 
 namespace soapstone::models {
@@ -37,14 +37,17 @@ template <class Value>
 std::optional<IntegerMeaning> elementwise(const OnnxImport& node, const Value& value) {
   if (!ops::has_input(node, 1)) return std::nullopt;
   const core::TensorType operands[] = {type_of(node, 0), type_of(node, 1)};
-  const auto result = ops::infer_types(*ops::registry().find("max"), {}, operands);
-  if (!result) return std::nullopt;
+  const core::Attributes none;
+  ops::InferContext context(none, operands, std::string(node.op_type()));
+  const core::Shape shape =
+      context.broadcast(operands[0].shape, operands[1].shape, "integers.broadcast");
+  if (context.failed() || operands[0].data_type != operands[1].data_type) return std::nullopt;
   SemanticsBuilder builder(2);
-  builder.output((*result)[0].shape, [&](const Index& i) {
+  builder.output(shape, [&](const Index& i) {
     return value(ops::read_broadcast(0, operands[0].shape, i),
                  ops::read_broadcast(1, operands[1].shape, i));
   });
-  return make(std::move(builder), operands[0].data_type, *core::concrete((*result)[0].shape));
+  return make(std::move(builder), operands[0].data_type, *core::concrete(shape));
 }
 
 /// Toward zero.
