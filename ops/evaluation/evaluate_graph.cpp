@@ -131,7 +131,7 @@ struct GraphProgram<T>::Program {
           }
   }
 
-  /// Where the values of a tensor are while the program runs.
+  /// The values of a tensor while the program runs: given, computed, or a constant's.
   std::span<const T> view(TensorId t, std::span<const std::vector<T>> given,
                           const std::vector<std::vector<T>>& computed) const {
     if (!t.valid()) return {};

@@ -119,7 +119,7 @@ class Lowering {
     return result;
   }
 
-  /// What needs all slots to be known.
+  /// Completes a node once every form of the stage has its slot.
   void finish(Node<T>& node) {
     for (Nest& nest : node.nests)
       for (Loop& loop : nest.loops) loop.updates = updates(loop.variable);

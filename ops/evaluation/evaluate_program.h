@@ -1,6 +1,7 @@
-// What CompiledSemantics runs. All affine forms of a stage live in `slots`, which the loops keep up
-// to date by additions. One output index, the lane, is not a loop: every node is evaluated for a
-// run of lanes at once, so the cost of interpreting is shared by them and inner loops are tight.
+// The program that CompiledSemantics runs. All affine forms of a stage live in `slots`, which the
+// loops keep up to date by additions. One output index, the lane, is not a loop: every node is
+// evaluated for a run of lanes at once, so the cost of interpreting is shared by them and inner
+// loops are tight.
 #pragma once
 
 #include <cstdint>
@@ -61,9 +62,9 @@ struct Node {
   Function function = Function::kRelu;
   std::uint32_t tensor = 0;
   Form form;
-  T number{};  ///< Of kNumber; the factor of a product.
+  T number{};  ///< The value of kNumber; the factor of a product.
   std::vector<std::uint32_t> children;
-  std::vector<Nest> nests;  ///< Of each child of kGuard, kSum, kMax; of a lookup's body.
+  std::vector<Nest> nests;  ///< One per child of kGuard, kSum, kMax; a lookup's body has one.
   Product product;
 };
 

@@ -91,7 +91,8 @@ TEST(Fold, NarrowIntegersThatFit) {
             "[2] {1, 0}");
 }
 
-/// What has a meaning for known values alone has no reader: else there would be two meanings.
+/// An operator with a meaning for known values alone has no reader: else there would be two
+/// meanings.
 TEST(Fold, OperatorsOfKnownValuesAreOpaqueAtRunTime) {
   const auto read = [](const std::string& body) {
     return operators(read_text(std::string(kFoldHead) +

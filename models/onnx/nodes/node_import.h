@@ -18,7 +18,7 @@ inline constexpr std::int64_t kLargestParameter = std::int64_t{1} << 30;
 /// Everything that is passed in must outlive it.
 class NodeImport final : public ops::OnnxImport {
  public:
-  /// What a mapping appends goes to `builder`. `inputs` are tensors of it, one for each input of
+  /// A mapping appends to `builder`. `inputs` are tensors of it, one for each input of
   /// the node; TensorId::none() for one that is left out.
   NodeImport(const onnx::NodeProto& node, int opset, core::GraphBuilder& builder,
              std::vector<core::TensorId> inputs, ExternalFiles& files)

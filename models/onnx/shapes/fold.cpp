@@ -49,7 +49,7 @@ bool is_left_alone(const onnx::NodeProto& node, DataType type) {
   return node.op_type().starts_with("Reduce") && core::is_floating(type);
 }
 
-/// What the reader of the operator makes of the node.
+/// Evaluates the graph that the operator's reader makes of the node.
 KnownValues as_read(const onnx::NodeProto& node, NodeImport& import, core::GraphBuilder&& builder) {
   const auto* reader = ReaderTable::get().find(node.domain(), node.op_type(), import.opset());
   if (!reader) return std::nullopt;

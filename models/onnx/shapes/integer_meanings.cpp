@@ -32,7 +32,7 @@ Expr rounded_quotient(Function rounding, const Expr& a, const Expr& b) {
   return ops::apply(rounding, {a * ops::inverse(b)});
 }
 
-/// Of two inputs that are broadcast to each other, as those of any elementwise operator are.
+/// The meaning of a node with two inputs that are broadcast to each other.
 template <class Value>
 std::optional<IntegerMeaning> elementwise(const OnnxImport& node, const Value& value) {
   if (!ops::has_input(node, 1)) return std::nullopt;

@@ -8,16 +8,16 @@
 
 namespace soapstone::models {
 
-/// What the only result of a node is.
+/// The only result of a node, as a comprehension.
 struct IntegerMeaning {
   ops::Semantics semantics;
   core::DataType type;
   core::Dims dims;
 };
 
-/// Of Div, Mod, Range, ReduceProd and Trilu on known integers; none for other operators, for reals
-/// (but those of a Range that are whole numbers) and for nodes that are not as ONNX has them.
-/// Precondition: the first input is there, and all inputs are constants.
+/// The meaning of Div, Mod, Range, ReduceProd and Trilu on known integers; none for other
+/// operators, for reals (but those of a Range that are whole numbers) and for nodes that are not as
+/// ONNX has them. Precondition: the first input is there, and all inputs are constants.
 std::optional<IntegerMeaning> integer_meaning(const ops::OnnxImport& node);
 
 /// The results that follow from types alone (Shape, Size), which no comprehension of elements says.

@@ -61,7 +61,7 @@ bool is_exact_in_doubles(const core::Literal& literal) {
   });
 }
 
-/// What decides how a graph is evaluated, if at all.
+/// Decides how a graph is evaluated, if at all.
 struct GraphContents {
   bool is_bearable = true, is_exact_in_doubles = true, has_reals = false;
 

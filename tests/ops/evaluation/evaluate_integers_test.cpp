@@ -36,7 +36,7 @@ std::vector<T> compute(const Semantics& semantics, const std::vector<core::Dims>
   return result;
 }
 
-/// What `op` makes of vectors of that type: its elements as text, or the error.
+/// The result of `op` on vectors of that type: its elements as text, or the error.
 std::string computed(const std::string& op, const std::vector<Ints>& inputs,
                      DataType type = DataType::kInt64, core::Attributes attributes = {}) {
   GraphBuilder b;
