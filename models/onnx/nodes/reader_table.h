@@ -1,12 +1,10 @@
-// The table of which operator mapping reads which ONNX operator, and the view that a mapping has of
-// the node.
+// The table of which operator mapping reads which ONNX operator.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "models/onnx/reading/onnx_import.h"
 #include "ops/definition/onnx_mapping.h"
 
 namespace soapstone::models {
@@ -25,11 +23,5 @@ class ReaderTable {
 
   std::unordered_map<std::string, std::vector<ops::OnnxReader>> readers_;
 };
-
-/// Lets `reader` append what the node means.
-/// Errors: kInvalidInput if the node breaks the ONNX standard; kUnsupported if it does not, but
-/// the reader cannot take it.
-core::Result<std::vector<core::TensorId>> read_with(const ops::OnnxReader& reader,
-                                                    ImportState& state, onnx::NodeProto& node);
 
 }  // namespace soapstone::models
