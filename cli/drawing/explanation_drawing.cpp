@@ -1,11 +1,11 @@
 // See explanation_drawing.h. A change is a box with two boxes in it.
-#include "cli/explanation_drawing.h"
+#include "cli/drawing/explanation_drawing.h"
 
 #include <map>
 
 #include <fmt/format.h>
 
-#include "cli/graph_drawing.h"
+#include "cli/drawing/graph_drawing.h"
 
 namespace soapstone::cli {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kInARow = 3;  // changes
 
 /// Inside double quotes of DOT.
-std::string operator_label(const ExplainedOperator& op) {
+std::string operator_label(const jobs::ExplainedOperator& op) {
   std::string label = dot_escaped(op.op);
   for (const std::string& argument : op.arguments)
     if (argument.find_first_of("0123456789") == 0 || argument[0] == '-') label += " " + argument;
@@ -24,8 +24,9 @@ std::string operator_label(const ExplainedOperator& op) {
 }
 
 /// One side of a change. `prefix` makes its names differ from all others.
-std::string side_text(const ExplainedChange& change, const std::vector<ExplainedOperator>& side,
-                      const std::string& prefix, std::string_view title) {
+std::string side_text(const jobs::ExplainedChange& change,
+                      const std::vector<jobs::ExplainedOperator>& side, const std::string& prefix,
+                      std::string_view title) {
   std::string text =
       fmt::format("    subgraph cluster_{} {{\n      label=\"{}\";\n", prefix, title);
   std::map<std::string, std::string> source;  // of each name
@@ -41,7 +42,7 @@ std::string side_text(const ExplainedChange& change, const std::vector<Explained
     for (const std::string& result : side[k].results) source[result] = id;
   }
   for (std::size_t k = 0; k < change.inputs.size(); ++k) {
-    const ExplainedInput& input = change.inputs[k];
+    const jobs::ExplainedInput& input = change.inputs[k];
     std::string readers;
     const std::string id = fmt::format("{}_in{}", prefix, k);
     for (std::size_t reader = 0; reader < side.size(); ++reader)
@@ -56,9 +57,9 @@ std::string side_text(const ExplainedChange& change, const std::vector<Explained
   return text + edges + "    }\n";
 }
 
-std::string rules_label(const ExplainedChange& change) {
+std::string rules_label(const jobs::ExplainedChange& change) {
   std::string label;
-  for (const ExplainedRule& rule : change.rules) {
+  for (const jobs::ExplainedRule& rule : change.rules) {
     label +=
         fmt::format("\\l{:+.1f} us  {}{}", rule.gain_us,
                     rule.count > 1 ? fmt::format("{} x ", rule.count) : "", dot_escaped(rule.rule));
@@ -68,13 +69,13 @@ std::string rules_label(const ExplainedChange& change) {
 
 }  // namespace
 
-std::string explanation_dot(const ExplainedResult& result) {
+std::string explanation_dot(const jobs::ExplainedResult& result) {
   std::string text = "digraph explanation {\n"
                      "  graph [style=rounded, color=gray, fontname=Helvetica];\n"
                      "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=11];\n"
                      "  edge [fontname=Helvetica, fontsize=9];\n";
   for (std::size_t k = 0; k < result.changes.size(); ++k) {
-    const ExplainedChange& change = result.changes[k];
+    const jobs::ExplainedChange& change = result.changes[k];
     const std::string title =
         fmt::format("change {}: {:+.1f} us in {} place{}", k + 1, change.gain_us,
                     change.places.size(), change.places.size() == 1 ? "" : "s");

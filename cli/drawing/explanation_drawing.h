@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "cli/explained_changes.h"
+#include "jobs/optimize/explained_changes.h"
 
 namespace soapstone::cli {
 
 /// Graphviz's DOT language. What is computed from weights alone is dashed.
-std::string explanation_dot(const ExplainedResult& result);
+std::string explanation_dot(const jobs::ExplainedResult& result);
 
 }  // namespace soapstone::cli

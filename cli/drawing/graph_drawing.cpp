@@ -1,5 +1,5 @@
 // Writes DOT, and runs dot.
-#include "cli/graph_drawing.h"
+#include "cli/drawing/graph_drawing.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ std::string node_line(const Graph& graph, NodeId id, std::string_view style) {
                      style);
 }
 
-/// Where an edge that reads the tensor starts.
+/// The node of the drawing at which an edge that reads the tensor starts.
 std::string source_id(const Graph& graph, TensorId id) {
   const core::Tensor& tensor = graph.tensor(id);
   return tensor.producer.valid() ? node_id(tensor.producer) : fmt::format("t{}", id.index());

@@ -1,5 +1,5 @@
 // See common_options.h.
-#include "cli/common_options.h"
+#include "cli/options/common_options.h"
 
 #include <charconv>
 #include <optional>
@@ -24,18 +24,6 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return number;
 }
 
-/// CLI11 wants an empty text for a good value and a message for a bad one.
-template <class Parse>
-CLI::Validator validator(Parse parse, std::string type_name) {
-  CLI::Validator check(
-      [parse](std::string& text) {
-        const auto parsed = parse(text);
-        return parsed ? std::string() : parsed.error().to_string();
-      },
-      std::move(type_name));
-  return check;
-}
-
 }  // namespace
 
 Verbosity CommonOptions::verbosity() const {
@@ -48,71 +36,57 @@ std::uint64_t CommonOptions::max_memory_bytes() const {
   return static_cast<std::uint64_t>(max_memory_gib * (1 << 30));
 }
 
-void add_common_options(CLI::App& app, CommonOptions& options) {
-  app.add_option("--json", options.json,
-                 "Write the report as JSON; - writes it to stdout in place of the text")
-      ->type_name("FILE");
-  auto* quiet = app.add_flag("-q,--quiet", options.quiet, "No progress, no warnings");
-  app.add_flag("-v,--verbose", options.verbose, "Say more")->excludes(quiet);
-  app.add_option("--max-memory", options.max_memory_gib,
-                 fmt::format("GiB of memory that the command may take; 0: half of what there is, "
-                             "{:.1f} here",
-                             static_cast<double>(core::default_memory_limit()) / (1 << 30)))
-      ->type_name("GIB")
-      ->check(number_between(0, 1 << 20));
-  app.set_version_flag("--version", "soapstone " SOAPSTONE_VERSION);
+void add_common_options(CommandLine& line, CommonOptions& options) {
+  line.add("--json", options.json,
+           "Write the report as JSON; - writes it to stdout in place of the text")
+      .type("FILE");
+  const auto quiet = line.add_flag("-q,--quiet", options.quiet, "No progress, no warnings");
+  line.add_flag("-v,--verbose", options.verbose, "Say more").excludes(quiet);
+  line.add("--max-memory", options.max_memory_gib,
+           fmt::format("GiB of memory that the command may take; 0: half of what there is, "
+                       "{:.1f} here",
+                       static_cast<double>(core::default_memory_limit()) / (1 << 30)))
+      .type("GIB")
+      .between(0.0, 1048576.0);
+  line.set_version("soapstone " SOAPSTONE_VERSION);
 }
 
-void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
-  app.add_option("--shape", shapes,
-                 "Sizes of an input that its file leaves open, or of a named dimension (batch=4); "
-                 "may be repeated")
-      ->type_name("NAME=1x3x224x224")
-      ->allow_extra_args(false)
-      ->check(validator(parse_shape, ""));
+void add_shape_option(CommandLine& line, std::map<std::string, core::Dims>& shapes) {
+  const auto wrong = [](const std::string& text) {
+    const auto parsed = parse_shape(text);
+    return parsed ? std::string() : parsed.error().to_string();
+  };
+  const auto take = [&shapes](const std::string& text) {
+    if (auto shape = parse_shape(text))
+      shapes.insert_or_assign(std::move(shape->first), std::move(shape->second));
+  };
+  line.add_each("--shape",
+                "Sizes of an input that its file leaves open, or of a named dimension (batch=4); "
+                "may be repeated",
+                take)
+      .type("NAME=1x3x224x224")
+      .one_each()
+      .check(wrong);
 }
 
-void add_seed_option(CLI::App& app, std::uint64_t& seed) {
-  app.add_option("--seed", seed, "Seed of everything that is random")
-      ->type_name("N")
-      ->capture_default_str();
+void add_seed_option(CommandLine& line, std::uint64_t& seed) {
+  line.add("--seed", seed, "Seed of everything that is random").type("N").shows_default();
 }
 
-void add_jobs_option(CLI::App& app, int& jobs) {
-  app.add_option("-j,--jobs", jobs, "Threads; 0 is one for each core. Results do not depend on it")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->capture_default_str();
+void add_jobs_option(CommandLine& line, int& jobs) {
+  line.add("-j,--jobs", jobs, "Threads; 0 is one for each core. Results do not depend on it")
+      .type("N")
+      .between(0, 4096)
+      .shows_default();
 }
 
-void set_examples(CLI::App& app, const std::string& examples) {
-  app.footer(
+void set_examples(CommandLine& line, const std::string& examples) {
+  line.set_footer(
       "Examples:\n" + examples +
       "\n\nExit codes: 0 fine, 1 internal error, 2 wrong usage, 3 invalid input, 4 unsupported,\n"
       "5 requirement not met, 6 not equivalent, 7 memory, device, disk or cost data not "
       "available,\n"
       "130 interrupted");
-}
-
-CLI::Validator not_negative() {
-  return CLI::Validator(
-      [](std::string& text) {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= 0) return std::string();
-        return fmt::format("'{}' is not a number of at least 0", text);
-      },
-      "");
-}
-
-CLI::Validator number_between(double least, double most) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
-          return std::string();
-        return fmt::format("'{}' is not a number from {:g} to {:g}", text, least, most);
-      },
-      "");
 }
 
 core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& text) {

@@ -1,5 +1,5 @@
 // The flags that commands share, and how their values are read. A value that cannot be read is a
-// usage error: CLI11 reports it, and the command ends with exit code 2.
+// usage error, and the command ends with exit code 2.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-#include "cli/console.h"
+#include "cli/options/command_line.h"
+#include "cli/terminal/console.h"
 #include "core/base/result.h"
 #include "core/graph/tensor_type.h"
 
@@ -28,20 +27,15 @@ struct CommonOptions {
 };
 
 /// --json, -q, -v, --max-memory, --version.
-void add_common_options(CLI::App& app, CommonOptions& options);
+void add_common_options(CommandLine& line, CommonOptions& options);
 /// --shape NAME=1x3x224x224 and --shape DIMENSION=4, repeatable.
-void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
+void add_shape_option(CommandLine& line, std::map<std::string, core::Dims>& shapes);
 /// --seed N.
-void add_seed_option(CLI::App& app, std::uint64_t& seed);
+void add_seed_option(CommandLine& line, std::uint64_t& seed);
 /// -j, --jobs N; 0: all cores.
-void add_jobs_option(CLI::App& app, int& jobs);
+void add_jobs_option(CommandLine& line, int& jobs);
 /// Lines `$ command` and what they do, shown below the options.
-void set_examples(CLI::App& app, const std::string& examples);
-
-/// Refuses what is no number of at least 0, without CLI11's idea of where numbers end.
-CLI::Validator not_negative();
-/// For numbers with a fraction; NaN is none.
-CLI::Validator number_between(double least, double most);
+void set_examples(CommandLine& line, const std::string& examples);
 
 /// `NAME=SIZES`; the name may contain `=` itself. Errors: kUsage.
 core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& text);

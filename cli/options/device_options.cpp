@@ -1,50 +1,46 @@
 // See device_options.h.
-#include "cli/device_options.h"
-
-#include "cpu/cpu_backend.h"
+#include "cli/options/device_options.h"
 
 namespace soapstone::cli {
 
-runtime::Fusion DeviceOptions::fusion_level() const {
-  return runtime::parse_fusion(fusion).value_or(runtime::Fusion::kFull);
+void add_device_options(CommandLine& line, jobs::DeviceRequest& request) {
+  line.add("--device", request.device, "Device to run on: cpu, or reference (slow, exact)")
+      .type("NAME")
+      .one_of({"cpu", "reference"})
+      .shows_default();
+  line.add("--threads", request.threads, "Threads that a kernel may use")
+      .type("N")
+      .between(1, 1024)
+      .shows_default();
 }
 
-void add_device_options(CLI::App& app, DeviceOptions& options) {
-  app.add_option("--device", options.device, "Device to run on: cpu, or reference (slow, exact)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"cpu", "reference"}).description(""))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads that a kernel may use")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""))
-      ->capture_default_str();
+void add_fusion_option(CommandLine& line, runtime::Fusion& fusion) {
+  using runtime::Fusion;
+  line.add_choice<Fusion>(
+          "--fusion", fusion,
+          {{"none", Fusion::kNone}, {"activation", Fusion::kActivation}, {"full", Fusion::kFull}},
+          "What one kernel may take in behind a convolution or matmul: none, "
+          "activation, full")
+      .type("LEVEL")
+      .shows_default();
 }
 
-void add_fusion_option(CLI::App& app, DeviceOptions& options) {
-  app.add_option("--fusion", options.fusion,
-                 "What one kernel may take in behind a convolution or matmul: none, activation, "
-                 "full")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"none", "activation", "full"}).description(""))
-      ->capture_default_str();
+void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request) {
+  line.add("--cost-db", request.costs,
+           "Database of measured costs; none keeps nothing [" +
+               cost::CostDatabase::default_path().string() + "]")
+      .type("FILE");
 }
 
-void add_cost_db_option(CLI::App& app, DeviceOptions& options) {
-  app.add_option("--cost-db", options.costs,
-                 "Database of measured costs; none keeps nothing [" +
-                     cost::CostDatabase::default_path().string() + "]")
-      ->type_name("FILE");
-}
-
-core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceOptions& options) {
-  if (options.device == "reference") return runtime::make_reference_backend();
-  return cpu::make_cpu_backend({.threads = options.threads});
-}
-
-core::Result<std::unique_ptr<cost::CostDatabase>> open_costs(const DeviceOptions& options) {
-  if (options.costs == "none") return std::unique_ptr<cost::CostDatabase>();
-  return cost::CostDatabase::open(options.costs.empty() ? cost::CostDatabase::default_path()
-                                                        : std::filesystem::path(options.costs));
+void add_judge_options(CommandLine& line, jobs::JudgeRequest& request) {
+  line.add("--judge", request.judge,
+           "Who else runs both files and compares: onnxruntime; auto: that, if it is there; none")
+      .type("RUNTIME")
+      .one_of({"auto", "onnxruntime", "none"})
+      .shows_default();
+  line.add("--python", request.python,
+           "Python that has onnxruntime [$SOAPSTONE_PYTHON, else python3]")
+      .type("FILE");
 }
 
 }  // namespace soapstone::cli

@@ -1,36 +1,19 @@
-// On what a command runs and where it keeps costs: the flags and what they stand for.
+// The flags that say on what a command runs, where it keeps costs, and who else runs the models.
 #pragma once
 
-#include <memory>
-#include <string>
-
-#include <CLI/CLI.hpp>
-
-#include "core/base/result.h"
-#include "cost/database/cost_database.h"
-#include "runtime/launches/backend.h"
+#include "cli/options/command_line.h"
+#include "jobs/devices/devices.h"
+#include "jobs/judge/file_judge.h"
 
 namespace soapstone::cli {
 
-struct DeviceOptions {
-  std::string device = "cpu";
-  int threads = 1;
-  std::string fusion = "full";
-  std::string costs;  ///< Path of the cost database; empty: the default one; `none`: no database.
-
-  runtime::Fusion fusion_level() const;
-};
-
 /// --device, --threads.
-void add_device_options(CLI::App& app, DeviceOptions& options);
+void add_device_options(CommandLine& line, jobs::DeviceRequest& request);
 /// --fusion.
-void add_fusion_option(CLI::App& app, DeviceOptions& options);
+void add_fusion_option(CommandLine& line, runtime::Fusion& fusion);
 /// --cost-db.
-void add_cost_db_option(CLI::App& app, DeviceOptions& options);
-
-/// Errors: kUnavailable.
-core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceOptions& options);
-/// Null for `none`. Errors: kUnavailable.
-core::Result<std::unique_ptr<cost::CostDatabase>> open_costs(const DeviceOptions& options);
+void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request);
+/// --judge, --python.
+void add_judge_options(CommandLine& line, jobs::JudgeRequest& request);
 
 }  // namespace soapstone::cli

@@ -1,24 +1,22 @@
 // See objective_options.h.
-#include "cli/objective_options.h"
-
-#include "cli/common_options.h"
+#include "cli/options/objective_options.h"
 
 namespace soapstone::cli {
 
 using search::ObjectiveKind;
 
-void add_objective_options(CLI::App& app, ObjectiveOptions& options) {
-  app.add_option("--objective", options.objective,
-                 "latency: the fastest graph [default]; memory: the lowest peak of activation "
-                 "memory, then the fastest; latency-under-memory: the fastest within "
-                 "--peak-memory-limit")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"latency", "memory", "latency-under-memory"}).description(""));
-  app.add_option("--peak-memory-limit", options.peak_limit_mib,
-                 "Most activation memory that the result may need at once, without weights and "
-                 "inputs; exit with 5 if that is not reached")
-      ->type_name("MIB")
-      ->check(number_between(1e-6, 1e9));
+void add_objective_options(CommandLine& line, ObjectiveOptions& options) {
+  line.add("--objective", options.objective,
+           "latency: the fastest graph [default]; memory: the lowest peak of activation "
+           "memory, then the fastest; latency-under-memory: the fastest within "
+           "--peak-memory-limit")
+      .type("KIND")
+      .one_of({"latency", "memory", "latency-under-memory"});
+  line.add("--peak-memory-limit", options.peak_limit_mib,
+           "Most activation memory that the result may need at once, without weights and "
+           "inputs; exit with 5 if that is not reached")
+      .type("MIB")
+      .between(1e-6, 1e9);
 }
 
 core::Result<ObjectiveKind> objective_of(const ObjectiveOptions& options) {

@@ -4,8 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/options/command_line.h"
 #include "core/base/result.h"
 #include "search/base/objective.h"
 
@@ -16,7 +15,7 @@ struct ObjectiveOptions {
   double peak_limit_mib = 0;
 };
 
-void add_objective_options(CLI::App& app, ObjectiveOptions& options);
+void add_objective_options(CommandLine& line, ObjectiveOptions& options);
 /// A limit alone asks for the lowest latency under it. Errors: kUsage for a limit without use, or
 /// an objective without its limit.
 core::Result<search::ObjectiveKind> objective_of(const ObjectiveOptions& options);

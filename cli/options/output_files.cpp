@@ -1,5 +1,5 @@
 // See output_files.h.
-#include "cli/output_files.h"
+#include "cli/options/output_files.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,12 @@
 // See bench_report.h.
-#include "cli/bench_report.h"
+#include "cli/reports/bench_report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
-#include "cli/units.h"
+#include "cli/reports/json_text.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
 
 namespace soapstone::cli {
 namespace {
@@ -14,7 +15,7 @@ using nlohmann::ordered_json;
 
 constexpr int kWidestLaunch = 60;
 
-std::string model_table(const BenchReport& report) {
+std::string model_table(const jobs::BenchOutcome& report) {
   Table table({{"model"},
                {"latency", Align::kRight},
                {"95 % interval", Align::kRight},
@@ -22,7 +23,7 @@ std::string model_table(const BenchReport& report) {
                {"launches", Align::kRight},
                {"activations", Align::kRight},
                {"weights", Align::kRight}});
-  for (const BenchReport::Model& model : report.models) {
+  for (const jobs::BenchOutcome::Model& model : report.models) {
     const runtime::ExecutableReport& executable = model.executable;
     table.add_row(
         {model.path, time_text(model.timing.median_us),
@@ -35,7 +36,7 @@ std::string model_table(const BenchReport& report) {
   return table.to_string();
 }
 
-std::string ratio_text(const BenchReport& report) {
+std::string ratio_text(const jobs::BenchOutcome& report) {
   const cost::RatioInterval& ratio = *report.ratio;
   std::string verdict = "no difference that is certain";
   if (ratio.low > 1) verdict = report.models[0].path + " is faster";
@@ -44,13 +45,13 @@ std::string ratio_text(const BenchReport& report) {
                      ratio.low, ratio.high, verdict);
 }
 
-double sum_us(const BenchReport& report) {
+double sum_us(const jobs::BenchOutcome& report) {
   double total_us = 0;
   for (const auto& item : report.launches) total_us += item.cost.cost_us;
   return total_us;
 }
 
-std::string launch_table(const BenchReport& report) {
+std::string launch_table(const jobs::BenchOutcome& report) {
   Table table({{"launch"},
                {"time", Align::kRight},
                {"spread", Align::kRight},
@@ -71,7 +72,7 @@ std::string launch_table(const BenchReport& report) {
   return text;
 }
 
-ordered_json timing_json(const BenchReport::Model& model) {
+ordered_json timing_json(const jobs::BenchOutcome::Model& model) {
   return {{"model", model.path},
           {"latency_us", model.timing.median_us},
           {"latency_interval_us", {model.timing.low_us, model.timing.high_us}},
@@ -85,7 +86,7 @@ ordered_json timing_json(const BenchReport::Model& model) {
 
 }  // namespace
 
-std::string bench_text(const BenchReport& report) {
+std::string bench_text(const jobs::BenchOutcome& report) {
   std::string text = fmt::format("{}, {} fusion\n\n{}", report.device,
                                  runtime::to_string(report.fusion), model_table(report));
   if (report.ratio) text += ratio_text(report);
@@ -93,17 +94,17 @@ std::string bench_text(const BenchReport& report) {
   return text;
 }
 
-ordered_json bench_json(const BenchReport& report) {
+std::string bench_json(const jobs::BenchOutcome& report) {
   ordered_json json = {{"device", report.device}, {"fusion", runtime::to_string(report.fusion)}};
   json["models"] = ordered_json::array();
-  for (const BenchReport::Model& model : report.models) {
+  for (const jobs::BenchOutcome::Model& model : report.models) {
     json["models"].push_back(timing_json(model));
   }
   if (report.ratio) {
     json["speedup"] = report.ratio->median;
     json["speedup_interval"] = {report.ratio->low, report.ratio->high};
   }
-  if (report.launches.empty()) return json;
+  if (report.launches.empty()) return json_text(json);
   json["sum_of_launches_us"] = sum_us(report);
   json["breakdown"] = ordered_json::array();
   for (const auto& [what, cost, implementation] : report.launches) {
@@ -113,7 +114,7 @@ ordered_json bench_json(const BenchReport& report) {
                                  {"estimated", cost.estimated},
                                  {"kernel", implementation}});
   }
-  return json;
+  return json_text(json);
 }
 
 }  // namespace soapstone::cli

@@ -1,5 +1,5 @@
 // Layout of the explanation.
-#include "cli/explanation_report.h"
+#include "cli/reports/explanation_report.h"
 
 #include <algorithm>
 #include <set>
@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/explanation_drawing.h"
-#include "cli/graph_drawing.h"
-#include "cli/table.h"
-#include "cli/units.h"
+#include "cli/drawing/explanation_drawing.h"
+#include "cli/drawing/graph_drawing.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
 
 namespace soapstone::cli {
 namespace {
@@ -38,7 +38,7 @@ std::string rest_text(std::size_t all, std::size_t shown, std::string_view noun)
   return fmt::format("    ... and {} more {}\n", all - shown, noun);
 }
 
-std::string operators_text(const std::vector<ExplainedOperator>& operators) {
+std::string operators_text(const std::vector<jobs::ExplainedOperator>& operators) {
   const std::size_t shown = std::min(operators.size(), kMostOperators);
   std::vector<std::string> lines;
   std::size_t width = 0;
@@ -58,12 +58,12 @@ std::string operators_text(const std::vector<ExplainedOperator>& operators) {
   return text;
 }
 
-std::string inputs_text(const ExplainedChange& change) {
+std::string inputs_text(const jobs::ExplainedChange& change) {
   std::string text;
   for (const bool constant : {false, true}) {
     std::string line;
     std::size_t count = 0;
-    for (const ExplainedInput& input : change.inputs) {
+    for (const jobs::ExplainedInput& input : change.inputs) {
       if (input.is_constant != constant || ++count > kMostInputs) continue;
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", input.name, input.shape);
       if (!constant && !input.tensor.empty()) line += fmt::format(" ({})", input.tensor);
@@ -74,9 +74,9 @@ std::string inputs_text(const ExplainedChange& change) {
   return text;
 }
 
-std::string rules_text(const std::vector<ExplainedRule>& rules, std::set<std::string>& met) {
+std::string rules_text(const std::vector<jobs::ExplainedRule>& rules, std::set<std::string>& met) {
   std::string text;
-  for (const ExplainedRule& rule : rules) {
+  for (const jobs::ExplainedRule& rule : rules) {
     const std::string name =
         rule.count > 1 ? fmt::format("{} x {}", rule.count, rule.rule) : rule.rule;
     text += fmt::format("    {:>12}  {}\n", gain_text(rule.gain_us), name);
@@ -90,8 +90,8 @@ std::string rules_text(const std::vector<ExplainedRule>& rules, std::set<std::st
   return text;
 }
 
-/// Where else: the first node of each place.
-std::string places_text(const ExplainedChange& change) {
+/// The first node of every other place that was changed in the same way.
+std::string places_text(const jobs::ExplainedChange& change) {
   std::vector<std::string> names;
   for (std::size_t k = 1; k < change.places.size(); ++k)
     if (!change.places[k].empty()) names.push_back(change.places[k].front());
@@ -103,7 +103,7 @@ std::string places_text(const ExplainedChange& change) {
   return fmt::format("  likewise at: {}{}\n", fmt::join(names, ", "), more);
 }
 
-std::string change_text(const ExplainedChange& change, std::size_t number, std::size_t all,
+std::string change_text(const jobs::ExplainedChange& change, std::size_t number, std::size_t all,
                         std::set<std::string>& met) {
   const std::size_t places = change.places.size();
   std::string text = fmt::format("\nchange {} of {}: {}", number, all, gain_text(change.gain_us));
@@ -118,10 +118,10 @@ std::string change_text(const ExplainedChange& change, std::size_t number, std::
   return text + places_text(change);
 }
 
-std::string baseline_text(const ExplainedResult& result) {
+std::string baseline_text(const jobs::ExplainedResult& result) {
   if (result.baseline.empty() && result.merged_duplicates == 0) return {};
   std::string text = "\nbefore the search, as any runtime does (not counted as gain):\n";
-  for (const ExplainedBaselineRule& rule : result.baseline)
+  for (const jobs::ExplainedBaselineRule& rule : result.baseline)
     text += fmt::format("  {:>5} x {}: {}\n", rule.count, rule.rule, rule.description);
   if (result.merged_duplicates > 0)
     text += fmt::format("  {:>5} x operators that computed the same twice were merged\n",
@@ -129,9 +129,9 @@ std::string baseline_text(const ExplainedResult& result) {
   return text;
 }
 
-ordered_json operators_json(const std::vector<ExplainedOperator>& operators) {
+ordered_json operators_json(const std::vector<jobs::ExplainedOperator>& operators) {
   ordered_json json = ordered_json::array();
-  for (const ExplainedOperator& op : operators) {
+  for (const jobs::ExplainedOperator& op : operators) {
     json.push_back({{"results", op.results},
                     {"operator", op.op},
                     {"arguments", op.arguments},
@@ -143,17 +143,17 @@ ordered_json operators_json(const std::vector<ExplainedOperator>& operators) {
   return json;
 }
 
-ordered_json change_json(const ExplainedChange& change) {
+ordered_json change_json(const jobs::ExplainedChange& change) {
   ordered_json json = {{"gain_us", change.gain_us},       {"places", change.places},
                        {"inputs", ordered_json::array()}, {"before", operators_json(change.before)},
                        {"rules", ordered_json::array()},  {"after", operators_json(change.after)}};
-  for (const ExplainedInput& input : change.inputs) {
+  for (const jobs::ExplainedInput& input : change.inputs) {
     json["inputs"].push_back({{"name", input.name},
                               {"shape", input.shape},
                               {"tensor", input.tensor},
                               {"constant", input.is_constant}});
   }
-  for (const ExplainedRule& rule : change.rules) {
+  for (const jobs::ExplainedRule& rule : change.rules) {
     json["rules"].push_back({{"rule", rule.rule},
                              {"instance", rule.instance},
                              {"description", rule.description},
@@ -166,7 +166,7 @@ ordered_json change_json(const ExplainedChange& change) {
 
 }  // namespace
 
-std::string explanation_text(const ExplainedResult& result) {
+std::string explanation_text(const jobs::ExplainedResult& result) {
   std::string text = "\nexplanation\n" + baseline_text(result);
   if (result.changes.empty()) return text + "\nthe search changed nothing\n";
   text += "\nGains are predicted microseconds a run; a negative one enables later rules.\n";
@@ -176,20 +176,21 @@ std::string explanation_text(const ExplainedResult& result) {
   return text;
 }
 
-ordered_json explanation_json(const ExplainedResult& result) {
+ordered_json explanation_json(const jobs::ExplainedResult& result) {
   ordered_json json = {{"baseline", ordered_json::array()},
                        {"merged_duplicates", result.merged_duplicates},
                        {"changes", ordered_json::array()}};
-  for (const ExplainedBaselineRule& rule : result.baseline) {
+  for (const jobs::ExplainedBaselineRule& rule : result.baseline) {
     json["baseline"].push_back(
         {{"rule", rule.rule}, {"description", rule.description}, {"count", rule.count}});
   }
-  for (const ExplainedChange& change : result.changes)
+  for (const jobs::ExplainedChange& change : result.changes)
     json["changes"].push_back(change_json(change));
   return json;
 }
 
-core::Status write_explanation(const std::filesystem::path& path, const ExplainedResult& result) {
+core::Status write_explanation(const std::filesystem::path& path,
+                               const jobs::ExplainedResult& result) {
   if (path.extension() == ".dot") return write_text(path, explanation_dot(result));
   if (path.extension() == ".svg") return write_svg(path, explanation_dot(result));
   return write_text(path, explanation_text(result));

@@ -1,5 +1,5 @@
 // Layout of optimize-graph's report.
-#include "cli/optimize_report.h"
+#include "cli/reports/optimize_report.h"
 
 #include <map>
 
@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/units.h"
+#include "cli/reports/explanation_report.h"
+#include "cli/reports/json_text.h"
+#include "cli/terminal/units.h"
 
 namespace soapstone::cli {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 using nlohmann::ordered_json;
 using search::Outcome;
 
-/// What stays if nothing better is found.
+/// Says which graph is kept if the search found nothing better.
 std::string kept_text(const search::OptimizeReport& report) {
   if (report.result != search::ResultKind::kBaseline) return "the original is kept";
   if (report.baseline_speedup) {
@@ -89,8 +91,8 @@ std::string latency_text(const std::optional<search::Latency>& latency) {
                      50 * (t.high_us - t.low_us) / t.median_us);
 }
 
-/// What was allocated where it was run, else what was foretold; the two differ only if a kernel
-/// does not do what its backend foretold.
+/// The memory that was allocated if the model was run, else the planned memory. The two differ only
+/// if a kernel deviates from its backend's plan.
 std::string memory_text(const runtime::MemoryUse& use,
                         const std::optional<search::Latency>& latency) {
   return peak_text(latency ? latency->peak_activation_bytes : use.peak_bytes) +
@@ -130,7 +132,7 @@ void add_rules(Lines& lines, const search::OptimizeReport& report) {
 }
 
 /// By type, since a rule may be right for one and lose values in another.
-void add_left_out(Lines& lines, const RunSummary& run) {
+void add_left_out(Lines& lines, const jobs::RunSummary& run) {
   std::map<std::string_view, std::vector<std::string_view>> by_type;
   for (const auto& refusal : run.left_out)
     by_type[core::to_string(refusal.type)].push_back(refusal.rule);
@@ -320,7 +322,8 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
       report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
 }
 
-std::vector<std::string> all_notes(const search::OptimizeReport& report, const RunSummary& run) {
+std::vector<std::string> all_notes(const search::OptimizeReport& report,
+                                   const jobs::RunSummary& run) {
   std::vector<std::string> notes = report.notes;
   notes.insert(notes.end(), run.notes.begin(), run.notes.end());
   return notes;
@@ -328,35 +331,8 @@ std::vector<std::string> all_notes(const search::OptimizeReport& report, const R
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  switch (outcome) {
-  case Outcome::kImproved:
-    return "improved";
-  case Outcome::kNoGainFound:
-    return "no_gain_found";
-  case Outcome::kGainNotReal:
-    return "gain_not_real";
-  case Outcome::kNotEquivalent:
-    return "not_equivalent";
-  case Outcome::kInterrupted:
-    return "interrupted";
-  }
-  return "";
-}
-
-std::string_view result_name(search::ResultKind result) {
-  switch (result) {
-  case search::ResultKind::kOriginal:
-    return "original";
-  case search::ResultKind::kBaseline:
-    return "baseline";
-  case search::ResultKind::kRewritten:
-    return "rewritten";
-  }
-  return "";
-}
-
-std::string report_text(const search::OptimizeReport& report, const RunSummary& run) {
+std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
+  const auto& [report, run, explanation] = outcome;
   Lines lines;
   lines.line(fmt::format("{}: {}", run.model, headline(report)));
   if (const std::string judged = judge_text(report); !judged.empty()) lines.line(judged);
@@ -392,12 +368,13 @@ std::string report_text(const search::OptimizeReport& report, const RunSummary& 
   return lines.take();
 }
 
-ordered_json report_json(const search::OptimizeReport& report, const RunSummary& run) {
+std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
+  const auto& [report, run, explanation] = outcome;
   ordered_json json;
   json["model"] = run.model;
   json["output"] = run.output.empty() ? ordered_json(nullptr) : ordered_json(run.output);
-  json["outcome"] = outcome_name(report.outcome);
-  json["result"] = result_name(report.result);
+  json["outcome"] = jobs::outcome_name(report.outcome);
+  json["result"] = jobs::result_name(report.result);
   add_measurements(json, report);
   add_memory(json, report);
   json["cost_before_us"] = report.cost_before.total_us;
@@ -446,7 +423,44 @@ ordered_json report_json(const search::OptimizeReport& report, const RunSummary&
   json["costs"] = run.costs;
   json["device"] = run.device;
   json["notes"] = all_notes(report, run);
-  return json;
+  if (explanation) json["explanation"] = explanation_json(*explanation);
+  return json_text(json);
+}
+
+core::Status conclude_optimize(const jobs::OptimizeOutcome& outcome, double require_speedup) {
+  const search::OptimizeReport& report = outcome.report;
+  const std::string& model = outcome.run.model;
+  if (report.outcome == search::Outcome::kNotEquivalent) {
+    return core::Error{core::ErrorCode::kNotEquivalent,
+                       fmt::format("the rewritten model computes something else, first after {}",
+                                   report.offending_rule),
+                       model, "nothing was written; please report it with the model"};
+  }
+  if (report.outcome == search::Outcome::kInterrupted) {
+    return core::Error{
+        core::ErrorCode::kInterrupted, "interrupted: best result so far was kept", model, {}};
+  }
+  if (!report.is_within_limit()) {
+    const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024 / 1024; };
+    return core::Error{core::ErrorCode::kRequirementNotMet,
+                       fmt::format("the peak of activation memory is {:.4g} MiB, "
+                                   "--peak-memory-limit asks for {:.4g} MiB",
+                                   mib(report.memory_after.peak_bytes),
+                                   mib(report.peak_limit_bytes)),
+                       model, "the result is the smallest that was found"};
+  }
+  const double speedup =
+      report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median
+      : report.speedup                                               ? 1.0
+                       : report.cost_before.total_us / report.cost_after.total_us;
+  if (require_speedup > 0 && speedup < require_speedup) {
+    return core::Error{core::ErrorCode::kRequirementNotMet,
+                       fmt::format("the speedup is {:.3f}, --require-speedup asks for {:.3f}",
+                                   speedup, require_speedup),
+                       model,
+                       {}};
+  }
+  return core::Done{};
 }
 
 }  // namespace soapstone::cli

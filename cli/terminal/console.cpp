@@ -1,6 +1,6 @@
 // Composes and redraws the progress line. A terminal is redrawn ten times a second at most, a log
 // gets a line every five seconds.
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/table.h"
-#include "cli/units.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
 
 namespace soapstone::cli {
 namespace {

@@ -1,5 +1,5 @@
 // See table.h.
-#include "cli/table.h"
+#include "cli/terminal/table.h"
 
 #include <algorithm>
 

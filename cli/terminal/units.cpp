@@ -1,5 +1,5 @@
 // See units.h.
-#include "cli/units.h"
+#include "cli/terminal/units.h"
 
 #include <array>
 #include <cmath>

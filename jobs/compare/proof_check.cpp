@@ -1,5 +1,5 @@
 // Reads a chain, replays it, and compares what it leads to with the model that was written.
-#include "cli/proof_check.h"
+#include "jobs/compare/proof_check.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/model_files.h"
+#include "jobs/models/model_files.h"
 #include "search/proofs/proof_chain.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -39,27 +39,25 @@ bool same_model(const Graph& a, const Graph& b) {
 /// As it is when it was written to a file and read again: some operators have no counterpart in
 /// ONNX and become several.
 core::Result<Graph> written_and_read(const Graph& graph, const models::OnnxModel& original,
-                                     const std::vector<std::string>& shapes) {
+                                     const Shapes& shapes) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string bytes,
                              models::serialize_onnx(graph, *original.header));
-  SOAPSTONE_ASSIGN_OR_RETURN(models::ImportOptions options, import_options(shapes));
-  options.skip_unknown = true;
-  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, models::parse_onnx(bytes, options));
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
+                             models::parse_onnx(bytes, {.shapes = shapes, .skip_unknown = true}));
   return std::move(model.graph);
 }
 
 }  // namespace
 
 core::Result<ProofCheck> check_proof(const std::string& path, const models::OnnxModel& a,
-                                     const models::OnnxModel& b,
-                                     const std::vector<std::string>& shapes,
+                                     const models::OnnxModel& b, const Shapes& shapes,
                                      bool allow_range_changes, runtime::Backend& backend,
-                                     Session& session) {
-  session.console.stage("replaying the proof");
+                                     const Context& context) {
+  context.progress.stage("replaying the proof");
   SOAPSTONE_ASSIGN_OR_RETURN(const search::ProofChain chain, read_chain(path));
   auto replayed =
       search::replay(chain, a.graph, backend, {.allow_range_changes = allow_range_changes},
-                     session.console, session.stop);
+                     context.progress, context.stop);
   if (!replayed) return replayed.error().at(path);
   ProofCheck check{chain.steps.size(), chain.rules.size(), replayed->proofs,
                    replayed->proof_cpu_ms};
@@ -73,4 +71,4 @@ core::Result<ProofCheck> check_proof(const std::string& path, const models::Onnx
                      path, "the second model was changed after it was written"};
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

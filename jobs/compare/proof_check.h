@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/run_main.h"
+#include "jobs/models/model_files.h"
 #include "models/onnx/format/onnx_model.h"
 #include "runtime/launches/backend.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 struct ProofCheck {
   std::size_t steps = 0;
@@ -21,9 +21,8 @@ struct ProofCheck {
 /// kInvalidInput if the file is no chain; kNotEquivalent if a step of it does not hold, which
 /// `where` names, or if it leads from `a` to another model than `b`.
 core::Result<ProofCheck> check_proof(const std::string& path, const models::OnnxModel& a,
-                                     const models::OnnxModel& b,
-                                     const std::vector<std::string>& shapes,
+                                     const models::OnnxModel& b, const Shapes& shapes,
                                      bool allow_range_changes, runtime::Backend& backend,
-                                     Session& session);
+                                     const Context& context);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // See realistic_sizes.h.
-#include "cli/realistic_sizes.h"
+#include "jobs/gains/realistic_sizes.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "ops/definition/registry.h"
 #include "rules/sampling/sample_sizes.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -52,7 +52,7 @@ std::int64_t size_of(SizeRole role, const Layer& layer) {
   return 1;
 }
 
-/// What a layer has for a symbol in an attribute; none: any value will do.
+/// Values that layers have for a symbol in an attribute; none: any value will do.
 std::optional<std::int64_t> parameter_of(const std::string& attribute, const Layer& layer) {
   if (attribute == "strides") return layer.stride;
   if (attribute == "dilations") return 1;
@@ -98,7 +98,7 @@ bool is_moderate(const Graph& side) {
          largest >= kFewestElements;
 }
 
-/// Those of one layer; widths of different layers where `mixed`.
+/// Sizes of one layer; with `mixed`, the widths of different layers.
 Bindings sizes_of(const Rule& rule, std::size_t number, bool mixed, rules::Random& random) {
   const auto roles = size_roles(rule);
   Bindings values(roles.size());
@@ -195,4 +195,4 @@ std::vector<bool> weight_inputs(const Rule& rule, Weights weights) {
   return result;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

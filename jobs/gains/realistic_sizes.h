@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/size_roles.h"
+#include "jobs/gains/size_roles.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 struct SizedRule {
   rules::Rule rule;  ///< Both sides with numbers for all sizes.
-  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< Of each symbol of the source.
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< By symbol of the source.
 };
 
 /// At most `count`, all different, the same for the same seed; none if no such sizes fit the rule.
@@ -28,4 +28,4 @@ enum class Weights : std::uint8_t {
 /// By input: whether the source reads it as a weight only. Precondition: shapes are numbers.
 std::vector<bool> weight_inputs(const rules::Rule& rule, Weights weights);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // See rule_gain.h.
-#include "cli/rule_gain.h"
+#include "jobs/gains/rule_gain.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "cli/realistic_sizes.h"
+#include "jobs/gains/realistic_sizes.h"
 #include "ops/definition/registry.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -125,16 +124,4 @@ std::string gain_text(const RuleGain& gain, const std::string& costs) {
   return fmt::format("pays: {}{}{} ({})", speedup, at, weights, costs);
 }
 
-nlohmann::ordered_json gain_json(const RuleGain& gain) {
-  if (!gain.has_cost()) return {{"pays", false}, {"trials", gain.trials}, {"speedup", nullptr}};
-  nlohmann::ordered_json sizes = nlohmann::ordered_json::object(), speedup;  // null: no target
-  for (const auto& [name, value] : gain.trial.sizes) sizes[name] = value;
-  if (gain.target_us > 0) speedup = gain.speedup();
-  return {{"pays", gain.pays()},           {"trials", gain.trials},
-          {"speedup", std::move(speedup)}, {"source_us", gain.source_us},
-          {"target_us", gain.target_us},   {"spread_us", gain.spread_us},
-          {"estimated", gain.estimated},   {"instance", gain.trial.instance},
-          {"sizes", std::move(sizes)},     {"constants", gain.trial.constants}};
-}
-
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

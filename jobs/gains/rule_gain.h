@@ -1,4 +1,4 @@
-// What a rule gains where it is applied: both sides at realistic sizes, costed as whole graphs.
+// Estimates the gain of a rule: costs both sides at realistic sizes, as whole graphs.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "cost/models/cost_model.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 struct GainOptions {
-  std::size_t instances = 6;  ///< Of a rule, spread over all that it has.
-  std::size_t sizes = 12;     ///< Of each of them.
+  std::size_t instances = 6;  ///< Instances of a rule to cost, spread over all of them.
+  std::size_t sizes = 12;     ///< Sizes at which each instance is costed.
   std::uint64_t seed = 1;
 };
 
@@ -35,9 +33,9 @@ std::vector<Trial> trials(std::span<const rules::Rule> instances, const GainOpti
 
 struct RuleGain {
   std::size_t trials = 0;  ///< 0: no realistic sizes fit the rule.
-  Trial trial;             ///< Where the source costs most compared with the target.
+  Trial trial;             ///< The trial at which the source costs most compared with the target.
   double source_us = 0, target_us = 0;
-  double spread_us = 0;    ///< Of both, as measured; 0 for an estimate.
+  double spread_us = 0;    ///< Spread of both measurements; 0 for an estimate.
   bool estimated = false;  ///< A part at least.
 
   /// Whether the source costs anything: what is computed from weights alone does not.
@@ -54,6 +52,5 @@ RuleGain best_gain(std::span<const rules::Rule> instances, cost::CostModel& cost
 
 /// `pays: 1.83x at m=128, k=512, n=512, weights constant (roofline)`, or that it enables others.
 std::string gain_text(const RuleGain& gain, const std::string& costs);
-nlohmann::ordered_json gain_json(const RuleGain& gain);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

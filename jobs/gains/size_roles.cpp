@@ -1,11 +1,11 @@
 // See size_roles.h.
-#include "cli/size_roles.h"
+#include "jobs/gains/size_roles.h"
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -35,7 +35,7 @@ std::vector<SizeRole> matrix(std::size_t rank, SizeRole rows) {
   return roles;
 }
 
-/// What an operator says of the dimensions of an operand; empty: nothing.
+/// The roles that an operator gives to the dimensions of an operand; empty: none.
 std::vector<SizeRole> roles_of_operand(const Node& node, std::size_t operand, std::size_t rank) {
   const std::string& op = node.op->name;
   if (op == "enlarge") return kernel(rank);
@@ -68,7 +68,7 @@ void note_operands(std::vector<SizeRole>& roles, const Graph& side) {
   }
 }
 
-/// What the tensors of so many dimensions say, where nothing else was said.
+/// The default roles of a tensor with this many dimensions.
 void note_rank(std::vector<SizeRole>& roles, const Graph& side, std::span<const TensorId> ids,
                std::size_t rank) {
   std::vector<SizeRole> by_rank(roles.size(), SizeRole::kNone);
@@ -79,7 +79,8 @@ void note_rank(std::vector<SizeRole>& roles, const Graph& side, std::span<const 
     if (roles[s] == SizeRole::kNone) roles[s] = by_rank[s];
 }
 
-/// What has most dimensions says most: what is spread over it has one of them.
+/// The tensor with the most dimensions decides, as tensors that are spread over it have one of
+/// them.
 void note_ranks(std::vector<SizeRole>& roles, const Graph& side) {
   std::vector<TensorId> results;  // parts of a split, shapes that are asked for
   for (core::NodeId id : side.order())
@@ -103,4 +104,4 @@ std::vector<SizeRole> size_roles(const Rule& rule) {
   return roles;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

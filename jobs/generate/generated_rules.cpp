@@ -1,16 +1,14 @@
 // See generated_rules.h.
-#include "cli/generated_rules.h"
+#include "jobs/generate/generated_rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include "verifier/verdict_evidence.h"
 
-#include "cli/verify_report.h"
-
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using generator::RuleCandidate;
@@ -58,7 +56,7 @@ struct RuleProver::Attempt {
   RuleCandidate now, best;  ///< The form at hand; of those before, the one with the most.
   ProofForm stage = ProofForm::kGeneral;
   int last_form = 0, least_form = 0;
-  /// Of the form at hand, and of the least general one; true: forward.
+  /// Unproved directions of the form at hand and of the least general one; true: forward.
   std::vector<std::pair<bool, UnprovedRule>> failures, unproved;
 
   /// Makes this form the one at hand. False: there is none.
@@ -128,8 +126,8 @@ bool RuleProver::goes_on(Attempt& attempt) {
          attempt.take(std::move(between), Attempt::ProofForm::kBetween);
 }
 
-/// The sides are compared in the same way from right to left: where that leads nowhere, the other
-/// direction is not tried.
+/// The prover compares the sides in the same way from right to left. If it can say nothing about
+/// the first direction, the other one is not tried.
 void RuleProver::prove(std::span<Attempt> attempts) {
   std::vector<std::pair<Attempt*, bool>> first, second;
   for (Attempt& attempt : attempts) {
@@ -154,7 +152,7 @@ void RuleProver::prove(std::span<Attempt> attempts) {
 void RuleProver::prove(std::span<const std::pair<Attempt*, bool>> directions) {
   std::vector<Rule> rules;
   for (const auto& [attempt, forward] : directions) {
-    // What has one place in a file gets one verdict.
+    // verify_all() gives one verdict to the rules that share a place in a file.
     ++named_;
     for (Rule rule : (forward ? attempt->now.forward : attempt->now.backward)->instances) {
       rule.base_name = fmt::format("found_{}", named_);
@@ -183,7 +181,7 @@ void RuleProver::settle(Attempt& attempt, bool forward, const RuleVerdict& verdi
                           "this is a fault of the prover: please report it with the rule\n" +
                               direction->text};
   if (verdict.kind == VerdictKind::kProved && verdict.disagreement.empty()) {
-    direction->evidence = evidence_of(verdict);
+    direction->evidence = verifier::evidence_of(verdict);
     return;
   }
   attempt.failures.emplace_back(forward,
@@ -217,12 +215,4 @@ std::string rule_file_text(std::span<const NamedRule> rules, const std::string& 
   return rules::with_evidence(text, edits);
 }
 
-nlohmann::ordered_json unproved_json(std::span<const UnprovedRule> unproved) {
-  auto json = nlohmann::ordered_json::array();
-  for (const UnprovedRule& u : unproved)
-    json.push_back(
-        {{"verdict", verifier::to_string(u.kind)}, {"reason", u.reason}, {"rule", u.text}});
-  return json;
-}
-
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

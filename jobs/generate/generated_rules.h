@@ -5,14 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "generator/generalization/candidates.h"
 #include "verifier/batch.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// A direction that was not proved.
 struct UnprovedRule {
@@ -54,14 +52,13 @@ class RuleProver {
 
 /// A rule as it goes into a file.
 struct NamedRule {
-  std::string name;     ///< Of its operators: `relu_concat_as_concat_relu_3`.
+  std::string name;     ///< Made of its operators: `relu_concat_as_concat_relu_3`.
   std::string comment;  ///< A line above it; may be empty.
   generator::DirectedRule rule;
 };
 /// All directions of the candidates.
 std::vector<NamedRule> named_rules(std::span<const generator::RuleCandidate> candidates);
-/// With their proofs. `heading` is put in front as a comment.
+/// The text of a rule file with proofs. `heading` is put in front as a comment.
 std::string rule_file_text(std::span<const NamedRule> rules, const std::string& heading);
-nlohmann::ordered_json unproved_json(std::span<const UnprovedRule> unproved);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -4,11 +4,11 @@
 #include "generator/enumeration/tiles.h"
 #include "parallel/ranks/ranks.h"
 
-namespace soapstone::parallel {
+namespace soapstone::jobs {
 
 class RankTileExchange final : public generator::TileExchange {
  public:
-  explicit RankTileExchange(Ranks& ranks) : ranks_(ranks) {}
+  explicit RankTileExchange(parallel::Ranks& ranks) : ranks_(ranks) {}
   std::size_t rank() const override { return ranks_.rank(); }
   std::size_t ranks() const override { return ranks_.size(); }
   core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine) override {
@@ -16,7 +16,7 @@ class RankTileExchange final : public generator::TileExchange {
   }
 
  private:
-  Ranks& ranks_;
+  parallel::Ranks& ranks_;
 };
 
-}  // namespace soapstone::parallel
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // Counts nodes, work and memory. Work is counted as the roofline cost counts it.
-#include "cli/graph_summary.h"
+#include "jobs/inspect/graph_summary.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "runtime/launches/execution_plan.h"
 #include "runtime/memory/placement.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -92,4 +92,4 @@ GraphSummary summarize(const Graph& graph, runtime::Fusion fusion) {
   return summary;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

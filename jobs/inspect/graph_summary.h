@@ -1,4 +1,4 @@
-// What there is to say about a model without running it.
+// Summarizes a model without running it.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "models/onnx/format/onnx_model.h"
 #include "runtime/launches/launch_plan.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 struct OperatorCount {
   std::string name;
@@ -27,8 +25,8 @@ struct GraphSummary {
   std::size_t constants = 0;
   double parameters = 0;  ///< Elements of all constants.
   double parameter_bytes = 0;
-  double flops = 0;  ///< Of one inference.
-  double bytes = 0;  ///< That its launches read and write.
+  double flops = 0;  ///< Operations of one inference.
+  double bytes = 0;  ///< Bytes that its launches read and write.
   std::size_t launches = 0;
   /// Most that is live at once; none if a size is not known.
   std::optional<double> peak_activation_bytes;
@@ -36,10 +34,4 @@ struct GraphSummary {
 
 GraphSummary summarize(const core::Graph& graph, runtime::Fusion fusion);
 
-/// The two forms of the report on a model.
-std::string summary_text(const std::string& path, const models::OnnxModel& model,
-                         const GraphSummary& summary, runtime::Fusion fusion);
-nlohmann::ordered_json summary_json(const std::string& path, const models::OnnxModel& model,
-                                    const GraphSummary& summary, runtime::Fusion fusion);
-
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

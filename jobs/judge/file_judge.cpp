@@ -1,5 +1,5 @@
 // See file_judge.h.
-#include "cli/file_judge.h"
+#include "jobs/judge/file_judge.h"
 
 #include <utility>
 
@@ -7,28 +7,16 @@
 
 #include "workers/onnxruntime_worker.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 namespace fs = std::filesystem;
 
-void add_judge_options(CLI::App& app, JudgeOptions& options) {
-  app.add_option("--judge", options.judge,
-                 "Who else runs both files and compares: onnxruntime; auto: that, if it is there; "
-                 "none")
-      ->type_name("RUNTIME")
-      ->check(CLI::IsMember({"auto", "onnxruntime", "none"}).description(""))
-      ->capture_default_str();
-  app.add_option("--python", options.python,
-                 "Python that has onnxruntime [$SOAPSTONE_PYTHON, else python3]")
-      ->type_name("FILE");
-}
-
-core::Result<IndependentRuntime> start_runtime(const JudgeOptions& options) {
-  if (options.judge == "none") return IndependentRuntime{std::nullopt, "--judge none"};
-  auto worker = workers::start_onnxruntime(options.python);
+core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
+  if (request.judge == "none") return IndependentRuntime{std::nullopt, "--judge none"};
+  auto worker = workers::start_onnxruntime(request.python);
   if (worker) return IndependentRuntime{*std::move(worker), {}};
-  // Whoever names a runtime or its Python wants it.
-  if (options.judge == "onnxruntime" || !options.python.empty()) return worker.error();
+  // A caller who names a runtime or its Python wants it.
+  if (request.judge == "onnxruntime" || !request.python.empty()) return worker.error();
   return IndependentRuntime{std::nullopt, worker.error().message};
 }
 
@@ -102,4 +90,4 @@ std::optional<fs::path> FileJudge::file_of(const core::Graph& graph) const {
   return rewritten_;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

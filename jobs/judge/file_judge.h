@@ -10,19 +10,16 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "search/equivalence/judge.h"
 #include "workers/runtime_worker.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
-struct JudgeOptions {
+struct JudgeRequest {
+  /// "onnxruntime"; "auto": that, if it is there; "none".
   std::string judge = "auto";
-  std::string python;
+  std::string python;  ///< Python with onnxruntime; empty: $SOAPSTONE_PYTHON, else python3.
 };
-/// --judge, --python.
-void add_judge_options(CLI::App& app, JudgeOptions& options);
 
 /// A runtime, or why there is none.
 struct IndependentRuntime {
@@ -30,7 +27,7 @@ struct IndependentRuntime {
   std::string why_not;
 };
 /// Errors: kUnavailable if one was asked for by name and does not work.
-core::Result<IndependentRuntime> start_runtime(const JudgeOptions& options);
+core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request);
 
 class FileJudge final : public search::Judge {
  public:
@@ -44,7 +41,7 @@ class FileJudge final : public search::Judge {
                                                             std::filesystem::path original,
                                                             const core::Graph& interface,
                                                             std::string file_name, Write write);
-  /// Of two files that are there.
+  /// A judge of two files that exist.
   static std::unique_ptr<FileJudge> of_files(workers::RuntimeWorker worker,
                                              std::filesystem::path original,
                                              std::filesystem::path rewritten,
@@ -71,4 +68,4 @@ class FileJudge final : public search::Judge {
   std::map<Model, std::size_t> loaded_;
 };
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // See model_files.h.
-#include "cli/model_files.h"
+#include "jobs/models/model_files.h"
 
 #include <algorithm>
 
@@ -8,42 +8,38 @@
 #include "models/files/npz.h"
 #include "runtime/memory/memory_check.h"
 
-namespace soapstone::cli {
-
-core::Result<models::ImportOptions> import_options(const std::vector<std::string>& shapes) {
-  models::ImportOptions options;
-  for (const std::string& text : shapes) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto shape, parse_shape(text));
-    options.shapes.insert_or_assign(std::move(shape.first), std::move(shape.second));
-  }
-  return options;
-}
+namespace soapstone::jobs {
 
 namespace {
 
-core::Result<models::OnnxModel> read_with(const std::string& path,
-                                          const models::ImportOptions& options, Session& session) {
-  session.console.stage("reading " + path);
+core::Result<models::OnnxModel>
+read_with(const std::string& path, const models::ImportOptions& options, const Context& context) {
+  context.progress.stage("reading " + path);
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, models::read_onnx(path, options));
   for (const std::string& warning : model.warnings) {
-    session.console.log(core::LogLevel::kWarning, fmt::format("{}: {}", path, warning));
+    context.progress.log(core::LogLevel::kWarning, fmt::format("{}: {}", path, warning));
   }
   return model;
 }
 
 }  // namespace
 
-core::Result<models::OnnxModel>
-read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const models::ImportOptions options, import_options(shapes));
-  return read_with(path, options, session);
+core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
+                                           const Context& context) {
+  return read_with(path, {.shapes = shapes}, context);
 }
 
-core::Result<models::OnnxModel>
-read_result(const std::string& path, const std::vector<std::string>& shapes, Session& session) {
-  SOAPSTONE_ASSIGN_OR_RETURN(models::ImportOptions options, import_options(shapes));
-  options.skip_unknown = true;
-  return read_with(path, options, session);
+core::Result<models::OnnxModel> read_result(const std::string& path, const Shapes& shapes,
+                                            const Context& context) {
+  return read_with(path, {.shapes = shapes, .skip_unknown = true}, context);
+}
+
+models::OnnxModel model_of(core::Graph graph, int opset) {
+  models::OnnxModel model;
+  model.graph = std::move(graph);
+  model.header = models::new_header(opset);
+  model.opset = opset;
+  return model;
 }
 
 core::Status check_can_run(const std::string& path, const core::Graph& graph) {
@@ -87,4 +83,4 @@ std::string tensor_text(const core::Graph& graph, core::TensorId id) {
   return fmt::format("{}: {}{}", tensor.name, core::to_string(tensor.type.data_type), shape);
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,27 +1,30 @@
-// Reads models for commands: shapes from flags, warnings to the console.
+// Reads models and inputs for jobs; warnings go to the progress sink.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "cli/run_main.h"
 #include "core/base/result.h"
+#include "jobs/base/context.h"
 #include "models/onnx/format/onnx_model.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
-/// `shapes` as from add_shape_option. Errors: kUsage.
-core::Result<models::ImportOptions> import_options(const std::vector<std::string>& shapes);
+/// Sizes for inputs or named dimensions that a model file leaves open.
+using Shapes = std::map<std::string, core::Dims>;
 
 /// Errors: those of models::read_onnx.
-core::Result<models::OnnxModel>
-read_model(const std::string& path, const std::vector<std::string>& shapes, Session& session);
-/// The same of a model that was made from the one to which the shapes belong: names that it does
-/// not have any more are skipped.
-core::Result<models::OnnxModel>
-read_result(const std::string& path, const std::vector<std::string>& shapes, Session& session);
+core::Result<models::OnnxModel> read_model(const std::string& path, const Shapes& shapes,
+                                           const Context& context);
+/// Reads a model that was made from the one to which the shapes belong: names that it does not have
+/// any more are skipped.
+core::Result<models::OnnxModel> read_result(const std::string& path, const Shapes& shapes,
+                                            const Context& context);
+/// A model that was built in memory; it will be written with that opset.
+models::OnnxModel model_of(core::Graph graph, int opset = 17);
 
-/// Before it is run: does the model fit into the limits on memory and work?
+/// Checks before a model is run that it fits into the limits on memory and work.
 /// Errors: kUnsupported, with the file.
 core::Status check_can_run(const std::string& path, const core::Graph& graph);
 
@@ -33,4 +36,4 @@ core::Result<std::vector<core::Literal>> read_inputs(const std::string& path,
 /// `conv1: f32[1, 3, 224, 224]`.
 std::string tensor_text(const core::Graph& graph, core::TensorId id);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,6 +1,6 @@
 // See explained_changes.h. Tensors get short names within a change, so that two places that were
 // changed alike read alike, and that is how they are found.
-#include "cli/explained_changes.h"
+#include "jobs/optimize/explained_changes.h"
 
 #include <algorithm>
 #include <map>
@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/rule_equation.h"
 #include "core/text/text.h"
+#include "jobs/rules/rule_equation.h"
 #include "search/explanation.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -89,7 +89,7 @@ class Side {
     const Tensor& tensor = graph_.tensor(id);
     if (tensor.value && tensor.value->count() == 1)
       return fmt::format("{:g}", tensor.value->to_doubles()[0]);
-    // What is computed in another way now is the same to those that read it.
+    // A tensor that is computed in another way now keeps its name for the operators that read it.
     const auto old = found_.stands_for.find(id);
     std::string& name = names_.by_id[old == found_.stands_for.end() ? id : old->second];
     if (name.empty()) name = new_name(id);
@@ -201,4 +201,4 @@ ExplainedResult explain(const search::OptimizeReport& report, const rules::RuleS
   return result;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,4 +1,4 @@
-// What optimize-graph changed, in words that its text and its JSON share.
+// Explains an optimization: which operators were replaced by which, and by which rules.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include "rules/rule/rule.h"
 #include "search/optimize.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// `t2 = matmul(x, A; axis=1)`, with the names of this change.
 struct ExplainedOperator {
@@ -16,13 +16,13 @@ struct ExplainedOperator {
   std::string op;                      ///< "concat"
   std::vector<std::string> arguments;  ///< {"x", "A"}; numbers as they are.
   std::string attributes;              ///< "axis=1"
-  std::string shape;                   ///< Of the first result.
+  std::string shape;                   ///< Shape of the first result.
   std::string node;                    ///< Name in the model; empty: a rewrite made it.
   bool is_constant = false;            ///< Computed from weights alone: once, not in each run.
   std::string text() const;            ///< "t2 = concat(x, A; axis=1)"
 };
 
-/// What a change reads from outside.
+/// A tensor that a change reads from outside.
 struct ExplainedInput {
   std::string name;  ///< "x", or "A" for a weight.
   std::string shape;
@@ -40,14 +40,14 @@ struct ExplainedRule {
 
 /// Places that were changed in the same way. Operators and names are those of the first.
 struct ExplainedChange {
-  double gain_us = 0;                            ///< Of all places.
+  double gain_us = 0;                            ///< Sum over all places.
   std::vector<std::vector<std::string>> places;  ///< Names of the nodes that were there.
   std::vector<ExplainedInput> inputs;
   std::vector<ExplainedOperator> before, after;
   std::vector<ExplainedRule> rules;
 };
 
-/// What the baseline did with a rule, how often.
+/// How often the baseline applied a rule.
 struct ExplainedBaselineRule {
   std::string rule, description;
   int count = 0;
@@ -62,4 +62,4 @@ struct ExplainedResult {
 ExplainedResult explain(const search::OptimizeReport& report, const rules::RuleSet& baseline,
                         const rules::RuleSet& rules);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

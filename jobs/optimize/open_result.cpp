@@ -1,5 +1,5 @@
 // Every open dimension alone first, then all that may stay open together, at two more assignments.
-#include "cli/open_result.h"
+#include "jobs/optimize/open_result.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/model_files.h"
+#include "jobs/models/model_files.h"
 #include "search/equivalence/equivalence.h"
 #include "search/proofs/proof_chain.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using models::OpenDimension;
@@ -30,17 +30,17 @@ Sizes others(std::int64_t size) {
 
 class Opening {
  public:
-  Opening(const OptimizeArguments& options, const OptimizeJob& job, const core::Graph& graph,
-          const search::ProofChain& chain, Session& session)
-      : options_(options), job_(job), graph_(graph), chain_(chain), session_(session) {}
+  Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
+          const search::ProofChain& chain, const Context& context)
+      : request_(request), job_(job), graph_(graph), chain_(chain), context_(context) {}
 
   OpenResult run() {
     const auto dimensions = models::open_dimensions(job_.model);
     if (dimensions.empty()) return {};
-    session_.console.stage("trying other sizes");
+    context_.progress.stage("trying other sizes");
     std::vector<OpenDimension> open;
     for (const OpenDimension& dimension : dimensions) {
-      if (!session_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
+      if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
     }
     auto file = open.empty() ? std::nullopt : at_all_sizes(open);
     if (!file) open.clear();
@@ -57,12 +57,12 @@ class Opening {
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
     models::ImportOptions import;
     import.shapes = models::shapes_at(job_.model, dimensions, sizes);
-    auto model = models::read_onnx(options_.model, import);
+    auto model = models::read_onnx(request_.model, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt};
     auto graph = search::replay_at_other_sizes(
         chain_, sized.model.graph, *job_.backend,
-        {.allow_range_changes = options_.rules.allow_range_changes}, session_.stop);
+        {.allow_range_changes = request_.rules.allow_range_changes}, context_.stop);
     if (graph) sized.graph = *std::move(graph);
     return sized;
   }
@@ -94,7 +94,7 @@ class Opening {
     search::EquivalenceOptions verify = *job_.optimize.verify;
     verify.inputs.clear();  // they have the sizes that were given
     const auto report = search::check_equivalence(sized.model.graph, *sized.graph, *job_.backend,
-                                                  verify, session_.console, session_.stop);
+                                                  verify, context_.progress, context_.stop);
     return report.ok() && report->equal;
   }
 
@@ -137,21 +137,21 @@ class Opening {
     return text;
   }
 
-  const OptimizeArguments& options_;
+  const OptimizeRequest& request_;
   const OptimizeJob& job_;
   const core::Graph& graph_;
   const search::ProofChain& chain_;
-  Session& session_;
+  const Context& context_;
   std::vector<Sizes> sizes_;          // of each dimension that may stay open: two others
   std::vector<std::string> checked_;  // all of them together, as text
 };
 
 }  // namespace
 
-OpenResult leave_sizes_open(const OptimizeArguments& options, const OptimizeJob& job,
+OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
                             const core::Graph& graph, const search::ProofChain& chain,
-                            Session& session) {
-  return Opening(options, job, graph, chain, session).run();
+                            const Context& context) {
+  return Opening(request, job, graph, chain, context).run();
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -5,20 +5,20 @@
 #include <optional>
 #include <string>
 
-#include "cli/optimize_job.h"
+#include "jobs/optimize/optimize_job.h"
 #include "models/onnx/open_sizes.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 struct OpenResult {
   std::optional<models::OpenExport> file;  ///< None: no size can stay open.
-  std::string note;                        ///< What was found, for people; empty: nothing open.
+  std::string note;  ///< A sentence about what was found; empty: no size was open.
 };
 
 /// `chain` leads from the model to `graph`, folding included. Takes no part in what is computed at
 /// the sizes given: a failure elsewhere means that sizes are declared as they are here.
-OpenResult leave_sizes_open(const OptimizeArguments& options, const OptimizeJob& job,
+OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
                             const core::Graph& graph, const search::ProofChain& chain,
-                            Session& session);
+                            const Context& context);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,20 +1,18 @@
-// What an optimization works with: model, rules, backend, costs.
+// Gathers what an optimization works with: model, rules, backend, costs. optimize() is made of
+// these steps, for callers that replace one of them.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/file_judge.h"
-#include "cli/optimize_options.h"
-#include "cli/run_main.h"
-#include "cli/trace_writer.h"
-#include "cost/database/cost_database.h"
-#include "models/onnx/format/onnx_model.h"
+#include "jobs/base/context.h"
+#include "jobs/optimize/request.h"
+#include "jobs/optimize/trace_writer.h"
 #include "search/optimize.h"
 #include "search/passes/checkpoint.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// Everything that an optimization needs, made before it starts so that mistakes show at once.
 struct OptimizeJob {
@@ -22,22 +20,23 @@ struct OptimizeJob {
   LoadedRules rules;
   std::unique_ptr<runtime::Backend> backend;
   std::unique_ptr<cost::CostDatabase> database;
-  std::unique_ptr<cost::CostModel> cost;
+  std::shared_ptr<cost::CostModel> cost;
   std::unique_ptr<FileJudge> judge;                ///< Null: there is none.
-  std::unique_ptr<TraceWriter> trace;              ///< Null: not wanted.
-  std::unique_ptr<search::Checkpoint> checkpoint;  ///< Likewise.
+  std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
+  std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
   search::OptimizeOptions optimize;
 };
 
-/// Errors: those of reading the model, the rules and the inputs; kUnsupported for --strict.
-core::Result<OptimizeJob> prepare(const OptimizeArguments& arguments, Session& session);
+/// Errors: those of reading the model, the rules and the inputs; kUnsupported if the request is
+/// strict.
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context);
 
-/// The same with rules that were read before. Those that leave_out_unwritable() names are taken
+/// The same with rules that were read before. Rules that leave_out_unwritable() names are taken
 /// out.
-core::Result<OptimizeJob> prepare(const OptimizeArguments& arguments, LoadedRules rules,
-                                  Session& session);
-/// Takes out the rules whose targets have an operator that the opset has no words for, and says so
-/// of each.
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
+                                  const Context& context);
+/// Takes out the rules whose targets have an operator that the opset cannot express; returns a
+/// sentence about each.
 std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,31 +1,33 @@
 // See optimize_output.h.
-#include "cli/optimize_output.h"
+#include "jobs/optimize/optimize_output.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
 #include "core/base/file_io.h"
 
-#include "cli/open_result.h"
+#include "jobs/optimize/open_result.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
 
-core::Status copy_original(const std::string& from, const std::string& to) {
+core::Status write_original(const OptimizeRequest& request, const OptimizeJob& job) {
+  if (request.graph) return models::write_onnx(job.model.graph, *job.model.header, request.output);
   std::error_code error;
-  if (fs::equivalent(from, to, error)) return core::Done{};
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto original, core::MappedFile::open(from));
-  return core::write_file(to, original->text());
+  if (fs::equivalent(request.model, request.output, error)) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto original, core::MappedFile::open(request.model));
+  return core::write_file(request.output, original->text());
 }
 
-/// What it takes to check the output against the input.
-core::Status write_proof(const OptimizeArguments& options, const search::ProofChain& chain) {
-  if (options.proof.empty()) return core::Done{};
-  return core::write_file(options.proof, search::print(chain));
+/// Writes the steps by which compare() can check the output against the input.
+core::Status write_proof(const OptimizeRequest& request, const search::ProofChain& chain) {
+  if (request.proof.empty()) return core::Done{};
+  return core::write_file(request.proof, search::print(chain));
 }
 
 /// Byte by byte. Two that are not there are equal.
@@ -82,38 +84,43 @@ core::Status write_graph(const core::Graph& graph, const models::ModelHeader& he
   return models::write_onnx(written, header, path);
 }
 
-core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run, Session& session) {
+core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job,
+                          const search::OptimizeReport& report, RunSummary& run,
+                          const Context& context) {
   if (report.outcome == search::Outcome::kNotEquivalent) {
     run.output_note = "it computes something else";
     return core::Done{};
   }
-  if (options.dry_run) {
+  if (request.dry_run) {
     run.output_note = "dry run";
     return core::Done{};
   }
-  run.output = options.output;
+  if (request.output.empty()) {
+    run.output_note = "no file was asked for";
+    return core::Done{};
+  }
+  run.output = request.output;
   if (report.result == search::ResultKind::kBaseline) run.output_note = "the baseline";
   if (report.result == search::ResultKind::kOriginal) {
     run.output_note = "a copy of the original";
-    SOAPSTONE_RETURN_IF_ERROR(copy_original(options.model, options.output));
+    SOAPSTONE_RETURN_IF_ERROR(write_original(request, job));
     search::ProofChain nothing;
     nothing.input = report.chain.input;
-    return write_proof(options, nothing);
+    return write_proof(request, nothing);
   }
   search::ProofChain chain = report.chain;
   SOAPSTONE_ASSIGN_OR_RETURN(
       const core::Graph graph,
-      as_written(report.graph, *job.model.header, *job.backend, options.keep_constants, &chain));
-  const OpenResult open = leave_sizes_open(options, job, graph, chain, session);
+      as_written(report.graph, *job.model.header, *job.backend, request.keep_constants, &chain));
+  const OpenResult open = leave_sizes_open(request, job, graph, chain, context);
   if (!open.note.empty()) run.notes.push_back(open.note);
   if (open.file) {
-    SOAPSTONE_RETURN_IF_ERROR(open.file->write(options.output));
+    SOAPSTONE_RETURN_IF_ERROR(open.file->write(request.output));
   } else {
-    SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, options.output));
-    SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, options.output));
+    SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, request.output));
+    SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, request.output));
   }
-  return write_proof(options, chain);
+  return write_proof(request, chain);
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,12 +1,12 @@
-// What an optimization leaves behind: the model, and how it was made.
+// Writes the files of an optimization: the model, and the steps that made it.
 #pragma once
 
 #include <filesystem>
 
-#include "cli/optimize_job.h"
-#include "cli/optimize_report.h"
+#include "jobs/optimize/optimize_job.h"
+#include "jobs/optimize/outcome.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// Writes the graph as it is handed out: constant expressions as their values, unless they are to
 /// be kept. Errors: those of folding and writing.
@@ -17,7 +17,8 @@ core::Status write_graph(const core::Graph& graph, const models::ModelHeader& he
 /// Writes what is to be written and says so in `run`.
 /// Errors: kInvalidInput if a file cannot be written; kInternal if it came out otherwise than the
 /// file that the judge has seen.
-core::Status write_result(const OptimizeArguments& options, const OptimizeJob& job,
-                          const search::OptimizeReport& report, RunSummary& run, Session& session);
+core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job,
+                          const search::OptimizeReport& report, RunSummary& run,
+                          const Context& context);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -4,16 +4,14 @@
 #include <memory>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/file_io.h"
 #include "core/base/result.h"
 #include "search/base/trace.h"
 #include "search/optimize.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
-struct OptimizeArguments;
+struct OptimizeRequest;
 struct OptimizeJob;
 struct RunSummary;
 
@@ -24,8 +22,9 @@ class TraceWriter final : public search::TraceSink {
   static core::Result<std::unique_ptr<TraceWriter>> create(const std::string& path);
   /// Use create().
   explicit TraceWriter(std::unique_ptr<core::LineFile> file);
+  ~TraceWriter() override;
 
-  void run_begins(const OptimizeArguments& arguments, const OptimizeJob& job);
+  void run_begins(const OptimizeRequest& request, const OptimizeJob& job);
   void simplified(const search::SimplifyReport& report, const core::Graph& baseline) override;
   void pass(const search::TracePass& pass) override;
   void region(const search::TraceRegion& region) override;
@@ -35,12 +34,8 @@ class TraceWriter final : public search::TraceSink {
   core::Status run_ends(const search::OptimizeReport& report, const RunSummary& run);
 
  private:
-  /// Adds the time.
-  void write(nlohmann::ordered_json event,
-             nlohmann::ordered_json times = nlohmann::ordered_json::object());
-
-  std::unique_ptr<core::LineFile> file_;
-  double begin_s_;
+  struct Lines;
+  std::unique_ptr<Lines> lines_;
 };
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

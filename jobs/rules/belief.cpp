@@ -1,5 +1,5 @@
 // See belief.h.
-#include "cli/belief.h"
+#include "jobs/rules/belief.h"
 
 #include <algorithm>
 #include <fstream>
@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
-#include "cli/proof_cache.h"
-#include "cli/shipped_rules.h"
-#include "cli/verify_report.h"
+#include "jobs/rules/proof_cache.h"
+#include "jobs/rules/shipped_rules.h"
 #include "rules/text/evidence.h"
 #include "verifier/batch.h"
+#include "verifier/verdict_evidence.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,12 +38,12 @@ std::vector<Family> families_of(std::vector<Rule>& rules) {
   return families;
 }
 
-/// What was found about a rule as one line: an evidence line, or why it has no proof.
+/// A verdict on a rule as one line: an evidence line, or why it has no proof.
 constexpr std::string_view kProof = "proof ", kUnproved = "unproved ";
 
 std::string line_of(const verifier::RuleVerdict& verdict) {
   if (verdict.kind == verifier::VerdictKind::kProved)
-    return rules::to_string(evidence_of(verdict), verdict.rule);
+    return rules::to_string(verifier::evidence_of(verdict), verdict.rule);
   std::string reason = verdict.kind == verifier::VerdictKind::kRefuted
                            ? "it is wrong: " + verdict.refutation->text
                            : verdict.reason;
@@ -70,7 +70,7 @@ std::string label_text(const rules::FloatTypes& types, rules::FloatBehavior floa
 
 /// Puts what was found in place of what the file says. Who says more of roundings than was found
 /// may have a reason; who says less is corrected.
-void apply_line(const EvidenceLine& found, const Family& family, Session& session) {
+void apply_line(const EvidenceLine& found, const Family& family, const Context& context) {
   const Rule& first = *family.front();
   const bool proved = found.evidence.kind == Evidence::Kind::kProved;
   const bool claimed = first.types.known() && first.edges.has_value();
@@ -78,10 +78,11 @@ void apply_line(const EvidenceLine& found, const Family& family, Session& sessio
   const std::string before = label_text(first.types, first.floats, first.edges);
   const std::string now = label_text(found.types, floats, found.edges);
   if (claimed && proved && before != now)
-    session.console.log(core::LogLevel::kWarning,
-                        fmt::format("{}:{}: rule {} is labeled `{}`; what was found here counts: "
-                                    "`{}`",
-                                    first.file.string(), first.line, first.base_name, before, now));
+    context.progress.log(core::LogLevel::kWarning,
+                         fmt::format("{}:{}: rule {} is labeled `{}`; what was found here counts: "
+                                     "`{}`",
+                                     first.file.string(), first.line, first.base_name, before,
+                                     now));
   for (Rule* rule : family) {
     if (!proved) {
       rule->evidence = found.evidence;
@@ -94,24 +95,24 @@ void apply_line(const EvidenceLine& found, const Family& family, Session& sessio
 
 /// Proves those families, and keeps what was found.
 core::Status prove(const std::vector<Family>& families, const ProofCache& cache,
-                   const std::vector<std::string>& keys, Session& session) {
+                   const std::vector<std::string>& keys, const Context& context) {
   std::vector<Rule> all;
   for (const Family& family : families)
     for (const Rule* rule : family) all.push_back(*rule);
-  session.console.stage(fmt::format("proving {} rules of {}", families.size(),
-                                    families.front().front()->file.filename().string()));
-  const auto verdicts = verifier::verify_all(all, {}, session.console, session.stop);
-  SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+  context.progress.stage(fmt::format("proving {} rules of {}", families.size(),
+                                     families.front().front()->file.filename().string()));
+  const auto verdicts = verifier::verify_all(all, {}, context.progress, context.stop);
+  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   for (std::size_t k = 0; k < families.size() && k < verdicts.size(); ++k) {
     const std::string line = line_of(verdicts[k]);
     cache.put(keys[k], line);
-    if (const auto found = parse_line(line)) apply_line(*found, families[k], session);
+    if (const auto found = parse_line(line)) apply_line(*found, families[k], context);
   }
   return core::Done{};
 }
 
-core::Status prove_all(std::vector<Rule>& rules, Session& session) {
-  const ProofCache cache(session.console);
+core::Status prove_all(std::vector<Rule>& rules, const Context& context) {
+  const ProofCache cache(context.progress);
   std::vector<Family> open;
   std::vector<std::string> keys;
   for (Family& family : families_of(rules)) {
@@ -119,13 +120,13 @@ core::Status prove_all(std::vector<Rule>& rules, Session& session) {
     const auto known = cache.find(key);
     const auto line = known ? parse_line(*known) : std::nullopt;
     if (line) {
-      apply_line(*line, family, session);
+      apply_line(*line, family, context);
     } else {
       open.push_back(std::move(family));
       keys.push_back(std::move(key));
     }
   }
-  return open.empty() ? core::Status(core::Done{}) : prove(open, cache, keys, session);
+  return open.empty() ? core::Status(core::Done{}) : prove(open, cache, keys, context);
 }
 
 /// Lines of another version prove nothing: what was wrong with it is why there is a new one.
@@ -145,8 +146,8 @@ void refuse_other_versions(std::vector<Rule>& rules) {
 }  // namespace
 
 core::Result<std::vector<Rule>> read_believed(const fs::path& file, bool trust_proofs,
-                                              Session& session) {
-  // What is hashed is what is parsed, though the file may change meanwhile.
+                                              const Context& context) {
+  // The bytes that are hashed are those that are parsed, though the file may change meanwhile.
   std::ifstream in(file, std::ios::binary);
   std::ostringstream bytes;
   if (in) bytes << in.rdbuf();
@@ -157,9 +158,15 @@ core::Result<std::vector<Rule>> read_believed(const fs::path& file, bool trust_p
   if (trust_proofs) {
     refuse_other_versions(parsed.rules);
   } else {
-    SOAPSTONE_RETURN_IF_ERROR(prove_all(parsed.rules, session));
+    SOAPSTONE_RETURN_IF_ERROR(prove_all(parsed.rules, context));
   }
   return std::move(parsed.rules);
 }
 
-}  // namespace soapstone::cli
+core::Result<std::vector<Rule>> parse_believed(const std::string& text, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text));
+  SOAPSTONE_RETURN_IF_ERROR(prove_all(parsed.rules, context));
+  return std::move(parsed.rules);
+}
+
+}  // namespace soapstone::jobs

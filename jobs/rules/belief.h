@@ -3,13 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
-#include "cli/run_main.h"
 #include "core/base/result.h"
+#include "jobs/base/context.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// The rules of the file, with evidence and labels that hold: of a shipped file those that it
 /// states; of any other one those that were found by proving all instances, now or in an earlier
@@ -17,6 +18,10 @@ namespace soapstone::cli {
 /// `trust_proofs` the lines of this version of the prover count, and nothing is proved.
 /// Errors: those of rules::read_rules; kInterrupted.
 core::Result<std::vector<rules::Rule>> read_believed(const std::filesystem::path& file,
-                                                     bool trust_proofs, Session& session);
+                                                     bool trust_proofs, const Context& context);
 
-}  // namespace soapstone::cli
+/// The rules of a text that lies in no file; all of them are proved.
+core::Result<std::vector<rules::Rule>> parse_believed(const std::string& text,
+                                                      const Context& context);
+
+}  // namespace soapstone::jobs

@@ -1,13 +1,13 @@
 // See build_id.h. The program's notes lie in its memory.
 // Source: elf(5), "Notes (Nhdr)".
-#include "cli/build_id.h"
+#include "jobs/rules/build_id.h"
 
 #include <elf.h>
 #include <link.h>
 
 #include <cstring>
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 constexpr std::size_t kAlignment = 4;
@@ -54,4 +54,4 @@ std::string build_id() {
   return id;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

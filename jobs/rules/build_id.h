@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// The identifier that the linker gave to the running program, in hexadecimal digits; another one
 /// for every change of its code. Empty: it has none.
 std::string build_id();
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

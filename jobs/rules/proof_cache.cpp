@@ -1,5 +1,5 @@
 // See proof_cache.h. An entry is a header, its key, its value, and a checksum of these.
-#include "cli/proof_cache.h"
+#include "jobs/rules/proof_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "cli/build_id.h"
 #include "core/base/sha256.h"
+#include "jobs/rules/build_id.h"
 #include "verifier/batch.h"
 #include "verifier/questions/z3_solver.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ void ProofCache::put(const std::string& key, const std::string& value) const {
     unlink(temporary.c_str());
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

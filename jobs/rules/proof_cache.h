@@ -1,4 +1,4 @@
-// What was found about rules of the user's own, kept between runs: a file of one entry each in
+// Keeps verdicts on rules of the user's own between runs: a file of one entry each in
 // $XDG_CACHE_HOME/soapstone/proofs, or ~/.cache/soapstone/proofs. Anyone who can write there could
 // make a wrong rule count as proved, so folder and entries must belong to the user alone.
 #pragma once
@@ -11,7 +11,7 @@
 #include "core/base/progress.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 class ProofCache {
  public:
@@ -19,8 +19,8 @@ class ProofCache {
   /// ever found.
   explicit ProofCache(core::ProgressSink& log);
 
-  /// Of all instances of one rule: a digest of their text, and of what would prove them: the
-  /// versions of the prover and of Z3, and this very program.
+  /// The key of a rule: a digest of the text of all its instances and of what would prove them (the
+  /// versions of the prover and of Z3, and this very program).
   static std::string key(const std::vector<const rules::Rule*>& instances);
 
   /// None: there is no entry, or one that is damaged or not the user's own, which the log tells.
@@ -33,4 +33,4 @@ class ProofCache {
   std::filesystem::path folder_;  ///< Empty: unusable.
 };
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // See rule_equation.h.
-#include "cli/rule_equation.h"
+#include "jobs/rules/rule_equation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 
 #include "core/text/text.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
@@ -71,4 +71,4 @@ std::string equation_text(const rules::Rule& rule) {
   return fmt::format("{} = {}", Side(rule.source).text(), Side(rule.target).text());
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -5,9 +5,9 @@
 
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 /// Attributes at their defaults are left out; several results stand in parentheses.
 std::string equation_text(const rules::Rule& rule);
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

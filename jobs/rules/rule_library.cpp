@@ -1,19 +1,18 @@
-// See rule_files.h.
-#include "cli/rule_files.h"
-
-#include <fmt/format.h>
+// See rule_library.h.
+#include "jobs/rules/rule_library.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <nlohmann/json.hpp>
+#include <system_error>
 
-#include "cli/belief.h"
-#include "cli/suggestion.h"
-#include "cli/table.h"
+#include <fmt/format.h>
+
+#include "jobs/base/nearest.h"
+#include "jobs/rules/belief.h"
 #include "rules/taso/import_taso.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,76 +43,30 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
   return core::Done{};
 }
 
-core::Result<std::vector<Rule>> read_search_rules(const RuleOptions& options, Session& session) {
-  std::vector<std::string> files = options.files;
+core::Result<std::vector<Rule>> read_search_rules(const RuleRequest& request,
+                                                  const Context& context) {
+  std::vector<std::string> files = request.files;
   if (files.empty()) files = files_called("shipped");
-  // Of the shipped ones the baseline is apart, and what was generated is used if asked for.
+  // The baseline is loaded apart, and the generated rules are used only if asked for.
   const auto is_apart = [&](const fs::path& file) {
-    return options.files.empty() &&
+    return request.files.empty() &&
            (file.stem() == kBaseline || file.filename() == kGeneratedRules);
   };
   std::erase_if(files, is_apart);
-  if (options.generated) files.push_back((rules_folder() / kGeneratedRules).string());
+  if (request.generated) files.push_back((rules_folder() / kGeneratedRules).string());
   std::vector<Rule> all;
   for (const std::string& file : files) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, options.trust_proofs, session));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, request.trust_proofs, context));
     std::ranges::move(read, std::back_inserter(all));
+  }
+  if (!request.text.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto own, parse_believed(request.text, context));
+    std::ranges::move(own, std::back_inserter(all));
   }
   return all;
 }
 
-std::string evidence_text(const Rule& rule) {
-  switch (rule.evidence.kind) {
-  case rules::Evidence::Kind::kNone:
-    return "none";
-  case rules::Evidence::Kind::kChecked:
-    return "checked";
-  case rules::Evidence::Kind::kProved:
-    return "proved";
-  }
-  return "";
-}
-
-std::string edges_text(const Rule& rule) {
-  return rule.edges ? rules::to_string(*rule.edges) : "unknown";
-}
-
-/// One entry a rule as written, with the number of its instances.
-template <class F>
-void for_each_family(const std::vector<Rule>& rules, F&& f) {
-  for (std::size_t first = 0; first < rules.size();) {
-    std::size_t last = first;
-    while (last < rules.size() && rules[last].base_name == rules[first].base_name) ++last;
-    f(rules[first], last - first);
-    first = last;
-  }
-}
-
 }  // namespace
-
-void add_rule_options(CLI::App& app, RuleOptions& options) {
-  app.add_option("--rules", options.files,
-                 "Rule file to use instead of the shipped ones; may be repeated")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  app.add_flag(
-      "--generated", options.generated,
-      "Use generated.rules as well, which generate-rules made: more ways, a slower search");
-  app.add_option("--only", options.only, "Use this rule and no other; may be repeated")
-      ->type_name("RULE")
-      ->allow_extra_args(false);
-  app.add_option("--skip", options.skip, "Do not use this rule; may be repeated")
-      ->type_name("RULE")
-      ->allow_extra_args(false);
-  app.add_flag("--allow-unproved", options.allow_unproved,
-               "Use rules without a proof, too; the report says so");
-  app.add_flag("--trust-proofs", options.trust_proofs,
-               "Believe the proof lines of rule files of your own instead of proving the rules "
-               "again");
-  app.add_flag("--allow-range-changes", options.allow_range_changes,
-               "Use rules, too, whose result overflows, divides by zero or vanishes where what it "
-               "replaces does not, in the floating type at hand");
-}
 
 fs::path rules_folder() {
   if (const char* folder = std::getenv("SOAPSTONE_RULES_DIR"); folder != nullptr) return folder;
@@ -153,22 +106,22 @@ core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
   return contents;
 }
 
-core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session) {
+core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context) {
   LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
   SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
-                             read_believed(baseline, options.trust_proofs, session));
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(options, session));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.only, "--only"));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, options.skip, "--skip"));
+                             read_believed(baseline, request.trust_proofs, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(request, context));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.only, "--only"));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.skip, "--skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
-    return (!options.only.empty() && !is_named(rule, options.only)) || is_named(rule, options.skip);
+    return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
   });
   return loaded;
 }
 
-core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options) {
-  if (options.allow_unproved) return core::Done{};
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {
+  if (request.allow_unproved) return core::Done{};
   const Rule* first = nullptr;
   std::size_t count = 0;
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
@@ -193,41 +146,4 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& optio
                                  file)};
 }
 
-std::string rules_text(const LoadedRules& loaded) {
-  Table table({{"rule"},
-               {"instances", Align::kRight},
-               {"evidence"},
-               {"types"},
-               {"floats"},
-               {"what it does"},
-               {"edges"}});
-  for (const auto* list : {&loaded.baseline, &loaded.search}) {
-    for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
-      table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
-                     rules::to_string(rule.types), std::string(rules::to_string(rule.floats)),
-                     rule.description, edges_text(rule)});
-    });
-  }
-  return table.to_string();
-}
-
-nlohmann::ordered_json rules_json(const LoadedRules& loaded) {
-  auto json = nlohmann::ordered_json::array();
-  for (const auto* list : {&loaded.baseline, &loaded.search}) {
-    for_each_family(*list, [&](const Rule& rule, std::size_t instances) {
-      json.push_back({{"rule", rule.base_name},
-                      {"baseline", list == &loaded.baseline},
-                      {"instances", instances},
-                      {"evidence", evidence_text(rule)},
-                      {"types", rules::to_string(rule.types)},
-                      {"floats", rules::to_string(rule.floats)},
-                      {"edges", edges_text(rule)},
-                      {"description", rule.description},
-                      {"file", rule.file.filename().string()},
-                      {"line", rule.line}});
-    });
-  }
-  return json;
-}
-
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

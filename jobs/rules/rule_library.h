@@ -1,4 +1,5 @@
-// Which rules a command works with: the shipped ones or the user's own, some picked, some left out.
+// The rules that a job works with: the shipped ones or the caller's own, some picked, some left
+// out.
 #pragma once
 
 #include <filesystem>
@@ -7,32 +8,27 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json_fwd.hpp>
-
-#include "cli/run_main.h"
 #include "core/base/result.h"
+#include "jobs/base/context.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
-struct RuleOptions {
+struct RuleRequest {
   std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
+  std::string text;                ///< Rules in the rule language, in addition to all others.
   std::vector<std::string> only;   ///< Names or instances; empty: all.
   std::vector<std::string> skip;
-  bool generated = false;  ///< Those of generated.rules, too.
-  bool allow_unproved = false;
+  bool generated = false;       ///< The rules of generated.rules, too.
+  bool allow_unproved = false;  ///< Otherwise one rule without a proof is an error.
   bool allow_range_changes = false;
-  bool trust_proofs = false;
+  bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
 };
-
-/// --rules, --generated, --only, --skip, --allow-unproved, --allow-range-changes, --trust-proofs.
-void add_rule_options(CLI::App& app, RuleOptions& options);
 
 /// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
 std::filesystem::path rules_folder();
 
-/// What is made by generate-rules is a file of its own there.
+/// The file in that folder which generate-rules made.
 inline constexpr std::string_view kGeneratedRules = "generated.rules";
 /// All files of the folder, in order, for the word `shipped`; else the file of that name.
 std::vector<std::string> files_called(const std::string& name);
@@ -40,28 +36,36 @@ std::vector<std::string> files_called(const std::string& name);
 /// Whether the file is in our rule language; else it is one of TASO's.
 bool is_own_rule_file(const std::filesystem::path& file);
 
-/// What a rule file holds.
+/// The contents of a rule file.
 struct RuleFileContents {
   std::vector<rules::Rule> rules;
-  /// Rules that we have no words for: their names, and why.
+  /// Names of rules that the rule language cannot express, and why.
   std::vector<std::pair<std::string, std::string>> skipped;
 };
-/// For proofs: some of the rules of other systems cannot be applied here, but they are listed.
+/// For proofs: rules of other systems that cannot be applied here are listed, too.
 core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file);
 
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
   std::vector<rules::Rule> search;
 };
-/// With evidence that may be believed (belief.h). Errors: those of reading rules; kUsage if --only
-/// or --skip names a rule that there is not; kInterrupted.
-core::Result<LoadedRules> load_rules(const RuleOptions& options, Session& session);
+/// Loads rules with evidence that may be believed (belief.h). Errors: those of reading rules;
+/// kUsage if `only` or `skip` names a rule that there is not; kInterrupted.
+core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.
-core::Status refuse_unproved(const LoadedRules& loaded, const RuleOptions& options);
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request);
 
-std::string rules_text(const LoadedRules& loaded);
-nlohmann::ordered_json rules_json(const LoadedRules& loaded);
+/// Calls f(first instance, number of instances) for each rule as written.
+template <class F>
+void for_each_family(const std::vector<rules::Rule>& rules, F&& f) {
+  for (std::size_t first = 0; first < rules.size();) {
+    std::size_t last = first;
+    while (last < rules.size() && rules[last].base_name == rules[first].base_name) ++last;
+    f(rules[first], last - first);
+    first = last;
+  }
+}
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -1,5 +1,5 @@
 // See proof_logs.h.
-#include "cli/proof_logs.h"
+#include "jobs/verify/proof_logs.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,12 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "verifier/proof/proof_log.h"
 #include "verifier/questions/z3_solver.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,21 +105,20 @@ class LogCheck {
 
 }  // namespace
 
-core::Status check_logs(const std::string& folder, std::span<const Rule> rules, int specializations,
-                        Session& session) {
+core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const Rule> rules,
+                                     int specializations, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, logs_in(folder));
   LogCheck check(rules, specializations);
   std::size_t proofs = 0;
   for (std::size_t k = 0; k < paths.size(); ++k) {
-    session.console.update(k, paths.size(), paths[k].filename().string());
-    SOAPSTONE_RETURN_IF_ERROR(session.check_interrupt());
+    context.progress.update(k, paths.size(), paths[k].filename().string());
+    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     auto checked = check.check(paths[k]);
     if (!checked) return checked.error().at(paths[k].string());
     proofs += *checked;
   }
   SOAPSTONE_RETURN_IF_ERROR(check.all_have_logs());
-  return session.report(fmt::format("{} proofs in {} logs hold\n", proofs, paths.size()),
-                        {{"logs", paths.size()}, {"proofs", proofs}});
+  return CheckedLogs{paths.size(), proofs};
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs

@@ -4,17 +4,21 @@
 #include <span>
 #include <string>
 
-#include "cli/run_main.h"
 #include "core/base/result.h"
+#include "jobs/base/context.h"
 #include "rules/rule/rule.h"
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
+
+struct CheckedLogs {
+  std::size_t logs = 0, proofs = 0;
+};
 
 /// Replays all logs `*.proof` of a folder. Each must prove all instances of one of the rules as it
 /// stands there, and each rule must have a log.
 /// Errors: kInvalidInput: a log that is empty, damaged, of another rule, or no proof; kUnsupported:
 /// a rule without a log.
-core::Status check_logs(const std::string& folder, std::span<const rules::Rule> rules,
-                        int specializations, Session& session);
+core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const rules::Rule> rules,
+                                     int specializations, const Context& context = {});
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs
