@@ -35,7 +35,8 @@ int main() {
   const auto outcome = jobs::optimize(request);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().to_string().c_str()), 1;
   const search::OptimizeReport& report = outcome->report;
-  std::printf("%.0f operators instead of %.0f\n", operators(report.graph), operators(*request.graph));
+  std::printf("%.0f operators instead of %.0f\n", operators(report.graph),
+              operators(*request.graph));
   for (const search::RuleUse& use : report.rules_applied)
     std::printf("%d x %s\n", use.count, use.rule.c_str());
 }
