@@ -15,7 +15,7 @@ namespace {
 /// More than any search sees, and exact as a double.
 constexpr std::uint64_t kMostGraphs = 1'000'000'000'000'000;
 
-core::Error usage(std::string message, std::string hint = {}) {
+core::Error wrong_usage(std::string message, std::string hint = {}) {
   return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
 }
 
@@ -148,8 +148,8 @@ core::Result<int> samples_of(const std::string& verify) {
   const char* const end = verify.data() + verify.size();
   const auto [stop, error] = std::from_chars(verify.data(), end, samples);
   if (error != std::errc() || stop != end || samples < 1) {
-    return usage(fmt::format("--verify {}: not a number of inputs", verify),
-                 "--verify 8, or --verify off");
+    return wrong_usage(fmt::format("--verify {}: not a number of inputs", verify),
+                       "--verify 8, or --verify off");
   }
   return samples;
 }
@@ -179,13 +179,14 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
 
 core::Status check_usage(const OptimizeOptions& options) {
   if (options.request.model.empty()) {
-    return usage("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
+    return wrong_usage("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
   }
   if (options.request.output.empty() && !options.request.dry_run) {
-    return usage("where should the result go?", "-o OUT.onnx, or --dry-run to write nothing");
+    return wrong_usage("where should the result go?", "-o OUT.onnx, or --dry-run to write nothing");
   }
   if (options.request.dry_run && !options.request.proof.empty()) {
-    return usage("--dry-run writes nothing that --proof could prove", "leave one of them out");
+    return wrong_usage("--dry-run writes nothing that --proof could prove",
+                       "leave one of them out");
   }
   return check_files(options);
 }

@@ -120,9 +120,9 @@ OptionHandle& OptionHandle::one_of(std::vector<std::string> words) {
   return *this;
 }
 
-OptionHandle& OptionHandle::check(std::function<std::string(const std::string&)> check) {
-  option_->check(
-      CLI::Validator([check = std::move(check)](std::string& text) { return check(text); }, ""));
+OptionHandle& OptionHandle::check(std::function<std::string(const std::string&)> fault_of) {
+  option_->check(CLI::Validator(
+      [fault_of = std::move(fault_of)](std::string& text) { return fault_of(text); }, ""));
   return *this;
 }
 

@@ -38,8 +38,8 @@ class OptionHandle {
   OptionHandle& between(double least, double most);  ///< NaN is not.
   OptionHandle& not_negative();
   OptionHandle& one_of(std::vector<std::string> words);
-  /// `check` returns what is wrong with a value, or an empty text.
-  OptionHandle& check(std::function<std::string(const std::string&)> check);
+  /// `fault_of` returns what is wrong with a value, or an empty text.
+  OptionHandle& check(std::function<std::string(const std::string&)> fault_of);
 
  private:
   CLI::Option* option_;

@@ -11,7 +11,8 @@ class RankTileExchange final : public generator::TileExchange {
   explicit RankTileExchange(parallel::Ranks& ranks) : ranks_(ranks) {}
   std::size_t rank() const override { return ranks_.rank(); }
   std::size_t ranks() const override { return ranks_.size(); }
-  core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine) override {
+  core::Result<std::vector<parallel::Bytes>>
+  all_gather(core::Result<parallel::Bytes> mine) override {
     return ranks_.all_gather(std::move(mine));
   }
 

@@ -61,8 +61,8 @@ TEST(Optimize, TakesARuleAndACostFunctionOfTheCaller) {
   const auto outcome = optimize(request_of(kOneRelu, "one_relu_behind_concat"));
   ASSERT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_EQ(outcome->report.outcome, search::Outcome::kImproved);
-  EXPECT_EQ(outcome->report.graph.order().size(), 2);
-  ASSERT_EQ(outcome->report.rules_applied.size(), 1);
+  EXPECT_EQ(outcome->report.graph.order().size(), 2U);
+  ASSERT_EQ(outcome->report.rules_applied.size(), 1U);
   EXPECT_EQ(outcome->report.rules_applied[0].rule, "one_relu_behind_concat");
   EXPECT_EQ(outcome->run.costs, "a function");
   EXPECT_EQ(outcome->run.output, "");
@@ -74,7 +74,7 @@ TEST(Optimize, WritesAModelThatWasInMemory) {
   ASSERT_TRUE(optimize(request));
   const auto summary = inspect({.model = request.output});
   ASSERT_TRUE(summary) << summary.error().to_string();
-  EXPECT_EQ(summary->summary.nodes, 2);
+  EXPECT_EQ(summary->summary.nodes, 2U);
   std::filesystem::remove(request.output);
 }
 
@@ -121,7 +121,7 @@ TEST(Verify, ReadsRulesFromText) {
   request.text = std::string(kOneRelu) + "\n" + kWrong;
   const auto outcome = verify(request);
   ASSERT_TRUE(outcome) << outcome.error().to_string();
-  ASSERT_EQ(outcome->verdicts.size(), 2);
+  ASSERT_EQ(outcome->verdicts.size(), 2U);
   EXPECT_EQ(outcome->verdicts[0].kind, verifier::VerdictKind::kProved);
   EXPECT_EQ(outcome->verdicts[1].kind, verifier::VerdictKind::kRefuted);
   EXPECT_FALSE(outcome->all_proved());
