@@ -72,7 +72,9 @@ TEST(Optimize, WritesAModelThatWasInMemory) {
   OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
   request.output = testing::TempDir() + "jobs_test.onnx";
   ASSERT_TRUE(optimize(request));
-  const auto summary = inspect({.model = request.output});
+  InspectRequest inspected;
+  inspected.model = request.output;
+  const auto summary = inspect(inspected);
   ASSERT_TRUE(summary) << summary.error().to_string();
   EXPECT_EQ(summary->summary.nodes, 2U);
   std::filesystem::remove(request.output);
