@@ -2,16 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "core/text/text.h"
 #include "jobs/generate/generate.h"
 #include "jobs/inspect/inspect.h"
 #include "jobs/optimize/optimize.h"
 #include "jobs/verify/verify.h"
-#include "ops/definition/registry.h"
+#include "tests/support/graphs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -45,19 +45,24 @@ constexpr const char* kWrong = R"(rule no_relu
 
 double operators(const core::Graph& graph) { return static_cast<double>(graph.order().size()); }
 
+/// Optimizes with proofs kept in a folder of its own.
+class Optimize : public testing::Test {
+ protected:
+  Optimize() { setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+  TemporaryFolder folder_;
+};
+
 /// With the caller's rule and costs alone.
 OptimizeRequest request_of(const std::string& rule, const std::string& name) {
   OptimizeRequest request;
-  auto graph = core::parse_graph(kGraph, ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph) << graph.error().to_string();
-  request.graph = *std::move(graph);
+  request.graph = graph_of(kGraph);
   request.rules.text = rule;
   request.rules.only = {name};
   request.graph_cost = operators;
   return request;
 }
 
-TEST(Optimize, TakesARuleAndACostFunctionOfTheCaller) {
+TEST_F(Optimize, TakesARuleAndACostFunctionOfTheCaller) {
   const auto outcome = optimize(request_of(kOneRelu, "one_relu_behind_concat"));
   ASSERT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_EQ(outcome->report.outcome, search::Outcome::kImproved);
@@ -68,19 +73,18 @@ TEST(Optimize, TakesARuleAndACostFunctionOfTheCaller) {
   EXPECT_EQ(outcome->run.output, "");
 }
 
-TEST(Optimize, WritesAModelThatWasInMemory) {
+TEST_F(Optimize, WritesAModelThatWasInMemory) {
   OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
-  request.output = testing::TempDir() + "jobs_test.onnx";
+  request.output = (folder_ / "result.onnx").string();
   ASSERT_TRUE(optimize(request));
   InspectRequest inspected;
   inspected.model = request.output;
   const auto summary = inspect(inspected);
   ASSERT_TRUE(summary) << summary.error().to_string();
   EXPECT_EQ(summary->summary.nodes, 2U);
-  std::filesystem::remove(request.output);
 }
 
-TEST(Optimize, RefusesARuleWithoutAProof) {
+TEST_F(Optimize, RefusesARuleWithoutAProof) {
   const auto outcome = optimize(request_of(kWrong, "no_relu"));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, core::ErrorCode::kUnsupported);
@@ -97,7 +101,7 @@ class Listener final : public core::ProgressSink {
   std::atomic<int> stages = 0;
 };
 
-TEST(Context, HearsOfStagesAndResults) {
+TEST_F(Optimize, TellsOfStagesAndResults) {
   Listener listener;
   int announced = 0;
   const auto outcome = optimize(request_of(kOneRelu, "one_relu_behind_concat"),
@@ -107,7 +111,7 @@ TEST(Context, HearsOfStagesAndResults) {
   EXPECT_EQ(announced, 1);
 }
 
-TEST(Context, StopsAJob) {
+TEST(Generate, IsStopped) {
   core::StopToken stop;
   stop.request_stop();
   GenerateRequest request;
