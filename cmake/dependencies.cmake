@@ -40,8 +40,6 @@ macro(soapstone_find_library target)
     find_package(nlohmann_json 3 CONFIG REQUIRED)
   elseif("${target}" STREQUAL "z3::z3")
     soapstone_import(z3::z3 z3++.h z3)
-  elseif("${target}" STREQUAL "hwloc::hwloc")
-    soapstone_import(hwloc::hwloc hwloc.h hwloc)
   elseif("${target}" STREQUAL "MPI::MPI_CXX")
     set(MPI_CXX_SKIP_MPICXX TRUE) # We use the C interface; the C++ bindings are deprecated.
     find_package(MPI 3 REQUIRED COMPONENTS CXX)
