@@ -1,4 +1,4 @@
-// What it takes to enumerate the terms of the presets: ADR 10.
+// The time and memory to enumerate the terms of the presets: ADR 10.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -75,7 +75,7 @@ core::Graph with_constants(const core::Graph& graph, const std::vector<core::Lit
 }
 
 TEST(Kernels, ComputeEveryExample) {
-  // What has no kernel of its own, and runs on the comprehension: integers and rarities, einsums
+  // Operators without a kernel of their own, which run on the comprehension: integers and rarities, einsums
   // that are no product of two matrices among them.
   const std::set<std::string> no_kernel = {
       "relu(x) i64",

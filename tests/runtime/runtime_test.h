@@ -1,4 +1,4 @@
-// What the tests of executors and backends share: graphs from text, and the values that they must
+// The common part of the tests of executors and backends: graphs from text, and the values that they must
 // come to, computed by ops::evaluate_graph.
 #pragma once
 
