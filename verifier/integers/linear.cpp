@@ -327,10 +327,6 @@ std::strong_ordering Fact::operator<=>(const Fact& other) const {
   return expression <=> other.expression;
 }
 
-std::string Fact::to_string() const {
-  return expression.to_string() + (kind == Kind::kZero ? "=0" : ">=0");
-}
-
 void insert(FactSet& set, Fact fact) {
   const auto at = std::lower_bound(set.begin(), set.end(), fact);
   if (at == set.end() || *at != fact) set.insert(at, std::move(fact));

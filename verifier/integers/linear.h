@@ -119,7 +119,6 @@ struct Fact {
   std::uint64_t hash() const;
   bool operator==(const Fact&) const = default;
   std::strong_ordering operator<=>(const Fact& other) const;
-  std::string to_string() const;
 };
 Fact at_least(const Linear& a, const Linear& b);
 Fact less(const Linear& a, const Linear& b);

@@ -11,13 +11,13 @@ namespace {
 constexpr std::size_t kMaxMappings = 6;
 constexpr int kMaxCombinations = 64;
 
-/// A term that stands for a piece of a maximum: its body is one opaque factor.
-Term boxed(Arena& arena, const Piece& piece) {
-  Term term;
-  term.guards = piece.guards;
-  term.binders = piece.binders;
-  term.factors = {{arena.reciprocal(piece.body), 1}};
-  return term;
+/// A summand that stands for a piece of a maximum: its body is one opaque factor.
+Summand boxed(Arena& arena, const Piece& piece) {
+  Summand summand;
+  summand.guards = piece.guards;
+  summand.binders = piece.binders;
+  summand.factors = {{arena.reciprocal(piece.body), 1}};
+  return summand;
 }
 
 Fraction determinant(std::vector<std::vector<Fraction>> m) {
@@ -92,7 +92,7 @@ bool Checker::equal(const Atom* a, const Atom* b, const FactSet& context) {
     result = equal_pieces(*a, *b, context);
   } else {
     for (std::size_t k = 0; k < a->arguments.size() && result; ++k) {
-      result = equal(a->arguments[k]->terms, b->arguments[k]->terms, context);
+      result = equal(a->arguments[k]->summands, b->arguments[k]->summands, context);
     }
   }
   known_.emplace(key, result);
@@ -126,13 +126,13 @@ bool Checker::match_factors(const std::vector<Factor>& a, const std::vector<Fact
   return false;
 }
 
-bool Checker::for_each_mapping(const Term& a, const Term& b, const FactSet& context,
+bool Checker::for_each_mapping(const Summand& a, const Summand& b, const FactSet& context,
                                const Mapped& found) {
   Arena& arena = normalizer_.arena();
   return normalizer_.witness().for_each_bijection(arena, a, b, [&](const Substitution& bijection) {
     normalizer_.spend();
     if (!is_bijection(bijection, b.binders, a.binders)) return Reply::kRejected;
-    Term body = b;
+    Summand body = b;
     body.binders.clear();
     const NormalForm mapped = arena.substitute(body, bijection);
     if (mapped.size() != 1 || mapped[0].coefficient != b.coefficient) return Reply::kRejected;
@@ -156,17 +156,17 @@ bool Checker::equivalent(const FactSet& a, const FactSet& b, const FactSet& cont
   return follows(with_a, b) && follows(with_b, a);
 }
 
-/// Removes terms of both sides that are equal one by one.
+/// Removes summands of both sides that are equal one by one.
 void Checker::cancel_pairs(NormalForm& a, NormalForm& b, const FactSet& context) {
-  std::erase_if(a, [&](const Term& term) {
-    const auto same = std::find(b.begin(), b.end(), term);
+  std::erase_if(a, [&](const Summand& summand) {
+    const auto same = std::find(b.begin(), b.end(), summand);
     if (same == b.end()) return false;
     b.erase(same);
     return true;
   });
-  std::erase_if(a, [&](const Term& x) {
+  std::erase_if(a, [&](const Summand& x) {
     const std::uint64_t signature = Arena::signature(x);
-    const auto partner = std::find_if(b.begin(), b.end(), [&](const Term& y) {
+    const auto partner = std::find_if(b.begin(), b.end(), [&](const Summand& y) {
       return x.coefficient == y.coefficient && Arena::signature(y) == signature &&
              for_each_mapping(x, y, context, [&](const FactSet& guards) {
                return equivalent(x.guards, guards, context) ? Reply::kDone : Reply::kRejected;
@@ -183,35 +183,35 @@ bool Checker::equal(const NormalForm& a, const NormalForm& b, const FactSet& con
   NormalForm left = a;
   NormalForm right = b;
   cancel_pairs(left, right, context);
-  for (Term& term : right) {
-    term.coefficient = -term.coefficient;
-    left.push_back(std::move(term));
+  for (Summand& summand : right) {
+    summand.coefficient = -summand.coefficient;
+    left.push_back(std::move(summand));
   }
   return adds_up_to_zero(left, context);
 }
 
-/// Groups terms by body; in each group the weighted guards must add up to zero.
-bool Checker::adds_up_to_zero(const std::vector<Term>& terms, const FactSet& context) {
-  std::vector<Term> todo = terms;
+/// Groups summands by body; in each group the weighted guards must add up to zero.
+bool Checker::adds_up_to_zero(const std::vector<Summand>& summands, const FactSet& context) {
+  std::vector<Summand> todo = summands;
   while (!todo.empty()) {
-    const Term leader = todo.front();
+    const Summand leader = todo.front();
     todo.erase(todo.begin());
     std::vector<Fraction> weights{leader.coefficient};
     std::vector<std::vector<FactSet>> choices{{leader.guards}};
-    std::vector<Term> rest;
-    for (const Term& term : todo) {
+    std::vector<Summand> rest;
+    for (const Summand& summand : todo) {
       std::vector<FactSet> mappings;
-      if (Arena::signature(term) == Arena::signature(leader)) {
-        for_each_mapping(leader, term, context, [&](const FactSet& guards) {
+      if (Arena::signature(summand) == Arena::signature(leader)) {
+        for_each_mapping(leader, summand, context, [&](const FactSet& guards) {
           mappings.push_back(guards);
           return mappings.size() == kMaxMappings ? Reply::kDone : Reply::kUseful;
         });
       }
       if (mappings.empty()) {
-        rest.push_back(term);
+        rest.push_back(summand);
         continue;
       }
-      weights.push_back(term.coefficient);
+      weights.push_back(summand.coefficient);
       choices.push_back(std::move(mappings));
     }
     const std::int64_t denominator = common_denominator(weights);
@@ -237,7 +237,7 @@ bool Checker::adds_up_to_zero(const std::vector<Term>& terms, const FactSet& con
 /// Equal maxima: for each body the pieces of both sides cover the same values.
 bool Checker::equal_pieces(const Atom& a, const Atom& b, const FactSet& context) {
   struct Item {
-    Term term;
+    Summand summand;
     bool left;
   };
   std::vector<Item> todo;
@@ -248,12 +248,12 @@ bool Checker::equal_pieces(const Atom& a, const Atom& b, const FactSet& context)
     todo.erase(todo.begin());
     std::vector<FactSet> left;
     std::vector<FactSet> right;
-    (leader.left ? left : right).push_back(leader.term.guards);
+    (leader.left ? left : right).push_back(leader.summand.guards);
     std::vector<Item> rest;
     for (const Item& item : todo) {
       std::optional<FactSet> mapped;
-      if (Arena::signature(item.term) == Arena::signature(leader.term)) {
-        for_each_mapping(leader.term, item.term, context, [&](const FactSet& guards) {
+      if (Arena::signature(item.summand) == Arena::signature(leader.summand)) {
+        for_each_mapping(leader.summand, item.summand, context, [&](const FactSet& guards) {
           mapped = guards;
           return Reply::kDone;
         });

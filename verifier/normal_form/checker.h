@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "verifier/forms/arena.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/term.h"
 
 namespace soapstone::verifier {
 
@@ -33,9 +33,10 @@ class Checker {
                      std::vector<bool>& used, const FactSet& context);
   bool equivalent(const FactSet& a, const FactSet& b, const FactSet& context);
   /// Calls `found` for each way in which the body of `b` equals that of `a`, until it is done.
-  bool for_each_mapping(const Term& a, const Term& b, const FactSet& context, const Mapped& found);
+  bool for_each_mapping(const Summand& a, const Summand& b, const FactSet& context,
+                        const Mapped& found);
   void cancel_pairs(NormalForm& a, NormalForm& b, const FactSet& context);
-  bool adds_up_to_zero(const std::vector<Term>& terms, const FactSet& context);
+  bool adds_up_to_zero(const std::vector<Summand>& summands, const FactSet& context);
 
   Normalizer& normalizer_;
   std::map<std::tuple<const Atom*, const Atom*, FactSet>, bool> known_;

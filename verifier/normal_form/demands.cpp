@@ -1,6 +1,6 @@
 // What 1/x, √x and log demand of their arguments.
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,8 +18,8 @@ bool is_negative_number(const NormalForm& form) {
 bool reads_input(const Atom& atom);
 
 bool reads_input(const NormalForm& form) {
-  return std::any_of(form.begin(), form.end(), [](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(),
+  return std::any_of(form.begin(), form.end(), [](const Summand& summand) {
+    return std::any_of(summand.factors.begin(), summand.factors.end(),
                        [](const Factor& factor) { return reads_input(*factor.atom); });
   });
 }
@@ -27,23 +27,23 @@ bool reads_input(const NormalForm& form) {
 bool reads_input(const Atom& atom) {
   return atom.kind == AtomKind::kRead ||
          std::any_of(atom.arguments.begin(), atom.arguments.end(),
-                     [](const Form* argument) { return reads_input(argument->terms); }) ||
+                     [](const Form* argument) { return reads_input(argument->summands); }) ||
          std::any_of(atom.pieces.begin(), atom.pieces.end(),
-                     [](const Piece& piece) { return reads_input(piece.body->terms); });
+                     [](const Piece& piece) { return reads_input(piece.body->summands); });
 }
 
 }  // namespace
 
 /// A product is not 0 where no factor is, and neither are |x|, √x and tanh(x) where x is not.
-void Normalizer::require_factors(const Term& product, const FactSet& context) {
+void Normalizer::require_factors(const Summand& product, const FactSet& context) {
   for (const Factor& factor : product.factors) {
     const Atom& atom = *factor.atom;
-    if (is_positive(Term{1, {}, {}, {{&atom, 1}}}, context)) continue;
+    if (is_positive(Summand{1, {}, {}, {{&atom, 1}}}, context)) continue;
     if (atom.kind == AtomKind::kApply && ops::properties(atom.function).zero_only_at_zero) {
       require(Demand::kNotZero, arena_.open(atom.arguments[0]), context);
     } else {
-      domain_->require(arena_, oracle_, Demand::kNotZero, {Term{1, {}, {}, {{&atom, 1}}}}, context,
-                       outer_, choices_);
+      domain_->require(arena_, oracle_, Demand::kNotZero, {Summand{1, {}, {}, {{&atom, 1}}}},
+                       context, outer_, choices_);
     }
   }
 }
@@ -68,8 +68,9 @@ void Normalizer::require(Demand demand, const NormalForm& form, const FactSet& c
   const bool never_negative = non_negative(form, context);
   const bool holds =
       never_negative && (demand == Demand::kNotNegative ||
-                         std::any_of(form.begin(), form.end(),
-                                     [&](const Term& term) { return is_positive(term, context); }));
+                         std::any_of(form.begin(), form.end(), [&](const Summand& summand) {
+                           return is_positive(summand, context);
+                         }));
   if (holds) return;
   if (!reads_input(form)) {
     if (form.empty() ? demand == Demand::kNotZero : is_negative_number(form)) {
@@ -100,8 +101,8 @@ bool Normalizer::is_at_least(const NormalForm& form, std::int64_t least, const F
 }
 
 void Normalizer::note_counts(const NormalForm& quotient) {
-  for (const Term& term : quotient) {
-    for (const Factor& factor : term.factors) {
+  for (const Summand& summand : quotient) {
+    for (const Factor& factor : summand.factors) {
       if (factor.atom->kind == AtomKind::kReciprocal && !is_count(factor.atom)) {
         counts_.push_back(factor.atom);
       }
@@ -113,7 +114,7 @@ bool Normalizer::is_never_zero(const NormalForm& form, const FactSet& context) {
   return is_at_least(form, 1, context) ||
          (non_negative(form, context) &&
           std::any_of(form.begin(), form.end(),
-                      [&](const Term& term) { return is_positive(term, context); }));
+                      [&](const Summand& summand) { return is_positive(summand, context); }));
 }
 
 /// x^k for an integer k ≥ 0 has values everywhere, for k < 0 where x is not 0; other powers where x

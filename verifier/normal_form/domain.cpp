@@ -14,10 +14,6 @@ namespace {
 /// Formats of rounding are small numbers; these are none.
 enum class Box : std::uint32_t { kNotZero = 1U << 16, kNotNegative, kFirst, kSecond, kExponent };
 
-bool has(std::span<const Symbol> symbols, Symbol symbol) {
-  return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-}
-
 Box box_of(Choice::Role role) {
   switch (role) {
   case Choice::Role::kFirst:
@@ -34,16 +30,16 @@ void collect_reads(const NormalForm& form, std::vector<const Atom*>& reads);
 
 void collect_reads(const Atom& atom, std::vector<const Atom*>& reads) {
   if (atom.kind == AtomKind::kRead) reads.push_back(&atom);
-  for (const Form* argument : atom.arguments) collect_reads(argument->terms, reads);
-  for (const Piece& piece : atom.pieces) collect_reads(piece.body->terms, reads);
+  for (const Form* argument : atom.arguments) collect_reads(argument->summands, reads);
+  for (const Piece& piece : atom.pieces) collect_reads(piece.body->summands, reads);
 }
 
-void collect_reads(const Term& term, std::vector<const Atom*>& reads) {
-  for (const Factor& factor : term.factors) collect_reads(*factor.atom, reads);
+void collect_reads(const Summand& summand, std::vector<const Atom*>& reads) {
+  for (const Factor& factor : summand.factors) collect_reads(*factor.atom, reads);
 }
 
 void collect_reads(const NormalForm& form, std::vector<const Atom*>& reads) {
-  for (const Term& term : form) collect_reads(term, reads);
+  for (const Summand& summand : form) collect_reads(summand, reads);
 }
 
 /// The facts hold for these symbols at a number near 0, whatever all others are.
@@ -66,17 +62,18 @@ bool holds_somewhere(Oracle& oracle, const FactSet& known, const FactSet& facts,
 void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalForm& form,
                      const FactSet& facts, std::span<const Symbol> outer,
                      std::span<const Choice> choices) {
-  Term term;
+  Summand summand;
   const auto add = [&](const NormalForm& inside, Box box) {
-    term.factors.push_back({arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
+    summand.factors.push_back(
+        {arena.rounded(arena.form(inside), static_cast<std::uint32_t>(box)), 1});
   };
   add(form, demand == Demand::kNotZero ? Box::kNotZero : Box::kNotNegative);
   for (const Choice& choice : choices) {
     add(choice.form, box_of(choice.role));
   }
-  term.factors = Arena::product(std::move(term.factors));
-  for (Symbol symbol : Arena::free_symbols(term)) {
-    if (Arena::is_variable(symbol) && !has(outer, symbol)) term.binders.push_back(symbol);
+  summand.factors = Arena::product(std::move(summand.factors));
+  for (Symbol symbol : Arena::free_symbols(summand)) {
+    if (Arena::is_variable(symbol) && !has(outer, symbol)) summand.binders.push_back(symbol);
   }
   FactSet around;
   std::vector<Symbol> others;
@@ -86,26 +83,26 @@ void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalFo
     fact.expression.append_symbols(symbols);
     for (Symbol symbol : symbols) {
       const bool is_other =
-          Arena::is_variable(symbol) && !has(outer, symbol) && !has(term.binders, symbol);
+          Arena::is_variable(symbol) && !has(outer, symbol) && !has(summand.binders, symbol);
       if (is_other) others.push_back(symbol);
     }
-    insert(others.size() == before ? term.guards : around, fact);
+    insert(others.size() == before ? summand.guards : around, fact);
   }
-  const Term everywhere = term;
+  const Summand everywhere = summand;
   // Sums around the demand over what it does not mention: only what is over something demands.
-  if (!holds_somewhere(oracle, term.guards, around, others)) {
+  if (!holds_somewhere(oracle, summand.guards, around, others)) {
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
-    term.binders.insert(term.binders.end(), others.begin(), others.end());
-    term.guards = unite(term.guards, around);
+    summand.binders.insert(summand.binders.end(), others.begin(), others.end());
+    summand.guards = unite(summand.guards, around);
   }
-  if (std::find(demands_.begin(), demands_.end(), term) == demands_.end()) {
-    demands_.push_back(std::move(term));
+  if (std::find(demands_.begin(), demands_.end(), summand) == demands_.end()) {
+    demands_.push_back(std::move(summand));
     everywhere_.push_back(everywhere);
   }
 }
 
-bool Domain::is_unconditional(const Term& demand, const FactSet& context) {
+bool Domain::is_unconditional(const Summand& demand, const FactSet& context) {
   return demand.binders.empty() && demand.factors.size() == 1 &&
          std::all_of(demand.guards.begin(), demand.guards.end(),
                      [&](const Fact& fact) { return contains(context, fact); });
@@ -113,26 +110,26 @@ bool Domain::is_unconditional(const Term& demand, const FactSet& context) {
 
 std::vector<NormalForm> Domain::never_zero(const FactSet& context) const {
   std::vector<NormalForm> result;
-  for (const Term& demand : demands_) {
+  for (const Summand& demand : demands_) {
     const Atom& box = *demand.factors[0].atom;
     if (!is_unconditional(demand, context) ||
         box.tensor != static_cast<std::uint32_t>(Box::kNotZero)) {
       continue;
     }
-    result.push_back(box.arguments[0]->terms);
+    result.push_back(box.arguments[0]->summands);
   }
   return result;
 }
 
 std::vector<const Atom*> Domain::non_negative_elements(const FactSet& context) const {
   std::vector<const Atom*> result;
-  for (const Term& demand : demands_) {
+  for (const Summand& demand : demands_) {
     const Atom& box = *demand.factors[0].atom;
     if (!is_unconditional(demand, context) ||
         box.tensor != static_cast<std::uint32_t>(Box::kNotNegative))
       continue;
-    const NormalForm& form = box.arguments[0]->terms;
-    const bool is_element = form.size() == 1 && form[0] == Term{1, {}, {}, form[0].factors} &&
+    const NormalForm& form = box.arguments[0]->summands;
+    const bool is_element = form.size() == 1 && form[0] == Summand{1, {}, {}, form[0].factors} &&
                             form[0].factors.size() == 1 &&
                             form[0].factors[0].exponent == Fraction(1) &&
                             form[0].factors[0].atom->kind == AtomKind::kRead;
@@ -141,36 +138,36 @@ std::vector<const Atom*> Domain::non_negative_elements(const FactSet& context) c
   return result;
 }
 
-bool Domain::covers(const Term& demand, bool is_lenient, Checker& checker,
+bool Domain::covers(const Summand& demand, bool is_lenient, Checker& checker,
                     const FactSet& context) const {
-  const auto within = [&](Term term) {
-    std::erase_if(term.guards, [&](const Fact& fact) { return contains(context, fact); });
-    return NormalForm{std::move(term)};
+  const auto within = [&](Summand summand) {
+    std::erase_if(summand.guards, [&](const Fact& fact) { return contains(context, fact); });
+    return NormalForm{std::move(summand)};
   };
-  const std::vector<Term>& known = is_lenient ? everywhere_ : demands_;
-  return std::any_of(known.begin(), known.end(), [&](const Term& own) {
+  const std::vector<Summand>& known = is_lenient ? everywhere_ : demands_;
+  return std::any_of(known.begin(), known.end(), [&](const Summand& own) {
     return checker.equal(within(own), within(demand), context);
   });
 }
 
 /// Whatever the demand's binders are within its guards, it is the other one for some of its own.
 /// Which these are is guessed from an element that both read.
-bool Domain::is_instance(const Term& demand, const Term& own, Arena& arena, Oracle& oracle,
+bool Domain::is_instance(const Summand& demand, const Summand& own, Arena& arena, Oracle& oracle,
                          Checker& checker) {
   if (demand.factors.size() != own.factors.size()) return false;
   std::vector<const Atom*> wanted;
   std::vector<const Atom*> known;
   collect_reads(demand, wanted);
   collect_reads(own, known);
-  Term body = own;
+  Summand body = own;
   body.binders.clear();
   const auto holds_with = [&](const Substitution& values) {
     const NormalForm here = arena.substitute(body, values);
     return here.size() == 1 &&
            std::all_of(here[0].guards.begin(), here[0].guards.end(),
                        [&](const Fact& fact) { return oracle.implied(demand.guards, fact); }) &&
-           checker.equal({Term{1, {}, {}, here[0].factors}}, {Term{1, {}, {}, demand.factors}},
-                         demand.guards);
+           checker.equal({Summand{1, {}, {}, here[0].factors}},
+                         {Summand{1, {}, {}, demand.factors}}, demand.guards);
   };
   if (own.binders.empty()) return holds_with({});
   for (const Atom* varying : known) {
@@ -183,8 +180,8 @@ bool Domain::is_instance(const Term& demand, const Term& own, Arena& arena, Orac
 }
 
 bool Domain::is_within(const Domain& other, Arena& arena, Oracle& oracle, Checker& checker) const {
-  return std::all_of(everywhere_.begin(), everywhere_.end(), [&](const Term& demand) {
-    return std::any_of(other.demands_.begin(), other.demands_.end(), [&](const Term& own) {
+  return std::all_of(everywhere_.begin(), everywhere_.end(), [&](const Summand& demand) {
+    return std::any_of(other.demands_.begin(), other.demands_.end(), [&](const Summand& own) {
       return is_instance(demand, own, arena, oracle, checker);
     });
   });

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "verifier/terms/term.h"
+#include "verifier/forms/arena.h"
 
 namespace soapstone::verifier {
 
@@ -42,15 +42,16 @@ class Domain {
   std::vector<NormalForm> never_zero(const FactSet& context) const;
 
  private:
-  static bool is_unconditional(const Term& demand, const FactSet& context);
-  static bool is_instance(const Term& demand, const Term& own, Arena& arena, Oracle& oracle,
+  static bool is_unconditional(const Summand& demand, const FactSet& context);
+  static bool is_instance(const Summand& demand, const Summand& own, Arena& arena, Oracle& oracle,
                           Checker& checker);
-  bool covers(const Term& demand, bool is_lenient, Checker& checker, const FactSet& context) const;
+  bool covers(const Summand& demand, bool is_lenient, Checker& checker,
+              const FactSet& context) const;
 
   /// Each a product of boxes: of the form that is demanded of, and of those that choices look at.
-  std::vector<Term> demands_;
+  std::vector<Summand> demands_;
   /// The same, as if the sums around them were over something: never fewer.
-  std::vector<Term> everywhere_;
+  std::vector<Summand> everywhere_;
 };
 
 }  // namespace soapstone::verifier

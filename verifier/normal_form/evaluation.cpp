@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "ops/language/rational.h"
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -132,10 +132,6 @@ bool reads(const ops::ExprNode& node) {
                      [](const ops::Alternative& each) { return reads(*each.body); });
 }
 
-bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
-  return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-}
-
 }  // namespace
 
 /// One walk: what does not change on the way.
@@ -174,10 +170,10 @@ struct Normalizer::Evaluation {
     std::vector<Symbol> symbols;
     const Substitution inner = bind(node.binders, node.constraints, names, guards, symbols);
     NormalForm result;
-    for (Term& term : evaluate(*node.arguments[0], inner, unite(context, guards))) {
-      term.guards = unite(term.guards, guards);
-      term.binders.insert(term.binders.end(), symbols.begin(), symbols.end());
-      for (Term& part : normalizer.simplify(std::move(term), context)) {
+    for (Summand& summand : evaluate(*node.arguments[0], inner, unite(context, guards))) {
+      summand.guards = unite(summand.guards, guards);
+      summand.binders.insert(summand.binders.end(), symbols.begin(), symbols.end());
+      for (Summand& part : normalizer.simplify(std::move(summand), context)) {
         result.push_back(std::move(part));
       }
     }
@@ -194,7 +190,7 @@ struct Normalizer::Evaluation {
     const FactSet inside = unite(context, open);
     if (!open.empty() && !normalizer.oracle().possible(inside)) return {};
     NormalForm result = evaluate(*node.arguments[0], names, inside);
-    for (Term& term : result) term.guards = unite(term.guards, open);
+    for (Summand& summand : result) summand.guards = unite(summand.guards, open);
     return result;
   }
 
@@ -249,10 +245,10 @@ struct Normalizer::Evaluation {
     }
     insert(guards, equal(sum, position));
     NormalForm result;
-    for (Term& term : read(tensor, index, unite(context, guards))) {
-      term.guards = unite(term.guards, guards);
-      term.binders.insert(term.binders.end(), symbols.begin(), symbols.end());
-      for (Term& part : normalizer.simplify(std::move(term), context)) {
+    for (Summand& summand : read(tensor, index, unite(context, guards))) {
+      summand.guards = unite(summand.guards, guards);
+      summand.binders.insert(summand.binders.end(), symbols.begin(), symbols.end());
+      for (Summand& part : normalizer.simplify(std::move(summand), context)) {
         result.push_back(std::move(part));
       }
     }
@@ -314,12 +310,13 @@ struct Normalizer::Evaluation {
     case ExprKind::kAdd: {
       NormalForm result;
       for (const ops::Expr& argument : node.arguments) {
-        for (Term& term : evaluate(*argument, names, context)) result.push_back(std::move(term));
+        for (Summand& summand : evaluate(*argument, names, context))
+          result.push_back(std::move(summand));
       }
       return collected(std::move(result));
     }
     case ExprKind::kMul: {
-      NormalForm result{Term{}};
+      NormalForm result{Summand{}};
       for (const ops::Expr& argument : node.arguments) {
         result = normalizer.product(result, evaluate(*argument, names, context), context);
       }
@@ -350,7 +347,7 @@ NormalForm Normalizer::number(const ops::Rational& value) {
   const auto unknown = std::find(unknowns_.begin(), unknowns_.end(), value);
   if (unknown != unknowns_.end()) {
     const auto place = static_cast<std::uint32_t>(unknown - unknowns_.begin());
-    return atom_term(arena_.read(kFirstUnknown + place, {}));
+    return summand_of(arena_.read(kFirstUnknown + place, {}));
   }
   const ops::Rational canonical = ops::canonical_constant(value);
   return arena_.number(Fraction(canonical.numerator, canonical.denominator));
@@ -370,7 +367,7 @@ std::optional<std::vector<Linear>> Normalizer::name_digits(const Linear& positio
   std::vector<Symbol> symbols;
   position.append_symbols(symbols);
   const bool fixed = std::all_of(symbols.begin(), symbols.end(), [&](Symbol symbol) {
-    return !Arena::is_variable(symbol) || in(outer_, symbol);
+    return !Arena::is_variable(symbol) || has(outer_, symbol);
   });
   const bool positive = std::all_of(radices.begin(), radices.end(), [&](const Linear& radix) {
     return oracle_.implied({}, at_least(radix, 1));

@@ -1,6 +1,6 @@
 // The laws of functions. Each is stated where it is applied, with its condition.
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 #include <algorithm>
 #include <utility>
@@ -55,12 +55,13 @@ std::optional<Fraction> value_at(Function function, const std::vector<Fraction>&
 
 /// Sums and products of integers, and of what is rounded to them.
 bool Normalizer::is_integral(const NormalForm& form) const {
-  return std::all_of(form.begin(), form.end(), [&](const Term& term) { return is_integral(term); });
+  return std::all_of(form.begin(), form.end(),
+                     [&](const Summand& summand) { return is_integral(summand); });
 }
 
-bool Normalizer::is_integral(const Term& term) const {
-  if (!term.coefficient.is_integer()) return false;
-  return std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+bool Normalizer::is_integral(const Summand& summand) const {
+  if (!summand.coefficient.is_integer()) return false;
+  return std::all_of(summand.factors.begin(), summand.factors.end(), [&](const Factor& factor) {
     if (!factor.exponent.is_integer() || factor.exponent.sign() < 0) return false;
     const Atom& atom = *factor.atom;
     switch (atom.kind) {
@@ -74,10 +75,10 @@ bool Normalizer::is_integral(const Term& term) const {
     case AtomKind::kApply:
       return ops::properties(atom.function).integral ||
              ((atom.function == Function::kRelu || atom.function == Function::kAbs) &&
-              is_integral(atom.arguments[0]->terms));
+              is_integral(atom.arguments[0]->summands));
     case AtomKind::kMax:
       return std::all_of(atom.pieces.begin(), atom.pieces.end(),
-                         [&](const Piece& piece) { return is_integral(piece.body->terms); });
+                         [&](const Piece& piece) { return is_integral(piece.body->summands); });
     case AtomKind::kReciprocal:
     case AtomKind::kRounded:
       return false;
@@ -88,9 +89,9 @@ bool Normalizer::is_integral(const Term& term) const {
 
 /// 1 where the fact holds, else 0.
 NormalForm Normalizer::where(const Fact& fact, const FactSet& context) {
-  Term term;
-  term.guards = {fact};
-  return simplify(std::move(term), context);
+  Summand summand;
+  summand.guards = {fact};
+  return simplify(std::move(summand), context);
 }
 
 /// Comparisons of integers are guards. A number that is 0 or 1 is 0 where it is not 1.
@@ -177,7 +178,7 @@ NormalForm Normalizer::apply_to_whole(Function function, std::vector<NormalForm>
   }
   std::vector<const Form*> forms;
   for (NormalForm& argument : arguments) forms.push_back(arena_.form(std::move(argument)));
-  return atom_term(arena_.apply(function, std::move(forms)));
+  return summand_of(arena_.apply(function, std::move(forms)));
 }
 
 /// f(c·max(a, b)) = max(f(c·a), f(c·b)) for c > 0 and f that never falls; for c < 0 a minimum,
@@ -236,7 +237,7 @@ NormalForm Normalizer::relu_of_whole(const NormalForm& form, const FactSet& cont
   }
   // relu(c·a·x) = c·a·relu(x) for c, a ≥ 0
   NormalForm inside = form;
-  Term outside;
+  Summand outside;
   outside.factors =
       take_common(inside, [&](const Factor& factor) { return non_negative(factor, context); });
   outside.coefficient = leading_coefficient(inside).magnitude();
@@ -245,7 +246,7 @@ NormalForm Normalizer::relu_of_whole(const NormalForm& form, const FactSet& cont
     return product({outside}, relu_of_whole(inside, context), context);
   }
   if (auto product = homogeneous(Function::kRelu, form, context)) return *std::move(product);
-  return atom_term(arena_.apply(Function::kRelu, {arena_.form(form)}));
+  return summand_of(arena_.apply(Function::kRelu, {arena_.form(form)}));
 }
 
 }  // namespace soapstone::verifier

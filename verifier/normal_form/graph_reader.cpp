@@ -125,16 +125,16 @@ NormalForm GraphReader::constant(const core::Literal& literal, const std::vector
   NormalForm result;
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (values[k].is_zero()) continue;
-    Term term = normalizer_.arena().number(values[k])[0];
+    Summand summand = normalizer_.arena().number(values[k])[0];
     bool here = true;
     auto rest = static_cast<std::int64_t>(k);
     for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) {
       const Fact fact = equal(index[d], rest % dims[d]);
       const auto truth = fact.truth();
       here = here && truth != false;
-      if (!truth) insert(term.guards, fact);
+      if (!truth) insert(summand.guards, fact);
     }
-    if (here) result.push_back(std::move(term));
+    if (here) result.push_back(std::move(summand));
   }
   return result;
 }
@@ -146,11 +146,11 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
   if (edge.value) return constant(*edge.value, index);
   if (!edge.producer.valid()) {
     const auto at = std::find(graph_.inputs().begin(), graph_.inputs().end(), tensor);
-    Term term;
-    term.factors = {
+    Summand summand;
+    summand.factors = {
         {normalizer_.arena().read(static_cast<std::uint32_t>(at - graph_.inputs().begin()), index),
          1}};
-    return {std::move(term)};
+    return {std::move(summand)};
   }
   const ops::Semantics& meaning = semantics(edge.producer);
   const NormalForm result =

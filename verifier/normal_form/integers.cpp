@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -62,7 +62,7 @@ std::optional<IntegerRange> Normalizer::range_of(const Atom& atom) const {
     if (ops::properties(atom.function).integral && ops::properties(atom.function).non_negative)
       return IntegerRange{0, 1};
     if (atom.function != Function::kRelu && atom.function != Function::kAbs) return std::nullopt;
-    const auto inside = range_of(atom.arguments[0]->terms);
+    const auto inside = range_of(atom.arguments[0]->summands);
     if (!inside) return std::nullopt;
     const WideInteger low = std::max<WideInteger>(inside->low, 0);
     const WideInteger most = std::max(inside->high, low);
@@ -72,7 +72,7 @@ std::optional<IntegerRange> Normalizer::range_of(const Atom& atom) const {
   case AtomKind::kMax: {
     std::optional<IntegerRange> all;
     for (const Piece& piece : atom.pieces) {
-      const auto own = range_of(piece.body->terms);
+      const auto own = range_of(piece.body->summands);
       if (!own) return std::nullopt;
       all = all ? hull(*all, *own) : *own;
     }
@@ -89,11 +89,11 @@ std::optional<IntegerRange> Normalizer::range_of(const Atom& atom) const {
 /// Bounds that hold whatever the inputs are. None: not known, or no integer.
 std::optional<IntegerRange> Normalizer::range_of(const NormalForm& form) const {
   IntegerRange sum;
-  for (const Term& term : form) {
-    if (!term.binders.empty() || !term.coefficient.is_integer()) return std::nullopt;
-    const std::int64_t scale = term.coefficient.numerator();
+  for (const Summand& summand : form) {
+    if (!summand.binders.empty() || !summand.coefficient.is_integer()) return std::nullopt;
+    const std::int64_t scale = summand.coefficient.numerator();
     std::optional<IntegerRange> product = IntegerRange{scale, scale};
-    for (const Factor& factor : term.factors) {
+    for (const Factor& factor : summand.factors) {
       const auto own = range_of(*factor.atom);
       if (!own || !factor.exponent.is_integer() || factor.exponent.sign() < 0 ||
           factor.exponent > Fraction(kLargestIntegerPower)) {
@@ -104,7 +104,7 @@ std::optional<IntegerRange> Normalizer::range_of(const NormalForm& form) const {
       }
       if (!product) return std::nullopt;
     }
-    if (!term.guards.empty()) product = hull(*product, {0, 0});
+    if (!summand.guards.empty()) product = hull(*product, {0, 0});
     const auto next = bounded({sum.low + product->low, sum.high + product->high});
     if (!next) return std::nullopt;
     sum = *next;
@@ -132,25 +132,25 @@ NormalForm Normalizer::modulo(NormalForm form, core::DataType type, const FactSe
   for (bool again = true; again;) {
     again = false;
     NormalForm result;
-    for (Term& term : form) {
+    for (Summand& summand : form) {
       budget_.spend();
-      if (!is_integral(term)) {
-        result.push_back(std::move(term));
+      if (!is_integral(summand)) {
+        result.push_back(std::move(summand));
         continue;
       }
-      const auto found = std::ranges::find_if(term.factors, is_transparent);
-      if (found == term.factors.end()) {
-        if (auto part = reduced(std::move(term), bits)) result.push_back(*std::move(part));
+      const auto found = std::ranges::find_if(summand.factors, is_transparent);
+      if (found == summand.factors.end()) {
+        if (auto part = reduced(std::move(summand), bits)) result.push_back(*std::move(part));
         continue;
       }
       again = true;
       const Factor wrap = *found;
-      term.factors.erase(found);
-      NormalForm product{std::move(term)};
+      summand.factors.erase(found);
+      NormalForm product{std::move(summand)};
       for (auto k = wrap.exponent.numerator(); k > 0; --k) {
         product = this->product(product, arena_.open(wrap.atom->arguments[0]), context);
       }
-      for (Term& part : product) result.push_back(std::move(part));
+      for (Summand& part : product) result.push_back(std::move(part));
     }
     form = collected(std::move(result));
   }
@@ -158,19 +158,19 @@ NormalForm Normalizer::modulo(NormalForm form, core::DataType type, const FactSe
 }
 
 /// None: the coefficient is a multiple of 2^bits.
-std::optional<Term> Normalizer::reduced(Term term, int bits) {
+std::optional<Summand> Normalizer::reduced(Summand summand, int bits) {
   const auto is_long = [&](const Factor& factor) {
     return bits < 64 && factor.atom->kind == AtomKind::kNumber && factor.exponent == Fraction(1);
   };
-  WideInteger coefficient = centered(term.coefficient.numerator(), bits);
-  for (const Factor& factor : term.factors) {
+  WideInteger coefficient = centered(summand.coefficient.numerator(), bits);
+  for (const Factor& factor : summand.factors) {
     if (is_long(factor))
       coefficient = centered(coefficient * centered(factor.atom->number.numerator(), bits), bits);
   }
-  std::erase_if(term.factors, is_long);
+  std::erase_if(summand.factors, is_long);
   if (coefficient == 0) return std::nullopt;
-  term.coefficient = static_cast<std::int64_t>(coefficient);
-  return term;
+  summand.coefficient = static_cast<std::int64_t>(coefficient);
+  return summand;
 }
 
 NormalForm Normalizer::wrapped(const NormalForm& form, core::DataType type,
@@ -178,7 +178,7 @@ NormalForm Normalizer::wrapped(const NormalForm& form, core::DataType type,
   return by_cases({form}, context, [this, type](const auto& forms, const FactSet& inside) {
     NormalForm whole = modulo(collected(under(forms[0], inside)), type, inside);
     if (fits(whole, type)) return whole;
-    return atom_term(
+    return summand_of(
         arena_.wrapped(arena_.form(std::move(whole)), static_cast<std::uint32_t>(type)));
   });
 }
@@ -192,7 +192,7 @@ NormalForm Normalizer::truncated(const NormalForm& form, core::DataType type,
     NormalForm whole = collected(under(forms[0], inside));
     if (is_integral(whole) && fits(whole, type)) return whole;
     const auto format = static_cast<std::uint32_t>(type) | kUndefinedOutside;
-    return atom_term(arena_.wrapped(arena_.form(std::move(whole)), format));
+    return summand_of(arena_.wrapped(arena_.form(std::move(whole)), format));
   });
 }
 

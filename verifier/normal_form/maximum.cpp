@@ -11,8 +11,8 @@ namespace soapstone::verifier {
 namespace {
 
 bool mentions(const NormalForm& form, Symbol symbol) {
-  return std::any_of(form.begin(), form.end(), [&](const Term& term) {
-    const std::vector<Symbol> symbols = Arena::free_symbols(term);
+  return std::any_of(form.begin(), form.end(), [&](const Summand& summand) {
+    const std::vector<Symbol> symbols = Arena::free_symbols(summand);
     return std::binary_search(symbols.begin(), symbols.end(), symbol);
   });
 }
@@ -36,15 +36,15 @@ std::vector<Normalizer::OpenPiece> Normalizer::open(const Atom* maximum) {
 
 /// Binders that an equation determines become their value. False: the guards contradict each other.
 bool Normalizer::solve_equations(OpenPiece& piece) {
-  Term range;
+  Summand range;
   range.guards = piece.guards;
   range.binders = piece.binders;
   Substitution solved;
   if (!solve_equations(range, solved)) return false;
   if (solved.empty()) return true;
   NormalForm body;
-  for (const Term& term : piece.body) {
-    for (Term& part : arena_.substitute(term, solved)) body.push_back(std::move(part));
+  for (const Summand& summand : piece.body) {
+    for (Summand& part : arena_.substitute(summand, solved)) body.push_back(std::move(part));
   }
   piece = {std::move(range.binders), std::move(range.guards), collected(std::move(body))};
   return true;
@@ -99,9 +99,9 @@ std::optional<std::vector<Normalizer::OpenPiece>> Normalizer::opened(const OpenP
     first.body.insert(first.body.end(), inside.begin(), inside.end());
     first.body = collected(std::move(first.body));
     if (magnitude) {
-      for (Term term : inside) {
-        term.coefficient = -term.coefficient;
-        rest.body.push_back(std::move(term));
+      for (Summand summand : inside) {
+        summand.coefficient = -summand.coefficient;
+        rest.body.push_back(std::move(summand));
       }
       rest.body = collected(std::move(rest.body));
     }
@@ -127,9 +127,9 @@ NormalForm Normalizer::maximum(std::vector<OpenPiece> pieces, const FactSet& con
       std::vector<OpenPiece> all = work;
       all.insert(all.end(), done.begin(), done.end());
       all.push_back(current);
-      for (Term& term : maximum(std::move(all), inside)) {
-        insert(term.guards, each);
-        result.push_back(std::move(term));
+      for (Summand& summand : maximum(std::move(all), inside)) {
+        insert(summand.guards, each);
+        result.push_back(std::move(summand));
       }
     }
     return result;
@@ -236,47 +236,48 @@ NormalForm Normalizer::close_maximum(std::vector<OpenPiece> pieces, const FactSe
     std::erase_if(piece.guards, [&](const Fact& fact) { return contains(context, fact); });
     closed.push_back({piece.binders, piece.guards, arena_.form(std::move(piece.body))});
   }
-  return atom_term(arena_.maximum(arena_.canonical_pieces(std::move(closed))));
+  return summand_of(arena_.maximum(arena_.canonical_pieces(std::move(closed))));
 }
 
-/// max(a + c, b + c) = max(a, b) + c for terms c that mention no binder of a piece.
+/// max(a + c, b + c) = max(a, b) + c for summands c that mention no binder of a piece.
 std::optional<NormalForm> Normalizer::pull_out_addends(std::vector<OpenPiece>& pieces,
                                                        const FactSet& context) {
   if (pieces.size() == 1 && pieces[0].binders.empty()) return std::nullopt;
-  // Sums of their own have canonical binders here, so that equal ones are one term.
+  // Sums of their own have canonical binders here, so that equal ones are one summand.
   std::vector<NormalForm> named;
   NormalForm common;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     NormalForm body;
-    for (const Term& term : pieces[k].body) body.push_back(arena_.form({term})->terms[0]);
+    for (const Summand& summand : pieces[k].body)
+      body.push_back(arena_.form({summand})->summands[0]);
     named.push_back(collected(std::move(body)));
     NormalForm own;
-    for (const Term& term : named[k]) {
-      const std::vector<Symbol> symbols = Arena::free_symbols(term);
+    for (const Summand& summand : named[k]) {
+      const std::vector<Symbol> symbols = Arena::free_symbols(summand);
       const bool bound =
           std::any_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](Symbol b) {
             return std::binary_search(symbols.begin(), symbols.end(), b);
           });
-      if (!bound) own.push_back(term);
+      if (!bound) own.push_back(summand);
     }
     if (k == 0) {
       common = std::move(own);
     } else {
-      std::erase_if(common, [&](const Term& term) {
-        return std::find(own.begin(), own.end(), term) == own.end();
+      std::erase_if(common, [&](const Summand& summand) {
+        return std::find(own.begin(), own.end(), summand) == own.end();
       });
     }
   }
   if (common.empty()) return std::nullopt;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     pieces[k].body.clear();
-    for (const Term& term : named[k]) {
-      const bool shared = std::find(common.begin(), common.end(), term) != common.end();
-      if (!shared) pieces[k].body.push_back(arena_.refreshed(term));
+    for (const Summand& summand : named[k]) {
+      const bool shared = std::find(common.begin(), common.end(), summand) != common.end();
+      if (!shared) pieces[k].body.push_back(arena_.refreshed(summand));
     }
   }
   NormalForm result = maximum(std::move(pieces), context);
-  for (const Term& term : common) result.push_back(arena_.refreshed(term));
+  for (const Summand& summand : common) result.push_back(arena_.refreshed(summand));
   return collected(std::move(result));
 }
 
@@ -301,13 +302,13 @@ std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& p
   NormalForm all;
   for (const OpenPiece& piece : pieces) {
     if (piece.body.empty()) continue;
-    for (Term term : piece.body) {
-      term.binders.insert(term.binders.end(), piece.binders.begin(), piece.binders.end());
-      all.push_back(std::move(term));
+    for (Summand summand : piece.body) {
+      summand.binders.insert(summand.binders.end(), piece.binders.begin(), piece.binders.end());
+      all.push_back(std::move(summand));
     }
   }
   const bool is_one = pieces.size() == 1 && pieces[0].binders.empty();
-  Term outside;
+  Summand outside;
   outside.factors = take_common(all, [&](const Factor& factor) {
     const bool is_exponential =
         factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kExp;
@@ -315,11 +316,11 @@ std::optional<NormalForm> Normalizer::pull_out_factors(std::vector<OpenPiece>& p
   });
   if (is_one || outside.factors.empty()) return std::nullopt;
   for (OpenPiece& piece : pieces) {
-    for (Term& term : piece.body) {
+    for (Summand& summand : piece.body) {
       for (const Factor& factor : outside.factors) {
-        term.factors.push_back({factor.atom, -factor.exponent});
+        summand.factors.push_back({factor.atom, -factor.exponent});
       }
-      term.factors = Arena::product(std::move(term.factors));
+      summand.factors = Arena::product(std::move(summand.factors));
     }
   }
   return product({outside}, maximum(std::move(pieces), context), context);
@@ -343,13 +344,13 @@ std::optional<NormalForm> Normalizer::pull_out_power(std::vector<OpenPiece>& pie
   if (power < 2) return std::nullopt;
   std::vector<OpenPiece> bases = pieces;
   for (OpenPiece& piece : bases) {
-    for (Term& term : piece.body) {
-      for (Factor& factor : term.factors) factor.exponent = factor.exponent * Fraction(1, power);
+    for (Summand& summand : piece.body) {
+      for (Factor& factor : summand.factors) factor.exponent = factor.exponent * Fraction(1, power);
     }
     if (!non_negative(piece.body, unite(context, piece.guards))) return std::nullopt;
   }
   const NormalForm base = maximum(std::move(bases), context);
-  NormalForm result{Term{}};
+  NormalForm result{Summand{}};
   for (std::int64_t k = 0; k < power; ++k) result = product(result, base, context);
   return result;
 }

@@ -8,18 +8,14 @@
 namespace soapstone::verifier {
 namespace {
 
-constexpr std::size_t kMaxTerms = 3000;
+constexpr std::size_t kMaxSummands = 3000;
 
-NormalForm bounded(NormalForm form) {
-  if (form.size() > kMaxTerms) throw OutOfBudget{"too many terms"};
+NormalForm limited(NormalForm form) {
+  if (form.size() > kMaxSummands) throw OutOfBudget{"too many terms"};
   return form;
 }
 
-bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
-  return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-}
-
-constexpr int kMaxCaseDepth = 40;
+constexpr int kMostNestedCases = 40;
 
 /// Counts how deep a recursion is.
 class Nesting {
@@ -37,30 +33,30 @@ class Nesting {
 
 NormalForm Normalizer::product(const NormalForm& a, const NormalForm& b, const FactSet& context) {
   NormalForm result;
-  for (const Term& x : a) {
-    for (const Term& y : b) {
+  for (const Summand& x : a) {
+    for (const Summand& y : b) {
       const bool clash = std::any_of(x.binders.begin(), x.binders.end(),
-                                     [&](Symbol symbol) { return in(y.binders, symbol); });
-      const Term& other = clash ? arena_.refreshed(y) : y;
-      Term term;
-      term.coefficient = x.coefficient * other.coefficient;
-      term.guards = unite(x.guards, other.guards);
-      term.binders = x.binders;
-      term.binders.insert(term.binders.end(), other.binders.begin(), other.binders.end());
-      term.factors = x.factors;
-      term.factors.insert(term.factors.end(), other.factors.begin(), other.factors.end());
-      term.factors = Arena::product(std::move(term.factors));
-      for (Term& part : simplify(std::move(term), context)) result.push_back(std::move(part));
+                                     [&](Symbol symbol) { return has(y.binders, symbol); });
+      const Summand& other = clash ? arena_.refreshed(y) : y;
+      Summand summand;
+      summand.coefficient = x.coefficient * other.coefficient;
+      summand.guards = unite(x.guards, other.guards);
+      summand.binders = x.binders;
+      summand.binders.insert(summand.binders.end(), other.binders.begin(), other.binders.end());
+      summand.factors = x.factors;
+      summand.factors.insert(summand.factors.end(), other.factors.begin(), other.factors.end());
+      summand.factors = Arena::product(std::move(summand.factors));
+      for (Summand& part : simplify(std::move(summand), context)) result.push_back(std::move(part));
     }
-    if (result.size() > kMaxTerms) result = bounded(collected(std::move(result)));
+    if (result.size() > kMaxSummands) result = limited(collected(std::move(result)));
   }
-  return bounded(collected(std::move(result)));
+  return limited(collected(std::move(result)));
 }
 
 const Fact* Normalizer::outer_guard(const NormalForm& form, const FactSet& context) {
-  for (const Term& term : form) {
-    for (const Fact& fact : term.guards) {
-      if (!fact.mentions_any(term.binders) && !oracle_.implied(context, fact)) return &fact;
+  for (const Summand& summand : form) {
+    for (const Fact& fact : summand.guards) {
+      if (!fact.mentions_any(summand.binders) && !oracle_.implied(context, fact)) return &fact;
     }
   }
   return nullptr;
@@ -68,10 +64,10 @@ const Fact* Normalizer::outer_guard(const NormalForm& form, const FactSet& conte
 
 NormalForm Normalizer::under(const NormalForm& form, const FactSet& context) {
   NormalForm result;
-  for (const Term& term : form) {
-    Term kept = term;
+  for (const Summand& summand : form) {
+    Summand kept = summand;
     std::erase_if(kept.guards, [&](const Fact& fact) {
-      return !fact.mentions_any(term.binders) && oracle_.implied(context, fact);
+      return !fact.mentions_any(summand.binders) && oracle_.implied(context, fact);
     });
     if (oracle_.possible(unite(context, kept.guards))) result.push_back(std::move(kept));
   }
@@ -86,7 +82,7 @@ NormalForm Normalizer::by_cases(const std::vector<NormalForm>& forms, const Fact
   for (const NormalForm& form : forms) {
     const Fact* found = outer_guard(form, context);
     if (found == nullptr) continue;
-    if (case_depth_ > kMaxCaseDepth) throw OutOfBudget{"too many cases within each other"};
+    if (case_depth_ > kMostNestedCases) throw OutOfBudget{"too many cases within each other"};
     std::vector<Fact> cases{*found};
     for (Fact& opposite : found->negation()) cases.push_back(std::move(opposite));
     NormalForm result;
@@ -96,9 +92,9 @@ NormalForm Normalizer::by_cases(const std::vector<NormalForm>& forms, const Fact
       if (!oracle_.possible(inside)) continue;
       std::vector<NormalForm> there;
       for (const NormalForm& each : forms) there.push_back(under(each, inside));
-      for (Term& term : by_cases(there, inside, build)) {
-        insert(term.guards, fact);
-        result.push_back(std::move(term));
+      for (Summand& summand : by_cases(there, inside, build)) {
+        insert(summand.guards, fact);
+        result.push_back(std::move(summand));
       }
     }
     return result;
@@ -112,10 +108,10 @@ NormalForm Normalizer::reciprocal(const NormalForm& form, const FactSet& context
   });
 }
 
-NormalForm Normalizer::atom_term(const Atom* atom) const {
-  Term term;
-  term.factors = {{atom, 1}};
-  return {std::move(term)};
+NormalForm Normalizer::summand_of(const Atom* atom) const {
+  Summand summand;
+  summand.factors = {{atom, 1}};
+  return {std::move(summand)};
 }
 
 /// form = common · rest, where every atom that has one value throughout occurs in `rest` with its
@@ -123,39 +119,39 @@ NormalForm Normalizer::atom_term(const Atom* atom) const {
 std::vector<Factor> Normalizer::take_common(NormalForm& form,
                                             const std::function<bool(const Factor&)>& wanted) {
   std::vector<Factor> common;
-  const auto power_in = [](const Term& term, const Atom* atom) {
-    for (const Factor& factor : term.factors) {
+  const auto power_in = [](const Summand& summand, const Atom* atom) {
+    for (const Factor& factor : summand.factors) {
       if (factor.atom == atom) return factor.exponent;
     }
     return Fraction(0);
   };
-  for (const Term& term : form) {
-    for (const Factor& factor : term.factors) {
+  for (const Summand& summand : form) {
+    for (const Factor& factor : summand.factors) {
       const Atom* atom = factor.atom;
       const bool known = std::any_of(common.begin(), common.end(),
                                      [&](const Factor& other) { return other.atom == atom; });
-      const bool bound = std::any_of(form.begin(), form.end(), [&](const Term& each) {
+      const bool bound = std::any_of(form.begin(), form.end(), [&](const Summand& each) {
         return std::any_of(atom->free_symbols.begin(), atom->free_symbols.end(),
-                           [&](Symbol symbol) { return in(each.binders, symbol); });
+                           [&](Symbol symbol) { return has(each.binders, symbol); });
       });
       if (known || bound) continue;
       Fraction least = factor.exponent;
-      for (const Term& other : form) least = std::min(least, power_in(other, atom));
+      for (const Summand& other : form) least = std::min(least, power_in(other, atom));
       if (!least.is_zero() && wanted({atom, least})) common.push_back({atom, least});
     }
   }
-  for (Term& term : form) {
-    for (const Factor& factor : common) term.factors.push_back({factor.atom, -factor.exponent});
-    term.factors = Arena::product(std::move(term.factors));
+  for (Summand& summand : form) {
+    for (const Factor& factor : common) summand.factors.push_back({factor.atom, -factor.exponent});
+    summand.factors = Arena::product(std::move(summand.factors));
   }
   return common;
 }
 
-/// 1 / (c·a·(rest)) = c⁻¹·a⁻¹·(1 / rest) for what all terms have in common.
+/// 1 / (c·a·(rest)) = c⁻¹·a⁻¹·(1 / rest) for what all summands have in common.
 NormalForm Normalizer::reciprocal_of_whole(NormalForm form, const FactSet& context) {
   form = collected(std::move(form));
   if (form.empty()) throw OutOfBudget{"division by zero"};
-  Term outside;
+  Summand outside;
   for (const Factor& factor : take_common(form, [](const Factor&) { return true; })) {
     outside.factors.push_back({factor.atom, -factor.exponent});
   }
@@ -171,9 +167,9 @@ NormalForm Normalizer::reciprocal_of_whole(NormalForm form, const FactSet& conte
   return simplify(std::move(outside), context);
 }
 
-/// Of the first term in an order that does not look at coefficients.
+/// Of the first summand in an order that does not look at coefficients.
 Fraction Normalizer::leading_coefficient(const NormalForm& form) {
-  return form.empty() ? Fraction(1) : arena_.form(form)->terms[0].coefficient;
+  return form.empty() ? Fraction(1) : arena_.form(form)->summands[0].coefficient;
 }
 
 /// The single factor that the whole form is, up to a positive coefficient.

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "ops/language/comprehension.h"
+#include "verifier/forms/arena.h"
 #include "verifier/normal_form/domain.h"
 #include "verifier/normal_form/number_formats.h"
 #include "verifier/questions/oracle.h"
-#include "verifier/terms/term.h"
 
 namespace soapstone::verifier {
 
@@ -87,8 +87,8 @@ class Normalizer {
   /// `names` maps the expression's own symbols; the result is valid where `context` holds.
   NormalForm evaluate(const ops::Expr& expression, const Substitution& names, const Reader& read,
                       const ShapeOf& shape_of, const FactSet& context);
-  /// Equations solved, unused binders counted, impossible terms dropped.
-  NormalForm simplify(Term term, const FactSet& context);
+  /// Equations solved, unused binders counted, impossible summands dropped.
+  NormalForm simplify(Summand summand, const FactSet& context);
   NormalForm product(const NormalForm& a, const NormalForm& b, const FactSet& context);
   NormalForm reciprocal(const NormalForm& form, const FactSet& context);
   NormalForm apply(ops::Function function, const std::vector<NormalForm>& arguments,
@@ -120,15 +120,16 @@ class Normalizer {
   bool non_negative(const NormalForm& form, const FactSet& context);
   /// A number that is known to be no less than 0 and otherwise anything.
   NormalForm any_non_negative() {
-    return atom_term(arena_.read(kFirstNonNegative + next_non_negative_++, {}));
+    return summand_of(arena_.read(kFirstNonNegative + next_non_negative_++, {}));
   }
   static bool is_non_negative_read(const Atom& atom) {
     return atom.kind == AtomKind::kRead && atom.tensor >= kFirstNonNegative;
   }
 
-  /// The first guard of a term that mentions none of the term's binders and is not known to hold.
+  /// The first guard of a summand that mentions none of the summand's binders and is not known to
+  /// hold.
   const Fact* outer_guard(const NormalForm& form, const FactSet& context);
-  /// The form where more is known: implied guards and impossible terms dropped.
+  /// The form where more is known: implied guards and impossible summands dropped.
   NormalForm under(const NormalForm& form, const FactSet& context);
 
   /// While this lives, what partial functions demand of their arguments is noted in the domain.
@@ -164,16 +165,16 @@ class Normalizer {
   /// There was something to expand.
   bool met_expandable() const { return met_expandable_; }
   /// The sum over a binder that goes through few numbers, written out; none if there is no such.
-  std::optional<NormalForm> unrolled(const Term& term, const FactSet& context);
+  std::optional<NormalForm> unrolled(const Summand& summand, const FactSet& context);
 
  private:
   struct Evaluation;
   using Build = std::function<NormalForm(const std::vector<NormalForm>&, const FactSet&)>;
 
-  void simplify_powers(Term& term);
-  bool join_with_relu(Term& term);
-  const Form* selector_of(const Term& term, Symbol binder) const;
-  std::optional<Symbol> selected_binder(const Term& term, const Form* place) const;
+  void simplify_powers(Summand& summand);
+  bool join_with_relu(Summand& summand);
+  const Form* selector_of(const Summand& summand, Symbol binder) const;
+  std::optional<Symbol> selected_binder(const Summand& summand, const Form* place) const;
   /// Σ over the binder in its range of [place = binder]·inside(binder).
   struct Selection {
     Symbol binder;
@@ -185,21 +186,21 @@ class Normalizer {
   std::optional<NormalForm> through_selector(ops::Function function,
                                              const std::vector<NormalForm>& arguments,
                                              const FactSet& context);
-  std::optional<Term> without_selector(const Term& term) const;
+  std::optional<Summand> without_selector(const Summand& summand) const;
   static bool is_selection(const Factor& factor, const Form* place, Symbol binder);
-  void unite_equal_factors(Term& term, const FactSet& context);
-  std::optional<NormalForm> without_square_of_root(const Term& term, const FactSet& context);
+  void unite_equal_factors(Summand& summand, const FactSet& context);
+  std::optional<NormalForm> without_square_of_root(const Summand& summand, const FactSet& context);
   NormalForm by_cases(const std::vector<NormalForm>& forms, const FactSet& context,
                       const Build& build);
-  bool solve_equations(Term& term, Substitution& solved);
+  bool solve_equations(Summand& summand, Substitution& solved);
   void note_demands_of(ops::Function function, const NormalForm& argument, const FactSet& context);
   void note_demands_of_power(const std::vector<NormalForm>& arguments, const FactSet& context);
   void require(Demand demand, const NormalForm& form, const FactSet& context);
   bool is_at_least(const NormalForm& form, std::int64_t least, const FactSet& context);
-  bool is_over_something(const Term& sum, const FactSet& context);
-  void require_factors(const Term& product, const FactSet& context);
-  bool is_positive(const Term& term, const FactSet& context);
-  NormalForm count_free_binder(const Term& term, const FactSet& context, bool& counted);
+  bool is_over_something(const Summand& sum, const FactSet& context);
+  void require_factors(const Summand& product, const FactSet& context);
+  bool is_positive(const Summand& summand, const FactSet& context);
+  NormalForm count_free_binder(const Summand& summand, const FactSet& context, bool& counted);
   std::vector<Factor> take_common(NormalForm& form,
                                   const std::function<bool(const Factor&)>& wanted);
   NormalForm reciprocal_of_whole(NormalForm form, const FactSet& context);
@@ -212,7 +213,7 @@ class Normalizer {
   std::optional<IntegerRange> range_of(const Atom& atom) const;
   std::optional<IntegerRange> range_of(const NormalForm& form) const;
   bool fits(const NormalForm& form, core::DataType type) const;
-  static std::optional<Term> reduced(Term term, int bits);
+  static std::optional<Summand> reduced(Summand summand, int bits);
   NormalForm exponential(const NormalForm& form);
   std::optional<NormalForm> logarithm(const NormalForm& form);
   NormalForm where(const Fact& fact, const FactSet& context);
@@ -226,7 +227,7 @@ class Normalizer {
                                          const FactSet& context);
   NormalForm in_exponentials(ops::Function function, const NormalForm& form,
                              const FactSet& context);
-  NormalForm atom_term(const Atom* atom) const;
+  NormalForm summand_of(const Atom* atom) const;
   bool non_negative(const Factor& factor, const FactSet& context);
   Fraction leading_coefficient(const NormalForm& form);
   const Factor* only_factor(const NormalForm& form, AtomKind kind) const;
@@ -253,13 +254,14 @@ class Normalizer {
     int known = 1;
     std::vector<const Form*> open;  ///< Each once: pairs have canceled.
   };
-  std::vector<Term> components(const Term& term);
-  std::optional<Sign> sign_of(const Term& term, const FactSet& context);
+  std::vector<Summand> components(const Summand& summand);
+  std::optional<Sign> sign_of(const Summand& summand, const FactSet& context);
   std::optional<NormalForm> homogeneous(ops::Function function, const NormalForm& form,
                                         const FactSet& context);
-  std::optional<NormalForm> without_inverse_of_inverse(const Term& term, const FactSet& context);
+  std::optional<NormalForm> without_inverse_of_inverse(const Summand& summand,
+                                                       const FactSet& context);
   bool is_integral(const NormalForm& form) const;
-  bool is_integral(const Term& term) const;
+  bool is_integral(const Summand& summand) const;
   std::optional<NormalForm> pull_out_power(std::vector<OpenPiece>& pieces, const FactSet& context);
 
   struct DigitNames {

@@ -1,4 +1,4 @@
-// See order_facts.h. All facts are inequalities between sums of bodies of terms; each body is an
+// See order_facts.h. All facts are inequalities between sums of bodies of summands; each body is an
 // unknown. What is not known to be true is never added, so what is left out only loses proofs.
 #include "verifier/normal_form/order_facts.h"
 
@@ -7,18 +7,18 @@
 #include <optional>
 #include <utility>
 
-#include "verifier/terms/small_forms.h"
+#include "verifier/forms/small_forms.h"
 
 namespace soapstone::verifier {
 namespace {
 
 constexpr std::size_t kMostPremises = 40;  ///< Of which products are made.
 constexpr std::size_t kMostConditions = 140;
-constexpr std::size_t kMostElements = 8;  ///< Of maxima that are known from the start.
-constexpr std::size_t kMostTerms = 24;    ///< Of a condition worth multiplying.
+constexpr std::size_t kMostKnownElements = 8;  ///< Of maxima that are known from the start.
+constexpr std::size_t kMostSummands = 24;      ///< Of a condition worth multiplying.
 
-bool is_bound_in(const Term& term, const Atom& atom) {
-  return std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
+bool is_bound_in(const Summand& summand, const Atom& atom) {
+  return std::any_of(summand.binders.begin(), summand.binders.end(), [&](Symbol binder) {
     return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), binder);
   });
 }
@@ -30,33 +30,33 @@ void add_once(std::vector<const Atom*>& atoms, const Atom* atom) {
 /// Atoms of that kind that have one value throughout, wherever they stand.
 void collect_atoms(const NormalForm& form, AtomKind kind, std::vector<Symbol> bound,
                    std::vector<const Atom*>& found) {
-  for (const Term& term : form) {
+  for (const Summand& summand : form) {
     std::vector<Symbol> inside = bound;
-    inside.insert(inside.end(), term.binders.begin(), term.binders.end());
-    for (const Factor& factor : term.factors) {
+    inside.insert(inside.end(), summand.binders.begin(), summand.binders.end());
+    for (const Factor& factor : summand.factors) {
       const Atom& atom = *factor.atom;
       const bool varies = std::any_of(inside.begin(), inside.end(), [&](Symbol symbol) {
         return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);
       });
       if (atom.kind == kind && !varies) add_once(found, &atom);
       for (const Form* argument : atom.arguments) {
-        collect_atoms(argument->terms, kind, inside, found);
+        collect_atoms(argument->summands, kind, inside, found);
       }
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deeper = inside;
         deeper.insert(deeper.end(), piece.binders.begin(), piece.binders.end());
-        collect_atoms(piece.body->terms, kind, std::move(deeper), found);
+        collect_atoms(piece.body->summands, kind, std::move(deeper), found);
       }
     }
   }
 }
 
 void collect_read_factors(const NormalForm& form, std::vector<const Atom*>& reads) {
-  for (const Term& term : form) {
-    for (const Factor& factor : term.factors) {
+  for (const Summand& summand : form) {
+    for (const Factor& factor : summand.factors) {
       if (factor.atom->kind == AtomKind::kRead) add_once(reads, factor.atom);
       for (const Form* argument : factor.atom->arguments) {
-        collect_read_factors(argument->terms, reads);
+        collect_read_factors(argument->summands, reads);
       }
     }
   }
@@ -93,20 +93,20 @@ std::optional<Substitution> meeting(const Atom& varying, const Atom& fixed,
 /// scaled, so the integers decide for the reals, and > 0 is ≥ 1.
 class OrderFacts::Table {
  public:
-  Table() { facts_.push_back(at_least(unknown(Term{}), 1)); }
+  Table() { facts_.push_back(at_least(unknown(Summand{}), 1)); }
 
   /// False: the numbers are too large.
   bool add(const Condition& condition) {
     std::int64_t denominator = 1;
-    for (const Term& term : condition.form) {
-      const std::int64_t factor =
-          term.coefficient.denominator() / std::gcd(denominator, term.coefficient.denominator());
+    for (const Summand& summand : condition.form) {
+      const std::int64_t factor = summand.coefficient.denominator() /
+                                  std::gcd(denominator, summand.coefficient.denominator());
       if (__builtin_mul_overflow(denominator, factor, &denominator)) return false;
     }
     Linear sum;
-    for (const Term& term : condition.form) {
-      const Fraction scaled = term.coefficient * Fraction(denominator);
-      sum = sum + unknown(term).scaled(scaled.numerator());
+    for (const Summand& summand : condition.form) {
+      const Fraction scaled = summand.coefficient * Fraction(denominator);
+      sum = sum + unknown(summand).scaled(scaled.numerator());
     }
     facts_.push_back(at_least(sum, condition.strict ? 1 : 0));
     return true;
@@ -126,7 +126,7 @@ class OrderFacts::Table {
   const std::vector<Fact>& facts() const { return facts_; }
 
  private:
-  Linear unknown(Term body) {
+  Linear unknown(Summand body) {
     body.coefficient = 1;
     const auto at = std::find(bodies_.begin(), bodies_.end(), body);
     const auto position = static_cast<std::uint32_t>(at - bodies_.begin());
@@ -201,8 +201,8 @@ void OrderFacts::add_elements(const NormalForm& whole, const Normalizer::OpenPie
         });
     if (!is_there) return;
     NormalForm element;
-    for (const Term& term : piece.body) {
-      for (Term& part : arena.substitute(term, values)) element.push_back(std::move(part));
+    for (const Summand& summand : piece.body) {
+      for (Summand& part : arena.substitute(summand, values)) element.push_back(std::move(part));
     }
     out.push_back({sum_of(whole, negated(collected(std::move(element))))});
   };
@@ -234,7 +234,7 @@ std::vector<Condition> OrderFacts::elements(const NormalForm& form) {
       for (Condition& each : found) {
         const NormalForm own = normalizer_.maximum({piece}, context_);
         result.push_back({sum_of(own, each.form)});
-        if (result.size() == kMostElements) return result;
+        if (result.size() == kMostKnownElements) return result;
       }
     }
   }
@@ -249,10 +249,10 @@ void OrderFacts::add_consequences(const std::vector<Condition>& of, std::vector<
   std::vector<std::vector<Factor>> exponentials;
   for (const Condition& condition : of) {
     collect_atoms(condition.form, AtomKind::kRead, {}, reads);
-    for (const Term& term : condition.form) {
+    for (const Summand& summand : condition.form) {
       std::vector<Factor> exponential;
-      for (const Factor& factor : term.factors) {
-        if (is_bound_in(term, *factor.atom)) continue;
+      for (const Factor& factor : summand.factors) {
+        if (is_bound_in(summand, *factor.atom)) continue;
         const bool is_exponential =
             factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kExp;
         if (is_exponential) {
@@ -273,11 +273,11 @@ void OrderFacts::add_consequences(const std::vector<Condition>& of, std::vector<
       const NormalForm inside = normalizer_.arena().open(factor.atom->arguments[0]);
       argument = sum_of(std::move(argument), scaled(inside, factor.exponent));
     }
-    add_axioms(argument, {Term{1, {}, {}, product}}, ops::Function::kExp, out);
+    add_axioms(argument, {Summand{1, {}, {}, product}}, ops::Function::kExp, out);
   }
   for (const Atom* atom : found) {
     atoms.push_back(atom);
-    const NormalForm value{Term{1, {}, {}, {{atom, 1}}}};
+    const NormalForm value{Summand{1, {}, {}, {{atom, 1}}}};
     if (atom->kind == AtomKind::kApply && atom->arguments.size() == 1) {
       add_axioms(normalizer_.arena().open(atom->arguments[0]), value, atom->function, out);
     }
@@ -297,7 +297,7 @@ std::vector<Condition> OrderFacts::consequences(const std::vector<Condition>& co
   std::vector<Condition> premises = conditions;
   premises.insert(premises.end(), first.begin(), first.end());
   for (const Atom* atom : atoms) {
-    const NormalForm value{Term{1, {}, {}, {{atom, 1}}}};
+    const NormalForm value{Summand{1, {}, {}, {{atom, 1}}}};
     if (normalizer_.non_negative(value, context_)) premises.push_back({value});
   }
   premises.insert(premises.end(), second.begin(), second.end());
@@ -306,14 +306,14 @@ std::vector<Condition> OrderFacts::consequences(const std::vector<Condition>& co
   for (const Atom* atom : atoms) {
     if (atom->kind != AtomKind::kRead) continue;
     for (const Fraction& offset : {Fraction(1, 2), Fraction(-1, 2), Fraction(1), Fraction(-1)}) {
-      const NormalForm sum = sum_of({Term{1, {}, {}, {{atom, 1}}}}, constant(offset));
+      const NormalForm sum = sum_of({Summand{1, {}, {}, {{atom, 1}}}}, constant(offset));
       all.push_back({normalizer_.product(sum, sum, context_)});
     }
   }
   const std::size_t count = std::min(premises.size(), kMostPremises);
   for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t k = 0; k <= j && all.size() < kMostConditions; ++k) {
-      if (premises[j].form.size() * premises[k].form.size() > kMostTerms) continue;
+      if (premises[j].form.size() * premises[k].form.size() > kMostSummands) continue;
       normalizer_.spend();
       all.push_back({normalizer_.product(premises[j].form, premises[k].form, context_)});
     }

@@ -1,6 +1,6 @@
 // Powers, roots, exponentials and logarithms.
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 #include <algorithm>
 #include <utility>
@@ -38,8 +38,8 @@ std::optional<NormalForm> Normalizer::logarithm(const NormalForm& form) {
     if (factor.atom->kind != AtomKind::kApply || factor.atom->function != Function::kExp) {
       return std::nullopt;
     }
-    for (Term& term : scaled(arena_.open(factor.atom->arguments[0]), factor.exponent)) {
-      sum.push_back(std::move(term));
+    for (Summand& summand : scaled(arena_.open(factor.atom->arguments[0]), factor.exponent)) {
+      sum.push_back(std::move(summand));
     }
   }
   return collected(std::move(sum));
@@ -50,14 +50,14 @@ NormalForm Normalizer::logarithm_of_whole(NormalForm form, const FactSet& contex
   if (auto exponent = logarithm(form)) return *std::move(exponent);
   form = collected(std::move(form));
   const auto log_of = [&](NormalForm inside) {
-    return atom_term(arena_.apply(Function::kLog, {arena_.form(std::move(inside))}));
+    return summand_of(arena_.apply(Function::kLog, {arena_.form(std::move(inside))}));
   };
   if (!non_negative(form, context)) return log_of(std::move(form));
   NormalForm result;
   const auto add = [&](const NormalForm& part, const Fraction& times) {
-    for (const Term& term : part) {
-      result.push_back(term);
-      result.back().coefficient = term.coefficient * times;
+    for (const Summand& summand : part) {
+      result.push_back(summand);
+      result.back().coefficient = summand.coefficient * times;
     }
   };
   for (const Factor& factor : take_common(form, [&](const Factor& f) {
@@ -69,7 +69,7 @@ NormalForm Normalizer::logarithm_of_whole(NormalForm form, const FactSet& contex
     } else if (atom.kind == AtomKind::kReciprocal) {
       add(logarithm_of_whole(arena_.open(atom.arguments[0]), context), -factor.exponent);
     } else {
-      add(log_of({Term{1, {}, {}, {{factor.atom, 1}}}}), factor.exponent);
+      add(log_of({Summand{1, {}, {}, {{factor.atom, 1}}}}), factor.exponent);
     }
   }
   const Fraction scale = leading_coefficient(form);
@@ -88,12 +88,12 @@ std::optional<NormalForm> Normalizer::magnitude_of_product(const NormalForm& for
       factors[0].exponent == Fraction(1)) {
     return std::nullopt;
   }
-  Term result;
+  Summand result;
   result.coefficient = form[0].coefficient.magnitude();
   for (const Factor& factor : factors) {
     const Atom* atom = factor.atom;
     if (!non_negative(factor, context)) {
-      atom = arena_.apply(Function::kAbs, {arena_.form({Term{1, {}, {}, {{atom, 1}}}})});
+      atom = arena_.apply(Function::kAbs, {arena_.form({Summand{1, {}, {}, {{atom, 1}}}})});
     }
     result.factors.push_back({atom, factor.exponent});
   }
@@ -109,7 +109,7 @@ std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
       form[0].coefficient != Fraction(1) || form[0].factors.empty()) {
     return std::nullopt;
   }
-  Term result;
+  Summand result;
   const bool alone = form[0].factors.size() == 1 && form[0].factors[0].exponent == Fraction(1);
   for (const Factor& factor : form[0].factors) {
     const bool exponential =
@@ -119,12 +119,12 @@ std::optional<NormalForm> Normalizer::root_of_product(const NormalForm& form,
       if (alone || !factor.exponent.is_integer() || !non_negative({atom, 1}, context)) {
         return std::nullopt;
       }
-      const Form* base = arena_.form({Term{1, {}, {}, {{atom, 1}}}});
+      const Form* base = arena_.form({Summand{1, {}, {}, {{atom, 1}}}});
       result.factors.push_back({arena_.apply(Function::kSqrt, {base}), factor.exponent});
       continue;
     }
     if (!non_negative({atom, 1}, context)) {
-      atom = arena_.apply(Function::kAbs, {arena_.form({Term{1, {}, {}, {{atom, 1}}}})});
+      atom = arena_.apply(Function::kAbs, {arena_.form({Summand{1, {}, {}, {{atom, 1}}}})});
     }
     result.factors.push_back({atom, factor.exponent * Fraction(1, 2)});
   }
@@ -148,7 +148,7 @@ std::optional<NormalForm> Normalizer::root_of_scaled(const NormalForm& form) {
   const NormalForm inside = scaled(form, scale.inverse());
   const bool is_number = as_constant(inside) == Fraction(1);
   if (is_number && outside == 1 && scale == Fraction(rest)) return std::nullopt;
-  Term result;
+  Summand result;
   result.coefficient = Fraction(outside, scale.denominator());
   const auto root = [&](NormalForm each) {
     result.factors.push_back({arena_.apply(Function::kSqrt, {arena_.form(std::move(each))}), 1});
@@ -161,23 +161,23 @@ std::optional<NormalForm> Normalizer::root_of_scaled(const NormalForm& form) {
 
 /// exp(Σ cᵢ·tᵢ) = Π exp(tᵢ)^cᵢ, and exp(log(t)) = t for t that is never negative.
 NormalForm Normalizer::exponential(const NormalForm& form) {
-  Term product;
-  for (const Term& term : form) {
-    Term base = term;
+  Summand product;
+  for (const Summand& summand : form) {
+    Summand base = summand;
     base.coefficient = 1;
     const Atom* atom = nullptr;
     const NormalForm whole{base};
     if (const Factor* log = only_factor(whole, AtomKind::kApply);
         log != nullptr && log->atom->function == Function::kLog) {
       const NormalForm inside = arena_.open(log->atom->arguments[0]);
-      if (inside.size() == 1 && inside[0] == Term{1, {}, {}, inside[0].factors} &&
+      if (inside.size() == 1 && inside[0] == Summand{1, {}, {}, inside[0].factors} &&
           inside[0].factors.size() == 1 && inside[0].factors[0].exponent == Fraction(1) &&
           non_negative(inside, {})) {
         atom = inside[0].factors[0].atom;
       }
     }
     if (atom == nullptr) atom = arena_.apply(Function::kExp, {arena_.form({std::move(base)})});
-    product.factors.push_back({atom, term.coefficient});
+    product.factors.push_back({atom, summand.coefficient});
   }
   product.factors = Arena::product(std::move(product.factors));
   return {std::move(product)};

@@ -29,11 +29,11 @@ bool Normalizer::is_representable(const Atom& atom, core::DataType type) const {
     return holds_all_of(type, static_cast<core::DataType>(atom.tensor));
   case AtomKind::kMax:
     return std::all_of(atom.pieces.begin(), atom.pieces.end(), [&](const Piece& piece) {
-      return is_representable(piece.body->terms, type);
+      return is_representable(piece.body->summands, type);
     });
   case AtomKind::kApply:
     return (atom.function == ops::Function::kRelu || atom.function == ops::Function::kAbs) &&
-           is_representable(atom.arguments[0]->terms, type);
+           is_representable(atom.arguments[0]->summands, type);
   case AtomKind::kIndex:
   case AtomKind::kNumber:
   case AtomKind::kReciprocal:
@@ -83,7 +83,7 @@ NormalForm Normalizer::rounded_whole(const NormalForm& form, core::DataType type
     return scaled(maximum(std::move(pieces), context), sign);
   }
   const Form* exactly = arena_.form(unit);
-  return scaled(atom_term(arena_.rounded(exactly, static_cast<std::uint32_t>(type))), sign);
+  return scaled(summand_of(arena_.rounded(exactly, static_cast<std::uint32_t>(type))), sign);
 }
 
 }  // namespace soapstone::verifier

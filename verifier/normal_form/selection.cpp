@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "verifier/forms/small_forms.h"
 #include "verifier/normal_form/normalizer.h"
-#include "verifier/terms/small_forms.h"
 
 namespace soapstone::verifier {
 
@@ -35,20 +35,21 @@ void Normalizer::add_selector(const NormalForm& place, const Linear& size, const
   });
 }
 
-/// The place p if the term is Σ over 0 ≤ binder < n of [p = binder]·…, and p is known to be there.
-const Form* Normalizer::selector_of(const Term& term, Symbol binder) const {
+/// The place p if the summand is Σ over 0 ≤ binder < n of [p = binder]·…, and p is known to be
+/// there.
+const Form* Normalizer::selector_of(const Summand& summand, Symbol binder) const {
   const FactSet own = [&] {
     FactSet facts;
-    for (const Fact& fact : term.guards) {
+    for (const Fact& fact : summand.guards) {
       if (fact.expression.mentions(binder)) insert(facts, fact);
     }
     return facts;
   }();
-  for (const Factor& factor : term.factors) {
+  for (const Factor& factor : summand.factors) {
     const Atom& atom = *factor.atom;
     const bool selects = atom.kind == AtomKind::kApply && atom.function == Function::kEqual &&
                          factor.exponent == Fraction(1) &&
-                         as_integer(atom.arguments[1]->terms) == Linear(binder);
+                         as_integer(atom.arguments[1]->summands) == Linear(binder);
     if (!selects) continue;
     for (const auto& [place, size] : selectors_) {
       FactSet range;
@@ -60,9 +61,9 @@ const Form* Normalizer::selector_of(const Term& term, Symbol binder) const {
   return nullptr;
 }
 
-std::optional<Symbol> Normalizer::selected_binder(const Term& term, const Form* place) const {
-  for (Symbol binder : term.binders) {
-    const Form* own = selector_of(term, binder);
+std::optional<Symbol> Normalizer::selected_binder(const Summand& summand, const Form* place) const {
+  for (Symbol binder : summand.binders) {
+    const Form* own = selector_of(summand, binder);
     if (own != nullptr && (place == nullptr || own == place)) return binder;
   }
   return std::nullopt;
@@ -75,15 +76,15 @@ Normalizer::selection_in(const std::vector<NormalForm>& arguments) {
   Selection found;
   const Form* place = nullptr;
   for (const NormalForm& form : arguments) {
-    for (const Term& term : form) {
-      const auto binder = place == nullptr ? selected_binder(term, nullptr) : std::nullopt;
+    for (const Summand& summand : form) {
+      const auto binder = place == nullptr ? selected_binder(summand, nullptr) : std::nullopt;
       if (!binder) continue;
-      place = selector_of(term, *binder);
+      place = selector_of(summand, *binder);
       found.binder = *binder;
-      for (const Fact& fact : term.guards) {
+      for (const Fact& fact : summand.guards) {
         if (fact.expression.mentions(*binder)) insert(found.range, fact);
       }
-      for (const Factor& factor : term.factors) {
+      for (const Factor& factor : summand.factors) {
         if (is_selection(factor, place, *binder)) found.selector = factor;
       }
     }
@@ -91,18 +92,18 @@ Normalizer::selection_in(const std::vector<NormalForm>& arguments) {
   if (place == nullptr) return std::nullopt;
   for (const NormalForm& form : arguments) {
     NormalForm& rest = found.inside.emplace_back();
-    for (Term term : form) {
-      const auto binder = selected_binder(term, place);
+    for (Summand summand : form) {
+      const auto binder = selected_binder(summand, place);
       if (!binder) {
-        rest.push_back(std::move(term));
+        rest.push_back(std::move(summand));
         continue;
       }
-      std::erase_if(term.factors,
+      std::erase_if(summand.factors,
                     [&](const Factor& factor) { return is_selection(factor, place, *binder); });
-      std::erase_if(term.guards,
+      std::erase_if(summand.guards,
                     [&](const Fact& fact) { return fact.expression.mentions(*binder); });
-      std::erase(term.binders, *binder);
-      for (Term& part : arena_.substitute(term, {{*binder, Linear(found.binder)}})) {
+      std::erase(summand.binders, *binder);
+      for (Summand& part : arena_.substitute(summand, {{*binder, Linear(found.binder)}})) {
         rest.push_back(std::move(part));
       }
     }
@@ -118,13 +119,14 @@ std::optional<NormalForm> Normalizer::through_selector(Function function,
   const auto selection = selection_in(arguments);
   if (!selection) return std::nullopt;
   NormalForm result;
-  for (Term& term : apply(function, selection->inside, unite(context, selection->range))) {
-    term.guards = unite(term.guards, selection->range);
-    term.binders.push_back(selection->binder);
-    term.factors.push_back(selection->selector);
-    term.factors = Arena::product(std::move(term.factors));
+  for (Summand& summand : apply(function, selection->inside, unite(context, selection->range))) {
+    summand.guards = unite(summand.guards, selection->range);
+    summand.binders.push_back(selection->binder);
+    summand.factors.push_back(selection->selector);
+    summand.factors = Arena::product(std::move(summand.factors));
     // Terms of one sum share no binder.
-    for (Term& part : simplify(arena_.refreshed(term), context)) result.push_back(std::move(part));
+    for (Summand& part : simplify(arena_.refreshed(summand), context))
+      result.push_back(std::move(part));
   }
   return collected(std::move(result));
 }
@@ -132,20 +134,20 @@ std::optional<NormalForm> Normalizer::through_selector(Function function,
 bool Normalizer::is_selection(const Factor& factor, const Form* place, Symbol binder) {
   const Atom& atom = *factor.atom;
   return atom.kind == AtomKind::kApply && atom.function == Function::kEqual &&
-         atom.arguments[0] == place && as_integer(atom.arguments[1]->terms) == Linear(binder);
+         atom.arguments[0] == place && as_integer(atom.arguments[1]->summands) == Linear(binder);
 }
 
 /// Σ over v of [p = v] = 1
-std::optional<Term> Normalizer::without_selector(const Term& term) const {
-  for (Symbol binder : term.binders) {
-    const Form* place = selector_of(term, binder);
+std::optional<Summand> Normalizer::without_selector(const Summand& summand) const {
+  for (Symbol binder : summand.binders) {
+    const Form* place = selector_of(summand, binder);
     if (place == nullptr) continue;
     const auto mentions = [&](const Factor& factor) {
       return std::binary_search(factor.atom->free_symbols.begin(), factor.atom->free_symbols.end(),
                                 binder);
     };
-    if (std::count_if(term.factors.begin(), term.factors.end(), mentions) != 1) continue;
-    Term rest = term;
+    if (std::count_if(summand.factors.begin(), summand.factors.end(), mentions) != 1) continue;
+    Summand rest = summand;
     std::erase_if(rest.factors, mentions);
     std::erase_if(rest.guards, [&](const Fact& fact) { return fact.expression.mentions(binder); });
     std::erase(rest.binders, binder);

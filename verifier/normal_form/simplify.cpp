@@ -1,4 +1,5 @@
-// One term at a time: equations solved, sums over nothing new counted, impossible terms dropped.
+// One summand at a time: equations solved, sums over nothing new counted, impossible summands
+// dropped.
 #include "verifier/normal_form/normalizer.h"
 
 #include <algorithm>
@@ -83,16 +84,16 @@ std::optional<std::pair<std::int64_t, std::int64_t>> constant_range(const FactSe
 
 }  // namespace
 
-std::optional<NormalForm> Normalizer::unrolled(const Term& term, const FactSet& context) {
-  for (Symbol binder : term.binders) {
-    const auto range = constant_range(term.guards, binder);
+std::optional<NormalForm> Normalizer::unrolled(const Summand& summand, const FactSet& context) {
+  for (Symbol binder : summand.binders) {
+    const auto range = constant_range(summand.guards, binder);
     if (!range) continue;
-    Term rest = term;
+    Summand rest = summand;
     std::erase(rest.binders, binder);
     NormalForm result;
     for (std::int64_t value = range->first; value <= range->second; ++value) {
-      for (Term& part : arena_.substitute(rest, {{binder, Linear(value)}})) {
-        for (Term& simple : simplify(std::move(part), context)) {
+      for (Summand& part : arena_.substitute(rest, {{binder, Linear(value)}})) {
+        for (Summand& simple : simplify(std::move(part), context)) {
           result.push_back(std::move(simple));
         }
       }
@@ -122,8 +123,8 @@ std::optional<std::vector<Normalizer::OpenPiece>> Normalizer::unrolled(const Ope
         possible = possible && truth != false;
         if (!truth) insert(part.guards, std::move(replaced));
       }
-      for (const Term& term : piece.body) {
-        for (Term& each : arena_.substitute(term, here)) part.body.push_back(std::move(each));
+      for (const Summand& summand : piece.body) {
+        for (Summand& each : arena_.substitute(summand, here)) part.body.push_back(std::move(each));
       }
       if (possible) result.push_back(std::move(part));
     }
@@ -133,18 +134,18 @@ std::optional<std::vector<Normalizer::OpenPiece>> Normalizer::unrolled(const Ope
 }
 
 /// Eliminates binders that an equation determines. False: the guards contradict each other.
-bool Normalizer::solve_equations(Term& term, Substitution& solved) {
+bool Normalizer::solve_equations(Summand& summand, Substitution& solved) {
   for (bool again = true; again;) {
     again = false;
-    pair_up_inequalities(term.guards);
-    for (const Fact& fact : term.guards) {
+    pair_up_inequalities(summand.guards);
+    for (const Fact& fact : summand.guards) {
       if (fact.kind != Fact::Kind::kZero) continue;
-      for (Symbol binder : term.binders) {
+      for (Symbol binder : summand.binders) {
         const auto value = solved_for(fact, binder);
         if (!value) continue;
         const Substitution step{{binder, *value}};
         FactSet guards;
-        for (const Fact& other : term.guards) {
+        for (const Fact& other : summand.guards) {
           if (other == fact) continue;
           Fact replaced = other.substitute(step);
           const auto truth = replaced.truth();
@@ -153,8 +154,8 @@ bool Normalizer::solve_equations(Term& term, Substitution& solved) {
         }
         for (auto& [symbol, old] : solved) old = old.substitute(step);
         solved.emplace_back(binder, *value);
-        std::erase(term.binders, binder);
-        term.guards = std::move(guards);
+        std::erase(summand.binders, binder);
+        summand.guards = std::move(guards);
         again = true;
         break;
       }
@@ -165,15 +166,16 @@ bool Normalizer::solve_equations(Term& term, Substitution& solved) {
 }
 
 /// Σ over low ≤ v < high of something without v is (high − low) times it.
-NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& context, bool& counted) {
-  for (Symbol binder : term.binders) {
+NormalForm Normalizer::count_free_binder(const Summand& summand, const FactSet& context,
+                                         bool& counted) {
+  for (Symbol binder : summand.binders) {
     const bool used =
-        std::any_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+        std::any_of(summand.factors.begin(), summand.factors.end(), [&](const Factor& factor) {
           return std::binary_search(factor.atom->free_symbols.begin(),
                                     factor.atom->free_symbols.end(), binder);
         });
     if (used) continue;
-    const Bounds bounds = bounds_of(term.guards, binder);
+    const Bounds bounds = bounds_of(summand.guards, binder);
     if (!bounds.simple || bounds.low.empty() || bounds.high.empty()) continue;
     const FactSet known = unite(context, bounds.others);
     const auto tightest = [&](const std::vector<Linear>& list, int sign) -> const Linear* {
@@ -193,16 +195,16 @@ NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& contex
     const Linear count = *high - *low + 1;
     if (!oracle_.implied(known, at_least(count, 0))) continue;
     counted = true;
-    Term rest = term;
+    Summand rest = summand;
     std::erase(rest.binders, binder);
     rest.guards = bounds.others;
     NormalForm result;
-    for (const Term& part : arena_.value_of(count)) {
-      Term product = rest;
+    for (const Summand& part : arena_.value_of(count)) {
+      Summand product = rest;
       product.coefficient = product.coefficient * part.coefficient;
       product.factors.insert(product.factors.end(), part.factors.begin(), part.factors.end());
       product.factors = Arena::product(std::move(product.factors));
-      for (Term& simple : simplify(std::move(product), context)) {
+      for (Summand& simple : simplify(std::move(product), context)) {
         result.push_back(std::move(simple));
       }
     }
@@ -212,8 +214,8 @@ NormalForm Normalizer::count_free_binder(const Term& term, const FactSet& contex
 }
 
 /// [i = j]·x[i]·x[j] = [i = j]·x[i]²
-void Normalizer::unite_equal_factors(Term& term, const FactSet& context) {
-  if (term.factors.size() < 2) return;
+void Normalizer::unite_equal_factors(Summand& summand, const FactSet& context) {
+  if (summand.factors.size() < 2) return;
   const auto same = [](const Atom& a, const Atom& b, const Linear& zero) {
     if (a.kind != AtomKind::kRead || b.kind != a.kind || b.tensor != a.tensor) return false;
     return std::equal(
@@ -221,36 +223,37 @@ void Normalizer::unite_equal_factors(Term& term, const FactSet& context) {
         [&](const Linear& x, const Linear& y) { return x == y || x - y == zero || y - x == zero; });
   };
   bool changed = false;
-  for (const Fact& fact : unite(term.guards, context)) {
+  for (const Fact& fact : unite(summand.guards, context)) {
     if (fact.kind != Fact::Kind::kZero) continue;
-    for (std::size_t k = 1; k < term.factors.size(); ++k) {
+    for (std::size_t k = 1; k < summand.factors.size(); ++k) {
       for (std::size_t j = 0; j < k; ++j) {
-        const Atom* first = term.factors[j].atom;
-        if (term.factors[k].atom == first || !same(*first, *term.factors[k].atom, fact.expression))
+        const Atom* first = summand.factors[j].atom;
+        if (summand.factors[k].atom == first ||
+            !same(*first, *summand.factors[k].atom, fact.expression))
           continue;
-        term.factors[k].atom = first;
+        summand.factors[k].atom = first;
         changed = true;
       }
     }
   }
-  if (changed) term.factors = Arena::product(std::move(term.factors));
+  if (changed) summand.factors = Arena::product(std::move(summand.factors));
 }
 
 /// x·relu(x) = relu(x)², and so for products x and for maxima: M·max(M, 0) = max(M, 0)².
-bool Normalizer::join_with_relu(Term& term) {
-  for (Factor& own : term.factors) {
+bool Normalizer::join_with_relu(Summand& summand) {
+  for (Factor& own : summand.factors) {
     if (!own.exponent.is_integer() || own.exponent.sign() <= 0) continue;
     Fraction sign = 1;
     std::vector<Factor> inside;
     if (own.atom->kind == AtomKind::kMax) {
       std::vector<Piece> others = own.atom->pieces;
       const auto is_zero = [](const Piece& piece) {
-        return piece.binders.empty() && piece.guards.empty() && piece.body->terms.empty();
+        return piece.binders.empty() && piece.guards.empty() && piece.body->summands.empty();
       };
       if (std::erase_if(others, is_zero) == 0 || others.empty()) continue;
       inside = {{arena_.maximum(std::move(others)), 1}};
     } else if (own.atom->kind == AtomKind::kApply && own.atom->function == ops::Function::kRelu) {
-      const NormalForm& argument = own.atom->arguments[0]->terms;
+      const NormalForm& argument = own.atom->arguments[0]->summands;
       const bool plain = argument.size() == 1 && argument[0].binders.empty() &&
                          argument[0].guards.empty() && !argument[0].factors.empty() &&
                          argument[0].coefficient.magnitude() == Fraction(1);
@@ -262,25 +265,25 @@ bool Normalizer::join_with_relu(Term& term) {
     }
     const bool present = std::all_of(inside.begin(), inside.end(), [&](const Factor& wanted) {
       return wanted.exponent.sign() > 0 &&
-             std::any_of(term.factors.begin(), term.factors.end(), [&](const Factor& factor) {
+             std::any_of(summand.factors.begin(), summand.factors.end(), [&](const Factor& factor) {
                return factor.atom == wanted.atom && factor.exponent >= wanted.exponent;
              });
     });
     if (!present) continue;
     own.exponent = own.exponent + 1;
-    term.coefficient = term.coefficient * sign;
-    for (const Factor& each : inside) term.factors.push_back({each.atom, -each.exponent});
-    term.factors = Arena::product(std::move(term.factors));
+    summand.coefficient = summand.coefficient * sign;
+    for (const Factor& each : inside) summand.factors.push_back({each.atom, -each.exponent});
+    summand.factors = Arena::product(std::move(summand.factors));
     return true;
   }
   return false;
 }
 
 /// |x|² = x², and c² = c for a truth value c.
-void Normalizer::simplify_powers(Term& term) {
+void Normalizer::simplify_powers(Summand& summand) {
   bool changed = false;
-  while (join_with_relu(term)) budget_.spend();
-  for (Factor& factor : term.factors) {
+  while (join_with_relu(summand)) budget_.spend();
+  for (Factor& factor : summand.factors) {
     const Atom& atom = *factor.atom;
     if (is_boolean(atom) && factor.exponent.is_integer() && factor.exponent > Fraction(1)) {
       factor.exponent = 1;
@@ -289,7 +292,7 @@ void Normalizer::simplify_powers(Term& term) {
         !factor.exponent.is_even()) {
       continue;
     }
-    const NormalForm& inside = atom.arguments[0]->terms;
+    const NormalForm& inside = atom.arguments[0]->summands;
     const bool alone = inside.size() == 1 && inside[0].binders.empty() &&
                        inside[0].guards.empty() && inside[0].coefficient == Fraction(1) &&
                        inside[0].factors.size() == 1;
@@ -297,20 +300,20 @@ void Normalizer::simplify_powers(Term& term) {
     factor = {inside[0].factors[0].atom, inside[0].factors[0].exponent * factor.exponent};
     changed = true;
   }
-  if (changed) term.factors = Arena::product(std::move(term.factors));
+  if (changed) summand.factors = Arena::product(std::move(summand.factors));
 }
 
 /// √x·√x = x and 1/(√x·√x) = 1/x for x that is never negative.
-std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
+std::optional<NormalForm> Normalizer::without_square_of_root(const Summand& summand,
                                                              const FactSet& context) {
-  for (std::size_t k = 0; k < term.factors.size(); ++k) {
-    const Factor& factor = term.factors[k];
+  for (std::size_t k = 0; k < summand.factors.size(); ++k) {
+    const Factor& factor = summand.factors[k];
     const bool square =
         factor.atom->kind == AtomKind::kApply && factor.atom->function == ops::Function::kSqrt &&
         factor.exponent.is_integer() && factor.exponent.magnitude() >= Fraction(2) &&
-        non_negative(factor.atom->arguments[0]->terms, context);
+        non_negative(factor.atom->arguments[0]->summands, context);
     if (!square) continue;
-    Term rest = term;
+    Summand rest = summand;
     const Fraction step = factor.exponent.sign() > 0 ? 2 : -2;
     rest.factors[k].exponent = factor.exponent - step;
     rest.factors = Arena::product(std::move(rest.factors));
@@ -322,15 +325,15 @@ std::optional<NormalForm> Normalizer::without_square_of_root(const Term& term,
 }
 
 /// 1/(1/x) = x: that x is not 0 is noted where the inner one is met.
-std::optional<NormalForm> Normalizer::without_inverse_of_inverse(const Term& term,
+std::optional<NormalForm> Normalizer::without_inverse_of_inverse(const Summand& summand,
                                                                  const FactSet& context) {
-  for (std::size_t k = 0; k < term.factors.size(); ++k) {
-    const Factor& factor = term.factors[k];
+  for (std::size_t k = 0; k < summand.factors.size(); ++k) {
+    const Factor& factor = summand.factors[k];
     if (factor.atom->kind != AtomKind::kReciprocal || !factor.exponent.is_integer() ||
         factor.exponent.sign() > 0) {
       continue;
     }
-    Term rest = term;
+    Summand rest = summand;
     rest.factors[k].exponent = factor.exponent + 1;
     rest.factors = Arena::product(std::move(rest.factors));
     return product({std::move(rest)}, arena_.open(factor.atom->arguments[0]), context);
@@ -338,46 +341,48 @@ std::optional<NormalForm> Normalizer::without_inverse_of_inverse(const Term& ter
   return std::nullopt;
 }
 
-NormalForm Normalizer::simplify(Term term, const FactSet& context) {
+NormalForm Normalizer::simplify(Summand summand, const FactSet& context) {
   budget_.spend();
-  if (term.coefficient.is_zero()) return {};
-  unite_equal_factors(term, context);
-  simplify_powers(term);
-  if (auto product = without_square_of_root(term, context)) return *std::move(product);
-  if (auto product = without_inverse_of_inverse(term, context)) return *std::move(product);
+  if (summand.coefficient.is_zero()) return {};
+  unite_equal_factors(summand, context);
+  simplify_powers(summand);
+  if (auto product = without_square_of_root(summand, context)) return *std::move(product);
+  if (auto product = without_inverse_of_inverse(summand, context)) return *std::move(product);
   FactSet guards;
-  for (const Fact& fact : term.guards) {
+  for (const Fact& fact : summand.guards) {
     const auto truth = fact.truth();
     if (truth == false) return {};
     if (!truth) guards.push_back(fact);
   }
-  term.guards = std::move(guards);
+  summand.guards = std::move(guards);
   Substitution solved;
-  if (!solve_equations(term, solved)) return {};
+  if (!solve_equations(summand, solved)) return {};
   if (!solved.empty()) {
     NormalForm result;
-    for (Term& part : arena_.substitute(term, solved)) {
-      for (Term& simple : simplify(std::move(part), context)) result.push_back(std::move(simple));
+    for (Summand& part : arena_.substitute(summand, solved)) {
+      for (Summand& simple : simplify(std::move(part), context))
+        result.push_back(std::move(simple));
     }
     return collected(std::move(result));
   }
-  if (!term.guards.empty() && !oracle_.possible(unite(context, term.guards))) return {};
-  std::erase_if(term.guards, [&](const Fact& fact) { return contains(context, fact); });
+  if (!summand.guards.empty() && !oracle_.possible(unite(context, summand.guards))) return {};
+  std::erase_if(summand.guards, [&](const Fact& fact) { return contains(context, fact); });
   if (!selectors_.empty()) {
-    if (auto rest = without_selector(term)) return simplify(*std::move(rest), context);
+    if (auto rest = without_selector(summand)) return simplify(*std::move(rest), context);
   }
   bool counted = false;
-  NormalForm result = count_free_binder(term, context, counted);
+  NormalForm result = count_free_binder(summand, context, counted);
   if (counted) return collected(std::move(result));
   if (is_expanding_) {
-    if (auto parts = unrolled(term, context)) return *std::move(parts);
+    if (auto parts = unrolled(summand, context)) return *std::move(parts);
   } else {
-    met_expandable_ = met_expandable_ ||
-                      std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
-                        return constant_range(term.guards, binder).has_value();
-                      });
+    met_expandable_ =
+        met_expandable_ ||
+        std::any_of(summand.binders.begin(), summand.binders.end(), [&](Symbol binder) {
+          return constant_range(summand.guards, binder).has_value();
+        });
   }
-  return {std::move(term)};
+  return {std::move(summand)};
 }
 
 }  // namespace soapstone::verifier

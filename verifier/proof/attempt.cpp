@@ -130,15 +130,15 @@ Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
 
 /// A guard on the index alone, such as that it lies on a diagonal, on which a function depends.
 void Attempt::note_equation(const NormalForm& form, const Element& element) {
-  const bool has_function = std::any_of(form.begin(), form.end(), [](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(), [](const Factor& factor) {
+  const bool has_function = std::any_of(form.begin(), form.end(), [](const Summand& summand) {
+    return std::any_of(summand.factors.begin(), summand.factors.end(), [](const Factor& factor) {
       return factor.atom->kind == AtomKind::kApply || factor.atom->kind == AtomKind::kMax;
     });
   });
   if (!has_function) return;
-  for (const Term& term : form) {
-    for (const Fact& fact : term.guards) {
-      const bool concerns = fact.kind == Fact::Kind::kZero && !fact.mentions_any(term.binders) &&
+  for (const Summand& summand : form) {
+    for (const Fact& fact : summand.guards) {
+      const bool concerns = fact.kind == Fact::Kind::kZero && !fact.mentions_any(summand.binders) &&
                             fact.mentions_any(element.symbols);
       if (concerns && !equation_) equation_ = fact;
     }
@@ -205,8 +205,8 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     });
     for (const Domain* domain : {&source, &target}) {
       for (const NormalForm& form : domain->never_zero(element.ranges)) {
-        for (const Term& term : normalizer_.reciprocal(form, element.ranges)) {
-          for (const Factor& factor : term.factors) premises.defined.push_back(factor.atom);
+        for (const Summand& summand : normalizer_.reciprocal(form, element.ranges)) {
+          for (const Factor& factor : summand.factors) premises.defined.push_back(factor.atom);
         }
       }
     }

@@ -38,7 +38,7 @@ bool only_moves_infinities(const Graph& side) {
   return true;
 }
 
-void collect(const Graph& side, std::vector<core::LiteralPtr>& literals) {
+void collect_literals(const Graph& side, std::vector<core::LiteralPtr>& literals) {
   const auto add = [&](TensorId id) {
     if (!is_infinite(side, id)) return;
     const core::LiteralPtr& value = side.tensor(id).value;
@@ -91,8 +91,8 @@ core::Result<Graph> with_inputs(const Graph& side, const std::vector<core::Liter
 
 std::optional<rules::Rule> with_any_constants(const rules::Rule& rule) {
   std::vector<core::LiteralPtr> literals;
-  collect(rule.source, literals);
-  collect(rule.target, literals);
+  collect_literals(rule.source, literals);
+  collect_literals(rule.target, literals);
   if (literals.empty() || !only_moves_infinities(rule.source) ||
       !only_moves_infinities(rule.target))
     return std::nullopt;

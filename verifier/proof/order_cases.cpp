@@ -26,14 +26,14 @@ struct Case {
 
 NormalForm difference(const NormalForm& a, const NormalForm& b) {
   NormalForm result = a;
-  for (Term term : b) {
-    term.coefficient = -term.coefficient;
-    result.push_back(std::move(term));
+  for (Summand summand : b) {
+    summand.coefficient = -summand.coefficient;
+    result.push_back(std::move(summand));
   }
   return collected(std::move(result));
 }
 
-bool is_plain(const Piece& piece) { return piece.binders.empty() && piece.guards.empty(); }
+bool is_plain_piece(const Piece& piece) { return piece.binders.empty() && piece.guards.empty(); }
 
 class Splitter {
  public:
@@ -87,10 +87,10 @@ class Splitter {
 /// Elements with one value throughout, of any sign, that stand inside a function or a maximum.
 void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol> bound,
                       std::vector<const Atom*>& found) {
-  for (const Term& term : form) {
+  for (const Summand& summand : form) {
     std::vector<Symbol> deeper = bound;
-    deeper.insert(deeper.end(), term.binders.begin(), term.binders.end());
-    for (const Factor& factor : term.factors) {
+    deeper.insert(deeper.end(), summand.binders.begin(), summand.binders.end());
+    for (const Factor& factor : summand.factors) {
       const Atom& atom = *factor.atom;
       const bool varies = std::any_of(deeper.begin(), deeper.end(), [&](Symbol symbol) {
         return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);
@@ -101,12 +101,12 @@ void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol
         found.push_back(&atom);
       }
       for (const Form* argument : atom.arguments) {
-        collect_elements(argument->terms, true, deeper, found);
+        collect_elements(argument->summands, true, deeper, found);
       }
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deepest = deeper;
         deepest.insert(deepest.end(), piece.binders.begin(), piece.binders.end());
-        collect_elements(piece.body->terms, true, std::move(deepest), found);
+        collect_elements(piece.body->summands, true, std::move(deepest), found);
       }
     }
   }
@@ -145,7 +145,7 @@ bool Splitter::zero_in(const std::vector<Case>& cases, const NormalForm& form,
 
 /// It is there: its ranges hold somewhere, as near 0 or in the middle of a window.
 bool Splitter::is_present(const Piece& piece) {
-  if (is_plain(piece)) return true;
+  if (is_plain_piece(piece)) return true;
   for (const std::int64_t place : {0, 1, 2, 3}) {
     Substitution values;
     for (Symbol binder : piece.binders) values.emplace_back(binder, Linear(place));
@@ -179,16 +179,16 @@ const Atom* Splitter::decidable(const NormalForm& form) {
 
 void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
                               const Atom*& best) {
-  for (const Term& term : form) {
+  for (const Summand& summand : form) {
     std::vector<Symbol> inside = bound;
-    inside.insert(inside.end(), term.binders.begin(), term.binders.end());
-    for (const Factor& factor : term.factors) {
+    inside.insert(inside.end(), summand.binders.begin(), summand.binders.end());
+    for (const Factor& factor : summand.factors) {
       const Atom& atom = *factor.atom;
-      for (const Form* argument : atom.arguments) note_decidable(argument->terms, inside, best);
+      for (const Form* argument : atom.arguments) note_decidable(argument->summands, inside, best);
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deeper = inside;
         deeper.insert(deeper.end(), piece.binders.begin(), piece.binders.end());
-        note_decidable(piece.body->terms, std::move(deeper), best);
+        note_decidable(piece.body->summands, std::move(deeper), best);
       }
       const bool varies = std::any_of(inside.begin(), inside.end(), [&](Symbol symbol) {
         return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);
@@ -207,7 +207,7 @@ std::vector<Case> Splitter::signs_of(const Atom& element) {
 
 std::vector<Case> Splitter::cases_of(const Atom& atom) {
   Arena& arena = normalizer_.arena();
-  if (atom.kind == AtomKind::kRead) return {{{}, &atom, {Term{}}}, {{}, &atom, {}}};
+  if (atom.kind == AtomKind::kRead) return {{{}, &atom, {Summand{}}}, {{}, &atom, {}}};
   std::vector<NormalForm> choices;
   if (atom.kind == AtomKind::kMax) {
     for (Normalizer::OpenPiece& piece : normalizer_.open(&atom)) {
@@ -221,10 +221,10 @@ std::vector<Case> Splitter::cases_of(const Atom& atom) {
     const NormalForm gap = alone ? x : difference(arena.open(atom.arguments[1]), x);
     const NormalForm opposite = scaled(gap, -1);
     if (atom.function == Function::kLess) {
-      return {{{{gap, true}}, &atom, {Term{}}}, {{{opposite}}, &atom, {}}};
+      return {{{{gap, true}}, &atom, {Summand{}}}, {{{opposite}}, &atom, {}}};
     }
     if (atom.function == Function::kEqual || atom.function == Function::kIsZero) {
-      return {{{{gap}, {opposite}}, &atom, {Term{}}},
+      return {{{{gap}, {opposite}}, &atom, {Summand{}}},
               {{{gap, true}}, &atom, {}},
               {{{opposite, true}}, &atom, {}}};
     }
@@ -277,20 +277,21 @@ bool Splitter::vanishes_on_border(const NormalForm& form,
     std::vector<Condition> inside = conditions;
     inside.push_back({border.form, true});
     if (border.strict || !facts_.contradict(inside)) continue;
-    for (const Term& term : border.form) {
-      const bool alone = term.binders.empty() && term.guards.empty() && term.factors.size() == 1 &&
-                         term.factors[0].exponent == Fraction(1) &&
-                         term.factors[0].atom->kind == AtomKind::kRead;
+    for (const Summand& summand : border.form) {
+      const bool alone = summand.binders.empty() && summand.guards.empty() &&
+                         summand.factors.size() == 1 &&
+                         summand.factors[0].exponent == Fraction(1) &&
+                         summand.factors[0].atom->kind == AtomKind::kRead;
       if (!alone) continue;
-      const Atom& element = *term.factors[0].atom;
+      const Atom& element = *summand.factors[0].atom;
       NormalForm rest = border.form;
-      std::erase(rest, term);
-      const bool elsewhere = std::any_of(rest.begin(), rest.end(), [&](const Term& other) {
+      std::erase(rest, summand);
+      const bool elsewhere = std::any_of(rest.begin(), rest.end(), [&](const Summand& other) {
         return std::any_of(other.factors.begin(), other.factors.end(),
                            [&](const Factor& factor) { return contains(*factor.atom, element); });
       });
       if (elsewhere) continue;
-      const NormalForm value = scaled(std::move(rest), -term.coefficient.inverse());
+      const NormalForm value = scaled(std::move(rest), -summand.coefficient.inverse());
       if (checker_.equal(replace(form, element, value), {}, context_)) return true;
     }
   }
@@ -298,8 +299,8 @@ bool Splitter::vanishes_on_border(const NormalForm& form,
 }
 
 bool Splitter::contains(const Form& form, const Atom& part) {
-  return std::any_of(form.terms.begin(), form.terms.end(), [&](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(),
+  return std::any_of(form.summands.begin(), form.summands.end(), [&](const Summand& summand) {
+    return std::any_of(summand.factors.begin(), summand.factors.end(),
                        [&](const Factor& factor) { return contains(*factor.atom, part); });
   });
 }
@@ -344,7 +345,7 @@ NormalForm Splitter::replace(const Factor& factor, const Atom& atom, const Norma
   }
   if (!exponent.is_integer()) throw OutOfBudget{"a root of a maximum"};
   if (exponent.sign() < 0) base = normalizer_.reciprocal(base, context);
-  NormalForm result{Term{}};
+  NormalForm result{Summand{}};
   for (std::int64_t k = exponent.magnitude().numerator(); k > 0; --k) {
     result = normalizer_.product(result, base, context);
   }
@@ -353,25 +354,25 @@ NormalForm Splitter::replace(const Factor& factor, const Atom& atom, const Norma
 
 NormalForm Splitter::replace(const NormalForm& form, const Atom& atom, const NormalForm& value) {
   NormalForm result;
-  for (const Term& term : form) {
-    const FactSet inside = unite(context_, term.guards);
-    Term kept{term.coefficient, {}, {}, {}};
+  for (const Summand& summand : form) {
+    const FactSet inside = unite(context_, summand.guards);
+    Summand kept{summand.coefficient, {}, {}, {}};
     std::vector<Factor> touched;
-    for (const Factor& factor : term.factors) {
+    for (const Factor& factor : summand.factors) {
       (contains(*factor.atom, atom) ? touched : kept.factors).push_back(factor);
     }
     if (touched.empty()) {
-      result.push_back(term);
+      result.push_back(summand);
       continue;
     }
     NormalForm product{std::move(kept)};
     for (const Factor& factor : touched) {
       product = normalizer_.product(product, replace(factor, atom, value, inside), inside);
     }
-    for (Term& part : product) {
-      part.guards = unite(part.guards, term.guards);
-      part.binders.insert(part.binders.end(), term.binders.begin(), term.binders.end());
-      for (Term& simple : normalizer_.simplify(std::move(part), context_)) {
+    for (Summand& part : product) {
+      part.guards = unite(part.guards, summand.guards);
+      part.binders.insert(part.binders.end(), summand.binders.begin(), summand.binders.end());
+      for (Summand& simple : normalizer_.simplify(std::move(part), context_)) {
         result.push_back(std::move(simple));
       }
     }

@@ -49,13 +49,13 @@ bool Prover::by_cases(const NormalForm& a, const NormalForm& b, const FactSet& c
 
 NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool& changed) {
   NormalForm result;
-  for (const Term& term : form) {
-    const auto parts = normalizer_.unrolled(term, context);
+  for (const Summand& summand : form) {
+    const auto parts = normalizer_.unrolled(summand, context);
     changed = changed || parts;
     if (!parts) {
-      result.push_back(term);
+      result.push_back(summand);
     } else {
-      for (Term& part : unrolled(*parts, context, changed)) result.push_back(std::move(part));
+      for (Summand& part : unrolled(*parts, context, changed)) result.push_back(std::move(part));
     }
   }
   return collected(std::move(result));
@@ -70,15 +70,16 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
     const std::vector<const Atom*>& known = premises.defined;
     return std::find(known.begin(), known.end(), reciprocal) != known.end() ||
            normalizer_.is_count(reciprocal) ||
-           normalizer_.is_never_zero(reciprocal->arguments[0]->terms, context);
+           normalizer_.is_never_zero(reciprocal->arguments[0]->summands, context);
   };
   const Atom* atom = nullptr;
-  for (const Term& term : difference) {
-    for (const Factor& factor : term.factors) {
-      const bool bound = std::any_of(term.binders.begin(), term.binders.end(), [&](Symbol binder) {
-        return std::binary_search(factor.atom->free_symbols.begin(),
-                                  factor.atom->free_symbols.end(), binder);
-      });
+  for (const Summand& summand : difference) {
+    for (const Factor& factor : summand.factors) {
+      const bool bound =
+          std::any_of(summand.binders.begin(), summand.binders.end(), [&](Symbol binder) {
+            return std::binary_search(factor.atom->free_symbols.begin(),
+                                      factor.atom->free_symbols.end(), binder);
+          });
       if (factor.atom->kind == AtomKind::kReciprocal && !bound && atom == nullptr &&
           is_defined(factor.atom)) {
         atom = factor.atom;
@@ -86,19 +87,19 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
     }
   }
   if (atom == nullptr) return std::nullopt;
-  const auto exponent_in = [&](const Term& term) {
-    for (const Factor& factor : term.factors) {
+  const auto exponent_in = [&](const Summand& summand) {
+    for (const Factor& factor : summand.factors) {
       if (factor.atom == atom) return factor.exponent;
     }
     return Fraction(0);
   };
   Fraction highest = 0;
-  for (const Term& term : difference) highest = std::max(highest, exponent_in(term));
+  for (const Summand& summand : difference) highest = std::max(highest, exponent_in(summand));
   if (!highest.is_integer()) return std::nullopt;
   NormalForm result;
-  for (const Term& term : difference) {
-    Fraction missing = highest - exponent_in(term);
-    Term bare = term;
+  for (const Summand& summand : difference) {
+    Fraction missing = highest - exponent_in(summand);
+    Summand bare = summand;
     std::erase_if(bare.factors, [&](const Factor& factor) { return factor.atom == atom; });
     NormalForm product{std::move(bare)};
     for (; missing.sign() > 0; missing = missing - 1) {
@@ -120,9 +121,9 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
   const NormalForm y = unrolled(b, context, changed);
   if (changed && by_cases(x, y, context, 0)) return true;
   NormalForm difference = a;
-  for (const Term& term : b) {
-    difference.push_back(term);
-    difference.back().coefficient = -term.coefficient;
+  for (const Summand& summand : b) {
+    difference.push_back(summand);
+    difference.back().coefficient = -summand.coefficient;
   }
   for (int k = 0; k < kMaxDenominators; ++k) {
     const auto cleared = without_denominator(difference, context, premises);

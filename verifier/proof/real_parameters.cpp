@@ -20,10 +20,10 @@ double stand_in(std::size_t set, std::size_t parameter) {
   return 0.2001953125 + odd * 0x1p-28;
 }
 
-void collect(const ops::ExprNode& node, Numbers& numbers) {
+void collect_numbers(const ops::ExprNode& node, Numbers& numbers) {
   if (node.kind == ops::ExprKind::kNumber) numbers.push_back(node.number);
-  for (const ops::Expr& argument : node.arguments) collect(*argument, numbers);
-  for (const ops::Alternative& each : node.alternatives) collect(*each.body, numbers);
+  for (const ops::Expr& argument : node.arguments) collect_numbers(*argument, numbers);
+  for (const ops::Alternative& each : node.alternatives) collect_numbers(*each.body, numbers);
 }
 
 Numbers numbers_of(const rules::Rule& rule) {
@@ -31,7 +31,7 @@ Numbers numbers_of(const rules::Rule& rule) {
   for (const core::Graph* side : {&rule.source, &rule.target}) {
     for (core::NodeId id : side->order()) {
       for (const ops::Stage& stage : ops::semantics_of(*side, id).stages) {
-        collect(*stage.body, numbers);
+        collect_numbers(*stage.body, numbers);
       }
     }
   }

@@ -11,10 +11,6 @@ namespace {
 constexpr int kMaxGuesses = 40;
 constexpr int kMaxOrders = 24;
 
-bool in(const std::vector<Symbol>& symbols, Symbol symbol) {
-  return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-}
-
 /// What is known of the unknowns so far.
 struct State {
   Substitution solved;
@@ -54,7 +50,7 @@ class Unifier {
   bool maximum(const Atom& a, const Atom& b, const State& state, const Continue& next);
   bool mentions_unknown(const std::vector<Symbol>& symbols, const State& state) const {
     return std::any_of(symbols.begin(), symbols.end(),
-                       [&](Symbol symbol) { return in(state.unknown, symbol); });
+                       [&](Symbol symbol) { return has(state.unknown, symbol); });
   }
 
   Arena& arena_;
@@ -72,7 +68,7 @@ std::optional<State> Unifier::solve(const State& state, std::vector<Linear> equa
       const Linear e = equation.substitute(result.solved);
       std::vector<Symbol> symbols;
       e.append_symbols(symbols);
-      std::erase_if(symbols, [&](Symbol symbol) { return !in(result.unknown, symbol); });
+      std::erase_if(symbols, [&](Symbol symbol) { return !has(result.unknown, symbol); });
       std::sort(symbols.begin(), symbols.end());
       symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
       if (symbols.empty()) {
@@ -140,20 +136,20 @@ bool Unifier::forms(std::span<const Form* const> a, std::span<const Form* const>
               [&](const State& then) { return forms(a.subspan(1), b.subspan(1), then, next); });
 }
 
-/// One term with unknowns is enough to bind them; the checker compares the rest.
+/// One summand with unknowns is enough to bind them; the checker compares the rest.
 bool Unifier::form(const Form& a, const Form& b, const State& state, const Continue& next) {
-  const auto open = std::find_if(b.terms.begin(), b.terms.end(), [&](const Term& term) {
-    return mentions_unknown(Arena::free_symbols(term), state);
+  const auto open = std::find_if(b.summands.begin(), b.summands.end(), [&](const Summand& summand) {
+    return mentions_unknown(Arena::free_symbols(summand), state);
   });
-  if (open == b.terms.end()) return next(state);
+  if (open == b.summands.end()) return next(state);
   const std::uint64_t signature = Arena::signature(*open);
-  for (const Term& term : a.terms) {
-    if (Arena::signature(term) != signature) continue;
-    const Term fresh = arena_.refreshed(*open);
+  for (const Summand& summand : a.summands) {
+    if (Arena::signature(summand) != signature) continue;
+    const Summand fresh = arena_.refreshed(*open);
     State inside = state;
     inside.unknown.insert(inside.unknown.end(), fresh.binders.begin(), fresh.binders.end());
-    std::vector<bool> used(term.factors.size());
-    if (factors(term.factors, fresh.factors, 0, used, inside, next)) return true;
+    std::vector<bool> used(summand.factors.size());
+    if (factors(summand.factors, fresh.factors, 0, used, inside, next)) return true;
   }
   return false;
 }
@@ -173,7 +169,7 @@ bool Unifier::maximum(const Atom& a, const Atom& b, const State& state, const Co
 /// Completes partial solutions and passes them on.
 class Proposer {
  public:
-  Proposer(const Term& a, const Term& b, const std::vector<Symbol>& names,
+  Proposer(const Summand& a, const Summand& b, const std::vector<Symbol>& names,
            const std::function<bool(const Substitution&)>& accept)
       : a_(a), b_(b), names_(names), accept_(accept) {}
 
@@ -215,7 +211,7 @@ class Proposer {
     std::vector<Symbol> symbols;
     value.append_symbols(symbols);
     return std::any_of(symbols.begin(), symbols.end(),
-                       [&](Symbol symbol) { return in(state.unknown, symbol); });
+                       [&](Symbol symbol) { return has(state.unknown, symbol); });
   }
 
   bool finish(const Substitution& full, const State& state) {
@@ -236,8 +232,8 @@ class Proposer {
     return accept_(result);
   }
 
-  const Term& a_;
-  const Term& b_;
+  const Summand& a_;
+  const Summand& b_;
   const std::vector<Symbol>& names_;
   const std::function<bool(const Substitution&)>& accept_;
   std::vector<Substitution> seen_;
@@ -246,10 +242,10 @@ class Proposer {
 
 }  // namespace
 
-bool guess_binders(Arena& arena, const Term& a, const Term& b,
+bool guess_binders(Arena& arena, const Summand& a, const Summand& b,
                    const std::function<bool(const Substitution&)>& accept) {
   if (a.binders.size() != b.binders.size()) return false;
-  const Term renamed = arena.refreshed(b);
+  const Summand renamed = arena.refreshed(b);
   std::vector<Factor> wanted = renamed.factors;
   const auto rank = [&](const Factor& factor) {
     const auto partners = std::count_if(a.factors.begin(), a.factors.end(), [&](const Factor& x) {

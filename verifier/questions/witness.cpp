@@ -35,7 +35,8 @@ bool Witness::is_contradiction(std::span<const Fact> facts, std::vector<Fact>& u
   return true;
 }
 
-bool Witness::for_each_bijection(Arena& arena, const Term& a, const Term& b, const Accept& accept) {
+bool Witness::for_each_bijection(Arena& arena, const Summand& a, const Summand& b,
+                                 const Accept& accept) {
   const std::uint64_t key = core::hash_combine(Arena::hash(a), Arena::hash(b));
   const std::uint32_t mark = arena.fresh_mark();
   bool done = false;

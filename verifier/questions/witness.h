@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "verifier/terms/term.h"
+#include "verifier/forms/arena.h"
 
 namespace soapstone::verifier {
 
@@ -16,13 +16,13 @@ namespace soapstone::verifier {
 struct ProofRecord {
   /// Sets of facts that no integers satisfy.
   std::set<std::uint64_t> impossible;
-  /// For two terms: the bijections of their binders under which their bodies are equal.
+  /// For two summands: the bijections of their binders under which their bodies are equal.
   std::map<std::uint64_t, std::vector<Substitution>> bijections;
   bool operator==(const ProofRecord&) const = default;
 };
 
 enum class Reply : std::uint8_t {
-  kRejected,  ///< Not a bijection, or the terms differ under it.
+  kRejected,  ///< Not a bijection, or the summands differ under it.
   kUseful,    ///< Fits; go on.
   kDone,      ///< Fits; no other is wanted.
 };
@@ -46,7 +46,7 @@ class Witness {
   bool is_contradiction(std::span<const Fact> facts, std::vector<Fact>& used);
   using Accept = std::function<Reply(const Substitution&)>;
   /// Calls `accept` with values for the binders of `b` until it is done. Whether it was.
-  bool for_each_bijection(Arena& arena, const Term& a, const Term& b, const Accept& accept);
+  bool for_each_bijection(Arena& arena, const Summand& a, const Summand& b, const Accept& accept);
 
  private:
   ProofRecord record_;

@@ -115,7 +115,7 @@ std::string text_of(const Refutation& refutation, const SidesAtSizes& sides,
                             number_text(refutation.source), number_text(refutation.target));
 }
 
-bool differ(double a, double b) {
+bool are_different(double a, double b) {
   constexpr double kTolerance = 1e-8;
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) != std::isfinite(b);
   return std::fabs(a - b) > kTolerance * std::max(std::fabs(a), std::fabs(b));
@@ -147,7 +147,7 @@ std::optional<Refutation> replay(const SidesAtSizes& sides, const InputValues& i
   refutation.element = expected.element;
   refutation.source = (*left)[expected.output].to_doubles()[expected.element];
   refutation.target = (*right)[expected.output].to_doubles()[expected.element];
-  if (!differ(refutation.source, refutation.target)) return std::nullopt;
+  if (!are_different(refutation.source, refutation.target)) return std::nullopt;
   refutation.text = text_of(refutation, sides, inputs);
   return refutation;
 }

@@ -14,7 +14,7 @@ using core::Graph;
 
 namespace {
 
-constexpr std::int64_t kMostElements = 1 << 14;
+constexpr std::int64_t kMostElementsOfSide = 1 << 14;
 
 /// In [0, 1).
 double unit(rules::Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
@@ -66,7 +66,7 @@ bool is_too_large(const Graph& side) {
     if (!side.contains(core::TensorId(k))) continue;
     const auto dims = core::concrete(side.tensor(core::TensorId(k)).type.shape);
     const auto count = dims ? core::checked_element_count(*dims) : std::nullopt;
-    if (!count || *count > kMostElements) return true;
+    if (!count || *count > kMostElementsOfSide) return true;
   }
   return false;
 }

@@ -17,7 +17,7 @@ using rules::Bindings;
 using rules::TypedDifference;
 using rules::TypedValues;
 
-constexpr int kAttemptsPerSize = 60;
+constexpr int kTypedAttemptsPerSize = 60;
 constexpr int kTrials = 16;
 
 struct Example {
@@ -30,7 +30,8 @@ std::optional<Example> find(const rules::Rule& rule, int size_count, std::uint64
   const rules::SizeSampler sampler(rule);
   rules::Random random(seed);
   int tried = 0;
-  for (int attempt = 0; tried < size_count && attempt < kAttemptsPerSize * (tried + 4); ++attempt) {
+  for (int attempt = 0; tried < size_count && attempt < kTypedAttemptsPerSize * (tried + 4);
+       ++attempt) {
     const Bindings sizes = sampler.draw(random, 1 + attempt % 4);
     if (!sampler.admits(sizes)) continue;
     auto sides = rules::specialize(rule, sizes);
@@ -58,13 +59,13 @@ bool try_element(Example& example, std::size_t input, std::size_t element, int v
 
 /// As many elements as possible 0, or else 1 or −1.
 void simplify(Example& example) {
-  constexpr std::size_t kMostElements = 64;
+  constexpr std::size_t kMostSimplified = 64;
   for (std::size_t k = 0; k < example.difference.inputs.size(); ++k) {
     const TypedValues& values = example.difference.inputs[k];
     const std::size_t count = std::max(values.reals.size(), values.integers.size());
     const bool is_signed =
         core::is_floating(values.type) || rules::exact_range(values.type).low < 0;
-    for (std::size_t i = 0; i < std::min(count, kMostElements); ++i)
+    for (std::size_t i = 0; i < std::min(count, kMostSimplified); ++i)
       for (const int simpler : {0, 1, -1})
         if ((is_signed || simpler >= 0) && try_element(example, k, i, simpler)) break;
   }

@@ -4,13 +4,13 @@
 #include <optional>
 #include <utility>
 
-#include "verifier/terms/term.h"
+#include "verifier/forms/arena.h"
 
 namespace soapstone::verifier {
 
 inline NormalForm constant(const Fraction& value) {
   if (value.is_zero()) return {};
-  return {Term{value, {}, {}, {}}};
+  return {Summand{value, {}, {}, {}}};
 }
 
 inline std::optional<Fraction> as_constant(const NormalForm& form) {
@@ -25,12 +25,12 @@ inline std::optional<Fraction> as_constant(const NormalForm& form) {
 /// The form as an integer expression in symbols, if it is one.
 inline std::optional<Linear> as_integer(const NormalForm& form) {
   Linear result;
-  for (const Term& term : form) {
-    if (!term.coefficient.is_integer() || !term.guards.empty() || !term.binders.empty()) {
+  for (const Summand& summand : form) {
+    if (!summand.coefficient.is_integer() || !summand.guards.empty() || !summand.binders.empty()) {
       return std::nullopt;
     }
-    Linear product = term.coefficient.numerator();
-    for (const Factor& factor : term.factors) {
+    Linear product = summand.coefficient.numerator();
+    for (const Factor& factor : summand.factors) {
       if (factor.atom->kind != AtomKind::kIndex || !factor.exponent.is_integer() ||
           factor.exponent.sign() < 0) {
         return std::nullopt;

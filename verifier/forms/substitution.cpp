@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "verifier/terms/term.h"
+#include "verifier/forms/arena.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -16,43 +16,43 @@ bool mentions_any(std::span<const Symbol> free, const Substitution& substitution
 
 }  // namespace
 
-Term Arena::canonical(const Term& term, std::uint32_t height) {
-  if (term.binders.empty()) return term;
-  if (term.binders.size() > kPerHeight) throw OutOfBudget{"too many bound variables"};
+Summand Arena::canonical(const Summand& summand, std::uint32_t height) {
+  if (summand.binders.empty()) return summand;
+  if (summand.binders.size() > kPerHeight) throw OutOfBudget{"too many bound variables"};
   std::vector<Symbol> order;
   const auto visit = [&](Symbol symbol) {
     const bool bound =
-        std::find(term.binders.begin(), term.binders.end(), symbol) != term.binders.end();
+        std::find(summand.binders.begin(), summand.binders.end(), symbol) != summand.binders.end();
     if (bound && std::find(order.begin(), order.end(), symbol) == order.end()) {
       order.push_back(symbol);
     }
   };
-  for (const Factor& factor : term.factors) {
+  for (const Factor& factor : summand.factors) {
     std::vector<Symbol> symbols;
     for (const Linear& index : factor.atom->index) index.append_symbols(symbols);
     std::for_each(symbols.begin(), symbols.end(), visit);
   }
-  for (const Factor& factor : term.factors) {
+  for (const Factor& factor : summand.factors) {
     std::for_each(factor.atom->free_symbols.begin(), factor.atom->free_symbols.end(), visit);
   }
-  std::for_each(term.binders.begin(), term.binders.end(), visit);
+  std::for_each(summand.binders.begin(), summand.binders.end(), visit);
   Substitution renaming;
   std::vector<Symbol> names;
   for (std::uint32_t k = 0; k < order.size(); ++k) {
     names.push_back({kFirstCanonical + height * kPerHeight + k});
     renaming.emplace_back(order[k], Linear(names.back()));
   }
-  Term renamed = rename(term, renaming);
+  Summand renamed = rename(summand, renaming);
   renamed.binders = std::move(names);
   return renamed;
 }
 
-Term Arena::rename(const Term& term, const Substitution& renaming) {
-  Term body = term;
+Summand Arena::rename(const Summand& summand, const Substitution& renaming) {
+  Summand body = summand;
   body.binders.clear();
   NormalForm result = substitute(body, renaming);
-  CHECK(result.size() == 1, "renaming changed a term");
-  result[0].binders = term.binders;
+  CHECK(result.size() == 1, "renaming changed a summand");
+  result[0].binders = summand.binders;
   return std::move(result[0]);
 }
 
@@ -67,7 +67,7 @@ const Atom* Arena::substitute(const Atom* atom, const Substitution& substitution
   case AtomKind::kNumber:
     return atom;
   case AtomKind::kIndex:
-    CHECK(false, "integers are substituted by their term");
+    CHECK(false, "integers are substituted by their summand");
     break;
   case AtomKind::kApply: {
     std::vector<const Form*> arguments;
@@ -108,8 +108,8 @@ bool Arena::captures(const Substitution& substitution, std::uint32_t height) {
 std::vector<Piece> Arena::canonical_pieces(std::vector<Piece> pieces) {
   for (Piece& piece : pieces) {
     if (piece.binders.empty()) continue;
-    // A term that reads the body as one atom gives the binders their names.
-    Term box;
+    // A summand that reads the body as one atom gives the binders their names.
+    Summand box;
     box.guards = piece.guards;
     box.binders = piece.binders;
     box.factors = {{reciprocal(piece.body), 1}};
@@ -122,12 +122,12 @@ std::vector<Piece> Arena::canonical_pieces(std::vector<Piece> pieces) {
 const Form* Arena::substitute(const Form* form, const Substitution& substitution) {
   if (!mentions_any(form->free_symbols, substitution)) return form;
   const bool refresh = captures(substitution, form->height);
-  NormalForm terms;
-  for (const Term& term : form->terms) {
-    const Term fresh = refresh ? refreshed(term) : term;
-    for (Term& part : substitute(fresh, substitution)) terms.push_back(std::move(part));
+  NormalForm summands;
+  for (const Summand& summand : form->summands) {
+    const Summand fresh = refresh ? refreshed(summand) : summand;
+    for (Summand& part : substitute(fresh, substitution)) summands.push_back(std::move(part));
   }
-  return this->form(collected(std::move(terms)));
+  return this->form(collected(std::move(summands)));
 }
 
 namespace {
@@ -171,18 +171,18 @@ std::vector<IntegerProduct> multiply_out(const std::vector<IntegerProduct>& sum,
 
 }  // namespace
 
-NormalForm Arena::substitute(const Term& term, const Substitution& substitution) {
-  Term result;
-  result.coefficient = term.coefficient;
-  result.binders = term.binders;
-  for (const Fact& fact : term.guards) {
+NormalForm Arena::substitute(const Summand& summand, const Substitution& substitution) {
+  Summand result;
+  result.coefficient = summand.coefficient;
+  result.binders = summand.binders;
+  for (const Fact& fact : summand.guards) {
     Fact replaced = fact.substitute(substitution);
     const auto truth = replaced.truth();
     if (truth == false) return {};
     if (!truth) insert(result.guards, std::move(replaced));
   }
   std::vector<IntegerProduct> integers{{}};
-  for (const Factor& factor : term.factors) {
+  for (const Factor& factor : summand.factors) {
     if (factor.atom->kind != AtomKind::kIndex) {
       result.factors.push_back({substitute(factor.atom, substitution), factor.exponent});
       continue;
@@ -201,42 +201,42 @@ NormalForm Arena::substitute(const Term& term, const Substitution& substitution)
       integers = multiply_out(integers, value, exponent);
     }
   }
-  NormalForm terms;
+  NormalForm summands;
   for (const IntegerProduct& product : integers) {
-    Term part = result;
+    Summand part = result;
     part.coefficient = part.coefficient * product.coefficient;
     for (const auto& [symbol, power] : product.powers) {
       part.factors.push_back({index(symbol), power});
     }
     part.factors = Arena::product(std::move(part.factors));
-    terms.push_back(std::move(part));
+    summands.push_back(std::move(part));
   }
-  return terms;
+  return summands;
 }
 
 NormalForm Arena::value_of(const Linear& value) {
-  NormalForm terms;
-  if (value.constant() != 0) terms.push_back({value.constant(), {}, {}, {}});
+  NormalForm summands;
+  if (value.constant() != 0) summands.push_back({value.constant(), {}, {}, {}});
   for (const Linear::Part& part : value.parts()) {
-    Term term{part.coefficient, {}, {}, {}};
+    Summand summand{part.coefficient, {}, {}, {}};
     for (std::size_t k = 0; k < part.monomial.degree(); ++k) {
-      term.factors.push_back({index(part.monomial.symbol(k)), 1});
+      summand.factors.push_back({index(part.monomial.symbol(k)), 1});
     }
-    term.factors = product(std::move(term.factors));
-    terms.push_back(std::move(term));
+    summand.factors = product(std::move(summand.factors));
+    summands.push_back(std::move(summand));
   }
-  return terms;
+  return summands;
 }
 
-Term Arena::refreshed(const Term& term) {
-  if (term.binders.empty()) return term;
+Summand Arena::refreshed(const Summand& summand) {
+  if (summand.binders.empty()) return summand;
   Substitution renaming;
   std::vector<Symbol> names;
-  for (Symbol binder : term.binders) {
+  for (Symbol binder : summand.binders) {
     names.push_back(fresh());
     renaming.emplace_back(binder, Linear(names.back()));
   }
-  Term result = rename(term, renaming);
+  Summand result = rename(summand, renaming);
   result.binders = std::move(names);
   return result;
 }
@@ -254,9 +254,9 @@ Piece Arena::refreshed(const Piece& piece) {
 }
 
 NormalForm Arena::open(const Form* form) {
-  NormalForm terms;
-  for (const Term& term : form->terms) terms.push_back(refreshed(term));
-  return terms;
+  NormalForm summands;
+  for (const Summand& summand : form->summands) summands.push_back(refreshed(summand));
+  return summands;
 }
 
 }  // namespace soapstone::verifier

@@ -1,5 +1,5 @@
-// Interning, order, signatures, and like terms.
-#include "verifier/terms/term.h"
+// Interning, order and signatures of atoms and forms.
+#include "verifier/forms/arena.h"
 
 #include <algorithm>
 #include <limits>
@@ -30,10 +30,10 @@ std::uint64_t hash_of(std::span<const Symbol> symbols) {
   return hash;
 }
 
-std::uint64_t hash_of(const Term& term) {
-  std::uint64_t hash = hash_combine(hash_of(term.coefficient), hash_of(term.guards));
-  hash = hash_combine(hash, hash_of(term.binders));
-  for (const Factor& factor : term.factors) {
+std::uint64_t hash_of(const Summand& summand) {
+  std::uint64_t hash = hash_combine(hash_of(summand.coefficient), hash_of(summand.guards));
+  hash = hash_combine(hash, hash_of(summand.binders));
+  for (const Factor& factor : summand.factors) {
     hash = hash_combine(hash, factor.atom->hash);
     hash = hash_combine(hash, hash_of(factor.exponent));
   }
@@ -228,10 +228,10 @@ const Atom* Arena::maximum(std::vector<Piece> pieces) {
 
 /// The canonical names that are free in a form belong to binders around it, which are commonly
 /// higher; but a form may have grown. Its own binders must not take those names.
-std::uint32_t Arena::free_height(const NormalForm& terms, std::uint32_t height) {
+std::uint32_t Arena::free_height(const NormalForm& summands, std::uint32_t height) {
   std::vector<Symbol> symbols;
-  for (const Term& term : terms) {
-    const std::vector<Symbol> own = free_symbols(term);
+  for (const Summand& summand : summands) {
+    const std::vector<Symbol> own = free_symbols(summand);
     symbols.insert(symbols.end(), own.begin(), own.end());
   }
   const auto taken = [&](Symbol symbol) { return height_of_name(symbol) == height; };
@@ -239,34 +239,34 @@ std::uint32_t Arena::free_height(const NormalForm& terms, std::uint32_t height) 
   return height;
 }
 
-const Form* Arena::form(NormalForm terms) {
+const Form* Arena::form(NormalForm summands) {
   Form form;
   std::uint32_t below = 0;
-  for (const Term& term : terms) below = std::max(below, height(term));
-  form.height = free_height(terms, below + 1);
-  for (Term& term : terms) term = canonical(term, form.height);
+  for (const Summand& summand : summands) below = std::max(below, height(summand));
+  form.height = free_height(summands, below + 1);
+  for (Summand& summand : summands) summand = canonical(summand, form.height);
   // The order leaves coefficients out: a change of sign or scale must not change it.
-  const auto key = [&](const Term& term) {
-    Term bare = term;
+  const auto key = [&](const Summand& summand) {
+    Summand bare = summand;
     bare.coefficient = 1;
-    return std::tuple(signature(term), hash_of(bare));
+    return std::tuple(signature(summand), hash_of(bare));
   };
-  std::stable_sort(terms.begin(), terms.end(),
-                   [&](const Term& a, const Term& b) { return key(a) < key(b); });
-  form.terms = std::move(terms);
+  std::stable_sort(summands.begin(), summands.end(),
+                   [&](const Summand& a, const Summand& b) { return key(a) < key(b); });
+  form.summands = std::move(summands);
   std::vector<std::uint64_t> signatures;
   form.hash = form.height;
-  for (const Term& term : form.terms) {
-    form.hash = hash_combine(form.hash, hash_of(term));
-    signatures.push_back(signature(term));
-    const std::vector<Symbol> symbols = free_symbols(term);
+  for (const Summand& summand : form.summands) {
+    form.hash = hash_combine(form.hash, hash_of(summand));
+    signatures.push_back(signature(summand));
+    const std::vector<Symbol> symbols = free_symbols(summand);
     form.free_symbols.insert(form.free_symbols.end(), symbols.begin(), symbols.end());
   }
   sort_unique(form.free_symbols);
   form.signature = hash_of_set(std::move(signatures));
   const auto [first, last] = form_index_.equal_range(form.hash);
   for (auto at = first; at != last; ++at) {
-    if (at->second->terms == form.terms) return at->second;
+    if (at->second->summands == form.summands) return at->second;
   }
   forms_.push_back(std::move(form));
   form_index_.emplace(forms_.back().hash, &forms_.back());
@@ -293,65 +293,34 @@ std::vector<Factor> Arena::product(std::vector<Factor> factors) {
   return result;
 }
 
-std::uint64_t Arena::hash(const Term& term) { return hash_of(term); }
+std::uint64_t Arena::hash(const Summand& summand) { return hash_of(summand); }
 
-std::uint64_t Arena::signature(const Term& term) {
+std::uint64_t Arena::signature(const Summand& summand) {
   std::vector<std::uint64_t> factors;
-  for (const Factor& factor : term.factors) {
+  for (const Factor& factor : summand.factors) {
     factors.push_back(hash_combine(factor.atom->signature, hash_of(factor.exponent)));
   }
   std::sort(factors.begin(), factors.end());
-  std::uint64_t hash = term.binders.size();
+  std::uint64_t hash = summand.binders.size();
   for (std::uint64_t factor : factors) hash = hash_combine(hash, factor);
   return hash;
 }
 
-std::vector<Symbol> Arena::free_symbols(const Term& term) {
+std::vector<Symbol> Arena::free_symbols(const Summand& summand) {
   std::vector<Symbol> result;
-  for (const Fact& fact : term.guards) fact.expression.append_symbols(result);
-  for (const Factor& factor : term.factors) {
+  for (const Fact& fact : summand.guards) fact.expression.append_symbols(result);
+  for (const Factor& factor : summand.factors) {
     result.insert(result.end(), factor.atom->free_symbols.begin(), factor.atom->free_symbols.end());
   }
   sort_unique(result);
-  remove(result, term.binders);
+  remove(result, summand.binders);
   return result;
 }
 
-std::uint32_t Arena::height(const Term& term) {
+std::uint32_t Arena::height(const Summand& summand) {
   std::uint32_t height = 0;
-  for (const Factor& factor : term.factors) height = std::max(height, factor.atom->height);
+  for (const Factor& factor : summand.factors) height = std::max(height, factor.atom->height);
   return height;
-}
-
-NormalForm collected(NormalForm terms) {
-  NormalForm result;
-  std::unordered_multimap<std::uint64_t, std::size_t> seen;
-  for (Term& term : terms) {
-    const Fraction coefficient = term.coefficient;
-    term.coefficient = 1;
-    const std::uint64_t hash = hash_of(term);
-    const auto [first, last] = seen.equal_range(hash);
-    const auto like = std::find_if(first, last, [&](const auto& entry) {
-      Term other = result[entry.second];
-      other.coefficient = 1;
-      return other == term;
-    });
-    if (like != last) {
-      Fraction& total = result[like->second].coefficient;
-      total = total + coefficient;
-      continue;
-    }
-    term.coefficient = coefficient;
-    seen.emplace(hash, result.size());
-    result.push_back(std::move(term));
-  }
-  std::erase_if(result, [](const Term& term) { return term.coefficient.is_zero(); });
-  return result;
-}
-
-NormalForm scaled(NormalForm terms, const Fraction& factor) {
-  for (Term& term : terms) term.coefficient = term.coefficient * factor;
-  return terms;
 }
 
 }  // namespace soapstone::verifier
