@@ -14,7 +14,7 @@ using runtime::Fusion;
 using runtime::test::kRemoteKernelUs;
 using runtime::test::RemoteBackend;
 
-constexpr TimingOptions kQuick{.min_sample_us = 100, .samples = 3, .max_total_us = 2000};
+constexpr TimingOptions kExact{.min_sample_us = 100, .samples = 3, .max_total_us = 2000};
 
 /// Constants, kernels that write over their input, indices, and channels-last convolutions.
 constexpr std::string_view kGraph = R"(graph g
@@ -30,7 +30,7 @@ constexpr std::string_view kGraph = R"(graph g
 
 TEST(DeviceTiming, CostsAreThoseOfTheDevicesClock) {
   RemoteBackend remote;
-  auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kQuick);
+  auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kExact);
   const auto items = costs->breakdown(graph_from(kGraph));
   ASSERT_GE(items.size(), 5u);  // four operators, and conversions
   for (const CostModel::Item& item : items) {
@@ -61,7 +61,7 @@ TEST(DeviceTiming, ExecutablesAreComparedByTheDevicesClock) {
 TEST(DeviceTiming, TooLittleMemoryMakesAnEstimate) {
   RemoteBackend remote;
   remote.memory().capacity = 63;
-  auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kQuick);
+  auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kExact);
   const auto items =
       costs->breakdown(graph_from("graph g\n  x: f32[16]\n  y = exp(x)\n  return y"));
   ASSERT_EQ(items.size(), 1u);

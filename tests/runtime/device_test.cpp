@@ -4,6 +4,7 @@
 
 #include "runtime/device/host_memory.h"
 #include "runtime/execution/fold.h"
+#include "runtime/memory/memory_use.h"
 #include "tests/runtime/random_graph.h"
 #include "tests/runtime/remote_backend.h"
 #include "tests/runtime/runtime_test.h"
@@ -168,6 +169,20 @@ TEST(Device, GetsItsMemoryBack) {
     EXPECT_GT(remote.memory().live_blocks(), 0u);
   }
   EXPECT_EQ(remote.memory().live_blocks(), 0u);
+}
+
+TEST(Device, HoldsWhatWasForetold) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const core::Graph graph = RandomGraph(seed).make(20);
+    RemoteBackend remote;
+    const MemoryUse foretold = memory_use(graph, remote, Fusion::kFull);
+    const Executable program = executable(graph, remote);
+    EXPECT_EQ(program.report().arena_bytes, foretold.peak_bytes);
+    EXPECT_EQ(program.report().peak_activation_bytes, foretold.live_bytes);
+    EXPECT_EQ(remote.memory().live_bytes(),
+              foretold.peak_bytes + foretold.input_bytes + RemoteKernel::kScratchBytes);
+  }
 }
 
 TEST(Device, TooSmallADeviceIsAnError) {

@@ -5,63 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <cstring>
 #include <deque>
-#include <map>
 #include <thread>
 
 #include "tests/runtime/channels_last_backend.h"
+#include "tests/runtime/remote_memory.h"
 
 namespace soapstone::runtime::test {
-
-class RemoteMemory final : public DeviceMemory {
- public:
-  std::size_t capacity = std::size_t{1} << 30;
-  bool fails = false;  ///< Copies do.
-  std::size_t copies_in = 0;
-
-  core::Result<DeviceAddress> allocate(std::size_t bytes) override {
-    if (bytes > capacity) return core::unavailable("the remote device is full");
-    const std::uint64_t base = next_;
-    next_ += (bytes + 127) / 64 * 64;  // a gap behind each block
-    blocks_[base].resize(bytes);
-    return DeviceAddress(base);
-  }
-  void release(DeviceAddress address) override {
-    CHECK(blocks_.erase(address.value()) == 1, "not the address of a block");
-  }
-  core::Status copy_in(DeviceAddress to, std::span<const std::byte> from) override {
-    if (fails) return core::unavailable("the remote device is gone");
-    ++copies_in;
-    std::memcpy(resolve(to, from.size()), from.data(), from.size());
-    return core::Done{};
-  }
-  core::Status copy_out(DeviceAddress from, std::span<std::byte> to) override {
-    if (fails) return core::unavailable("the remote device is gone");
-    std::memcpy(to.data(), resolve(from, to.size()), to.size());
-    return core::Done{};
-  }
-  core::Status copy(DeviceAddress from, DeviceAddress to, std::size_t bytes) override {
-    std::memcpy(resolve(to, bytes), resolve(from, bytes), bytes);
-    return core::Done{};
-  }
-
-  /// The device's own view of its memory. CHECKs that all bytes lie in one block.
-  std::byte* resolve(DeviceAddress address, std::size_t bytes) {
-    if (bytes == 0) return nullptr;
-    auto block = blocks_.upper_bound(address.value());
-    CHECK(block != blocks_.begin(), "an address before all blocks");
-    --block;
-    const std::size_t offset = address.value() - block->first;
-    CHECK(offset + bytes <= block->second.size(), "bytes that were not allocated");
-    return block->second.data() + offset;
-  }
-  std::size_t live_blocks() const { return blocks_.size(); }
-
- private:
-  std::uint64_t next_ = std::uint64_t{0xdead} << 48;  // no processor has such addresses
-  std::map<std::uint64_t, std::vector<std::byte>> blocks_;
-};
 
 /// Runs a kernel of the host on what the device's memory holds.
 class RemoteKernel final : public Kernel {
@@ -78,7 +28,8 @@ class RemoteKernel final : public Kernel {
     return kernel_->run(HostInputs(inputs), HostOutputs(outputs),
                         memory.resolve(call.scratch, scratch_bytes()));
   }
-  std::size_t scratch_bytes() const override { return 100; }
+  static constexpr std::size_t kScratchBytes = 100;
+  std::size_t scratch_bytes() const override { return kScratchBytes; }
   std::optional<std::size_t> in_place_input() const override { return kernel_->in_place_input(); }
   std::string implementation() const override { return kernel_->implementation(); }
 
@@ -163,6 +114,13 @@ class RemoteBackend final : public Backend {
                       std::span<const Layout> stored, LaunchLayouts& wanted) const override {
     plans_.choose_layouts(graph, launch, stored, wanted);
   }
+  std::optional<std::size_t> in_place_input(const core::Graph& graph,
+                                            const Launch& launch) const override {
+    const auto bytes = [&](core::TensorId id) { return storage_bytes(graph.tensor(id).type); };
+    if (launch.inputs.empty() || bytes(launch.inputs[0]) != bytes(launch.outputs[0]))
+      return std::nullopt;
+    return 0;
+  }
   core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph, const Launch& launch,
                                                 const LaunchLayouts& layouts,
                                                 const ConstantValue& constants,
@@ -173,10 +131,10 @@ class RemoteBackend final : public Backend {
       for (core::TensorId id : tensors) all.push_back(storage_bytes(graph.tensor(id).type));
       return all;
     };
-    const auto read = bytes(launch.inputs), written = bytes(launch.outputs);
-    const bool fits = !read.empty() && read[0] == written[0];
+    auto in_place = std::make_unique<InPlaceKernel>(std::move(kernel),
+                                                    in_place_input(graph, launch).has_value());
     return std::unique_ptr<Kernel>(std::make_unique<RemoteKernel>(
-        std::make_unique<InPlaceKernel>(std::move(kernel), fits), read, written));
+        std::move(in_place), bytes(launch.inputs), bytes(launch.outputs)));
   }
   core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
                                                            Layout from, Layout to) override {
