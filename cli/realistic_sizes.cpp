@@ -53,13 +53,23 @@ std::int64_t size_of(SizeRole role, const Layer& layer) {
 }
 
 /// What a layer has for a symbol in an attribute; none: any value will do.
-std::optional<std::int64_t> parameter_of(const std::string& attribute, const Layer& layer) {
-  if (attribute == "strides") return layer.stride;
-  if (attribute == "dilations") return 1;
-  if (attribute == "pads") return layer.kernel / 2;
-  if (attribute == "kernel") return std::max<std::int64_t>(layer.kernel, 2);
-  if (attribute == "sizes") return layer.channels;
-  return std::nullopt;
+std::optional<std::int64_t> parameter_of(core::AttributeRole role, const Layer& layer) {
+  switch (role) {
+  case core::AttributeRole::kStride:
+    return layer.stride;
+  case core::AttributeRole::kDilation:
+    return 1;
+  case core::AttributeRole::kPad:
+  case core::AttributeRole::kBorder:
+    return layer.kernel / 2;
+  case core::AttributeRole::kWindow:
+    return std::max<std::int64_t>(layer.kernel, 2);
+  case core::AttributeRole::kExtent:
+  case core::AttributeRole::kParts:
+    return layer.channels;
+  default:
+    return std::nullopt;
+  }
 }
 
 /// Values of the parameters: those of the layer if they fit, else any.
@@ -70,8 +80,9 @@ std::optional<Rule> with_parameters(const Rule& rule, const Layer& layer, std::u
   Bindings wanted = *any;
   for (core::NodeId id : rule.source.order())
     for (const auto& [name, value] : rule.source.node(id).attributes.values()) {
+      const core::AttributeSchema* schema = rule.source.node(id).op->find_attribute(name);
       const auto* list = std::get_if<std::vector<core::Polynomial>>(&value);
-      const auto chosen = parameter_of(name, layer);
+      const auto chosen = schema ? parameter_of(schema->role, layer) : std::nullopt;
       if (!list || !chosen) continue;
       for (const core::Polynomial& p : *list)
         if (p.symbols().size() == 1) wanted[p.symbols()[0].id] = *chosen;
@@ -141,11 +152,17 @@ std::optional<SizedRule> sized(const Rule& rule, const Bindings& wanted, rules::
 }
 
 bool is_weight_place(const Graph& side, const Node& node, std::size_t operand, Weights weights) {
-  const std::string& op = node.op->name;
-  if (op == "enlarge") return true;
-  if (op == "conv" || op.ends_with("_norm")) return operand > 0;
+  switch (node.op->operand_role(operand)) {
+  case core::OperandRole::kKernel:
+  case core::OperandRole::kChannels:
+  case core::OperandRole::kFeatures:
+    return true;
+  case core::OperandRole::kRightMatrix:
+    return weights != Weights::kAlways;
+  default:
+    break;
+  }
   if (weights == Weights::kAlways) return false;
-  if (op == "matmul") return operand == 1;
   const auto* definition = ops::definition_of(node);
   if (!definition || definition->op_class != ops::OpClass::kElementwise) return false;
   const auto count = [&](TensorId id) {

@@ -37,14 +37,20 @@ std::vector<SizeRole> matrix(std::size_t rank, SizeRole rows) {
 
 /// What an operator says of the dimensions of an operand; empty: nothing.
 std::vector<SizeRole> roles_of_operand(const Node& node, std::size_t operand, std::size_t rank) {
-  const std::string& op = node.op->name;
-  if (op == "enlarge") return kernel(rank);
-  if (op == "conv" && operand == 1) return kernel(rank);
-  if ((op == "conv" || op == "batch_norm") && operand > 0)
+  switch (node.op->operand_role(operand)) {
+  case core::OperandRole::kImage:
+    return image(rank);
+  case core::OperandRole::kKernel:
+    return kernel(rank);
+  case core::OperandRole::kChannels:
     return repeated({}, SizeRole::kChannels, rank);
-  if (op == "matmul") return matrix(rank, operand == 0 ? SizeRole::kRows : SizeRole::kFeatures);
-  const bool on_images = op == "conv" || op == "batch_norm" || op.ends_with("_pool");
-  return on_images ? image(rank) : std::vector<SizeRole>();
+  case core::OperandRole::kLeftMatrix:
+    return matrix(rank, SizeRole::kRows);
+  case core::OperandRole::kRightMatrix:
+    return matrix(rank, SizeRole::kFeatures);
+  default:
+    return {};
+  }
 }
 
 std::vector<SizeRole> roles_of_rank(std::size_t rank) {

@@ -1,4 +1,4 @@
-// Which of the graphs that were found is the result: by the objective, and by time.
+// Chooses the result among the graphs that were found, by the objective and by measured time.
 #include <algorithm>
 #include <utility>
 
@@ -26,8 +26,8 @@ Result<Executable> executable_of(const Graph& graph, runtime::Backend& backend,
                                  runtime::Fusion fusion) {
   SOAPSTONE_ASSIGN_OR_RETURN(const CutGraph cut, cut_at_opaque(graph));
   SOAPSTONE_ASSIGN_OR_RETURN(auto executable, Executable::make(cut.graph, backend, {fusion}));
-  // Timing runs on the inputs of the last run. Where an index that comes out of arithmetic is out
-  // of range, it runs on zeros.
+  // Timing runs on the inputs of the last run. If an index that comes out of arithmetic is out of
+  // range on ordinary inputs, zeros are used.
   for (const SampleKind kind : {SampleKind::kNormal, SampleKind::kZero}) {
     const auto outputs = executable.run(sample_inputs(cut.graph, kind, 0));
     if (outputs) break;
@@ -60,7 +60,8 @@ std::vector<RuleUse> summarize(const std::vector<Step>& steps, const verifier::A
 
 }  // namespace
 
-/// What the file's opset cannot say is no result. The search is not lost for it: others may be.
+/// Drops candidates that the file's opset cannot express. The others remain, so the search is not
+/// lost.
 void Optimizer::drop_unwritable() {
   if (!options_.writable) return;
   auto& best = report_.search.best;

@@ -13,7 +13,7 @@ using core::Graph;
 using core::NodeId;
 using core::TensorId;
 
-/// Which steps belong together.
+/// Groups steps into places: steps that touch a common node belong together.
 class Places {
  public:
   Places(std::size_t steps, std::size_t original_nodes)
@@ -48,7 +48,7 @@ class Places {
   std::map<NodeId, std::size_t> step_of_;  ///< The first one that touched it.
 };
 
-/// What the readers of a result of a rewrite read instead; none: nobody is left.
+/// The tensor that the readers of a rewrite's result read instead. None: no reader is left.
 TensorId successor(const Graph& before, const Graph& after, TensorId result) {
   const auto outputs = before.outputs();
   if (const auto at = std::ranges::find(outputs, result); at != outputs.end())
@@ -62,7 +62,7 @@ TensorId successor(const Graph& before, const Graph& after, TensorId result) {
   return TensorId::none();
 }
 
-/// Those that the graph has, in its order.
+/// The given nodes that the graph still has, in its order.
 std::vector<NodeId> in_order(const Graph& graph, const std::set<NodeId>& nodes,
                              const std::vector<std::size_t>& position) {
   std::vector<NodeId> result;

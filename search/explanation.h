@@ -1,4 +1,4 @@
-// Where a graph was changed: rewrites that touch one another make one place.
+// The places at which a graph was changed: rewrites that touch one another make one place.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace soapstone::search {
 
 struct ChangedPlace {
   std::vector<std::size_t> steps;    ///< Numbers of the rewrites, ascending.
-  std::vector<core::NodeId> before;  ///< What was there: all that a rule matched, in order.
-  std::vector<core::NodeId> after;   ///< What is there now: that, as far as it is left, and new.
+  std::vector<core::NodeId> before;  ///< The old nodes: all that a rule matched, in order.
+  std::vector<core::NodeId> after;   ///< The nodes now: the old ones that are left, and new ones.
   double gain_us = 0;
 };
 
@@ -27,9 +27,9 @@ struct ChangedPlaces {
 };
 
 /// Two steps belong together if the later one matches an operator that the earlier one made or
-/// matched. What is computed from weights alone joins nothing, unless a rewrite made it: all layers
-/// may share a constant.
-/// Precondition: as of for_each_graph(). Complexity: linear in the graph, for each step.
+/// matched. Operators on weights alone join nothing, unless a rewrite made them: all layers may
+/// share a constant. Precondition: as of for_each_graph(). Complexity: linear in the graph, for
+/// each step.
 ChangedPlaces find_changed_places(const core::Graph& before, const rules::RuleSet& rules,
                                   const std::vector<Step>& steps);
 

@@ -1,5 +1,5 @@
-// Where a result differs: which rewrite on the way to it made the difference. The search then goes
-// on without that rule.
+// Finds the rewrite that made the difference if a result differs from the original. The search then
+// goes on without its rule.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -42,12 +42,13 @@ core::Status Optimizer::search_graphs() {
   return core::Done{};
 }
 
-/// Where the same weights are used several times, rewrites alike compute the same from them.
+/// Merges equal nodes in the results: rewrites of one kind that use the same weights compute the
+/// same from them.
 void Optimizer::merge_in_results() {
   for (Candidate& candidate : report_.search.best) {
     Graph merged = merge_duplicates(candidate.graph, nullptr, !freeze_);
     if (objective_.needs_memory()) {
-      // What is computed once is kept until it is read last.
+      // A merged result is kept until it is read last, so memory may have grown.
       const Score score = objective_.score(merged, ObjectiveStage{});
       if (objective_.is_better(candidate.score, score)) continue;
       candidate.score = score;
@@ -57,8 +58,8 @@ void Optimizer::merge_in_results() {
   }
 }
 
-/// What is behind an opaque node may be rewritten if some runtime can run the whole, or by order of
-/// the user.
+/// Decides whether nodes behind opaque ones may be rewritten: they may if some runtime can run the
+/// whole model, or if the user says so.
 core::Status Optimizer::look_at_opaque() {
   const std::vector<bool> depends = depends_on_opaque(original_);
   std::size_t opaque = 0, behind = 0;

@@ -1,5 +1,5 @@
-// The whole job: baseline, search, timing end to end, equivalence. What a front end or a framework
-// calls.
+// The whole job: baseline, search, timing end to end, equivalence. A front end or a framework calls
+// this.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct OptimizeOptions {
   std::optional<EquivalenceOptions> verify = EquivalenceOptions{};
   Judge* judge = nullptr;  ///< None: nobody but us looks at the result, for this reason:
   std::string why_no_judge = "none was asked for";
-  /// What depends on opaque nodes is rewritten although no runtime can run the model.
+  /// Nodes that depend on opaque ones are rewritten although no runtime can run the model.
   bool allow_unchecked = false;
   runtime::Fusion fusion = runtime::Fusion::kFull;
   ObjectiveKind objective = ObjectiveKind::kLatency;
@@ -68,7 +68,7 @@ enum class Outcome : std::uint8_t {
 
 enum class ResultKind : std::uint8_t {
   kOriginal,   ///< Nothing faster: whoever has the file has the result.
-  kBaseline,   ///< What the baseline made of it is faster, the search found nothing more.
+  kBaseline,   ///< The baseline: it is faster than the original, and the search found nothing more.
   kRewritten,  ///< By the search.
 };
 
@@ -79,7 +79,7 @@ struct OptimizeReport {
   core::Graph graph;     ///< The result; the baseline where nothing better was found.
   SimplifyReport simplify;
   SearchResult search;
-  cost::GraphCost cost_before, cost_after;  ///< Of the baseline and of `graph`.
+  cost::GraphCost cost_before, cost_after;  ///< Costs of the baseline and of `graph`.
   std::size_t nodes_before = 0, nodes_after = 0;
   std::optional<Latency> latency_before, latency_after;
   ObjectiveKind objective = ObjectiveKind::kLatency;
@@ -112,7 +112,7 @@ struct OptimizeReport {
   /// For kNotEquivalent: the first step after which results differ. Nothing explains it, or too
   /// many rules were taken out before.
   std::string offending_rule;
-  std::vector<std::string> notes;  ///< What a reader should know: reference kernels, cut nodes.
+  std::vector<std::string> notes;  ///< Remarks for the reader: reference kernels, cut nodes.
 };
 
 /// Errors: those of the backend and of check_equivalence. A result that is not equivalent is an

@@ -86,7 +86,7 @@ class Optimizer {
   std::optional<Found> difference_;
   RegionMemory memory_;
   std::size_t nodes_behind_opaque_ = 0;
-  bool freeze_ = false;  ///< What depends on opaque nodes stays as it is.
+  bool freeze_ = false;  ///< Nodes that depend on opaque ones stay as they are.
   std::string why_frozen_;
 };
 

@@ -1,4 +1,4 @@
-// What the report says of proofs: how the result was made, and which rules had none.
+// Records for the report: how the result was made, and which rules had no proof.
 #include <set>
 #include <string>
 
@@ -46,7 +46,7 @@ void Optimizer::record_chain() {
     chain.add(ChainStep::Kind::kMergeDuplicates, report_.graph.hash());
 }
 
-/// What a reader should know of rules without proofs, and of proofs that were not found.
+/// Adds notes on rules without proofs, and on proofs that were not found.
 void Optimizer::note_proofs() {
   std::set<std::string> applied;
   for (const SimplifyStep& step : report_.simplify.steps)

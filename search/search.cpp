@@ -77,7 +77,7 @@ class Searcher {
   Objective latency_;  ///< For when the options name no objective.
   const Objective& objective_;
   ObjectiveStage stage_;
-  double share_ = 1;  ///< Of budget and time, what the stages so far may use.
+  double share_ = 1;  ///< Share of budget and time that the stages so far may use.
   tbb::task_arena arena_;
   SearchResult result_;
   Kinds kinds_;
@@ -213,7 +213,8 @@ void Searcher::settle_best() {
       &Candidate::score);
 }
 
-/// Of the best graph, which is looked at once more: it may not be the one of the last pass.
+/// Certifies the best graph. Its regions are saturated once more, as it may not be the graph of the
+/// last pass.
 void Searcher::certify() {
   if (options_.strategy == Strategy::kBacktracking || !cost_.is_monotone()) return;
   if (!result_.best.empty()) now_ = result_.best.front();
@@ -225,7 +226,7 @@ void Searcher::certify() {
   certificate.regions = regions.size();
   for (const Region& region : regions) {
     const RegionResult& found = *kinds_.find(region, way);
-    // What is cheaper in the region alone, and is not in the whole graph, counts as a gap.
+    // A gain in the region alone counts as a gap, even if the whole graph does not gain.
     const bool is_best = found.steps.empty();
     if (is_best && found.optimal) ++certificate.optimal;
     if (is_best && found.cheapest_kept) ++certificate.cheapest_kept;

@@ -8,7 +8,7 @@
 namespace soapstone::search {
 namespace {
 
-/// What the rule says of itself at the ends of ranges, if only there.
+/// The latitude that the rule's label asks for at the ends of floating ranges.
 Latitude latitude_of(const rules::Rule& rule) {
   using rules::EdgeEffect;
   using rules::FloatBehavior;
@@ -36,7 +36,7 @@ core::Status Optimizer::prepare_checks() {
   return core::Done{};
 }
 
-/// Of all rules on the way to the result.
+/// The latitude of all rules on the way to the result.
 Latitude Optimizer::latitude() const {
   Latitude all;
   const auto note = [&](const rules::Rule& rule) {

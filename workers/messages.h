@@ -33,8 +33,8 @@ core::Result<std::string> run_request(std::int64_t id, std::int64_t model,
                                       std::span<const TensorFile> inputs);
 std::string close_request(std::int64_t id, std::int64_t model);
 
-// Of what follows, Errors are kUnsupported for what the runtime refuses (its own words, cut to a
-// decent length), and kUnavailable for an answer that is none: no JSON, another id, fields that are
+// Errors of the functions below: kUnsupported if the runtime refuses (in its own words, cut to a
+// decent length); kUnavailable if the line is no answer: no JSON, another id, fields that are
 // missing, of another type, or out of range.
 core::Result<RuntimeIdentity> hello_answer(std::string_view line, std::int64_t id);
 core::Result<std::int64_t> load_answer(std::string_view line, std::int64_t id);

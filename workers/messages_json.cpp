@@ -55,7 +55,7 @@ std::optional<std::int64_t> integer_field(const json& object, const char* name) 
   return value->get<std::int64_t>();
 }
 
-/// What stands under "ok".
+/// The object under "ok".
 core::Result<json> body_of(std::string_view line, std::int64_t id) {
   const json message = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded() || !message.is_object())

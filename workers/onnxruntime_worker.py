@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# Libraries may print. What goes to the real standard output is answers alone.
+# Libraries may print; only answers go to the real standard output.
 ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 

@@ -23,7 +23,7 @@ core::Status write_elements(const core::Literal& value, const fs::path& path) {
   return core::unavailable("cannot be written", "is the disk full?").at(path.string());
 }
 
-/// Of what an earlier run, or an earlier process, has left.
+/// Empties the folder of files that an earlier run, or an earlier process, has left.
 void empty(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) fs::remove_all(entry, ignored);
@@ -68,7 +68,7 @@ core::Status RuntimeWorker::start_process() {
   return core::Done{};
 }
 
-/// What it is that went wrong; the process is not used again.
+/// Gives the process up and makes an error of the message.
 core::Error RuntimeWorker::broken(std::string message) {
   if (process_) process_->end();
   process_.reset();

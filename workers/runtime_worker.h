@@ -27,7 +27,7 @@ struct RuntimeIdentity {
 };
 
 struct LoadOptions {
-  bool optimizations = false;  ///< Of the runtime, on the graph.
+  bool optimizations = false;  ///< Whether the runtime may optimize the graph.
   int threads = 1;
   std::string provider = "CPUExecutionProvider";
 };
@@ -37,12 +37,13 @@ struct WorkerOptions {
   double start_timeout_s = 60;
   double load_timeout_s = 600;
   double run_timeout_s = 600;
-  std::uint64_t most_output_bytes = std::uint64_t{1} << 32;  ///< Of one run.
+  std::uint64_t most_output_bytes = std::uint64_t{1}
+                                    << 32;  ///< Most bytes that the outputs of one run may have.
 };
 
 /// Failures of the worker itself (it crashed, hung, printed garbage, ran out of memory) cost one
 /// restart, after which the request is made once more; then they are Errors of kind kUnavailable
-/// with its last words. What the runtime refuses is kUnsupported, in its own words.
+/// with its last words. If the runtime refuses, the error is kUnsupported, in its own words.
 class RuntimeWorker {
  public:
   /// Errors: kUnavailable.

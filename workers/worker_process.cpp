@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of standard error.
+/// Bytes of standard error that are kept for messages.
 constexpr std::size_t kMostWords = 4096;
 
 int milliseconds_until(Clock::time_point deadline) {
@@ -186,7 +186,8 @@ core::Result<std::string> WorkerProcess::exchange(std::string_view line, double 
     if (poll(streams, 3, left_ms) < 0 && errno != EINTR)
       return failure(fmt::format("cannot be waited for: {}", std::strerror(errno)));
     if (streams[1].revents != 0) read_words();
-    // What was answered before it ended counts; so its output is read before its input is missed.
+    // An answer that came before the process ended counts, so its output is read before a write to
+    // its input can fail.
     if (streams[0].revents != 0 && !read_answer() && received_.find('\n') == std::string::npos)
       return failure(how_it_ended());
     if (streams[2].revents != 0 && !send_some(rest)) rest = {};

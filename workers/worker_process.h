@@ -62,7 +62,7 @@ class WorkerProcess {
 
   pid_t id_ = -1;
   Descriptor input_, output_, errors_;  ///< Its standard streams, seen from here.
-  std::string received_;                ///< Of its output, not yet a whole line.
+  std::string received_;                ///< Output of the process that is not yet a whole line.
   std::string last_words_;
 };
 

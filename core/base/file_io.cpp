@@ -71,7 +71,7 @@ fs::path first_free(const fs::path& target, const Make& make) {
   return {};
 }
 
-/// Who may read the file that is replaced may read the new one.
+/// Gives the new file the permissions of the one that it replaces.
 void keep_permissions(const fs::path& target, int descriptor) {
   struct stat status {};
   if (::stat(target.c_str(), &status) == 0) (void)!::fchmod(descriptor, status.st_mode & 07777);

@@ -38,7 +38,7 @@ class MappedFile {
 /// behind; elsewhere it has a temporary name beside the final one.
 class AtomicFile {
  public:
-  /// A symbolic link is followed, so that it still is one afterwards. The permissions of a file
+  /// A symbolic link is followed, so that it still is one afterward. The permissions of a file
   /// that is there are kept. Errors: kInvalidInput if nothing can be created there, or if something
   /// other than a regular file is there.
   static Result<std::unique_ptr<AtomicFile>> create(const std::filesystem::path& path);

@@ -17,8 +17,8 @@ std::uint64_t machine_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// What a container may use, by either version of control groups; the whole machine if it does not
-/// say.
+/// The bytes that this process's container may use, by either version of control groups; those of
+/// the machine if no limit is set.
 std::uint64_t available_memory() {
   std::uint64_t least = machine_memory();
   for (const char* file :

@@ -1,5 +1,5 @@
-// Where long work says how far it is, and how it is told to stop. The library prints nothing
-// itself: a front end owns the sink.
+// Progress and stop tokens: long work reports to a sink how far it is, and looks at a token that
+// tells it to stop. The library prints nothing itself: a front end owns the sink.
 #pragma once
 
 #include <atomic>

@@ -10,7 +10,7 @@
 
 namespace soapstone::core {
 
-/// What went wrong; the value is the exit code of a command that ends with it.
+/// The kind of a failure. Its value is the exit code of a command that ends with it.
 enum class ErrorCode {
   kInternal = 1,
   kUsage = 2,
@@ -25,9 +25,9 @@ enum class ErrorCode {
 /// A failure that a person can act on.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string message;  ///< What is wrong, with the offending values.
+  std::string message;  ///< Says what is wrong, with the offending values.
   std::string where;    ///< File and line, node or option; may be empty.
-  std::string hint;     ///< What to do next; may be empty.
+  std::string hint;     ///< Tells the user what to do next; may be empty.
 
   /// `where: message (hint)`, leaving out what is empty.
   std::string to_string() const;

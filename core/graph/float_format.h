@@ -21,8 +21,8 @@ struct FloatFormat {
 /// Precondition: a floating type.
 FloatFormat format_of(DataType type);
 
-/// The nearest number of the format, ties to even. What is beyond the largest becomes infinite,
-/// what is below the smallest becomes a zero of that sign; a NaN stays one.
+/// The nearest number of the format, ties to even. A value beyond the largest number becomes
+/// infinite, one below the smallest becomes a zero of its sign; a NaN stays one.
 double rounded_to(const FloatFormat& format, double value);
 /// The same if exponents were not limited: what is left of the value is its precision.
 double rounded_to_digits(const FloatFormat& format, double value);

@@ -1,4 +1,4 @@
-// What can be asked of a finished graph.
+// Queries on a finished graph.
 #include "core/graph/graph.h"
 
 #include <algorithm>

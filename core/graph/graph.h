@@ -20,11 +20,11 @@ namespace soapstone::core {
 /// a constant (`value`), or output number `output_index` of `producer`.
 struct Tensor {
   TensorType type;
-  std::string name;  ///< As in the file it came from, or empty. Not part of the structure.
+  std::string name;  ///< The name in the file it came from, or empty. Not part of the structure.
   NodeId producer;
   std::uint32_t output_index = 0;
   LiteralPtr value;
-  std::uint64_t local_hash = 0;  ///< Of type and value. GraphBuilder fills it in.
+  std::uint64_t local_hash = 0;  ///< Hash of type and value. GraphBuilder fills it in.
   bool is_input() const { return !producer.valid() && !value; }
 };
 
@@ -33,8 +33,9 @@ struct Node {
   Attributes attributes;
   std::vector<TensorId> inputs;  ///< TensorId::none() where an optional input is left out.
   std::vector<TensorId> outputs;
-  std::string name;              ///< Not part of the structure.
-  std::uint64_t local_hash = 0;  ///< Of operator, attributes, result types. Filled in likewise.
+  std::string name;  ///< Not part of the structure.
+  std::uint64_t local_hash =
+      0;  ///< Hash of operator, attributes, result types. GraphBuilder fills it in, too.
 };
 
 class Graph {
@@ -61,8 +62,9 @@ class Graph {
   const std::string& name() const { return name_; }
   const SymbolTable& symbols() const { return symbols_; }
 
-  /// Of the structure (operators, attributes, types, constants, order of inputs and outputs), not
-  /// of ids or names. Equal graphs have equal hashes, in every run and on every thread.
+  /// A hash of the structure (operators, attributes, types, constants, order of inputs and
+  /// outputs), not of ids or names. Equal graphs have equal hashes, in every run and on every
+  /// thread.
   std::uint64_t hash() const { return hash_; }
   /// Same structure, confirmed node by node. Complexity: linear.
   friend bool same_structure(const Graph& a, const Graph& b);

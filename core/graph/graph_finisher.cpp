@@ -8,7 +8,7 @@
 namespace soapstone::core {
 namespace {
 
-// What a tensor's hash begins with.
+// Seeds that tell hashes of inputs, constants and left-out operands apart.
 constexpr std::uint64_t kInput = 1, kConstant = 2, kLeftOut = 3;
 // Tells the results of a node apart; their readers mix them.
 constexpr std::uint64_t kOutput = 0x9e3779b185ebca87u;

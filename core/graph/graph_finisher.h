@@ -15,7 +15,7 @@ class GraphFinisher {
 
  private:
   enum class Mark : std::uint8_t { kDead, kLive, kOpen, kOrdered };
-  /// What the passes need to know of a node.
+  /// The facts about a node that the passes need.
   struct Facts {
     std::uint64_t local_hash = 0;
     std::uint32_t inputs_begin = 0, inputs_end = 0;  // into inputs_

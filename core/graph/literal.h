@@ -42,7 +42,7 @@ class Literal {
   /// Same elements under another shape. Precondition: same element count.
   Literal reshaped(Dims dims) const;
 
-  /// Of type, shape and contents; the same in every run.
+  /// A hash of type, shape and contents; the same in every run.
   std::uint64_t hash() const { return hash_; }
   friend bool operator==(const Literal& a, const Literal& b);
 

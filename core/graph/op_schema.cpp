@@ -1,6 +1,7 @@
 // Access to attributes by name and kind, their hash, and attribute values as text.
 #include "core/graph/op_schema.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "core/base/hash.h"
@@ -95,6 +96,20 @@ const AttributeSchema* OpSchema::find_attribute(std::string_view wanted) const {
     if (attribute.name == wanted) return &attribute;
   }
   return nullptr;
+}
+
+const AttributeSchema* OpSchema::find_role(AttributeRole role) const {
+  const auto found = std::ranges::find(attributes, role, &AttributeSchema::role);
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+OperandRole OpSchema::operand_role(std::size_t operand) const {
+  if (operand_roles.empty()) return OperandRole::kData;
+  return operand_roles[std::min(operand, operand_roles.size() - 1)];
+}
+
+bool OpSchema::has_operand(OperandRole role) const {
+  return std::ranges::find(operand_roles, role) != operand_roles.end();
 }
 
 std::uint64_t OpSchema::hash() const { return hash_text(name); }

@@ -1,5 +1,6 @@
-// What the graph needs to know of an operator: its name, and which attributes it takes.
-// Shapes and meaning are in ops/, which extends this struct.
+// The part of an operator that the graph needs to know: its name, its attributes, and what its
+// definition states of them in the words of op_facts.h. Shapes and meaning are in ops/, which
+// extends this struct.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/graph/op_facts.h"
 #include "core/graph/polynomial.h"
 
 namespace soapstone::core {
@@ -18,15 +20,15 @@ namespace soapstone::core {
 /// Integers (also symbolic ones), reals, texts, and lists of integers.
 using AttributeValue = std::variant<Polynomial, double, std::string, std::vector<Polynomial>>;
 
-enum class AttributeKind : std::uint8_t { kInt, kReal, kText, kInts };
-
 struct AttributeSchema {
   std::string name;
-  AttributeKind kind;
-  /// Taken when the attribute is not given. None: it must be given.
+  AttributeRole role;
+  /// The value of an attribute that is not given. None: it must be given.
   std::optional<AttributeValue> default_value;
   /// Values that the generator may try (besides what shapes imply).
   std::vector<AttributeValue> values_to_try;
+
+  AttributeKind kind() const { return kind_of(role); }
 };
 
 /// The attributes of a node: every attribute of its schema, defaults filled in, sorted by name.
@@ -44,7 +46,7 @@ class Attributes {
   double get_real(std::string_view name) const;
   const std::string& get_text(std::string_view name) const;
   std::vector<std::int64_t> get_ints(std::string_view name) const;
-  /// Symbolic forms of the first and the last. Same precondition less the numbers.
+  /// The symbolic forms of the first and the last, which need not be concrete numbers.
   const Polynomial& get_size(std::string_view name) const;
   const std::vector<Polynomial>& get_sizes(std::string_view name) const;
 
@@ -56,7 +58,7 @@ class Attributes {
   std::map<std::string, AttributeValue, std::less<>> values_;
 };
 
-/// `Text` of an attribute value as the text format writes it.
+/// The attribute value as the text format writes it.
 std::string to_string(const AttributeValue& value, const SymbolTable& names);
 
 struct OpSchema {
@@ -65,12 +67,19 @@ struct OpSchema {
   std::size_t min_inputs = 1;
   std::size_t max_inputs = 1;  ///< kAnyNumber: variadic.
   bool commutative = false;    ///< The first two inputs may be exchanged.
+  bool averages = false;       ///< Divides sums by the number of their terms.
+  Movement movement = Movement::kNone;
+  std::vector<OperandRole> operand_roles;  ///< Operands behind the last are like it.
   static constexpr std::size_t kAnyNumber = 1u << 20;
 
-  /// Stands for an operator without meaning: it takes any attributes and is never folded.
+  /// The stand-in for operators without a meaning that we know: any attributes, never folded.
   bool is_opaque() const { return name == "opaque"; }
   const AttributeSchema* find_attribute(std::string_view name) const;
-  /// Of the name; stable across runs.
+  /// The first attribute with that role; null: there is none.
+  const AttributeSchema* find_role(AttributeRole role) const;
+  OperandRole operand_role(std::size_t operand) const;
+  bool has_operand(OperandRole role) const;
+  /// A hash of the name; stable across runs.
   std::uint64_t hash() const;
 
  protected:

@@ -52,7 +52,7 @@ std::optional<std::int64_t> checked_element_count(const Dims& dims);
 std::string to_string(const Shape& shape, const SymbolTable& names);
 std::string to_string(const Dims& dims);
 
-/// What is known of a tensor before it has a value.
+/// The type of a tensor: everything that is known of it before it has a value.
 struct TensorType {
   DataType data_type = DataType::kFloat32;
   Shape shape;

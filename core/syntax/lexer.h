@@ -24,7 +24,7 @@ enum class TokenKind : std::uint8_t {
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
-  std::size_t offset = 0;  ///< Of its first byte in the source.
+  std::size_t offset = 0;  ///< Offset of its first byte in the source.
   int line = 1;
   int column = 1;  ///< In bytes, from 1.
 };
@@ -32,8 +32,8 @@ struct Token {
 /// All tokens of the text; the last one is kEnd.
 std::vector<Token> tokenize(std::string_view text);
 
-/// A cursor over the tokens of a text. What cannot be read becomes a kInvalid token, which is an
-/// error only if a parser gets there.
+/// A cursor over the tokens of a text. Characters that cannot be read become a kInvalid token,
+/// which is an error only if a parser gets there.
 class TokenStream {
  public:
   explicit TokenStream(std::string text);
@@ -72,9 +72,9 @@ class TokenStream {
 bool is_identifier(std::string_view text);
 /// `"text"`, escaped.
 std::string quote(std::string_view text);
-/// As a tensor or graph name: bare if it may be, quoted otherwise.
+/// Writes a tensor's or graph's name: bare if it may be, quoted otherwise.
 std::string quote_name(std::string_view name);
-/// As a symbol in a size: bare if it may be, `$"…"` otherwise.
+/// Writes a symbol of a size: bare if it may be, `$"…"` otherwise.
 std::string quote_symbol(std::string_view name);
 /// The shortest text that is read back as the same number, never mistaken for an integer.
 std::string real_text(double value);

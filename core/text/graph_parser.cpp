@@ -120,7 +120,8 @@ class GraphParser {
     return Done{};
   }
 
-  /// What is written wins where nothing can be inferred; elsewhere it must agree.
+  /// The types of a node's results. A type in the text wins if nothing can be inferred; otherwise
+  /// both must agree.
   Result<std::vector<TensorType>> result_types(const NodeSyntax& node, const OpSchema& op,
                                                const Attributes& attributes,
                                                std::span<const TensorType> inputs,

@@ -1,4 +1,4 @@
-// Sizes and attribute values from text. What a user may write is bounded here, because the
+// Sizes and attribute values from text. Numbers in a user's text are bounded here, because the
 // polynomial's operators take overflow for a broken invariant.
 #include <charconv>
 #include <limits>

@@ -181,9 +181,9 @@ Result<Attributes> resolve_attributes(const NodeSyntax& node, const OpSchema& sc
                                    "`" + schema.name + "` has no attribute `" + given.name + "`");
     }
     AttributeValue value = given.value;
-    if (wanted && !convert(value, wanted->kind)) {
+    if (wanted && !convert(value, wanted->kind())) {
       return TokenStream::error_at(given.at, "attribute `" + given.name + "` must be " +
-                                                 std::string(kind_text(wanted->kind)));
+                                                 std::string(kind_text(wanted->kind())));
     }
     attributes.set(given.name, std::move(value));
   }

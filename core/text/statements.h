@@ -57,7 +57,7 @@ struct AttributeSyntax {
 struct NodeSyntax {
   std::vector<ResultSyntax> results;
   std::string op;
-  Token at;                                         ///< Of the operator.
+  Token at;                                         ///< Token of the operator, for messages.
   std::vector<std::optional<NameSyntax>> operands;  ///< None: `_`, left out.
   std::vector<AttributeSyntax> attributes;
   std::string name;  ///< After `@`; may be empty.

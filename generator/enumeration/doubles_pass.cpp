@@ -48,11 +48,11 @@ bool is_close(std::span<const double> a, std::span<const double> b) {
   return true;
 }
 
-/// What two tensors say of an equality.
+/// The evidence that two tensors give on an equality.
 enum class Evidence : std::uint8_t { kNone, kFor, kAgainst };
 
-/// Differences beyond rounding are against it, and that only one side is a number if inputs are
-/// small; what is very large says nothing.
+/// A difference beyond rounding is evidence against the equality. If inputs are small, so is an
+/// element that is a number on one side only. Very large elements are no evidence.
 Evidence compare(std::span<const double> a, std::span<const double> b, bool small) {
   constexpr double kLarge = 1e6, kTolerance = 1e-6;
   Evidence result = Evidence::kNone;
@@ -101,7 +101,8 @@ class Pass {
     TermId operand_term = kNoTerm;
   };
 
-  /// Of a term that is not stored: one operand may not be stored either; neighbors share it.
+  /// The values of a term that is not stored. One operand may not be stored either; it is computed
+  /// once for neighboring terms.
   ValueView<double> load(TermId id, Worker& worker) {
     worker.term.start(id, worker.maps, [&](TermId child) {
       if (values_.contains(child)) return values_.view(child);
@@ -202,7 +203,7 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
   tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     if (!delicate[a] && !delicate[b]) return;
-    // Where the representative has variables without influence there may be no slot for them.
+    // There may be no slot for variables of the representative that have no influence.
     const Renaming all = identity_renaming(terms[b].variables);
     if (!are_slots(terms.universe(), terms[a].variables, names)) return;
     auto& room = rooms.local();

@@ -20,7 +20,7 @@ struct EnumerateOptions {
   int ops =
       3;  ///< Operators in a term, counted as a tree. A split counts once for each result used.
   int jobs = 0;                            ///< Threads; 0: one a core.
-  std::uint64_t seed = 1;                  ///< Of the inputs' values.
+  std::uint64_t seed = 1;                  ///< Draws the inputs' values.
   std::uint64_t memory_limit_bytes = 0;    ///< 0: none.
   std::filesystem::path resume_dir;        ///< Empty: finished tiles are not kept.
   core::ProgressSink* progress = nullptr;  ///< Null: silent.
@@ -53,7 +53,7 @@ struct Enumeration {
   TermTable terms;               ///< Representatives of all levels and the newcomers of all pairs.
   std::vector<EqualPair> pairs;  ///< By size of the newcomer, in a fixed order.
   std::vector<LevelStatistics> levels;
-  std::uint64_t peak_memory_bytes = 0;  ///< Of the enumeration's own tables.
+  std::uint64_t peak_memory_bytes = 0;  ///< The enumeration's own tables.
 };
 
 /// Errors: kRequirementNotMet if the memory limit is too small; kInterrupted if told to stop (what

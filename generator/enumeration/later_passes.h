@@ -1,4 +1,4 @@
-// What is done once all levels are there: pairs compared in full, symmetries as pairs, and laws
+// Passes over finished levels: they compare pairs in full, add symmetries as pairs, and find laws
 // that hold in doubles alone.
 #pragma once
 
@@ -17,7 +17,7 @@ using FieldValues = ValueStore<std::uint64_t>;
 void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldValues& values,
                       const VariantSpace& space, std::span<const std::uint16_t> variants);
 
-/// What was paired with a representative by its fingerprint and was dropped may still be equal to
+/// A term that was paired with a representative by its fingerprint and dropped may still equal
 /// what else was: adds pairs among those. `paired`: the pairs before any was dropped.
 void pair_dropped_terms(Enumeration& enumeration, std::span<const EqualPair> paired,
                         const FieldValues& values, const VariantSpace& space,

@@ -33,10 +33,11 @@ class TileExchange {
   virtual ~TileExchange() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t ranks() const = 0;
-  /// What every rank gave, by rank. Errors: some rank gave an error, which all ranks then get.
+  /// The contribution of every rank, by rank. Errors: some rank gave an error, which all ranks then
+  /// get.
   virtual core::Result<std::vector<std::vector<std::byte>>>
   all_gather(core::Result<std::vector<std::byte>> mine) = 0;
-  /// Whose tile k of a batch is.
+  /// Whether tile k of a batch is this rank's.
   bool is_mine(std::size_t tile) const { return tile % ranks() == rank(); }
 };
 

@@ -105,7 +105,7 @@ std::vector<std::string> texts_of(const Rule& rule, bool lifted) {
   return texts;
 }
 
-/// As it is read back from its text. None if that or a check fails.
+/// The rule that is read back from the text. None if reading or a check fails.
 std::optional<DirectedRule> directed(std::string text) {
   auto file = rules::parse_rules(text);
   if (!file || file->rules.empty()) return std::nullopt;
@@ -118,7 +118,8 @@ std::optional<DirectedRule> directed(std::string text) {
 std::size_t weight(const core::Graph& side) {
   constexpr std::size_t kOfSplit = 3;
   std::size_t result = 0;
-  for (core::NodeId id : side.order()) result += side.node(id).op->name == "split" ? kOfSplit : 1;
+  for (core::NodeId id : side.order())
+    result += side.node(id).op->movement == core::Movement::kSplit ? kOfSplit : 1;
   for (core::TensorId id : side.inputs())
     result += std::max<std::size_t>(side.consumers(id).size(), 1) - 1;
   return result;
@@ -214,8 +215,8 @@ bool has_free_offsets(const Rule& rule) {
   return false;
 }
 
-/// Of the rank that it was found at, and of other instances of the family: what follows among
-/// scalars need not follow elsewhere.
+/// Examples at the rank at which the rule was found, and of other instances of the family: a rule
+/// that follows among scalars need not follow at other ranks.
 std::vector<Sides> examples_of(const Rule& rule, const std::vector<Rule>& instances) {
   std::vector<Sides> examples;
   const auto add = [&](const Rule& wanted) {
@@ -238,8 +239,9 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   for (const auto& [rule, into] :
        {std::pair(&there, &candidate.forward), std::pair(&back, &candidate.backward)}) {
     if (!*rule) continue;
-    // What only adds to its source is no use, but for constants, of which there are few: it lets
-    // laws of relu(x) say something of what is its own relu.
+    // A direction that only adds to its source is no rule to rewrite with. It is kept to derive
+    // others: it lets laws of relu(x) apply to values that are their own relu. Laws of constants
+    // are few, so they stay rules.
     const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
                                                  : contains(sized.source, sized.target);
     const bool only_derives = adds && !(*rule)->source.inputs().empty();
@@ -251,8 +253,8 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
-  // Where a constant may be cut anywhere it is cut where the other tensors are: that it may be is
-  // no law of its own.
+  // If a constant's split point is free, split it where the other tensors are split; a rule that the
+  // point is free adds nothing.
   const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
   candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
                                                        : examples_of(rule, direction->instances);

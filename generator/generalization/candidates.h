@@ -15,9 +15,9 @@ namespace soapstone::generator {
 
 /// One direction of an equality: a rule as it will stand in a file, and what it expands to.
 struct DirectedRule {
-  std::string text;                    ///< Of a rule called `rule`.
+  std::string text;                    ///< The text of a rule called `rule`.
   std::vector<rules::Rule> instances;  ///< Not empty; one for each choice of ranks.
-  rules::EvidenceLine evidence = {};   ///< Of all instances; none before it is proved.
+  rules::EvidenceLine evidence = {};   ///< It covers all instances; none before it is proved.
 };
 
 /// An equality that was found. At least one direction is there.
@@ -33,15 +33,15 @@ struct RuleCandidate {
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
-  std::size_t depth = 0;    ///< Of the deeper side.
+  std::size_t depth = 0;    ///< The deeper side's depth.
   Sides found;              ///< As the terms have it.
   int form = 0;             ///< Which of its forms this is; 0: the most general.
 };
 
-/// Of one equality: the most general form, from number `first_form` on, that can be written as a
-/// rule and agrees on a few random sizes and values. None if there is none left.
+/// The most general form of an equality, from number `first_form` on, that can be written as a rule
+/// and agrees on a few random sizes and values. None if no form is left.
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form = 0);
-/// The same in its least general form: as it was found.
+/// The equality in its least general form, as it was found.
 std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides);
 
 /// Both sides as they were found, with numbers for all sizes. None if neither direction can be

@@ -16,6 +16,7 @@
 namespace soapstone::generator {
 namespace {
 
+using core::AttributeRole;
 using core::AttributeValue;
 using core::Graph;
 using core::Polynomial;
@@ -25,22 +26,23 @@ using core::TensorId;
 using ops::SizeConstraint;
 
 template <class Replace>
-AttributeValue replaced(const std::string& name, const AttributeValue& value, Replace& replace) {
-  if (const auto* p = std::get_if<Polynomial>(&value)) return replace(name, *p);
+AttributeValue replaced(AttributeRole role, const AttributeValue& value, Replace& replace) {
+  if (const auto* p = std::get_if<Polynomial>(&value)) return replace(role, *p);
   if (const auto* list = std::get_if<std::vector<Polynomial>>(&value)) {
     std::vector<Polynomial> all;
-    for (const Polynomial& p : *list) all.push_back(replace(name, p));
+    for (const Polynomial& p : *list) all.push_back(replace(role, p));
     return all;
   }
   return value;
 }
 
-bool is_offset(const std::string& attribute) {
-  return attribute == "starts" || attribute == "pads";
+bool is_offset(AttributeRole role) {
+  return role == AttributeRole::kStart || role == AttributeRole::kPad ||
+         role == AttributeRole::kBorder;
 }
 
 /// The side with other sizes. `in_shape` maps those of inputs, one after the other, `in_attribute`
-/// those of an attribute with this name.
+/// those of an attribute with this role.
 template <class InShape, class InAttribute>
 Result<Graph> with_sizes(const Graph& side, const core::SymbolTable& symbols, InShape in_shape,
                          InAttribute in_attribute) {
@@ -51,8 +53,8 @@ Result<Graph> with_sizes(const Graph& side, const core::SymbolTable& symbols, In
   const auto value_of = [&](const core::OpSchema& op, const std::string& name,
                             const AttributeValue& value) {
     const core::AttributeSchema* schema = op.find_attribute(name);
-    const bool fixed = schema && rules::needs_number(*schema);
-    return fixed ? value : replaced(name, value, in_attribute);
+    const bool fixed = !schema || rules::needs_number(*schema);
+    return fixed ? value : replaced(schema->role, value, in_attribute);
   };
   return rebuilt(side, symbols, shape_of, value_of);
 }
@@ -64,7 +66,7 @@ class Fresh {
 
   Result<Sides> of(const Sides& sides) {
     const auto keep = [](const Polynomial& p) { return p; };
-    const auto keep_named = [](const std::string&, const Polynomial& p) { return p; };
+    const auto keep_named = [](AttributeRole, const Polynomial& p) { return p; };
     // Symbols of inputs come first: below `first_unknown_` they are sizes of inputs.
     std::vector<std::vector<Polynomial>> shapes;
     for (TensorId id : sides.source.inputs()) {
@@ -79,9 +81,9 @@ class Fresh {
         while (dimension == shapes[input].size()) ++input, dimension = 0;
         return shapes[input][dimension++];
       };
-      const auto in_attribute = [&](const std::string& name, const Polynomial& p) {
+      const auto in_attribute = [&](AttributeRole role, const Polynomial& p) {
         if (p.is_constant()) return p;
-        return is_offset(name) ? offset(sides.source, shapes, p) : symbol("u");
+        return is_offset(role) ? offset(sides.source, shapes, p) : symbol("u");
       };
       return with_sizes(graph, table_, in_shape, in_attribute);
     };
@@ -104,7 +106,7 @@ class Fresh {
       return known != equal_.end() ? known->second
                                    : equal_.emplace(text, symbol("u")).first->second;
     }
-    // As many of the first inputs as together span what was found.
+    // The offset is the sum of the first inputs' sizes, if some number of them span it exactly.
     Polynomial left = found, sum = 0;
     for (std::size_t k = 0; k < shapes.size() && left != Polynomial(0); ++k) {
       const core::Shape& shape = side.tensor(side.inputs()[k]).type.shape;
@@ -169,7 +171,7 @@ core::Status put(Sides& sides, const Solution& solution) {
       return std::nullopt;
     });
   };
-  const auto in_attribute = [&](const std::string&, const Polynomial& p) { return substitute(p); };
+  const auto in_attribute = [&](AttributeRole, const Polynomial& p) { return substitute(p); };
   for (Graph* side : {&sides.source, &sides.target}) {
     SOAPSTONE_ASSIGN_OR_RETURN(*side, with_sizes(*side, side->symbols(), substitute, in_attribute));
   }
@@ -189,9 +191,9 @@ Result<Sides> renumbered(const Sides& sides) {
       return fresh;
     });
   };
-  const auto rename_named = [&](const std::string&, const Polynomial& p) { return rename(p); };
+  const auto rename_named = [&](AttributeRole, const Polynomial& p) { return rename(p); };
   const auto keep = [](const Polynomial& p) { return p; };
-  const auto keep_named = [](const std::string&, const Polynomial& p) { return p; };
+  const auto keep_named = [](AttributeRole, const Polynomial& p) { return p; };
   SOAPSTONE_ASSIGN_OR_RETURN(Graph source, with_sizes(sides.source, {}, rename, rename_named));
   SOAPSTONE_ASSIGN_OR_RETURN(Graph target, with_sizes(sides.target, {}, rename, rename_named));
   SOAPSTONE_ASSIGN_OR_RETURN(source, with_sizes(source, table, keep, keep_named));
@@ -204,10 +206,10 @@ Result<Sides> renumbered(const Sides& sides) {
 bool has_offsets(const Sides& sides) {
   for (const Graph* side : {&sides.source, &sides.target})
     for (core::NodeId id : side->order())
-      for (const auto& [name, value] : side->node(id).attributes.values())
-        if (const auto* list = std::get_if<std::vector<Polynomial>>(&value);
-            list != nullptr && is_offset(name) &&
-            !std::ranges::all_of(*list, [](const Polynomial& p) { return p.is_constant(); }))
+      for (const core::AttributeSchema& schema : side->node(id).op->attributes)
+        if (is_offset(schema.role) &&
+            !std::ranges::all_of(side->node(id).attributes.get_sizes(schema.name),
+                                 [](const Polynomial& p) { return p.is_constant(); }))
           return true;
   return false;
 }

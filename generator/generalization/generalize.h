@@ -8,11 +8,11 @@
 
 namespace soapstone::generator {
 
-/// What becomes of offsets (where a slice starts, how far a pad reaches), which types do not tell.
+/// How offsets (where a slice starts, how far a pad reaches), which types do not tell, are chosen.
 struct Offsets {
   enum class Kind : std::uint8_t {
     kApart,   ///< Each may be anything.
-    kEqual,   ///< Those that were found equal are.
+    kEqual,   ///< Offsets that were found equal stay equal.
     kInputs,  ///< The sizes of the first inputs along `axis`, as many as it was found to span.
   };
   Kind kind = Kind::kApart;

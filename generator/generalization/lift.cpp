@@ -27,19 +27,22 @@ constexpr std::size_t kMostRank = 4;
 constexpr std::size_t kWindow = 2, kImage = 4;
 
 /// Constants of any shape.
-bool is_filled(const core::Node& node) { return node.op->name == "full" || node.op->name == "eye"; }
+bool is_filled(const core::Node& node) {
+  return node.op->movement == core::Movement::kFill ||
+         node.op->movement == core::Movement::kDiagonal;
+}
 bool is_windowed(const core::Node& node) {
-  static constexpr std::array<std::string_view, 3> kWindowed{"max_pool", "average_pool", "enlarge"};
-  return std::ranges::find(kWindowed, node.op->name) != kWindowed.end();
+  return node.op->find_role(core::AttributeRole::kWindow) != nullptr;
 }
 
 /// Attributes that say which dimensions, or how large, besides `axis`.
 bool fixes_rank(const core::Node& node) {
-  static constexpr std::array<std::string_view, 7> kFixing{"perm",    "shape", "pads",     "kernel",
-                                                           "strides", "group", "num_heads"};
+  using enum core::AttributeRole;
+  static constexpr std::array kFixing{kPermutation, kShape,  kPad,   kBorder,
+                                      kWindow,      kStride, kGroup, kRatio};
   return !is_filled(node) && !is_windowed(node) &&
-         std::ranges::any_of(kFixing, [&](std::string_view name) {
-           return node.op->find_attribute(name) != nullptr;
+         std::ranges::any_of(kFixing, [&](core::AttributeRole role) {
+           return node.op->find_role(role) != nullptr;
          });
 }
 
@@ -60,9 +63,12 @@ class Lifter {
     for (const Shape& shape : shapes_) rank_ = std::max(rank_, shape.size());
     is_fixed_ |= rank_ > kMostRank;
     is_fixed_ |= has_windows_ && (rank_ != kImage || axes_.empty());
-    has_eye_ = has_op("eye");
+    has_eye_ =
+        has_any([](const core::OpSchema& op) { return op.movement == core::Movement::kDiagonal; });
+    multiplies_ = has_any(
+        [](const core::OpSchema& op) { return op.has_operand(core::OperandRole::kLeftMatrix); });
     // A diagonal is one of the first two dimensions.
-    is_fixed_ |= has_eye_ && (!axes_.empty() || has_op("matmul"));
+    is_fixed_ |= has_eye_ && (!axes_.empty() || multiplies_);
     is_fixed_ |= std::ranges::any_of(axes_, [&](std::size_t axis) { return axis >= rank_; });
   }
 
@@ -90,11 +96,14 @@ class Lifter {
       const core::Node& node = side.node(id);
       is_fixed_ |= fixes_rank(node);
       has_windows_ |= is_windowed(node);
-      if (is_filled(node)) shapes_.push_back(node.attributes.get_sizes("shape"));
-      if (const core::AttributeValue* axis = node.attributes.find("axis"))
-        note_axis(std::get<Polynomial>(*axis));
-      if (const core::AttributeValue* axes = node.attributes.find("axes"))
-        for (const Polynomial& axis : std::get<std::vector<Polynomial>>(*axes)) note_axis(axis);
+      for (const core::AttributeSchema& schema : node.op->attributes) {
+        if (is_filled(node) && schema.role == core::AttributeRole::kShape)
+          shapes_.push_back(node.attributes.get_sizes(schema.name));
+        if (schema.role == core::AttributeRole::kAxis)
+          note_axis(node.attributes.get_size(schema.name));
+        if (schema.role == core::AttributeRole::kAxes)
+          for (const Polynomial& axis : node.attributes.get_sizes(schema.name)) note_axis(axis);
+      }
     }
   }
 
@@ -143,10 +152,11 @@ class Lifter {
            is_common(1 - axis);
   }
 
-  bool has_op(std::string_view name) const {
+  template <class Is>
+  bool has_any(Is is) const {
     return std::ranges::any_of(std::array{&rule_.source, &rule_.target}, [&](const Graph* side) {
       return std::ranges::any_of(side->order(),
-                                 [&](core::NodeId id) { return side->node(id).op->name == name; });
+                                 [&](core::NodeId id) { return is(*side->node(id).op); });
     });
   }
 
@@ -202,7 +212,7 @@ class Lifter {
   }
   /// A matmul's left side keeps its rows, and no constant with a diagonal is a vector.
   std::size_t least_leading(const Open& open) const {
-    const bool is_matrix = has_op("matmul") || has_eye_;
+    const bool is_matrix = multiplies_ || has_eye_;
     return is_matrix && middle(open) < 2 ? 2 - middle(open) : 0;
   }
 
@@ -228,10 +238,10 @@ class Lifter {
   }
 
   const rules::Rule& rule_;
-  std::vector<Shape> shapes_;  ///< Of the inputs, then of each `full`.
+  std::vector<Shape> shapes_;  ///< The inputs' shapes, then those of each `full`.
   std::vector<std::size_t> axes_;
   std::size_t rank_ = 0;
-  bool is_fixed_ = false, has_windows_ = false, has_eye_ = false;
+  bool is_fixed_ = false, has_windows_ = false, has_eye_ = false, multiplies_ = false;
 };
 
 }  // namespace

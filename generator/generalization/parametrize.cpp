@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
 
 #include "generator/generalization/rebuild.h"
 
@@ -18,13 +16,21 @@ using core::Graph;
 using core::Polynomial;
 using core::Result;
 
-/// Lists of numbers, one for each dimension that a window slides along.
-bool may_vary(std::string_view attribute, const Parametrize& what) {
-  static constexpr std::array<std::string_view, 3> kOfWindows{"strides", "dilations", "kernel"};
-  if (attribute == "perm") return what.perms;
-  return attribute == "pads"
-             ? what.pads
-             : what.windows && std::ranges::find(kOfWindows, attribute) != kOfWindows.end();
+/// Whether the numbers in a list may become symbols.
+bool may_vary(core::AttributeRole role, const Parametrize& what) {
+  switch (role) {
+  case core::AttributeRole::kPermutation:
+    return what.perms;
+  case core::AttributeRole::kPad:
+  case core::AttributeRole::kBorder:
+    return what.pads;
+  case core::AttributeRole::kStride:
+  case core::AttributeRole::kDilation:
+  case core::AttributeRole::kWindow:
+    return what.windows;
+  default:
+    return false;
+  }
 }
 
 bool is_number(const Polynomial& p) { return p.is_constant(); }
@@ -70,11 +76,15 @@ class Parametrizer {
   AttributeValue replaced(const core::OpSchema& op, const std::string& name,
                           const AttributeValue& value) {
     const auto* list = std::get_if<std::vector<Polynomial>>(&value);
+    const core::AttributeSchema* schema = op.find_attribute(name);
+    if (list == nullptr || schema == nullptr) return value;
+    const core::AttributeRole role = schema->role;
     // The shape of a constant is that of a tensor.
-    if (what_.kernel_sizes && op.max_inputs == 0 && name == "shape") return shape(*list);
-    if (list == nullptr || !may_vary(name, what_)) return value;
+    if (what_.kernel_sizes && op.max_inputs == 0 && role == core::AttributeRole::kShape)
+      return shape(*list);
+    if (!may_vary(role, what_)) return value;
     constexpr std::size_t kOneOrder = 2;  // besides the one that changes nothing
-    if (name == "perm" && list->size() <= kOneOrder) return value;
+    if (role == core::AttributeRole::kPermutation && list->size() <= kOneOrder) return value;
     // Equal lists are one, in whatever operators they are; a size in a list stays.
     std::vector<Polynomial> symbols = *list;
     std::string place = name;

@@ -6,7 +6,7 @@
 
 namespace soapstone::generator {
 
-/// Which numbers become symbols.
+/// Selects the numbers that become symbols.
 struct Parametrize {
   bool kernel_sizes = false;  ///< Numbers in shapes of inputs, except 1.
   bool ones = false;          ///< With them, 1 where a kernel has its window.

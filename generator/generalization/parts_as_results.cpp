@@ -17,7 +17,7 @@ using core::TensorId;
 const core::Node* last_concat(const Graph& side) {
   if (side.outputs().size() != 1) return nullptr;
   const core::NodeId id = side.tensor(side.outputs()[0]).producer;
-  if (!id.valid() || side.node(id).op->name != "concat") return nullptr;
+  if (!id.valid() || side.node(id).op->movement != core::Movement::kJoin) return nullptr;
   const core::Node& node = side.node(id);
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     if (!side.tensor(node.inputs[k]).producer.valid()) return nullptr;
@@ -31,7 +31,8 @@ std::optional<Sides> split_instead(const Graph& whole, const Graph& other) {
   const core::Node* concat = last_concat(whole);
   if (concat == nullptr || !other.tensor(other.outputs()[0]).producer.valid()) return std::nullopt;
   const std::vector<TensorId> parts = concat->inputs;
-  const core::AttributeValue axis = *concat->attributes.find("axis");
+  const core::AttributeValue axis =
+      *concat->attributes.find(concat->op->find_role(core::AttributeRole::kAxis)->name);
   const auto dimension = static_cast<std::size_t>(std::get<core::Polynomial>(axis).constant());
   std::vector<core::Polynomial> sizes;
   for (TensorId part : parts) sizes.push_back(whole.tensor(part).type.shape[dimension]);

@@ -9,8 +9,8 @@
 
 namespace soapstone::generator {
 
-/// What parts_as_results() makes of each, as candidates. Does not depend on `jobs` (0: one a core).
-/// Stopped: some of them.
+/// The candidates that parts_as_results() makes of each. The result does not depend on `jobs` (0:
+/// one a core). Stopped: some of them.
 std::vector<RuleCandidate> with_several_results(std::span<const RuleCandidate> candidates, int jobs,
                                                 const core::StopToken& stop);
 

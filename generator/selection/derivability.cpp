@@ -17,7 +17,7 @@ namespace {
 
 using rules::Rule;
 
-/// Of one instance.
+/// The verdict on one instance.
 struct RuleFinding {
   bool finished = false;
   std::optional<Derivability> verdict;

@@ -1,4 +1,4 @@
-// Which rules of one set follow from those of another one, each looked at with numbers for its
+// Finds which rules of one set follow from those of another. Each is looked at with numbers for its
 // sizes.
 #pragma once
 
@@ -17,7 +17,8 @@ struct DerivabilityOptions {
   int jobs = 0;  ///< Threads; 0: all cores. The result does not depend on it.
 };
 
-/// Of a rule as it stands in a file: derivable if all of its instances are at all samples.
+/// The verdict on a rule as it stands in a file: derivable if all of its instances are at all
+/// samples.
 struct RuleDerivability {
   std::string rule;  ///< Rule::base_name
   std::filesystem::path file;

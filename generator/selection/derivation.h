@@ -14,7 +14,7 @@ namespace soapstone::generator {
 struct DerivationLimits {
   std::size_t nodes = 2'000;  ///< E-nodes.
   std::size_t rounds = 30;
-  std::vector<bool> left_out = {};  ///< As in SaturationLimits.
+  std::vector<bool> left_out = {};  ///< The same as in SaturationLimits.
 };
 
 enum class Derivability : std::uint8_t {

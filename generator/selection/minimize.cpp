@@ -41,7 +41,7 @@ class Minimizer {
  private:
   struct Kept {
     RuleCandidate candidate;
-    std::uint32_t family = 0;  ///< Of its rules.
+    std::uint32_t family = 0;  ///< The family of its rules.
   };
 
   void round(std::span<RuleCandidate> candidates) {
@@ -54,11 +54,12 @@ class Minimizer {
     std::vector<RuleCandidate*> open;
     for (std::size_t k = 0; k < candidates.size(); ++k)
       if (derived[k] == 0) open.push_back(&candidates[k]);
-    // Where something is not admitted, what it derived must be looked at again.
+    // If an equality is not admitted, whatever was derived with it must be looked at again.
     while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
 
-  /// Keeps what is admitted of what does not follow from each other. Returns what is still open.
+  /// Chooses candidates that do not follow from each other and keeps those that are admitted.
+  /// Returns the candidates that are still open.
   std::vector<RuleCandidate*> settle(const std::vector<RuleCandidate*>& open) {
     std::vector<RuleCandidate*> chosen, others;
     SaturationRules rules = rules_;

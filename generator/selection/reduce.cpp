@@ -1,6 +1,6 @@
 // See reduce.h. The terms of a level with a given value, each under all names that the value's
-// symmetries allow, are the nodes of a graph; a rule that makes one of another joins them. What is
-// joined to the representative follows.
+// symmetries allow, are the nodes of a graph; a rule that makes one of another joins them. A term
+// that is joined to the representative follows.
 #include "generator/selection/reduce.h"
 
 #include <fmt/format.h>
@@ -162,8 +162,8 @@ class Reducer::Level {
     TermId term = kNoTerm;
     Renaming names;
     TermId representative = kNoTerm;
-    std::uint32_t node = 0, goal = 0;  ///< Of the term, and of what it is to follow from.
-    TermRule::Makers operands{};       ///< What makes each of its operands.
+    std::uint32_t node = 0, goal = 0;  ///< The term's node, and the one that it is to follow from.
+    TermRule::Makers operands{};       ///< The makers of its operands.
   };
 
   void sort_pairs() {
@@ -173,8 +173,8 @@ class Reducer::Level {
     std::ranges::transform(order, pairs_.begin(), [](const auto& entry) { return entry.second; });
   }
 
-  /// Least first: weight, constants, inputs that there could be more of, depth, sizes. Of two laws
-  /// that say the same the shallow one says it of any operand: (ab)ᵀ = bᵀaᵀ, not (aᵀb)ᵀ = bᵀa.
+  /// Least first: weight, constants, inputs that there could be more of, depth, sizes. If two laws
+  /// say the same, the shallow one says it of any operand: (ab)ᵀ = bᵀaᵀ, not (aᵀb)ᵀ = bᵀa.
   using Generality = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
   Generality generality(std::size_t k) const {
     const EqualPair& pair = enumeration_.pairs[k];
@@ -302,7 +302,7 @@ class Reducer::Level {
   void apply(TermRule& rule) {
     const auto found = by_kind_.find(rule.root_kind());
     if (found == by_kind_.end()) return;
-    // What follows already is found from the other side, where a rule has two.
+    // A two-way rule need not look at a term that is joined already: it starts from the other side.
     std::vector<const Named*> open;
     if (owner_.stopped()) return;
     for (const Named& term : found->second) {
@@ -369,7 +369,7 @@ class Reducer::Level {
                 *nodes_.find(representative_key(place->representative)));
   }
 
-  /// What a pair leads to.
+  /// The consequences of a pair.
   struct Made {
     bool is_rule = false;
     std::optional<RuleCandidate> candidate;
@@ -380,8 +380,8 @@ class Reducer::Level {
     return {true, candidate_of(*sides)};
   }
 
-  /// Of the pair at this place and, one a thread, of the next that do not follow yet: most of them
-  /// will not follow then either.
+  /// Makes candidates of the pair at this place and, one for each thread, of the next pairs that do
+  /// not follow yet: most of them will not follow later either.
   void make_candidates(std::size_t at) {
     constexpr std::size_t kFarthest = 1000;
     std::vector<std::size_t> wanted{at};

@@ -1,7 +1,7 @@
-// Which of the equalities that were found are worth a rule: one is left out if those that are kept
-// lead from one of its sides to the other. Level by level, most general first. Every term is
-// rewritten at its root only: that operands may be replaced by what they are equal to follows from
-// the levels below.
+// Picks a small set of equalities that derives the rest. An equality is dropped when rules kept so
+// far already rewrite one side into the other. Levels are looked at in turn, most general
+// equalities first. Every term is rewritten at its root only: replacing operands by equal ones is
+// covered by the levels below.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ class Reducer {
 
   /// In the order in which they were found. Takes them away.
   std::vector<RuleCandidate> take_kept() { return std::move(kept_); }
-  /// What operators make of constants alone. No rules: whoever folds constants does the same.
+  /// Results of operators on constants alone. They make no rules: whoever folds constants does the
+  /// same.
   const std::vector<rules::Rule>& constant_laws() const { return constant_laws_; }
   const ReduceStatistics& statistics() const { return statistics_; }
 

@@ -68,7 +68,7 @@ class DenseNames {
     return result;
   }
 
-  /// What the dense numbers stand for.
+  /// The meanings of the dense numbers.
   Renaming originals() const {
     Renaming result;
     std::size_t variable = 0;

@@ -1,5 +1,6 @@
 // Classes of equal terms as the enumeration found them, for terms of fewer operators than a given
-// number: who belongs to a class, under which names, and which class an operator on classes is.
+// number: the members of a class, their names for its variables, and the class that an operator on
+// classes belongs to.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@ std::uint64_t kind_of(const Application& application);
 /// One of 64; kinds may share one.
 inline std::uint64_t kind_bit(std::uint64_t kind) { return std::uint64_t{1} << (kind >> 58); }
 
-/// Inputs as (group, index) in some frame of names; what lies beyond a term's own variables
-/// names inputs that have no influence.
+/// Classes of terms. Inputs are named as (group, index) in some frame of names; names beyond a
+/// term's own variables stand for inputs that have no influence.
 class TermClasses {
  public:
   explicit TermClasses(const Enumeration& enumeration);
@@ -30,7 +31,7 @@ class TermClasses {
   /// The representative with its variables in names of the term's. None if it has a variable that
   /// the term lacks.
   std::optional<NamedTerm> root(TermId id) const;
-  /// Names in the one order that stands for all that the symmetries of the term allow.
+  /// The canonical renaming: the least of those that the term's symmetries make equal.
   /// Precondition: the term is a representative.
   NamedTerm canonical(NamedTerm named) const;
   /// Every way to exchange variables that leaves a representative equal to itself, the identity
@@ -47,11 +48,12 @@ class TermClasses {
     TermId term = kNoTerm;
     Renaming names;
   };
-  /// Of complete levels. Not the leaf itself if the representative is one.
+  /// Members of the class among complete levels. If the representative is a leaf, the leaf itself
+  /// is not listed.
   std::span<const Member> members(TermId representative) const;
-  /// Bits of the kinds of all members: what has none of a kind's is not worth a look.
+  /// Bits of the kinds of all members. If a kind's bit is missing, no member is of that kind.
   std::uint64_t makers(TermId representative) const { return makers_[representative]; }
-  /// Those of operand k of a term.
+  /// Bits of the kinds of operand k of a term.
   std::uint64_t makers(TermId term, std::size_t k) const;
   /// The class of an operator on classes, among complete levels.
   std::optional<NamedTerm> find(ApplicationId application,

@@ -31,14 +31,14 @@ struct PatternTree {
   std::vector<Node> nodes;
 };
 
-/// What is asked of a vocabulary again and again: kinds of applications, types and applications by
-/// their numbers at sizes that are all different.
+/// Answers to what is asked of a vocabulary again and again: kinds of applications, types and
+/// applications by their numbers at sizes that are all different.
 class NumberedVocabulary {
  public:
   explicit NumberedVocabulary(const TermTable& terms);
 
   const TermTable& terms() const { return terms_; }
-  /// Of operator, number of operands and number of the output.
+  /// The kind is made of operator, number of operands and number of the output.
   std::uint64_t kind(ApplicationId id) const { return kinds_[id]; }
   core::TensorType type(TypeIndex id) const;
   core::Attributes attributes(ApplicationId id) const;
@@ -71,7 +71,7 @@ class TermRule {
   bool is_two_way() const { return is_two_way_; }
 
   std::uint64_t root_kind() const { return source_.nodes[0].value; }
-  /// From here on for this vocabulary. Not thread-safe.
+  /// Prepares the rule for this vocabulary, which it works with from now on. Not thread-safe.
   void use(const NumberedVocabulary& vocabulary);
   bool admits_root(ApplicationId id) const { return admitted_[0][id] != 0; }
   /// Bits of the kinds (see kind_bit()) of each operand of a term.
@@ -80,7 +80,7 @@ class TermRule {
   bool may_match(ApplicationId id, const Makers& operands) const;
 
   class Matcher;
-  /// What the rule makes of a term: an application of classes, or (without one) a class.
+  /// The result of rewriting a term: an application of classes, or (without one) a class.
   struct Rewritten {
     std::optional<ApplicationId> application;
     std::vector<NamedTerm> operands;  ///< Or the class alone.

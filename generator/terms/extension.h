@@ -14,7 +14,7 @@ namespace soapstone::generator {
 /// A term that was evaluated.
 struct EvaluatedTerm {
   Term term;
-  std::uint16_t variant = 0;    ///< That of the smallest values, which the fingerprint is of.
+  std::uint16_t variant = 0;    ///< With the smallest values; the fingerprint is made of it.
   std::uint16_t symmetric = 0;  ///< 1: another variant has the same values.
 };
 

@@ -1,8 +1,8 @@
 // The class of a term, whatever its variables are called: the hash of its values in all worlds,
-// under an arrangement of the variables that does not depend on their names. A variable's mark is
-// the hash of the values of the smallest world where it differs from all other variables, which
-// are alike; the marks give variables of one group an order. Where marks are the same, the
-// arrangement with the smallest hash is taken.
+// under an arrangement of the variables that does not depend on their names. mark(v) is the hash of
+// the term's values in world 0, the smallest, when every variable but v is given the same tensor.
+// Marks give the variables of one group an order. If marks are equal, the arrangement with the
+// smallest hash is taken.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -50,7 +50,8 @@ std::uint32_t Fingerprinter<T>::mark_variables(Values& values_at, const Variants
     doubtful += unmarked;
   }
   if (doubtful < 2) return mask;
-  // Which of them have influence? a·(b − c) is 0 where all are alike.
+  // Which of the doubtful variables have influence? a·(b − c) is 0 if all are given the same
+  // tensor.
   const Fingerprint different = hash_of(values_at(0, 0));
   for (std::size_t k = 0; k < count; ++k)
     if ((mask >> k & 1u) == 0 && hash_of(values_at(0, variants.replaced(k))) != different)

@@ -57,11 +57,11 @@ struct Term {
   VariableCounts variables;
   std::array<TermId, kMostChildren> children{kNoTerm, kNoTerm, kNoTerm, kNoTerm, kNoTerm};
   std::array<Renaming, kMostChildren> renamings{};
-  Fingerprint fingerprint;  ///< Of the class: the same for all renamings of an equal term.
+  Fingerprint fingerprint;  ///< The class's: the same for all renamings of an equal term.
 };
 static_assert(sizeof(Term) == 64);
 
-/// Which terms there are. Terms 0 … leaf_count()−1 are the input groups, then the constants.
+/// All terms. Terms 0 … leaf_count()−1 are the input groups, then the constants.
 class TermTable {
  public:
   TermTable(Universe universe, std::shared_ptr<const ApplicationTable> applications);

@@ -20,7 +20,7 @@ namespace soapstone::generator {
 template <class T>
 const ops::CompiledSemantics<T>& compiled(const Application& application, std::size_t world);
 
-/// Where the values of one term lie: variant v at world w from `begin[w] + v · elements[w]` on.
+/// The place of one term's values: variant v at world w from `begin[w] + v · elements[w]` on.
 template <class T>
 struct ValueView {
   static constexpr std::size_t kMostWorlds = 3;
@@ -63,7 +63,7 @@ class ValueStore {
   /// Writes them. Precondition: all children are stored, or `view_of` has their values.
   using ViewOf = std::function<ValueView<T>(TermId)>;
   void compute(TermId id, T* values, VariantMaps& maps, const ViewOf& view_of = {}) const;
-  /// What is needed to compute one variant after the other.
+  /// The state needed to compute one variant after the other.
   struct Operands {
     const Application* application = nullptr;
     std::size_t arity = 0;
@@ -117,7 +117,7 @@ class ValueStore<T>::Room {
     std::size_t world = 0;
     std::vector<T> values;
   };
-  /// Where the value is, if it is still there, and where it goes.
+  /// The place of the value, if it is still there, and the place where it goes.
   Recent& recent(TermId id, Renaming slots, std::size_t world);
 
  private:

@@ -24,7 +24,8 @@ class Variants {
   /// Variant 0 puts variable k of a group into slot k; this one puts `variable` elsewhere.
   std::uint16_t replaced(std::size_t variable) const { return replaced_[variable]; }
   std::size_t variable_count() const { return replaced_.size(); }
-  /// All variables stand for the first tensor of their groups; in the other, all but one.
+  /// alike(): all variables stand for the first tensor of their groups. all_alike_but(): all but
+  /// one do.
   std::uint16_t alike() const { return alike_; }
   std::uint16_t all_alike_but(std::size_t variable) const { return marked_[variable]; }
   /// The group of a variable, and whether it is the only one of it.
@@ -54,7 +55,7 @@ class Variants {
 
 class VariantSpace {
  public:
-  /// Of terms with up to `most_variables` variables.
+  /// The variants of terms with up to `most_variables` variables.
   VariantSpace(const Universe& universe, unsigned most_variables);
   bool contains(VariableCounts counts) const { return by_counts_.contains(counts.bits); }
   const Variants& of(VariableCounts counts) const { return by_counts_.at(counts.bits); }

@@ -80,7 +80,7 @@ bool takes_indices(const ops::OpDefinition& op) {
   return op.op_class == ops::OpClass::kMovement || op.op_class == ops::OpClass::kView;
 }
 
-/// Of one output alone, where the others are stages of their own.
+/// The meaning of one output alone, if the others are stages of their own.
 ops::Semantics restricted_to(ops::Semantics semantics, std::uint32_t output) {
   if (semantics.outputs.size() > 1 && semantics.stages.size() == semantics.outputs.size()) {
     ops::Stage stage = semantics.stages[semantics.outputs[output] - semantics.input_count];

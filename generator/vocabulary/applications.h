@@ -1,5 +1,5 @@
-// Which operators can be applied to operands of which types, with all attributes, the type of the
-// result, and the compiled comprehension at each world. Asked once for each combination.
+// Finds the operators that can be applied to operands of given types: with all attributes, the type
+// of the result, and the compiled comprehension at each world. Each combination is computed once.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/analysis/arithmetic.h"
+#include "ops/definition/registry.h"
+
 namespace soapstone::generator {
 namespace {
 
+using core::AttributeRole;
 using core::Attributes;
 using core::Polynomial;
 using core::Shape;
@@ -20,6 +24,23 @@ Polynomial product(std::span<const Polynomial> sizes) {
   for (const Polynomial& s : sizes) result *= s;
   return result;
 }
+
+/// The operator, and the attributes that are chosen so far.
+struct Chosen {
+  const core::OpSchema& op;
+  const Attributes& given;
+
+  /// Sets the attribute with that role.
+  void set(Attributes& attributes, AttributeRole role, core::AttributeValue value) const {
+    attributes.set(op.find_role(role)->name, std::move(value));
+  }
+  /// The chosen attributes and one more.
+  Attributes with(AttributeRole role, core::AttributeValue value) const {
+    Attributes result = given;
+    set(result, role, std::move(value));
+    return result;
+  }
+};
 
 /// Windows slide over these; a fixed height or width is a kernel's.
 bool is_image(const Shape& shape) {
@@ -40,12 +61,8 @@ std::vector<std::pair<Polynomial, Polynomial>> cuts(const Polynomial& size) {
   return result;
 }
 
-void add_axes(const Attributes& given, std::size_t rank, Choices& choices) {
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    Attributes a = given;
-    a.set("axis", Polynomial(static_cast<std::int64_t>(axis)));
-    choices.push_back(std::move(a));
-  }
+void add_axis(const Chosen& chosen, std::size_t axis, Choices& choices) {
+  choices.push_back(chosen.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis))));
 }
 
 /// Sizes of equal parts; empty if the dimension was not joined of so many.
@@ -55,13 +72,12 @@ Sizes equal_parts(const Polynomial& size, std::size_t count) {
   return {};
 }
 
-void add_splits(const Attributes& given, const Shape& shape, std::size_t axes, std::size_t parts,
+void add_splits(const Chosen& chosen, const Shape& shape, std::size_t axes, std::size_t parts,
                 Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis) {
     const auto add = [&](Sizes sizes) {
-      Attributes a = given;
-      a.set("axis", Polynomial(static_cast<std::int64_t>(axis)));
-      a.set("sizes", std::move(sizes));
+      Attributes a = chosen.with(AttributeRole::kAxis, Polynomial(static_cast<std::int64_t>(axis)));
+      chosen.set(a, AttributeRole::kParts, std::move(sizes));
       choices.push_back(std::move(a));
     };
     for (const auto& [first, second] : cuts(shape[axis])) add({first, second});
@@ -70,15 +86,14 @@ void add_splits(const Attributes& given, const Shape& shape, std::size_t axes, s
   }
 }
 
-void add_slices(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
+void add_slices(const Chosen& chosen, const Shape& shape, std::size_t axes, Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis)
     for (const auto& [first, second] : cuts(shape[axis])) {
-      const auto add = [&](const Polynomial& start, const Polynomial& size, std::int64_t step) {
-        Attributes a = given;
-        a.set("axes", Sizes{static_cast<std::int64_t>(axis)});
-        a.set("starts", Sizes{start});
-        a.set("sizes", Sizes{size});
-        a.set("steps", Sizes{step});
+      const auto add = [&](const Polynomial& from, const Polynomial& size, std::int64_t step) {
+        Attributes a = chosen.with(AttributeRole::kAxes, Sizes{static_cast<std::int64_t>(axis)});
+        chosen.set(a, AttributeRole::kStart, Sizes{from});
+        chosen.set(a, AttributeRole::kExtent, Sizes{size});
+        chosen.set(a, AttributeRole::kStep, Sizes{step});
         choices.push_back(std::move(a));
       };
       add(0, first, 1);
@@ -88,32 +103,26 @@ void add_slices(const Attributes& given, const Shape& shape, std::size_t axes, C
 }
 
 /// A whole input's size before or after, along each dimension that is one input long.
-void add_pads(const Attributes& given, const Shape& shape, std::size_t axes, Choices& choices) {
+void add_pads(const Chosen& chosen, const Shape& shape, std::size_t axes, Choices& choices) {
   for (std::size_t axis = 0; axis < axes; ++axis) {
     if (shape[axis].is_constant() || !cuts(shape[axis]).empty()) continue;
     for (std::size_t side = 0; side < 2; ++side) {
       Sizes pads(2 * shape.size(), Polynomial(0));
       pads[side * shape.size() + axis] = shape[axis];
-      Attributes a = given;
-      a.set("pads", pads);
-      choices.push_back(std::move(a));
+      choices.push_back(chosen.with(AttributeRole::kBorder, pads));
     }
   }
-  if (!is_image(shape)) return;
-  Attributes border = given;
-  border.set("pads", Sizes{0, 0, 1, 1, 0, 0, 1, 1});
-  choices.push_back(std::move(border));
+  if (is_image(shape))
+    choices.push_back(chosen.with(AttributeRole::kBorder, Sizes{0, 0, 1, 1, 0, 0, 1, 1}));
 }
 
-void add_permutations(const Attributes& given, std::size_t rank, Choices& choices) {
+void add_permutations(const Chosen& chosen, std::size_t rank, Choices& choices) {
   if (rank < 2) return;
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   while (std::ranges::next_permutation(order).found) {
-    Attributes a = given;
-    a.set("perm", Sizes(order.begin(), order.end()));
-    choices.push_back(std::move(a));
-    // Of four dimensions those are tried that exchange two.
+    choices.push_back(chosen.with(AttributeRole::kPermutation, Sizes(order.begin(), order.end())));
+    // Orders of four dimensions are tried only if they exchange two.
     if (rank > 3) {
       const auto moved = std::ranges::count_if(
           order, [&, d = std::int64_t{0}](std::int64_t v) mutable { return v != d++; });
@@ -122,12 +131,11 @@ void add_permutations(const Attributes& given, std::size_t rank, Choices& choice
   }
 }
 
-void add_shapes(const Attributes& given, const Shape& shape, std::span<const Shape> shapes,
+void add_shapes(const Chosen& chosen, const Shape& shape, std::span<const Shape> shapes,
                 Choices& choices) {
   const auto add = [&](Shape to) {
     if (to == shape) return;
-    Attributes a = given;
-    a.set("shape", std::move(to));
+    Attributes a = chosen.with(AttributeRole::kShape, std::move(to));
     // A dimension of 1 may be merged either way.
     if (std::ranges::find(choices, a) == choices.end()) choices.push_back(std::move(a));
   };
@@ -141,18 +149,16 @@ void add_shapes(const Attributes& given, const Shape& shape, std::span<const Sha
   }
 }
 
-void add_expansions(const Attributes& given, const Shape& shape, std::span<const Shape> shapes,
+void add_expansions(const Chosen& chosen, const Shape& shape, std::span<const Shape> shapes,
                     Choices& choices) {
   for (const Shape& to : shapes) {
     if (to == shape || to.size() < shape.size()) continue;
-    Attributes a = given;
-    a.set("shape", to);
-    choices.push_back(std::move(a));
+    choices.push_back(chosen.with(AttributeRole::kShape, to));
   }
 }
 
 /// Valid and same padding for the window.
-void add_window_pads(const Attributes& given, const Sizes& window, Choices& choices) {
+void add_window_pads(const Chosen& chosen, const Sizes& window, Choices& choices) {
   Sizes same(4, Polynomial(0));
   for (std::size_t d = 0; d < 2; ++d) {
     const auto size = window[d].as_constant();
@@ -161,32 +167,55 @@ void add_window_pads(const Attributes& given, const Sizes& window, Choices& choi
   }
   const Sizes valid(4, Polynomial(0));
   for (const Sizes& pads : {same, valid}) {
-    Attributes a = given;
-    a.set("pads", pads);
-    choices.push_back(std::move(a));
+    choices.push_back(chosen.with(AttributeRole::kPad, pads));
     if (same == valid) return;
   }
 }
 
-/// An instance that has pads wants one padding alone: none, or that which keeps the size.
-bool is_valid_only(const OperatorInstance& instance) {
-  return instance.attributes.find("pads") != nullptr &&
-         instance.attributes.get_sizes("pads")[0] == 0;
-}
-bool is_same_only(const OperatorInstance& instance) {
-  return instance.attributes.find("pads") != nullptr && !is_valid_only(instance);
+/// The padding to which an instance is tied; null: any will do.
+const Sizes* only_pads(const OperatorInstance& instance) {
+  const core::AttributeSchema* pads = instance.op->find_role(AttributeRole::kPad);
+  const core::AttributeValue* value = instance.attributes.find(pads->name);
+  return value == nullptr ? nullptr : &std::get<Sizes>(*value);
 }
 
 void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* kernel,
                  Choices& choices) {
   if (!is_image(x) || (kernel != nullptr && kernel->size() != 4)) return;
-  const Sizes window = kernel != nullptr ? Sizes{(*kernel)[2], (*kernel)[3]}
-                                         : instance.attributes.get_sizes("kernel");
+  const Sizes window =
+      kernel != nullptr
+          ? Sizes{(*kernel)[2], (*kernel)[3]}
+          : instance.attributes.get_sizes(instance.op->find_role(AttributeRole::kWindow)->name);
   Choices found;
-  add_window_pads(instance.attributes, window, found);
-  if (is_same_only(instance) && found.size() > 1) found.pop_back();
-  if (is_valid_only(instance) && found.size() > 1) found.erase(found.begin());
+  add_window_pads({*instance.op, instance.attributes}, window, found);
+  const Sizes* only = only_pads(instance);
+  if (only != nullptr && found.size() > 1) {
+    const bool keeps_size = (*only)[0] != Polynomial(0);
+    found = {found[keeps_size ? 0 : 1]};
+  }
   choices.insert(choices.end(), found.begin(), found.end());
+}
+
+/// Softmax, layer norm and their like: along the last dimension.
+bool is_normalization(const core::OpSchema& op) {
+  const ops::OpDefinition* definition = ops::registry().definition(op.name);
+  return definition != nullptr && definition->op_class == ops::OpClass::kNormalization;
+}
+
+/// Whether the operands' types are among those that the vocabulary is about.
+bool admits(const Vocabulary& vocabulary, const core::OpSchema& op,
+            std::span<const TensorType* const> operands) {
+  const bool same_types =
+      std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
+  const auto scales = [&] {
+    return ops::arithmetic_of(op) == ops::Arithmetic::kProduct &&
+           std::ranges::any_of(operands, [](const TensorType* t) { return t->shape.empty(); });
+  };
+  if (!vocabulary.has_broadcasts && !same_types && op.commutative && !scales()) return false;
+  // Images and kernels are multiplied only where inputs of such rank are asked for.
+  const std::size_t rank = operands[0]->shape.size();
+  return !op.has_operand(core::OperandRole::kLeftMatrix) || rank <= 2 ||
+         std::ranges::find(vocabulary.ranks, rank) != vocabulary.ranks.end();
 }
 
 }  // namespace
@@ -194,47 +223,36 @@ void add_windows(const OperatorInstance& instance, const Shape& x, const Shape* 
 std::vector<Attributes> complete_for(const Vocabulary& vocabulary, const OperatorInstance& instance,
                                      std::span<const TensorType* const> operands,
                                      std::span<const Shape> shapes) {
-  const std::string& op = instance.op->name;
+  const core::OpSchema& op = *instance.op;
   const Attributes& given = instance.attributes;
-  Choices choices;
   if (operands.empty()) return {given};
+  if (!admits(vocabulary, op, operands)) return {};
+  const auto has = [&](AttributeRole role) { return op.find_role(role) != nullptr; };
   const Shape& x = operands[0]->shape;
   const std::size_t axes = std::min(x.size(), vocabulary.most_axes);
-  const bool same_types =
-      std::ranges::all_of(operands, [&](const TensorType* t) { return *t == *operands[0]; });
-  const bool scales = op == "mul" && std::ranges::any_of(operands, [](const TensorType* t) {
-                        return t->shape.empty();
-                      });
-  if (!vocabulary.has_broadcasts && !same_types && instance.op->commutative && !scales) return {};
-  // Images and kernels are multiplied only where inputs of such rank are asked for.
-  if (op == "matmul" && x.size() > 2 &&
-      std::ranges::find(vocabulary.ranks, x.size()) == vocabulary.ranks.end())
-    return {};
-  if (op == "split") {
-    add_splits(given, x, axes, vocabulary.most_parts, choices);
-  } else if (op == "slice") {
-    add_slices(given, x, axes, choices);
-  } else if (op == "pad") {
-    add_pads(given, x, axes, choices);
-  } else if (op == "transpose") {
-    if (x.size() <= vocabulary.most_transposed) add_permutations(given, x.size(), choices);
-  } else if (op == "reshape") {
-    add_shapes(given, x, shapes, choices);
-  } else if (op == "expand") {
-    add_expansions(given, x, shapes, choices);
-  } else if (op == "conv") {
-    add_windows(instance, x, &operands[1]->shape, choices);
-  } else if (op == "max_pool" || op == "average_pool") {
-    add_windows(instance, x, nullptr, choices);
-  } else if (op == "enlarge") {
+  const Chosen chosen{op, given};
+  Choices choices;
+  if (has(AttributeRole::kParts)) {
+    add_splits(chosen, x, axes, vocabulary.most_parts, choices);
+  } else if (has(AttributeRole::kStart)) {
+    add_slices(chosen, x, axes, choices);
+  } else if (has(AttributeRole::kBorder)) {
+    add_pads(chosen, x, axes, choices);
+  } else if (has(AttributeRole::kPermutation)) {
+    if (x.size() <= vocabulary.most_transposed) add_permutations(chosen, x.size(), choices);
+  } else if (op.movement == core::Movement::kReshape) {
+    add_shapes(chosen, x, shapes, choices);
+  } else if (op.movement == core::Movement::kRepeat) {
+    add_expansions(chosen, x, shapes, choices);
+  } else if (has(AttributeRole::kPad)) {
+    const bool has_kernel = op.operand_role(1) == core::OperandRole::kKernel;
+    add_windows(instance, x, has_kernel ? &operands[1]->shape : nullptr, choices);
+  } else if (has(AttributeRole::kWindow)) {
     if (!is_image(x)) choices.push_back(given);
-  } else if (op == "layer_norm" || op == "rms_norm" || op == "softmax") {
-    Attributes a = given;
-    if (x.empty()) return {};
-    a.set("axis", Polynomial(static_cast<std::int64_t>(x.size()) - 1));
-    choices.push_back(std::move(a));
-  } else if (instance.op->find_attribute("axis") != nullptr) {
-    add_axes(given, axes, choices);
+  } else if (has(AttributeRole::kAxis) && is_normalization(op)) {
+    if (!x.empty()) add_axis(chosen, x.size() - 1, choices);
+  } else if (has(AttributeRole::kAxis)) {
+    for (std::size_t axis = 0; axis < axes; ++axis) add_axis(chosen, axis, choices);
   } else {
     choices.push_back(given);
   }

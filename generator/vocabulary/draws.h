@@ -8,7 +8,7 @@
 namespace soapstone::generator {
 
 enum class DrawKind : std::uint8_t {
-  kUsual,     ///< Of magnitude 1.
+  kUsual,     ///< Numbers of magnitude 1.
   kWide,      ///< From 1/16 to 16.
   kRowSigns,  ///< All elements of a row have one sign.
   // All elements of a tensor have one sign, by its number.
@@ -18,7 +18,7 @@ enum class DrawKind : std::uint8_t {
   kEvenNegative,
 };
 
-/// What the values of one tensor depend on.
+/// The choices on which the values of one tensor depend.
 struct TensorDraw {
   DrawKind kind = DrawKind::kUsual;
   std::uint64_t seed = 0;

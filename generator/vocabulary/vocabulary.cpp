@@ -12,33 +12,34 @@
 namespace soapstone::generator {
 namespace {
 
+using core::AttributeRole;
 using core::AttributeValue;
+using core::OperandRole;
 using core::Polynomial;
 using core::Result;
 using Sizes = std::vector<Polynomial>;
 using Names = std::span<const std::string>;
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
+bool has_window(const core::OpSchema& op) { return op.find_role(AttributeRole::kPad) != nullptr; }
+
+/// Whether the attribute is derived from types when the operator is applied, by complete_for().
+bool follows_from_types(const core::OpSchema& op, AttributeRole role) {
+  using enum core::AttributeRole;
+  constexpr std::array kDerived = {kAxis, kParts,       kExtent, kStart, kStep,
+                                   kPad,  kPermutation, kShape,  kBorder};
+  return std::ranges::find(kDerived, role) != kDerived.end() ||
+         (role == kAxes && op.find_role(kStart) != nullptr);
 }
 
-bool is_window(std::string_view op) { return is_one_of(op, {"conv", "max_pool", "average_pool"}); }
-
-/// Derived from types when the operator is applied. Keep in step with complete_for().
-bool follows_from_types(const core::OpSchema& op, std::string_view attribute) {
-  return is_one_of(attribute, {"axis", "sizes", "starts", "steps", "perm", "shape", "pads"}) ||
-         (op.name == "slice" && attribute == "axes");
-}
-
-/// They have no operand whose value could differ, or make no sense of floats.
+/// Whether operands have values that could differ, and floats make sense as their elements.
 bool is_enumerable(const core::OpSchema& op) {
-  return !is_one_of(op.name, {"cast", "full", "eye", "opaque"});
+  return op.max_inputs > 0 && op.movement != core::Movement::kConvert && !op.is_opaque();
 }
 
 std::vector<core::Attributes> combinations(const core::OpSchema& op, const OperatorUse& use) {
   std::vector<core::Attributes> result(1);
   for (const core::AttributeSchema& attribute : op.attributes) {
-    if (follows_from_types(op, attribute.name)) continue;
+    if (follows_from_types(op, attribute.role)) continue;
     std::vector<AttributeValue> values = attribute.values_to_try;
     if (values.empty() && attribute.default_value) values.push_back(*attribute.default_value);
     for (const auto& [name, wanted] : use.only)
@@ -62,39 +63,43 @@ std::vector<std::size_t> arities(const core::OpSchema& op, std::size_t most) {
   return result;
 }
 
-bool any(Names operators, std::initializer_list<std::string_view> names) {
-  return std::ranges::any_of(operators,
-                             [&](const std::string& name) { return is_one_of(name, names); });
+/// How many operands the operator cannot do without are of that role.
+std::size_t required_operands(const core::OpSchema& op, OperandRole role) {
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < op.min_inputs; ++k) count += op.operand_role(k) == role ? 1 : 0;
+  return count;
 }
 
-void derive_inputs(Names operators, std::span<const std::size_t> ranks, Vocabulary& vocabulary) {
-  const bool has_conv = any(operators, {"conv"});
-  vocabulary.has_images =
-      any(operators, {"conv", "max_pool", "average_pool", "batch_norm", "global_average_pool"});
-  vocabulary.has_vectors = any(operators, {"layer_norm", "rms_norm", "batch_norm"});
-  vocabulary.has_indices = any(operators, {"gather"});
-  if (has_conv || any(operators, {"enlarge"})) vocabulary.kernels = {{3, 3}, {1, 1}};
-  vocabulary.has_images |= !vocabulary.kernels.empty();
-  vocabulary.ranks.assign(ranks.begin(), ranks.end());
-  if (ranks.empty() && (!vocabulary.has_images || any(operators, {"matmul"})))
-    vocabulary.ranks = {2};
-  if (any(operators, {"batch_norm"})) {
-    vocabulary.counts.vectors = 4;
-    vocabulary.most_variables = 5;
+/// Inputs and constants that the operators take.
+void derive_inputs(std::span<const core::OpSchema* const> operators,
+                   std::span<const std::size_t> ranks, Vocabulary& vocabulary) {
+  bool convolves = false, multiplies = false, averages_windows = false;
+  for (const core::OpSchema* op : operators) {
+    const bool on_images = op->has_operand(OperandRole::kImage);
+    const bool has_kernel = op->has_operand(OperandRole::kKernel);
+    convolves |= on_images && has_kernel;
+    multiplies |= op->has_operand(OperandRole::kLeftMatrix);
+    averages_windows |= op->averages && has_window(*op);
+    vocabulary.has_images |= on_images || has_kernel;
+    if (has_kernel) vocabulary.kernels = {{3, 3}, {1, 1}};
+    const std::size_t vectors = required_operands(*op, OperandRole::kChannels) +
+                                required_operands(*op, OperandRole::kFeatures);
+    vocabulary.has_vectors |= vectors > 0;
+    vocabulary.counts.vectors =
+        std::max(vocabulary.counts.vectors, static_cast<std::uint8_t>(vectors));
+    vocabulary.most_variables =
+        std::max(vocabulary.most_variables, static_cast<unsigned>(op->min_inputs));
+    vocabulary.has_indices |= required_operands(*op, OperandRole::kIndices) > 0;
   }
+  vocabulary.ranks.assign(ranks.begin(), ranks.end());
+  if (ranks.empty() && (!vocabulary.has_images || multiplies)) vocabulary.ranks = {2};
   vocabulary.constants = {Constant::kZero, Constant::kOne};
-  if (any(operators, {"matmul"})) vocabulary.constants.push_back(Constant::kIdentity);
-  if (has_conv) vocabulary.constants.push_back(Constant::kDelta);
-  if (has_conv && any(operators, {"average_pool"}))
-    vocabulary.constants.push_back(Constant::kAveragePool);
+  if (multiplies) vocabulary.constants.push_back(Constant::kIdentity);
+  if (convolves) vocabulary.constants.push_back(Constant::kDelta);
+  if (convolves && averages_windows) vocabulary.constants.push_back(Constant::kAveragePool);
 }
 
 }  // namespace
-
-bool Vocabulary::has(std::string_view op) const {
-  return std::ranges::any_of(operators,
-                             [&](const OperatorInstance& i) { return i.op->name == op; });
-}
 
 std::vector<OperatorInstance> instances_of(const OperatorUse& use) {
   const core::OpSchema* op = ops::registry().find(use.op);
@@ -102,8 +107,9 @@ std::vector<OperatorInstance> instances_of(const OperatorUse& use) {
   std::vector<OperatorInstance> result;
   for (std::size_t arity : arities(*op, use.most_operands))
     for (core::Attributes& attributes : combinations(*op, use)) {
-      if (is_window(op->name) && use.same != use.valid)
-        attributes.set("pads", use.same ? Sizes{1, 1, 1, 1} : Sizes{0, 0, 0, 0});
+      if (has_window(*op) && use.same != use.valid)
+        attributes.set(op->find_role(AttributeRole::kPad)->name,
+                       use.same ? Sizes{1, 1, 1, 1} : Sizes{0, 0, 0, 0});
       result.push_back({op, std::move(attributes), arity});
     }
   return result;
@@ -111,7 +117,7 @@ std::vector<OperatorInstance> instances_of(const OperatorUse& use) {
 
 Result<Vocabulary> vocabulary_of(Names operators, std::span<const std::size_t> ranks) {
   Vocabulary result;
-  derive_inputs(operators, ranks, result);
+  std::vector<const core::OpSchema*> schemas;
   for (const std::string& name : operators) {
     const core::OpSchema* op = ops::registry().find(name);
     if (op == nullptr)
@@ -127,10 +133,13 @@ Result<Vocabulary> vocabulary_of(Names operators, std::span<const std::size_t> r
     OperatorUse use{op->name};
     use.valid = true;
     // There are weights for one group alone.
-    if (name == "conv") use.only = {{"group", {Polynomial(1)}}};
+    if (const core::AttributeSchema* group = op->find_role(AttributeRole::kGroup))
+      use.only = {{group->name, {Polynomial(1)}}};
+    schemas.push_back(op);
     for (OperatorInstance& instance : instances_of(use))
       result.operators.push_back(std::move(instance));
   }
+  derive_inputs(schemas, ranks, result);
   return result;
 }
 

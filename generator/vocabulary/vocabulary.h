@@ -1,6 +1,6 @@
-// What the generator may apply: operators with attribute values, and constants. Values come from
-// the operators' schemas; what depends on sizes (where to split, how far to pad) is derived from
-// the operands' types when an operator is applied (applications.h).
+// The building blocks of the generator: operators with attribute values, and constants. Values come
+// from the operators' schemas; what depends on sizes (where to split, how far to pad) is derived
+// from the operands' types when an operator is applied (applications.h).
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace soapstone::generator {
 /// One way to apply an operator.
 struct OperatorInstance {
   const core::OpSchema* op = nullptr;
-  /// Chosen so far. Those that follow from the operands' types (axes, permutations, where to
-  /// split) are not in it.
+  /// The attributes chosen so far. Attributes that follow from the operands' types (axes,
+  /// permutations, split points) are not in it.
   core::Attributes attributes;
   std::size_t arity = 1;
 };
@@ -48,24 +48,24 @@ struct InputCounts {
 struct Vocabulary {
   std::vector<OperatorInstance> operators = {};
   std::vector<Constant> constants = {};
-  std::vector<KernelSize> kernels = {};  ///< Of the weights, if there is a convolution.
-  std::vector<std::size_t> ranks = {};   ///< Of the inputs, besides images and their weights.
+  std::vector<KernelSize> kernels = {};  ///< The weights' windows, if there is a convolution.
+  std::vector<std::size_t> ranks = {};   ///< The ranks of inputs besides images and their weights.
   bool has_images = false;
   bool has_vectors = false;  ///< Biases and scales: as long as the last dimension, or the channels.
   bool has_channel_scales = false;  ///< [c, 1, 1], which multiplies the channels of an image.
   bool has_scalars = false;
-  bool has_indices = false;   ///< Of a gather.
-  std::int64_t channels = 0;  ///< Of an image; 0: any number.
+  bool has_indices = false;   ///< Integers that select slices.
+  std::int64_t channels = 0;  ///< The channels of an image; 0: any number.
   InputCounts counts = {};
   unsigned most_variables = 4;  ///< Inputs in a term.
   /// Concat, split, slice and pad work along the first so many dimensions.
   std::size_t most_axes = 4;
   /// Tensors of more dimensions are not transposed.
   std::size_t most_transposed = 3;
-  std::size_t most_parts = 2;  ///< Of a split.
-  /// Whether elementwise operators other than mul take operands of different types.
+  std::size_t most_parts = 2;  ///< A split has at most so many results.
+  /// Whether commutative operators take operands of different types. A product takes a scalar in
+  /// any case.
   bool has_broadcasts = true;
-  bool has(std::string_view op) const;
 };
 
 /// How operators are used where not in all ways that there are.

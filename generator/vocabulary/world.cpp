@@ -26,8 +26,8 @@ class Designer {
       universe_.groups.back().type.data_type = core::DataType::kInt64;
       universe_.groups.back().index_bound = 4 * matrix_size();
     }
-    if (vocabulary_.has("average_pool") || vocabulary_.has("global_average_pool") ||
-        vocabulary_.has("reduce_mean"))
+    if (std::ranges::any_of(vocabulary_.operators,
+                            [](const OperatorInstance& i) { return i.op->averages; }))
       universe_.divisor = 1296;  // (2·3)^4: windows and dimensions are of 2, 3, 4, 6, 9, 12
     universe_.worlds.resize(kWorlds);
     for (const auto& sizes : sizes_)
@@ -62,8 +62,8 @@ class Designer {
 
   bool has_strides() const {
     return std::ranges::any_of(vocabulary_.operators, [](const OperatorInstance& i) {
-      const auto* strides = i.attributes.find("strides");
-      return strides != nullptr && i.attributes.get_ints("strides") != core::Dims{1, 1};
+      const core::AttributeSchema* strides = i.op->find_role(core::AttributeRole::kStride);
+      return strides != nullptr && i.attributes.get_ints(strides->name) != core::Dims{1, 1};
     });
   }
 

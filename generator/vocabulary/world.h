@@ -20,7 +20,7 @@ struct InputGroup {
   std::string stem;  ///< Input k is called `<stem><k>`.
   core::TensorType type;
   std::uint8_t count = 0;
-  /// Of integers, which are indices: some may be as large as this, which is out of range.
+  /// The bound of integers, which are indices: some may be as large as this, which is out of range.
   core::Polynomial index_bound = 0;
   /// Tensors that its variables may stand for: one to spare, to see which variables matter.
   unsigned slots() const { return count + 1u; }
@@ -49,7 +49,7 @@ struct Universe {
   core::SymbolTable symbols;
   std::vector<InputGroup> groups;
   std::vector<ConstantInput> constants;
-  /// What a reshape or an expansion may lead to, besides the inputs' shapes.
+  /// The shapes, besides the inputs', to which a reshape or an expansion may lead.
   std::vector<core::Shape> shapes;
   /// Inputs in the prime field are multiples of it: means are then integers, which have an order.
   std::int64_t divisor = 1;

@@ -40,7 +40,7 @@ std::optional<DataType> data_type(std::string_view descr) {
   return std::nullopt;
 }
 
-/// What stands behind `'key':` in the header, up to the end of the header.
+/// The text behind `'key':`, up to the end of the header.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) return {};

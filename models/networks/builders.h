@@ -15,7 +15,7 @@
 namespace soapstone::models {
 
 struct ModelParameter {
-  std::string name;  ///< As in `--set batch=4`.
+  std::string name;  ///< The name in `--set batch=4`.
   std::int64_t default_value;
   std::string description;
   std::int64_t lowest = 1;
@@ -23,7 +23,7 @@ struct ModelParameter {
 };
 
 struct ModelBuilder {
-  std::string name;         ///< As in `build-model resnet50`.
+  std::string name;         ///< The name in `build-model resnet50`.
   std::string description;  ///< One line.
   std::string source;       ///< Authors, title, year; section or table that gives the layers.
   std::vector<ModelParameter> parameters;

@@ -97,7 +97,7 @@ class Bert {
                            kBertEpsilon);
   }
 
-  /// Of the first token, which stands for the sequence.
+  /// Pools the sequence: its first token stands for it.
   Tensor pool(Tensor x) {
     const Tensor first = net_.append("slice", {x},
                                      {{"axes", std::vector<Polynomial>{1}},

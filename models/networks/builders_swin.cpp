@@ -18,7 +18,7 @@ using Tensor = Network::Tensor;
 
 constexpr double kSwinEpsilon = 1e-5;
 constexpr std::int64_t kStages = 4, kPatch = 4, kFeedForward = 4;
-/// What a masked score is lowered by.
+/// The mask adds this to scores that must not count.
 constexpr float kMasked = -100.0F;
 
 const std::vector<ModelParameter>& swin_parameters() {

@@ -1,5 +1,5 @@
-// What the built-in networks are made with: layers with names and random weights, and the first
-// error that any of them met. Private to the builders.
+// A builder for the built-in networks: layers with names and random weights. It keeps the first
+// error that any layer met. Private to the builders.
 #pragma once
 
 #include <map>

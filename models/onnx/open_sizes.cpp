@@ -30,7 +30,7 @@ core::Dims sizes_of(const core::Graph& graph, const std::string& input) {
   return {};
 }
 
-/// What differs with the sizes alone.
+/// Removes everything that differs only because of the sizes.
 void clear_shapes(onnx::GraphProto& graph) {
   graph.clear_input();
   graph.clear_output();

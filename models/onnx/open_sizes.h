@@ -17,7 +17,7 @@ namespace soapstone::models {
 struct OpenDimension {
   std::string name;                                         ///< Empty: it has none in the file.
   std::vector<std::pair<std::string, std::size_t>> places;  ///< Inputs and their dimensions.
-  std::int64_t size = 1;                                    ///< As it was settled.
+  std::int64_t size = 1;  ///< The size that was settled when the model was read.
   /// The name, or the first place: `N`, `dimension 0 of x`.
   std::string text() const;
 };

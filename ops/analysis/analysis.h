@@ -1,4 +1,4 @@
-// What follows from a comprehension without running it: work, traffic, which input elements an
+// Derives from a comprehension, without running it: work, traffic, which input elements an
 // output slice needs, and how each output dimension may be partitioned.
 #pragma once
 
@@ -24,8 +24,8 @@ struct Work {
   double bytes_written = 0;
 };
 
-/// Of a node with known numeric shapes. Padding does not lessen the count: a convolution costs
-/// 2 · output elements · input channels per group · kernel elements, as in the literature.
+/// The work of a node with known numeric shapes. Padding does not lessen the count: a convolution
+/// costs 2 · output elements · input channels per group · kernel elements, as in the literature.
 /// Opaque nodes: bytes only. OpClass::kMovement: one flop an output element, and no more of an
 /// input is read than there are output elements (a gather does not read its whole table).
 /// OpClass::kView: nothing.

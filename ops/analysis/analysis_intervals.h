@@ -35,7 +35,7 @@ std::vector<Digits> split_flat(const Polynomial& position, const core::Dims& dim
 std::vector<Digits> digits_of(const ExprNode& read, const core::Dims& dims, const Ranges& ranges);
 
 core::Dims dims_of(const core::Graph& graph, core::TensorId id);
-/// Of all tensors of a node's semantics: inputs, then stages. Left-out inputs have none.
+/// The shapes of all tensors of a node's semantics: inputs, then stages; none for left-out inputs.
 std::vector<core::Dims> tensor_dims(const core::Graph& graph, core::NodeId node,
                                     const Semantics& semantics);
 

@@ -8,7 +8,7 @@
 
 namespace soapstone::ops::analysis {
 
-/// Of output 0, with role kReduction.
+/// The reductions of output 0, with role kReduction.
 std::vector<DimInfo> reductions_of(const Semantics& semantics);
 
 }  // namespace soapstone::ops::analysis

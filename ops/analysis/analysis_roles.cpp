@@ -89,7 +89,7 @@ class RoleWalk {
     std::vector<std::vector<Link>> links(dims_[e.tensor].size(),
                                          std::vector<Link>(rank_, Link::kNone));
     for (const Digits& digits : analysis::digits_of(e, dims_[e.tensor], ranges)) {
-      // Of several dimensions that share a position, the outermost that has a size moves with it.
+      // If several dimensions share a position, the outermost that has a size moves with it.
       std::size_t d = digits.first;
       while (d < digits.last && dims_[e.tensor][d] == 1) ++d;
       const bool has_one = digits.first == digits.last;
@@ -130,7 +130,7 @@ class RoleWalk {
   std::vector<bool> is_reached_;
 };
 
-/// What the inputs of one kind say of an output dimension.
+/// The evidence that the inputs of one kind give on an output dimension.
 struct Summary {
   bool any_whole = false, any_moves = false, all_same = true;
 };

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
 #include "ops/language/size_limits.h"
 #include "ops/onnx/onnx_reading.h"
-#include "ops/parts/family_parts.h"
 
 namespace soapstone::ops {
 namespace {
@@ -19,7 +19,7 @@ using core::Dims;
 using core::Literal;
 using core::LiteralPtr;
 
-/// Of a list from `from` up to, but without, `to`.
+/// The part of a list from `from` up to, but without, `to`.
 std::int64_t count_between(const Dims& dims, std::size_t from, std::size_t to) {
   const auto begin = dims.begin();
   return core::element_count(
@@ -64,7 +64,7 @@ ReadResult read_dropout(OnnxImport& import) {
   if (training && ratio != 0) return cannot_read(import, "training");
   if (import.output_count() < 2) return std::vector{import.input(0)};
   Composer compose(import);
-  // What the mask holds at inference was not said before opset 12; runtimes clear it.
+  // Before opset 12 ONNX did not say what the mask holds at inference; runtimes clear it.
   const TensorId kept = compose.append("full", {},
                                        {{"shape", to_sizes(compose.dims(import.input(0)))},
                                         {"value", import.opset() < 12 ? 0.0 : 1.0}});

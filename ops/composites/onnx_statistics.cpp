@@ -2,10 +2,10 @@
 // InstanceNormalization, ….
 #include <algorithm>
 
+#include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_reduction.h"
-#include "ops/parts/family_parts.h"
 
 namespace soapstone::ops {
 namespace {
@@ -13,8 +13,9 @@ namespace {
 using core::Dims;
 using core::LiteralPtr;
 
-/// What is taken apart rounds on the way. Half precision holds the mean square of no numbers above
-/// 255, so parts of half-precision operators are computed in single precision, as runtimes do.
+/// An operator that is taken apart rounds on the way. Half precision holds the mean square of no
+/// numbers above 255, so parts of half-precision operators are computed in single precision, as
+/// runtimes do.
 class Widened {
  public:
   Widened(Composer& compose, core::DataType type)

@@ -18,7 +18,8 @@ using core::Polynomial;
 using core::Shape;
 using core::TensorType;
 
-/// What a symbolic shape rule needs of the sizes. Labels name the rule in messages and tests.
+/// A condition on sizes under which a symbolic shape rule holds. Labels name the rule in messages
+/// and tests.
 struct SizeConstraint {
   enum class Kind : std::uint8_t { kNonNegative, kZero };
   Kind kind;

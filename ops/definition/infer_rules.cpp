@@ -95,7 +95,7 @@ std::optional<std::vector<std::int64_t>> require_ints(InferContext& context, std
 
 core::AttributeSchema axis_attribute() {
   return {"axis",
-          core::AttributeKind::kInt,
+          core::AttributeRole::kAxis,
           std::nullopt,
           {Polynomial(0), Polynomial(1), Polynomial(2)}};
 }

@@ -22,7 +22,7 @@ using OnnxAttribute = std::variant<std::int64_t, float, std::string, std::vector
 class OnnxImport {
  public:
   virtual ~OnnxImport() = default;
-  virtual int opset() const = 0;  ///< Of the domain of the node.
+  virtual int opset() const = 0;  ///< The version of the node's domain.
   virtual std::string_view op_type() const = 0;
   virtual const OnnxAttribute* attribute(std::string_view name) const = 0;
   virtual std::size_t input_count() const = 0;
@@ -61,7 +61,7 @@ struct OnnxNode {
 class OnnxExport {
  public:
   virtual ~OnnxExport() = default;
-  virtual int opset() const = 0;  ///< Of the default domain, as the input model had it.
+  virtual int opset() const = 0;  ///< The version of the default domain, as the input model had it.
   virtual const core::Graph& graph() const = 0;
   virtual const core::Node& node() const = 0;
   virtual std::string name(core::TensorId id) const = 0;  ///< Empty for none.

@@ -16,6 +16,9 @@
 
 namespace soapstone::ops {
 
+using core::Movement;
+using core::OperandRole;
+
 /// A member that has to be given.
 template <class T>
 class Required {
@@ -62,10 +65,13 @@ struct OpDefinition : core::OpSchema {
     Required<std::vector<core::AttributeSchema>> attributes;
     Required<std::pair<std::size_t, std::size_t>> inputs;  ///< Fewest and most.
     Required<OpClass> op_class;
+    Movement movement = Movement::kNone;     ///< Must be stated where nothing is computed.
+    std::vector<OperandRole> operands = {};  ///< None: data like any other.
     Required<InferFunction> infer;
     Required<SemanticsFunction> semantics;
     Required<OnnxMapping> onnx;
     bool is_commutative = false;
+    bool averages = false;  ///< Divides sums by the number of their terms.
   };
   explicit OpDefinition(Facets facets);
 

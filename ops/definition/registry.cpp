@@ -25,7 +25,7 @@ struct OpaqueSchema final : core::OpSchema {
     min_inputs = 0;
     max_inputs = kAnyNumber;
     for (const char* attribute : {"domain", "op_type", "proto"})
-      attributes.push_back({attribute, AttributeKind::kText, std::string(), {}});
+      attributes.push_back({attribute, core::AttributeRole::kText, std::string(), {}});
   }
 };
 
@@ -76,8 +76,8 @@ core::Status check_inputs(const core::OpSchema& op, std::size_t count) {
 std::vector<TensorType> unknown_results(const OpDefinition& op, const Attributes& attributes,
                                         std::span<const TensorType> inputs) {
   std::size_t count = 1;
-  if (op.name == "split")
-    if (const auto* sizes = attributes.find("sizes"))
+  if (const core::AttributeSchema* parts = op.find_role(core::AttributeRole::kParts))
+    if (const auto* sizes = attributes.find(parts->name))
       if (const auto* list = std::get_if<std::vector<core::Polynomial>>(sizes))
         count = list->size();
   TensorType result{inputs.empty() ? DataType::kOther : inputs[0].data_type, {}, false};
@@ -116,9 +116,7 @@ const OpDefinition* Registry::definition(std::string_view name) const {
 }
 
 const Registry& registry() {
-  static const Registry kRegistry({convolution_ops(), matmul_ops(), pool_ops(), normalization_ops(),
-                                   unary_ops(), binary_ops(), layout_ops(), reduction_ops(),
-                                   constant_ops()});
+  static const Registry kRegistry(operator_families());
   return kRegistry;
 }
 
@@ -144,11 +142,11 @@ Result<Attributes> complete_attributes(const core::OpSchema& op, Attributes give
       return core::invalid_input(
           fmt::format("{}: unknown attribute '{}' [{}.attributes]", op.name, name, op.name),
           known_attributes(op));
-    auto fitting = converted(value, schema->kind);
+    auto fitting = converted(value, schema->kind());
     if (!fitting)
       return core::invalid_input(
           fmt::format("{}: attribute '{}' must be {}, not {} [{}.attributes]", op.name, name,
-                      name_of(schema->kind), name_of(kind_of(value)), op.name));
+                      name_of(schema->kind()), name_of(kind_of(value)), op.name));
     complete.set(name, *std::move(fitting));
   }
   for (const auto& schema : op.attributes) {

@@ -1,5 +1,5 @@
-// The table of all operators. It is made once, in a fixed order, from the lists that the family
-// files return; nothing registers itself.
+// The table of all operators. It is made once, in the order of the family files, from the lists
+// that they return; nothing registers itself.
 #pragma once
 
 #include <map>
@@ -54,16 +54,10 @@ core::Result<std::vector<core::TensorId>> append(core::GraphBuilder& builder, st
 /// The meaning of a node of a graph. Precondition: not opaque, all shapes known.
 Semantics semantics_of(const core::Graph& graph, core::NodeId node);
 
-// One list per family file, in the order in which registry() takes them.
-std::vector<OpDefinition> convolution_ops();
-std::vector<OpDefinition> matmul_ops();
-std::vector<OpDefinition> pool_ops();
-std::vector<OpDefinition> normalization_ops();
-std::vector<OpDefinition> unary_ops();
-std::vector<OpDefinition> binary_ops();
-std::vector<OpDefinition> layout_ops();
-std::vector<OpDefinition> reduction_ops();
-std::vector<OpDefinition> constant_ops();
+/// The lists of the family files: ops/operators/NAME.cpp defines NAME_ops(). The build writes the
+/// source of this function from the names of those files (cmake/operator_families.cmake). As the
+/// library is static, an executable may define it instead and so add operators of its own.
+std::vector<std::vector<OpDefinition>> operator_families();
 
 /// ONNX operators that are read as several of ours and have no definition of their own: Gemm,
 /// Identity, Dropout, Flatten, Squeeze, ….

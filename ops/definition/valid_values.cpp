@@ -22,13 +22,13 @@ bool holds_integers(const Graph& graph, TensorId id) {
   return id.valid() && !core::is_floating(graph.tensor(id).type.data_type);
 }
 
-/// Of what is 0 where an element is ignored: the element.
+/// The element itself, if the value is 0 where an element is ignored.
 const ExprNode& counted(const ExprNode& value) {
   const bool selects = value.kind == ExprKind::kApply && value.function == Function::kSelect;
   return selects ? *value.arguments[2] : value;
 }
 
-/// What the operator itself requires of the elements of its inputs.
+/// Narrows the ranges by what the operator itself requires of the elements of its inputs.
 void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
   const core::Node& node = graph.node(id);
   if (is_opaque(node) || std::ranges::none_of(node.inputs, [&](TensorId input) {
@@ -46,16 +46,17 @@ void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
 
 /// Inputs whose elements are elements of the result, unchanged.
 std::span<const TensorId> moved_inputs(const core::Node& node) {
-  const OpDefinition* definition = definition_of(node);
   const std::span<const TensorId> inputs = node.inputs;
-  if (definition == nullptr) return {};
-  const std::string& name = node.op->name;
-  if (name == "concat") return inputs;
-  if (name == "where") return inputs.subspan(1);
-  const bool moves =
-      definition->op_class == OpClass::kMovement || definition->op_class == OpClass::kView;
-  return moves || name == "cast" ? inputs.first(std::min<std::size_t>(1, inputs.size()))
-                                 : std::span<const TensorId>();
+  switch (node.op->movement) {
+  case Movement::kNone:
+    return {};
+  case Movement::kJoin:
+    return inputs;
+  case Movement::kChoose:
+    return inputs.subspan(1);
+  default:
+    return inputs.first(std::min<std::size_t>(1, inputs.size()));
+  }
 }
 
 }  // namespace

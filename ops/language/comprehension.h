@@ -29,7 +29,8 @@ struct Rational {
 
 /// Exact where the double is a dyadic fraction that fits; otherwise its shortest decimal form as a
 /// fraction (1e-5 is 1/100000) or, where that is too long, a short fraction that is nearest to that
-/// double. Below 2^-62 the nearest there is, beyond ±2^63 the largest.
+/// double. Smaller magnitudes than 2^-62 round to the nearest fraction that a Rational can hold;
+/// larger ones than 2^63 saturate.
 Rational to_rational(double value);
 
 /// `expression` ≥ 0 or = 0.
@@ -118,7 +119,7 @@ struct Requirement {
   std::vector<Symbol> index;
   Expr value;  ///< An integer; reads inputs and stages.
   Polynomial low, high;
-  std::string what;  ///< What the value is, for messages: "index", "label".
+  std::string what;  ///< Names the value in messages: "index", "label".
 };
 
 /// The meaning of an operator on given shapes: stages in order, each reading the inputs (tensors

@@ -10,7 +10,7 @@
 
 namespace soapstone::ops {
 
-/// Of sizes, integer attributes and coefficients in them, in either direction.
+/// The bound on sizes, integer attributes and coefficients in them, in either direction.
 inline constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 
 /// Errors: kInvalidInput with the label `<op>.size_limit`.

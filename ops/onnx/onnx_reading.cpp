@@ -1,4 +1,4 @@
-// What the ONNX readers of all families share. A refusal is an Error of kind kUnsupported: the
+// The tools of the ONNX readers of all families. A refusal is an Error of kind kUnsupported: the
 // node is then kept opaque, which is always right.
 #include "ops/onnx/onnx_reading.h"
 

@@ -1,5 +1,5 @@
-// What the ONNX readers of all families share: refusals that keep a node opaque, composing several
-// of our operators, and scalar constants of any element type.
+// The tools that the ONNX readers of all families share: refusals that keep a node opaque,
+// composing several of our operators, and scalar constants of any element type.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the ONNX writers of all families share. Names of new tensors come from the exporter. Where
+// The tools of the ONNX writers of all families. Names of new tensors come from the exporter. Where
 // an opset lacks an operator or a form of it, others are composed that give the same elements.
 #include "ops/onnx/onnx_writing.h"
 

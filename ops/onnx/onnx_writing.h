@@ -1,5 +1,5 @@
-// What the ONNX writers of all families share: compositions of several ONNX nodes, and the forms
-// of the inputs that ONNX moved from attributes to tensors over time.
+// The tools that the ONNX writers of all families share: compositions of several ONNX nodes, and
+// the forms of the inputs that ONNX moved from attributes to tensors over time.
 #pragma once
 
 #include <string>

@@ -240,6 +240,7 @@ OpDefinition where() {
       .attributes = std::vector<core::AttributeSchema>{},
       .inputs = std::pair<std::size_t, std::size_t>(3, 3),
       .op_class = OpClass::kElementwise,
+      .movement = Movement::kChoose,
       .infer = infer_where,
       .semantics = where_semantics,
       .onnx =

@@ -1,10 +1,9 @@
 // `cast`: the same numbers with elements of another type. Only to types whose values the language
 // can name: not to narrow integers, which wrap.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_types.h"
 #include "ops/onnx/onnx_writing.h"
@@ -12,7 +11,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using core::DataType;
 
@@ -64,20 +63,21 @@ core::Status write_cast(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition cast() {
-  return OpDefinition({
+std::vector<OpDefinition> cast_ops() {
+  return {OpDefinition({
       .name = "cast",
       .equation = "x → x with elements of type to; to integers: toward zero; to bool: x ≠ 0",
       .attributes =
-          std::vector<AttributeSchema>{{"to", AttributeKind::kText, std::nullopt, {"f32"}}},
+          std::vector<AttributeSchema>{{"to", AttributeRole::kElementType, std::nullopt, {"f32"}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kElementwise,
+      .movement = Movement::kConvert,
       .infer = infer_cast,
       .semantics = cast_semantics,
       .onnx = OnnxMapping{{reader("Cast", Elements::kNumbers, read_cast),
                            reader("CastLike", Elements::kNumbers, read_cast_like, 15)},
                           write_cast},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

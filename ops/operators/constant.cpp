@@ -9,12 +9,10 @@
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_types.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::DataType;
 
 std::vector<TensorType> of_shape(InferContext& c, std::string_view op) {
@@ -83,10 +81,11 @@ OpDefinition full() {
       .equation = "→ y[shape] = value",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"shape", AttributeKind::kInts, std::nullopt, {}},
-              {"value", AttributeKind::kReal, std::nullopt, {0.0, 1.0}}},
+              {"shape", AttributeRole::kShape, std::nullopt, {}},
+              {"value", AttributeRole::kReal, std::nullopt, {0.0, 1.0}}},
       .inputs = std::pair<std::size_t, std::size_t>(0, 0),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kFill,
       .infer = infer_full,
       .semantics = full_semantics,
       .onnx = OnnxMapping{{reader("ConstantOfShape", Elements::kNumbers, read_constant_of_shape)},
@@ -148,7 +147,7 @@ ReadResult read_eye_like(OnnxImport& import) {
   return compose.finish(result);
 }
 
-/// As elements: EyeLike has no windows, and few runtimes have EyeLike.
+/// Writes the matrix as a constant: EyeLike has no windows, and few runtimes implement it.
 core::Status write_eye(OnnxExport& out) {
   Emitter emitter(out);
   const core::Dims dims = emitter.attributes().get_ints("shape");
@@ -171,9 +170,10 @@ OpDefinition eye() {
       .equation = "→ y[i,j,t…] = 1 where i = j and t… is the center ⌊(k−1)/2⌋ of shape [o,c,k…], "
                   "else 0",
       .attributes =
-          std::vector<core::AttributeSchema>{{"shape", AttributeKind::kInts, std::nullopt, {}}},
+          std::vector<core::AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}}},
       .inputs = std::pair<std::size_t, std::size_t>(0, 0),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kDiagonal,
       .infer = infer_eye,
       .semantics = eye_semantics,
       .onnx = OnnxMapping{{reader("EyeLike", Elements::kNumbers, read_eye_like)}, write_eye},
@@ -182,6 +182,6 @@ OpDefinition eye() {
 
 }  // namespace
 
-std::vector<OpDefinition> constant_ops() { return {full(), eye(), iota()}; }
+std::vector<OpDefinition> constant_ops() { return {full(), eye()}; }
 
 }  // namespace soapstone::ops

@@ -1,21 +1,18 @@
 // `conv_transpose`: the transposed convolution, any number of spatial dimensions, strided, dilated,
 // grouped. Its element at s' gathers all positions s and window elements k that a convolution with
 // this window would have spread over it: s·stride + k·dilation − pad = s'.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ops/definition/registry.h"
 #include "ops/parts/window.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
-
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
 
 /// Rows that the last window leaves out, chosen by the model; none given: none.
 std::vector<std::int64_t> output_padding(const Attributes& attributes, std::size_t rank) {
@@ -46,7 +43,7 @@ std::vector<TensorType> infer_conv_transpose(InferContext& c) {
   const auto extra = require_ints(c, "conv_transpose", "output_padding");
   if (!group || !extra || !require_shapes(c, *group)) return {};
   const Shape &x = c.shape(0), &w = c.shape(1);
-  const auto window = require_window(c, "conv_transpose", spatial(w));
+  const auto window = require_window(c, "conv_transpose", spatial_sizes(w));
   if (!window) return {};
   const std::vector<std::int64_t> padding = output_padding(c.attributes(), window->rank());
   if (!c.require(padding.size() == window->rank() &&
@@ -70,7 +67,7 @@ Expr gather_terms(SemanticsBuilder& builder, const OpInstance& op, const Index& 
                   const Polynomial& first_channel, const Polynomial& channel_count,
                   const Polynomial& output_channel) {
   const Shape &x = op.inputs[0].shape, &w = op.inputs[1].shape;
-  const Window window = window_of(op.attributes, spatial(w));
+  const Window window = window_of(op.attributes, spatial_sizes(w));
   const auto outputs = std::span(element).last(window.rank());
   std::vector<Binder> binders = window_binders(builder, window);
   Index data{element[0], 0}, weight{0, output_channel};
@@ -111,7 +108,8 @@ Semantics conv_transpose_semantics(const OpInstance& op) {
     });
     return std::move(builder).finish();
   }
-  // Where the channels show no divisor, input channel c belongs to group g if g·C ≤ group·c.
+  // If the number of channels is not visibly divisible, input channel c belongs to group g if g·C ≤
+  // group·c.
   const auto per_group = divide_exactly(x[1], group);
   Shape split = result;
   split[1] = w[1];
@@ -193,23 +191,24 @@ core::Status write_conv_transpose(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition conv_transpose() {
+std::vector<OpDefinition> conv_transpose_ops() {
   std::vector<core::AttributeSchema> attributes = window_attributes();
   attributes.push_back(
-      {"group", AttributeKind::kInt, Polynomial(1), {Polynomial(1), Polynomial(2)}});
-  attributes.push_back({"output_padding", AttributeKind::kInts, Sizes{}, {}});
-  return OpDefinition({
+      {"group", AttributeRole::kGroup, Polynomial(1), {Polynomial(1), Polynomial(2)}});
+  attributes.push_back({"output_padding", AttributeRole::kGap, Sizes{}, {}});
+  return {OpDefinition({
       .name = "conv_transpose",
       .equation = "x[n,c,s…] w[c,o/g,k…] b[o]? → y[n,o,s'…] = b[o] + Σ over c of the group of o, s "
                   "and k with s·stride + k·dilation − pad = s' of x[n,c,s…]·w[c,o,k…]",
       .attributes = std::move(attributes),
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kContraction,
+      .operands = {OperandRole::kImage, OperandRole::kKernel, OperandRole::kChannels},
       .infer = infer_conv_transpose,
       .semantics = conv_transpose_semantics,
       .onnx = OnnxMapping{{reader("ConvTranspose", Elements::kFloating, read_conv_transpose)},
                           write_conv_transpose},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

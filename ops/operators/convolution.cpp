@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include "ops/definition/registry.h"
-#include "ops/parts/family_parts.h"
 #include "ops/parts/window.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::Result;
 using Sizes = std::vector<Polynomial>;
-
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
 
 std::vector<TensorType> infer_conv(InferContext& c) {
   if (!require_one_type(c, "conv", Elements::kFloating) ||
@@ -30,9 +27,9 @@ std::vector<TensorType> infer_conv(InferContext& c) {
   if (c.has_input(2) && (!c.require_rank(2, 1, "conv.bias_rank") ||
                          !c.require_equal(c.shape(2)[0], w[0], "conv.bias_size")))
     return {};
-  const auto window = require_window(c, "conv", spatial(w));
+  const auto window = require_window(c, "conv", spatial_sizes(w));
   if (!window) return {};
-  const auto sizes = require_window_fits(c, "conv", *window, spatial(x), false);
+  const auto sizes = require_window_fits(c, "conv", *window, spatial_sizes(x), false);
   if (!sizes) return {};
   Shape result{x[0], w[0]};
   result.insert(result.end(), sizes->begin(), sizes->end());
@@ -44,7 +41,7 @@ std::vector<TensorType> infer_conv(InferContext& c) {
 Expr convolve(SemanticsBuilder& builder, const OpInstance& op, const Index& element,
               const Polynomial& first_channel, const Polynomial& output_channel) {
   const Shape &x = op.inputs[0].shape, &w = op.inputs[1].shape;
-  const Window window = window_of(op.attributes, spatial(w));
+  const Window window = window_of(op.attributes, spatial_sizes(w));
   std::vector<Binder> binders = window_binders(builder, window);
   const Index position = window_index(window, std::span(element).last(window.rank()), binders);
   Index weight{output_channel, 0}, data{element[0], 0};
@@ -55,7 +52,7 @@ Expr convolve(SemanticsBuilder& builder, const OpInstance& op, const Index& elem
   data[1] = first_channel + channel.variable;
   binders.push_back(channel);
   return sum(std::move(binders), read(0, std::move(data)) * read(1, std::move(weight)),
-             within(position, spatial(x)));
+             within(position, spatial_sizes(x)));
 }
 
 Expr with_bias(const OpInstance& op, Expr value, const Polynomial& channel) {
@@ -135,7 +132,7 @@ core::Status write_conv(OnnxExport& out) {
 OpDefinition conv() {
   std::vector<core::AttributeSchema> attributes = window_attributes();
   attributes.push_back(
-      {"group", AttributeKind::kInt, Polynomial(1), {Polynomial(1), Polynomial(2)}});
+      {"group", AttributeRole::kGroup, Polynomial(1), {Polynomial(1), Polynomial(2)}});
   return OpDefinition({
       .name = "conv",
       .equation = "x[n,c,s…] w[o,c/g,k…] b[o]? → y[n,o,s'…] = b[o] + Σ w[o,i,k…]·x[n, i of the "
@@ -143,6 +140,7 @@ OpDefinition conv() {
       .attributes = std::move(attributes),
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kContraction,
+      .operands = {OperandRole::kImage, OperandRole::kKernel, OperandRole::kChannels},
       .infer = infer_conv,
       .semantics = conv_semantics,
       .onnx = OnnxMapping{{reader("Conv", Elements::kFloating, read_conv)}, write_conv},
@@ -165,8 +163,8 @@ std::vector<TensorType> infer_enlarge(InferContext& c) {
   return {{c.input(0).data_type, std::move(result)}};
 }
 
-/// w lies ⌊(kernel − k)/2⌋ behind the edge. Where that is no polynomial, the one h with
-/// kernel − k − 1 ≤ 2·(i − h) ≤ kernel − k is the coordinate in w of coordinate i.
+/// w lies ⌊(kernel − k)/2⌋ behind the edge. If that is no polynomial, the one h with kernel − k − 1
+/// ≤ 2·(i − h) ≤ kernel − k is the coordinate in w of coordinate i.
 Expr enlarged(SemanticsBuilder& builder, const Shape& w, const Shape& result, const Index& i) {
   Index position{i[0], i[1]};
   std::vector<Binder> binders;
@@ -220,9 +218,11 @@ OpDefinition enlarge() {
       .equation = "w[o,c,k…] → y[o,c,kernel…] = w inside zeros, ⌊(kernel − k)/2⌋ of them before it",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"kernel", AttributeKind::kInts, std::nullopt, {Sizes{3, 3}, Sizes{5, 5}}}},
+              {"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}, Sizes{5, 5}}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kOther,
+      .operands = {OperandRole::kKernel},
       .infer = infer_enlarge,
       .semantics = enlarge_semantics,
       .onnx = OnnxMapping{{}, write_enlarge},
@@ -231,6 +231,6 @@ OpDefinition enlarge() {
 
 }  // namespace
 
-std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge(), conv_transpose()}; }
+std::vector<OpDefinition> convolution_ops() { return {conv(), enlarge()}; }
 
 }  // namespace soapstone::ops

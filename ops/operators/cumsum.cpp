@@ -1,14 +1,13 @@
 // `cumsum`: sums of all elements up to a position of one dimension.
-#include "ops/parts/family_parts.h"
-
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 
 bool is_flag(std::int64_t value) { return value == 0 || value == 1; }
 
@@ -67,13 +66,13 @@ core::Status write_cumsum(OnnxExport& out) {
 }
 
 core::AttributeSchema flag(const char* name) {
-  return {name, AttributeKind::kInt, Polynomial(0), {Polynomial(0), Polynomial(1)}};
+  return {name, AttributeRole::kFlag, Polynomial(0), {Polynomial(0), Polynomial(1)}};
 }
 
 }  // namespace
 
-OpDefinition cumsum() {
-  return OpDefinition({
+std::vector<OpDefinition> cumsum_ops() {
+  return {OpDefinition({
       .name = "cumsum",
       .equation =
           "x[a…,s,b…] → y[a…,i,b…] = Σ over v ≤ i (exclusive: v < i; reverse: v ≥ i, v > i) "
@@ -85,7 +84,7 @@ OpDefinition cumsum() {
       .infer = infer_cumsum,
       .semantics = cumsum_semantics,
       .onnx = OnnxMapping{{reader("CumSum", Elements::kArithmetic, read_cumsum, 11)}, write_cumsum},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

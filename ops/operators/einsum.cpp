@@ -1,12 +1,11 @@
 // `einsum`: products of any number of tensors, summed over the labels that the result leaves out.
 // Labels are single letters; a reader of models writes ellipses and implicit results out.
-#include "ops/parts/family_parts.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 #include "ops/parts/einsum_equation.h"
@@ -14,7 +13,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using LabelSizes = std::map<char, Polynomial>;
 
 /// LabelSizes of all labels, or none after a failure.
@@ -82,7 +81,7 @@ ReadResult read_einsum(OnnxImport& import) {
   }
   const auto equation = EinsumEquation::from_onnx(import.text_or("equation", ""), ranks);
   if (!equation) return cannot_read(import, "its equation");
-  // What has size 1 under an ellipsis is broadcast, which letters cannot say.
+  // A size of 1 under an ellipsis is broadcast, which letters cannot say.
   std::map<char, std::int64_t> sizes;
   for (std::size_t k = 0; k < inputs.size(); ++k)
     for (std::size_t d = 0; d < ranks[k]; ++d) {
@@ -100,20 +99,20 @@ core::Status write_einsum(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition einsum() {
-  return OpDefinition({
+std::vector<OpDefinition> einsum_ops() {
+  return {OpDefinition({
       .name = "einsum",
       .equation = "x[labels]… → y[labels] = Σ over the labels that y has not of the product of the "
                   "inputs; equation names them: \"ab,bc->ac\"",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"equation", AttributeKind::kText, std::nullopt, {std::string("ab,bc->ac")}}},
+              {"equation", AttributeRole::kText, std::nullopt, {std::string("ab,bc->ac")}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, core::OpSchema::kAnyNumber),
       .op_class = OpClass::kReduction,
       .infer = infer_einsum,
       .semantics = einsum_semantics,
       .onnx = OnnxMapping{{reader("Einsum", Elements::kArithmetic, read_einsum, 12)}, write_einsum},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

@@ -1,10 +1,9 @@
 // `gather`: elements chosen by the values of another tensor. As in ONNX, an index from −n to −1
 // counts from the end, and an index outside of [−n, n) is an error.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 
@@ -83,8 +82,8 @@ core::Status write_gather(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition gather() {
-  return OpDefinition({
+std::vector<OpDefinition> gather_ops() {
+  return {OpDefinition({
       .name = "gather",
       .equation = "data[a…,v,b…] indices[i…] → y[a…,i…,b…] = data[a…,j,b…], j = indices[i…], plus "
                   "n if that "
@@ -92,10 +91,12 @@ OpDefinition gather() {
       .attributes = std::vector{axis_attribute()},
       .inputs = Arity(2, 2),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kSelect,
+      .operands = {OperandRole::kData, OperandRole::kIndices},
       .infer = infer_gather,
       .semantics = gather_semantics,
       .onnx = OnnxMapping{{reader("Gather", Elements::kNumbers, read_gather)}, write_gather},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

@@ -1,17 +1,16 @@
 // `iota`: the position along one dimension as an element. One-hot matrices, masks by position and
 // indices of a rule are made of it.
-#include "ops/parts/family_parts.h"
-
 #include <numeric>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::DataType;
 
 /// Beyond this, a model had better compute its positions than hold them.
@@ -55,19 +54,20 @@ core::Status write_iota(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition iota() {
-  return OpDefinition({
+std::vector<OpDefinition> iota_ops() {
+  return {OpDefinition({
       .name = "iota",
       .equation = "→ y[i…] = i of dimension axis, of type i64 and the given shape",
       .attributes =
-          std::vector<core::AttributeSchema>{{"shape", AttributeKind::kInts, std::nullopt, {}},
+          std::vector<core::AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}},
                                              axis_attribute()},
       .inputs = std::pair<std::size_t, std::size_t>(0, 0),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kOther,
       .infer = infer_iota,
       .semantics = iota_semantics,
       .onnx = OnnxMapping{{}, write_iota},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

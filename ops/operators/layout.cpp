@@ -1,5 +1,5 @@
 // Operators that only say where an element is found: transpose, reshape, expand. The other layout
-// operators are in slicing.cpp, slice.cpp, padding.cpp and gather.cpp.
+// operators are in joining.cpp, slice.cpp, padding.cpp and gather.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +8,10 @@
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using Sizes = std::vector<Polynomial>;
 using Arity = std::pair<std::size_t, std::size_t>;
@@ -65,11 +63,12 @@ OpDefinition transpose() {
       .name = "transpose",
       .equation = "x[…] → y[…] = x with dimension perm[d] as dimension d",
       .attributes = std::vector<AttributeSchema>{{"perm",
-                                                  AttributeKind::kInts,
+                                                  AttributeRole::kPermutation,
                                                   std::nullopt,
                                                   {Sizes{1, 0}, Sizes{0, 2, 1}, Sizes{1, 0, 2}}}},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kPermute,
       .infer = infer_transpose,
       .semantics = transpose_semantics,
       .onnx =
@@ -142,9 +141,11 @@ OpDefinition reshape() {
   return OpDefinition({
       .name = "reshape",
       .equation = "x[…] → y[shape] = the elements of x in row-major order",
-      .attributes = std::vector<AttributeSchema>{{"shape", AttributeKind::kInts, std::nullopt, {}}},
+      .attributes =
+          std::vector<AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}}},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kView,
+      .movement = Movement::kReshape,
       .infer = infer_reshape,
       .semantics = reshape_semantics,
       .onnx = OnnxMapping{{reader("Reshape", Elements::kNumbers, read_reshape)}, write_reshape},
@@ -192,9 +193,11 @@ OpDefinition expand() {
   return OpDefinition({
       .name = "expand",
       .equation = "x[…] → y[shape] = x, dimensions of size 1 repeated",
-      .attributes = std::vector<AttributeSchema>{{"shape", AttributeKind::kInts, std::nullopt, {}}},
+      .attributes =
+          std::vector<AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}}},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kRepeat,
       .infer = infer_expand,
       .semantics = expand_semantics,
       .onnx = OnnxMapping{{reader("Expand", Elements::kNumbers, read_expand)}, write_expand},
@@ -203,11 +206,6 @@ OpDefinition expand() {
 
 }  // namespace
 
-std::vector<OpDefinition> layout_ops() {
-  std::vector<OpDefinition> ops = slicing_ops();
-  for (OpDefinition& op : std::vector{transpose(), reshape(), expand(), gather(), resize()})
-    ops.push_back(std::move(op));
-  return ops;
-}
+std::vector<OpDefinition> layout_ops() { return {transpose(), reshape(), expand()}; }
 
 }  // namespace soapstone::ops

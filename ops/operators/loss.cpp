@@ -1,14 +1,13 @@
 // `nll_loss`: the negative log likelihood of class labels. ONNX's SoftmaxCrossEntropyLoss is read
 // as that of a log_softmax, which stays finite where the logarithm of a softmax does not.
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::DataType;
 using Sizes = std::vector<Polynomial>;
 
@@ -166,20 +165,21 @@ core::Status write(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition nll_loss() {
-  return OpDefinition({
+std::vector<OpDefinition> loss_ops() {
+  return {OpDefinition({
       .name = kName,
       .equation = "x[n,c,s…] labels[n,s…] weight[c]? → y[n,s…] = −x[n,label,s…]·weight[label], 0 "
                   "where the label is ignored; or their sum; or that over the sum of the weights",
       .attributes =
           std::vector<core::AttributeSchema>{
               {"reduction",
-               AttributeKind::kText,
+               AttributeRole::kVariant,
                std::string("mean"),
                {std::string("none"), std::string("sum"), std::string("mean")}},
-              {"ignore_index", AttributeKind::kInts, Sizes{}, {Sizes{}}}},
+              {"ignore_index", AttributeRole::kLabels, Sizes{}, {Sizes{}}}},
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kFeatures},
       .infer = infer,
       .semantics = [](const OpInstance& op) { return Meaning(op).build(); },
       .onnx =
@@ -187,7 +187,7 @@ OpDefinition nll_loss() {
               {reader("NegativeLogLikelihoodLoss", Elements::kFloating, read_nll_loss, 12),
                reader("SoftmaxCrossEntropyLoss", Elements::kFloating, read_cross_entropy, 12)},
               write},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

@@ -1,7 +1,5 @@
 // Matrix product with NumPy broadcasting of the leading dimensions. ONNX's products of vectors are
 // read through reshapes, so that rules see one form only.
-#include "ops/parts/family_parts.h"
-
 #include <algorithm>
 
 #include "ops/definition/indexing.h"
@@ -69,6 +67,7 @@ OpDefinition matmul() {
       .attributes = std::vector<core::AttributeSchema>{},
       .inputs = std::pair<std::size_t, std::size_t>(2, 2),
       .op_class = OpClass::kContraction,
+      .operands = {OperandRole::kLeftMatrix, OperandRole::kRightMatrix},
       .infer = infer_matmul,
       .semantics = matmul_semantics,
       .onnx =
@@ -78,6 +77,6 @@ OpDefinition matmul() {
 
 }  // namespace
 
-std::vector<OpDefinition> matmul_ops() { return {matmul(), einsum()}; }
+std::vector<OpDefinition> matmul_ops() { return {matmul()}; }
 
 }  // namespace soapstone::ops

@@ -6,15 +6,15 @@
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 
-AttributeSchema epsilon_attribute() { return {"epsilon", AttributeKind::kReal, 1e-5, {1e-5}}; }
+AttributeSchema epsilon_attribute() {
+  return {"epsilon", AttributeRole::kPositiveReal, 1e-5, {1e-5}};
+}
 
 Expr epsilon_of(const OpInstance& op) { return number(op.attributes.get_real("epsilon")); }
 
@@ -77,6 +77,7 @@ OpDefinition batch_norm() {
       .attributes = std::vector{epsilon_attribute()},
       .inputs = std::pair<std::size_t, std::size_t>(5, 5),
       .op_class = OpClass::kNormalization,
+      .operands = {OperandRole::kImage, OperandRole::kChannels},
       .infer = infer_batch_norm,
       .semantics = batch_norm_semantics,
       .onnx = OnnxMapping{{reader("BatchNormalization", Elements::kFloating, read_batch_norm)},
@@ -208,6 +209,7 @@ OpDefinition layer_norm() {
       .attributes = std::vector{axis_attribute(), epsilon_attribute()},
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kNormalization,
+      .operands = {OperandRole::kData, OperandRole::kFeatures},
       .infer = infer_layer("layer_norm"),
       .semantics = layer_norm_semantics,
       .onnx = OnnxMapping{{reader("LayerNormalization", Elements::kFloating,
@@ -224,6 +226,7 @@ OpDefinition rms_norm() {
       .attributes = std::vector{axis_attribute(), epsilon_attribute()},
       .inputs = std::pair<std::size_t, std::size_t>(2, 2),
       .op_class = OpClass::kNormalization,
+      .operands = {OperandRole::kData, OperandRole::kFeatures},
       .infer = infer_layer("rms_norm"),
       .semantics = rms_norm_semantics,
       .onnx =
@@ -234,10 +237,6 @@ OpDefinition rms_norm() {
 
 }  // namespace
 
-std::vector<OpDefinition> normalization_ops() {
-  std::vector<OpDefinition> ops{batch_norm(), layer_norm(), rms_norm(), nll_loss()};
-  for (OpDefinition& op : softmax_ops()) ops.push_back(std::move(op));
-  return ops;
-}
+std::vector<OpDefinition> normalization_ops() { return {batch_norm(), layer_norm(), rms_norm()}; }
 
 }  // namespace soapstone::ops

@@ -1,18 +1,17 @@
 // `pad`: a constant around a tensor and between its elements, or, with negative amounts, a crop.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using Sizes = std::vector<Polynomial>;
 
@@ -149,21 +148,22 @@ core::Status write_pad(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition pad() {
-  return OpDefinition({
+std::vector<OpDefinition> padding_ops() {
+  return {OpDefinition({
       .name = "pad",
       .equation = "x[s…] → y[begin + s + (s−1)·interior + end …] = x surrounded and interspersed "
                   "with value",
       .attributes =
-          std::vector<AttributeSchema>{{"pads", AttributeKind::kInts, std::nullopt, {}},
-                                       {"interior", AttributeKind::kInts, Sizes{}, {Sizes{}}},
-                                       {"value", AttributeKind::kReal, 0.0, {0.0}}},
+          std::vector<AttributeSchema>{{"pads", AttributeRole::kBorder, std::nullopt, {}},
+                                       {"interior", AttributeRole::kGap, Sizes{}, {Sizes{}}},
+                                       {"value", AttributeRole::kReal, 0.0, {0.0}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kFrame,
       .infer = infer_pad,
       .semantics = pad_semantics,
       .onnx = OnnxMapping{{reader("Pad", Elements::kNumbers, read_pad, 2)}, write_pad},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

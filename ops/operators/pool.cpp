@@ -10,10 +10,8 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
-
-Sizes spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
 
 InferFunction infer_pool(std::string op, Elements elements) {
   return [op, elements](InferContext& c) -> std::vector<TensorType> {
@@ -30,8 +28,8 @@ InferFunction infer_pool(std::string op, Elements elements) {
     const auto window = require_window(c, op, kernel);
     if (!ceil_mode || !count_all || !window) return {};
     const Shape& x = c.shape(0);
-    const auto sizes = require_window_fits(c, op, *window, spatial(x), *ceil_mode != 0);
-    if (!sizes || (*count_all == 0 && !require_no_empty_window(c, op, *window, spatial(x))))
+    const auto sizes = require_window_fits(c, op, *window, spatial_sizes(x), *ceil_mode != 0);
+    if (!sizes || (*count_all == 0 && !require_no_empty_window(c, op, *window, spatial_sizes(x))))
       return {};
     Shape result{x[0], x[1]};
     result.insert(result.end(), sizes->begin(), sizes->end());
@@ -52,7 +50,7 @@ WindowElements under_window(SemanticsBuilder& builder, const Window& window, con
   const Index position = window_index(window, std::span(i).subspan(2), binders);
   Index element{i[0], i[1]};
   element.insert(element.end(), position.begin(), position.end());
-  return {std::move(binders), within(position, spatial(x)), read(0, std::move(element))};
+  return {std::move(binders), within(position, spatial_sizes(x)), read(0, std::move(element))};
 }
 
 Semantics max_pool_semantics(const OpInstance& op) {
@@ -68,7 +66,7 @@ Semantics max_pool_semantics(const OpInstance& op) {
 /// Number of positions under the window that count, a factor for each dimension.
 Expr window_count(SemanticsBuilder& builder, const OpInstance& op, const Window& window,
                   const Index& i) {
-  const Sizes sizes = spatial(op.inputs[0].shape);
+  const Sizes sizes = spatial_sizes(op.inputs[0].shape);
   const bool count_padding = op.attributes.get_int("count_include_pad") != 0;
   const bool may_overhang = op.attributes.get_int("ceil_mode") != 0;
   Expr count = number(1.0);
@@ -231,11 +229,11 @@ core::Status write_average_pool(OnnxExport& out) { return write_pool(out, "Avera
 
 std::vector<core::AttributeSchema> pool_attributes(bool average) {
   std::vector<core::AttributeSchema> attributes = window_attributes();
-  attributes.push_back({"kernel", AttributeKind::kInts, std::nullopt, {Sizes{3, 3}}});
-  attributes.push_back({"ceil_mode", AttributeKind::kInt, Polynomial(0), {Polynomial(0)}});
+  attributes.push_back({"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}}});
+  attributes.push_back({"ceil_mode", AttributeRole::kFlag, Polynomial(0), {Polynomial(0)}});
   if (average)
     attributes.push_back(
-        {"count_include_pad", AttributeKind::kInt, Polynomial(0), {Polynomial(0), Polynomial(1)}});
+        {"count_include_pad", AttributeRole::kFlag, Polynomial(0), {Polynomial(0), Polynomial(1)}});
   return attributes;
 }
 
@@ -246,6 +244,7 @@ OpDefinition max_pool() {
       .attributes = pool_attributes(false),
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_pool("max_pool", Elements::kNumbers),
       .semantics = max_pool_semantics,
       .onnx = OnnxMapping{{reader("MaxPool", Elements::kNumbers, read_pool("max_pool"))},
@@ -261,10 +260,12 @@ OpDefinition average_pool() {
       .attributes = pool_attributes(true),
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_pool("average_pool", Elements::kFloating),
       .semantics = average_pool_semantics,
       .onnx = OnnxMapping{{reader("AveragePool", Elements::kFloating, read_pool("average_pool"))},
                           write_average_pool},
+      .averages = true,
   });
 }
 
@@ -280,7 +281,7 @@ std::vector<TensorType> infer_global(InferContext& c) {
 
 Semantics global_semantics(const OpInstance& op) {
   SemanticsBuilder builder(1);
-  const Sizes sizes = spatial(op.inputs[0].shape);
+  const Sizes sizes = spatial_sizes(op.inputs[0].shape);
   builder.output(op.outputs[0].shape, [&](const Index& i) {
     Index element{i[0], i[1]};
     std::vector<Binder> binders;
@@ -302,10 +303,12 @@ OpDefinition global_average_pool() {
       .attributes = std::vector<core::AttributeSchema>{},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
+      .operands = {OperandRole::kImage},
       .infer = infer_global,
       .semantics = global_semantics,
       .onnx = OnnxMapping{{reader("GlobalAveragePool", Elements::kFloating, read_same(name))},
                           write_same("GlobalAveragePool")},
+      .averages = true,
   });
 }
 

@@ -5,12 +5,10 @@
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_reduction.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
 struct Reduction {
@@ -68,7 +66,7 @@ std::vector<TensorType> infer(const Reduction& reduction, InferContext& c) {
   return {{c.input(0).data_type, *keep != 0 ? kept : without(x, *axes)}};
 }
 
-/// What reductions of one node have in common.
+/// The part that all reductions share: which axes are reduced, and the shapes on both sides.
 class Reducing {
  public:
   explicit Reducing(const OpInstance& op)
@@ -169,8 +167,11 @@ OpDefinition define(const Reduction& reduction) {
       .equation = reduction.equation,
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"axes", AttributeKind::kInts, std::nullopt, {Sizes{0}, Sizes{1}, Sizes{2}}},
-              {"keep_dims", AttributeKind::kInt, Polynomial(1), {Polynomial(0), Polynomial(1)}}},
+              {"axes", AttributeRole::kAxes, std::nullopt, {Sizes{0}, Sizes{1}, Sizes{2}}},
+              {"keep_dims",
+               AttributeRole::kKeepsRank,
+               Polynomial(1),
+               {Polynomial(0), Polynomial(1)}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kReduction,
       .infer = [&reduction](InferContext& c) { return infer(reduction, c); },
@@ -179,6 +180,7 @@ OpDefinition define(const Reduction& reduction) {
             return reduction.combine ? semantics(reduction, op) : log_sum_exp_semantics(op);
           },
       .onnx = OnnxMapping{{reader(reduction.onnx, reduction.elements, read)}, write},
+      .averages = reduction.combine == combine_mean,
   });
 }
 
@@ -212,7 +214,6 @@ core::Result<ReductionAxes> read_reduction_axes(const OnnxImport& import) {
 std::vector<OpDefinition> reduction_ops() {
   std::vector<OpDefinition> ops;
   for (const Reduction& reduction : kReductions) ops.push_back(define(reduction));
-  ops.push_back(cumsum());
   return ops;
 }
 

@@ -1,7 +1,5 @@
 // `resize`: nearest and linear sampling on a grid of another size. The ratio of sizes is given as
 // two whole numbers, so coordinates are exact fractions and sizes may be symbols.
-#include "ops/parts/family_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 #include "ops/parts/resize_sampling.h"
@@ -17,7 +16,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
 constexpr const char* kFloor = "floor";
@@ -25,7 +24,7 @@ constexpr const char* kAsymmetric = "asymmetric";
 
 using Integers = std::vector<std::int64_t>;
 
-/// What `down` means where it is left out.
+/// The divisors that are meant if `down` is left out.
 Integers with_ones(Integers given, std::size_t rank) {
   if (given.empty()) given.resize(rank, 1);
   return given;
@@ -156,16 +155,16 @@ Semantics resize_semantics(const OpInstance& op) {
 
 // --- Reading and writing ------------------------------------------------------------------------
 
-/// Of a dimension that changes.
+/// The sizes of a dimension that is resized.
 struct Change {
   std::int64_t input, output;
   /// The only coordinate is 0 whatever the mode.
   bool is_point() const { return input == 1 || output == 1; }
 };
 
-/// Runtimes find the nearest element in floats. Where a coordinate lies on the border between two
-/// elements and the ratio of sizes is no float, they may take the other one than exact fractions
-/// do.
+/// Whether runtimes, which find the nearest element in floats, take the same element as exact
+/// fractions do. They may not if a coordinate lies on the border between two elements and the ratio
+/// of sizes is no float.
 bool floats_agree(const ResizeCoordinate& exact, ResizeCoordinates kind, ResizeRounding rounding,
                   const Change& change) {
   const auto [input, output] = change;
@@ -336,27 +335,28 @@ core::Status write_resize(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition resize() {
-  return OpDefinition({
+std::vector<OpDefinition> resize_ops() {
+  return {OpDefinition({
       .name = "resize",
       .equation = "x[s…] → y[s·up/down…] = x at the coordinates of y's positions: the nearest "
                   "element, or linearly between neighbors; beyond the border the outermost one",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"up", AttributeKind::kInts, std::nullopt, {}},
-              {"down", AttributeKind::kInts, Sizes{}, {}},
-              {"mode", AttributeKind::kText, std::string("nearest"), {std::string("linear")}},
-              {"coordinates", AttributeKind::kText, std::string("half_pixel"), {}},
-              {"rounding", AttributeKind::kText, std::string("round_prefer_floor"), {}}},
+              {"up", AttributeRole::kRatio, std::nullopt, {}},
+              {"down", AttributeRole::kRatio, Sizes{}, {}},
+              {"mode", AttributeRole::kVariant, std::string("nearest"), {std::string("linear")}},
+              {"coordinates", AttributeRole::kVariant, std::string("half_pixel"), {}},
+              {"rounding", AttributeRole::kVariant, std::string("round_prefer_floor"), {}}},
       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kOther,
       .infer = infer_resize,
       .semantics = resize_semantics,
       .onnx = OnnxMapping{{reader("Upsample", Elements::kNumbers, read_upsample, 7),
                            reader("Resize", Elements::kNumbers, read_upsample, 10, 10),
                            reader("Resize", Elements::kNumbers, read_resize, 11)},
                           write_resize},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

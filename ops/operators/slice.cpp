@@ -1,17 +1,16 @@
-// `slice`: evenly spaced elements of some dimensions, forwards or backwards. ONNX's starts and ends
+// `slice`: evenly spaced elements of some dimensions, forward or backward. ONNX's starts and ends
 // are clamped and counted from either side; ours are plain.
-#include "ops/parts/family_parts.h"
-
 #include <algorithm>
 
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using Sizes = std::vector<Polynomial>;
 using Arity = std::pair<std::size_t, std::size_t>;
@@ -63,7 +62,7 @@ Semantics slice_semantics(const OpInstance& op) {
 std::pair<std::int64_t, std::int64_t> clamped_range(std::int64_t start, std::int64_t end,
                                                     std::int64_t step, std::int64_t whole) {
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? whole : whole - 1;
-  // Starts backwards are within the tensor; ends may be one before it.
+  // Starts of backward slices are within the tensor; ends may be one before it.
   if (start < 0) start += whole;
   if (end < 0) end += whole;
   start = std::clamp(start, std::int64_t{0}, std::max<std::int64_t>(highest, 0));
@@ -124,22 +123,26 @@ core::Status write_slice(OnnxExport& out) {
 
 }  // namespace
 
-OpDefinition slice() {
-  const auto list = [](const char* name, std::vector<core::AttributeValue> tried) {
-    return AttributeSchema{name, AttributeKind::kInts, std::nullopt, std::move(tried)};
+std::vector<OpDefinition> slice_ops() {
+  const auto list = [](const char* name, AttributeRole role,
+                       std::vector<core::AttributeValue> tried) {
+    return AttributeSchema{name, role, std::nullopt, std::move(tried)};
   };
-  return OpDefinition({
+  return {OpDefinition({
       .name = "slice",
       .equation = "x[…] → y[…] = x[…, start + i·step, …] for i < size in each of the axes",
-      .attributes = std::vector<AttributeSchema>{list("axes", {Sizes{0}, Sizes{1}}),
-                                                 list("starts", {Sizes{0}, Sizes{1}}),
-                                                 list("sizes", {}), list("steps", {Sizes{1}})},
+      .attributes =
+          std::vector<AttributeSchema>{list("axes", AttributeRole::kAxes, {Sizes{0}, Sizes{1}}),
+                                       list("starts", AttributeRole::kStart, {Sizes{0}, Sizes{1}}),
+                                       list("sizes", AttributeRole::kExtent, {}),
+                                       list("steps", AttributeRole::kStep, {Sizes{1}})},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kCut,
       .infer = infer_slice,
       .semantics = slice_semantics,
       .onnx = OnnxMapping{{reader("Slice", Elements::kNumbers, read_slice)}, write_slice},
-  });
+  })};
 }
 
 }  // namespace soapstone::ops

@@ -1,9 +1,8 @@
 // `softmax` and `log_softmax` in three stages: maximum, sum of exponentials, result. Subtracting
 // the maximum keeps exp within range and is part of the meaning: the logarithm of a softmax is −∞
 // where the softmax is below the smallest float, and log_softmax is not.
-#include "ops/parts/family_parts.h"
-
 #include "ops/definition/indexing.h"
+#include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
 

@@ -12,12 +12,11 @@
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
 #include "ops/onnx/onnx_writing.h"
-#include "ops/parts/family_parts.h"
-
 namespace soapstone::ops {
 namespace {
 
 using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using core::DataType;
 
@@ -41,7 +40,7 @@ Expr applied(const Expr& x, const Attributes&) {
 
 Expr relu(Expr x) { return apply(Function::kRelu, {std::move(x)}); }
 
-/// That very number, also where it is beyond what one fraction of a comprehension can hold: as a
+/// The number without rounding. One that no single fraction of a comprehension can hold becomes a
 /// product. Precondition: finite.
 Expr exact_number(double value) {
   if (is_representable(value)) return number(value);
@@ -104,7 +103,7 @@ Expr gelu(const Expr& x, const Attributes& attributes) {
 // --- Reading and writing ------------------------------------------------------------------------
 
 AttributeSchema real(const char* name, double fallback, std::vector<core::AttributeValue> tried) {
-  return {name, AttributeKind::kReal, fallback, std::move(tried)};
+  return {name, AttributeRole::kReal, fallback, std::move(tried)};
 }
 
 /// A bound of Clip: none, a number, or a tensor that is computed at run time.
@@ -297,7 +296,7 @@ std::vector<Unary> table() {
        "x → x/2·(1 + erf(x/√2)), or with approximate=tanh its fit by tanh",
        kF,
        gelu,
-       {{"approximate", AttributeKind::kText, "none", {"none", "tanh"}}},
+       {{"approximate", AttributeRole::kVariant, "none", {"none", "tanh"}}},
        read_gelu,
        write_gelu},
   };
@@ -307,7 +306,7 @@ std::vector<Unary> table() {
 
 bool require_attributes(InferContext& c, const Unary& op) {
   for (const AttributeSchema& attribute : op.attributes) {
-    if (attribute.kind != AttributeKind::kReal) continue;
+    if (attribute.kind() != AttributeKind::kReal) continue;
     // Only a default may be infinite: it says that there is no bound.
     const double value = c.attributes().get_real(attribute.name);
     if (std::isinf(value) && *attribute.default_value == core::AttributeValue(value)) continue;
@@ -373,7 +372,6 @@ OpDefinition define(const Unary& op) {
 std::vector<OpDefinition> unary_ops() {
   std::vector<OpDefinition> ops;
   for (const Unary& op : table()) ops.push_back(define(op));
-  ops.push_back(cast());
   return ops;
 }
 

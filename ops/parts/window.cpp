@@ -10,15 +10,19 @@
 
 namespace soapstone::ops {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeValue;
 using Sizes = std::vector<Polynomial>;
 
+std::vector<Polynomial> spatial_sizes(const Shape& shape) {
+  return {shape.begin() + 2, shape.end()};
+}
+
 std::vector<core::AttributeSchema> window_attributes() {
   return {
-      {"strides", AttributeKind::kInts, Sizes{1, 1}, {Sizes{1, 1}, Sizes{2, 2}}},
-      {"pads", AttributeKind::kInts, Sizes{0, 0, 0, 0}, {Sizes{0, 0, 0, 0}, Sizes{1, 1, 1, 1}}},
-      {"dilations", AttributeKind::kInts, Sizes{1, 1}, {Sizes{1, 1}}},
+      {"strides", AttributeRole::kStride, Sizes{1, 1}, {Sizes{1, 1}, Sizes{2, 2}}},
+      {"pads", AttributeRole::kPad, Sizes{0, 0, 0, 0}, {Sizes{0, 0, 0, 0}, Sizes{1, 1, 1, 1}}},
+      {"dilations", AttributeRole::kDilation, Sizes{1, 1}, {Sizes{1, 1}}},
   };
 }
 

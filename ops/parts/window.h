@@ -21,6 +21,9 @@ struct Window {
   std::size_t rank() const { return kernel.size(); }
 };
 
+/// The sizes of an image behind batch and channels, over which windows slide.
+std::vector<Polynomial> spatial_sizes(const Shape& shape);
+
 /// Schemas of `strides`, `pads` and `dilations`; the defaults are those of two dimensions.
 std::vector<core::AttributeSchema> window_attributes();
 

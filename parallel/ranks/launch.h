@@ -9,7 +9,7 @@ namespace soapstone::parallel {
 struct MpiLaunch {
   std::size_t rank = 0;
   std::size_t ranks = 1;          ///< 1: started alone.
-  std::size_t ranks_on_node = 1;  ///< Of these, on this machine.
+  std::size_t ranks_on_node = 1;  ///< How many of them run on this machine.
   bool is_alone() const { return ranks == 1; }
 };
 
@@ -17,7 +17,7 @@ struct MpiLaunch {
 MpiLaunch launch_of_environment();
 
 std::size_t cores_of_node();
-/// Those that the threads of this process may run on: mpirun may bind it to a few.
+/// Cores that the threads of this process may run on: mpirun may bind it to a few.
 std::size_t cores_of_process();
 
 /// Threads for one rank when all work at once: its share of the machine's cores, and no more than

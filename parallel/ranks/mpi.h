@@ -8,7 +8,7 @@
 namespace soapstone::parallel {
 
 struct MpiOptions {
-  /// What is larger travels in pieces of this size: MPI counts in `int`.
+  /// Larger messages are sent in pieces of this size: MPI counts in `int`.
   std::size_t most_bytes_at_once = std::size_t{1} << 30;
 };
 

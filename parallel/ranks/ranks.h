@@ -15,11 +15,11 @@ class Ranks {
   std::size_t rank() const { return communicator_.rank(); }
   std::size_t size() const { return communicator_.size(); }
 
-  /// What every rank gave, by rank. All ranks call all_gather() and agree() in the same order, but
-  /// for one that fails: it gives its error in place of whatever comes next.
-  /// Errors: of the first rank that gave one, on all ranks; its `where` says which rank that was,
-  /// but for rank 0, and where all gave the same. Then it is over: later calls return the same
-  /// error and send nothing.
+  /// The bytes that every rank gave, by rank. All ranks call all_gather() and agree() in the same
+  /// order, but for one that fails: it gives its error in place of whatever comes next. Errors: all
+  /// ranks get the error of the first rank that gave one. Its `where` says which rank that was,
+  /// except for rank 0 and if all gave the same. After an error, later calls return the same one
+  /// and send nothing.
   core::Result<std::vector<Bytes>> all_gather(core::Result<Bytes> mine);
 
   /// Done if all ranks are.

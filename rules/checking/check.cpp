@@ -57,7 +57,7 @@ Values<Field> field_inputs(const Graph& side, Draw draw, Random& random) {
   return inputs;
 }
 
-/// Where two results differ: output, and element in row-major order.
+/// The place where two results differ: output, and element in row-major order.
 struct Difference {
   std::size_t output = 0, element = 0;
   std::string source, target;
@@ -268,7 +268,7 @@ class Checker {
   const Rule& rule_;
   const SizeSampler sampler_;
   Random random_;
-  Random edge_random_;  ///< Of its own, so that edges change nothing of the rest.
+  Random edge_random_;  ///< A stream of its own, so that edges change nothing of the rest.
   const int edge_tries_;
   CheckReport report_;
 };

@@ -30,7 +30,7 @@ std::vector<core::Symbol> integer_symbols(const Graph& side) {
     const core::Node& node = side.node(id);
     for (const core::AttributeSchema& schema : node.op->attributes) {
       const core::AttributeValue* value = node.attributes.find(schema.name);
-      if (!value || schema.kind == core::AttributeKind::kReal) continue;
+      if (!value || schema.kind() == core::AttributeKind::kReal) continue;
       if (const auto* p = std::get_if<core::Polynomial>(value)) add(*p);
       if (const auto* list = std::get_if<std::vector<core::Polynomial>>(value))
         std::ranges::for_each(*list, add);
@@ -69,7 +69,7 @@ bool has_moderate_numbers(const Graph& side) {
   return true;
 }
 
-/// What the `where` clauses still say for these values. Errors: they exclude the values.
+/// The `where` clauses that remain for these values. Errors: they exclude the values.
 Result<std::vector<SizeConstraint>> conditions(const Rule& rule, const Bindings& values) {
   std::vector<SizeConstraint> open;
   for (const SizeConstraint& c : where_clauses(rule)) {
@@ -109,7 +109,7 @@ bool reals_are_symbols(const Graph& side) {
     return std::ranges::all_of(node.op->attributes, [&](const core::AttributeSchema& schema) {
       const auto* value = node.attributes.find(schema.name);
       const auto* p = value ? std::get_if<core::Polynomial>(value) : nullptr;
-      if (schema.kind != core::AttributeKind::kReal || !p || p->is_constant()) return true;
+      if (schema.kind() != core::AttributeKind::kReal || !p || p->is_constant()) return true;
       return p->symbols().size() == 1 && *p == core::Polynomial(p->symbols()[0]);
     });
   });

@@ -7,8 +7,8 @@ namespace soapstone::rules {
 
 struct TypingFailure;
 
-/// What a rule is for. One that is only to be proved or refuted may have a source of several parts,
-/// and sides that are the same.
+/// The purpose of a rule. One that is only to be proved or refuted may have a source of several
+/// parts, and sides that are the same.
 enum class Purpose : std::uint8_t { kMatching, kProof };
 
 /// Values of the parameters that are tried before a rule counts as one that none fit.

@@ -39,7 +39,7 @@ const Ordinary& ordinary_of(DataType type) {
   return type == DataType::kFloat16 ? kOrdinaryHalf : kOrdinary;
 }
 
-/// What some of the elements are.
+/// A choice of special values for some of the elements.
 enum class Special : std::uint8_t { kNone, kZero, kInfinity, kNan };
 /// Finite inputs show most, so more trials have them.
 constexpr Special kSpecials[] = {Special::kNone, Special::kNone,     Special::kNone, Special::kZero,
@@ -62,8 +62,8 @@ class InputDraw {
     positive_ = one_in(3);
     flat_ = one_in(3);
     mixed_ = one_in(4);
-    // Of the magnitudes for all tensors some are those where exp and its like become infinite.
-    // Of the largest numbers, two added overflow and a third one takes them back.
+    // The magnitudes for all tensors include those at which exp and its like become infinite. Two
+    // of the largest numbers overflow when they are added, and a third one takes them back.
     if (one_in(3)) {
       if (extreme)
         shared_ = one_in(2) ? range_.most : any_exponent();
@@ -178,7 +178,7 @@ class Trials {
   }
 
   void note(EdgeEffect effect) { seen_.note({type_, effect, reach_}); }
-  /// Of effects that have nothing to do with magnitudes.
+  /// Notes an effect that has nothing to do with magnitudes.
   void note_if_ordinary(EdgeEffect effect) {
     if (reach_ == EdgeReach::kOrdinary) note(effect);
   }
@@ -272,7 +272,7 @@ Edges observe_edges(const Rule& sides, int tries, std::uint64_t seed) {
   for (int k = 0, last_news = 0; k < tries && k - last_news < patience; ++k) {
     const std::size_t turn = static_cast<std::size_t>(k) % (2 * std::size(kSpecials));
     const bool extreme = turn >= std::size(kSpecials);
-    // What infinities and NaN do has nothing to do with magnitudes.
+    // Effects of infinities and NaN have nothing to do with magnitudes.
     Special special = kSpecials[turn % std::size(kSpecials)];
     if (extreme && special != Special::kZero) special = Special::kNone;
     for (const DataType type : kEdgeTypes) trials.run(type, extreme, special);

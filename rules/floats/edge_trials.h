@@ -1,4 +1,4 @@
-// What a rule does at the edges of floating types, by experiment: inputs from the smallest to the
+// Experiments with a rule at the edges of floating types: inputs from the smallest to the
 // largest numbers of a type, mixed with each other, with zeros, with infinities and with NaN.
 #pragma once
 

@@ -74,10 +74,10 @@ void compare_rounded(const Tensor& source, const Tensor& target, FloatObservatio
       seen.behavior = std::max(seen.behavior, FloatBehavior::kReassociates);
 }
 
-/// Of the runs in doubles. An overflow that only the target has, as exp(1/x) has for small x,
-/// changes the range. Where the source has no value nothing is promised: a target that has one
-/// extends the range. Large inputs are left to the rounded runs. What rounding the largest number
-/// on the way can do is no difference.
+/// Looks for differences between runs in doubles. An overflow that only the target has, as exp(1/x)
+/// has for small x, changes the range. A target that has a value where the source has none extends
+/// the range. Large inputs are left to the rounded runs. A difference that rounding the largest
+/// number on the way can cause does not count.
 void find_difference(const Tensor& source, const Tensor& target, std::size_t output,
                      double magnitude, double largest_seen, FloatObservation& seen) {
   const double tolerance =

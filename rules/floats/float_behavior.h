@@ -1,5 +1,5 @@
 // How the two sides of a rule differ in floating point, by experiment: in roundings on ordinary
-// inputs. What they do at the edges of types is for edge_trials.h.
+// inputs. Behavior at the edges of types is in edge_trials.h.
 #pragma once
 
 #include <optional>

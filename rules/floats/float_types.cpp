@@ -19,8 +19,9 @@ bool depends_on_float_type(const Graph& side) {
     const TensorId id(k);
     if (side.contains(id) && is_other_float(side.tensor(id).type.data_type)) return true;
   }
-  return std::ranges::any_of(side.order(),
-                             [&](NodeId id) { return side.node(id).op->name == "cast"; });
+  return std::ranges::any_of(side.order(), [&](NodeId id) {
+    return side.node(id).op->movement == core::Movement::kConvert;
+  });
 }
 
 /// The same numbers. None: that type cannot hold them.

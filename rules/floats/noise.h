@@ -10,10 +10,10 @@
 
 namespace soapstone::rules {
 
-/// What the elements of the outputs were in several runs, row-major.
+/// The elements of the outputs in several runs, row-major.
 struct NoisyOutputs {
   struct Element {
-    double least = 0, most = 0;  ///< Of the finite values.
+    double least = 0, most = 0;  ///< The bounds of the finite values.
     bool finite = true;          ///< In every run.
     bool missing = true;         ///< Finite in no run.
   };

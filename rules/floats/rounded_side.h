@@ -14,9 +14,9 @@ namespace soapstone::rules {
 
 using Tensor = std::vector<double>;
 
-/// What results are rounded to.
+/// The type to which results are rounded.
 struct Rounding {
-  core::DataType type = core::DataType::kFloat32;  ///< What f32 stands for in the rule.
+  core::DataType type = core::DataType::kFloat32;  ///< The type that f32 stands for in the rule.
   bool limited = true;  ///< Exponents are; otherwise only digits are rounded.
 };
 

@@ -20,8 +20,9 @@ bool needs_types(const Graph& side) {
     const DataType type = side.tensor(TensorId(k)).type.data_type;
     if (!core::is_floating(type) && type != DataType::kBool) return true;
   }
-  return std::ranges::any_of(side.order(),
-                             [&](NodeId id) { return side.node(id).op->name == "cast"; });
+  return std::ranges::any_of(side.order(), [&](NodeId id) {
+    return side.node(id).op->movement == core::Movement::kConvert;
+  });
 }
 
 ExactInteger draw_integer(DataType type, const WantedRange& valid, Random& random, int trial) {
@@ -32,7 +33,7 @@ ExactInteger draw_integer(DataType type, const WantedRange& valid, Random& rando
     // The whole range, with its ends; now and then the first place beyond each.
     const std::int64_t beyond = trial % 8 == 7 ? 1 : 0;
     const ExactInteger value = random.between(valid->low - beyond, valid->high - 1 + beyond);
-    // What a cast to fewer bits would bring back.
+    // A number that a cast to fewer bits would bring back.
     const bool far = trial % 8 == 6 && random.next() % 2 == 0;
     return within(far ? value + (static_cast<ExactInteger>(1) << 32) : value);
   }
@@ -46,7 +47,7 @@ ExactInteger draw_integer(DataType type, const WantedRange& valid, Random& rando
   case 3:
     return within(random.between(-3, 3));
   case 4: {
-    // Where numbers of fewer bits, and of floating types, end.
+    // The ends of the ranges of fewer bits, and of floating types.
     constexpr std::array kBits = {7, 8, 11, 15, 16, 24, 31, 32, 53, 62, 63};
     const ExactInteger power = static_cast<ExactInteger>(1) << kBits[random.next() % kBits.size()];
     const ExactInteger value = power + random.between(-2, 5);
@@ -132,7 +133,7 @@ Result<std::optional<TypedDifference>> compare_typed(const Rule& sides,
     for (std::size_t i = 0; i < std::max((*left)[k].reals.size(), (*left)[k].integers.size());
          ++i) {
       const auto& source = (*left)[k];
-      // What the source leaves to the machine the target may do in any way.
+      // The target may compute in any way what the source leaves to the machine.
       if (!other_left || differ(source, (*other_left)[k], i, scale)) continue;
       const bool same = right && !differ(source, (*right)[k], i, scale);
       if (same && other_right && !differ(source, (*other_right)[k], i, scale)) continue;

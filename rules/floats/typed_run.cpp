@@ -30,7 +30,7 @@ struct Number {
 Number whole(ExactInteger value) { return {true, value, 0}; }
 Number fraction(double value) { return {false, 0, value}; }
 
-/// What ends an evaluation without a value.
+/// Ends an evaluation without a value.
 struct Stopped {
   core::Error error;
 };
@@ -54,7 +54,7 @@ bool is_equal(const Number& a, const Number& b) {
   return a.is_integer && b.is_integer ? a.integer == b.integer : a.as_real() == b.as_real();
 }
 
-/// Of integers alone; none: a function that they do not have.
+/// The function's value on integers; none: they have no such function.
 std::optional<Number> applied_to_integers(Function function, const std::vector<Number>& x) {
   const ExactInteger first = x[0].integer;
   switch (function) {
@@ -252,7 +252,7 @@ class NodeRun {
 
   const ops::Semantics& meaning_;
   std::vector<const TypedValues*> tensors_;
-  std::vector<core::Dims> dims_;  ///< Of inputs and stages.
+  std::vector<core::Dims> dims_;  ///< The dimensions of inputs and stages.
   std::vector<std::vector<Number>> stages_;
   Names names_;
   std::int64_t& steps_;
@@ -261,7 +261,7 @@ class NodeRun {
 /// How results of one operator are stored.
 struct Storing {
   bool is_cast = false;
-  DataType from = DataType::kOther;  ///< Of the first input.
+  DataType from = DataType::kOther;  ///< The type of the first input.
   Filling filling = Filling::kFirst;
 };
 
@@ -347,7 +347,7 @@ Result<std::vector<TypedValues>> run_typed(const Graph& graph, std::span<const T
       for (std::size_t k = 0; k < results.size(); ++k) {
         TypedValues& result = values[node.outputs[k].index()];
         result.type = graph.tensor(node.outputs[k]).type.data_type;
-        const Storing how{node.op->name == "cast",
+        const Storing how{node.op->movement == core::Movement::kConvert,
                           arguments.empty() ? DataType::kOther : arguments[0]->type, filling};
         for (const Number& each : results[k]) {
           if (core::is_floating(result.type))

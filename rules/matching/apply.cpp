@@ -93,7 +93,7 @@ class RuleApplication {
   std::vector<TensorId> ids_;
 };
 
-/// Which inputs of the rule each result of its target needs.
+/// The inputs of the rule that each result of its target needs.
 std::vector<std::vector<bool>> needed_inputs(const Graph& target) {
   std::vector<std::vector<bool>> needs(target.tensor_bound(),
                                        std::vector<bool>(target.inputs().size()));

@@ -85,7 +85,7 @@ class PatternCompiler {
     for (const auto& [name, value] : node.attributes.values()) {
       const core::AttributeSchema* schema = node.op->find_attribute(name);
       n.attributes.push_back(
-          attribute_pattern(value, schema && schema->kind == core::AttributeKind::kReal));
+          attribute_pattern(value, schema && schema->kind() == core::AttributeKind::kReal));
     }
     if (const core::TensorType& type = source_.tensor(node.outputs[0]).type; type.shape_known)
       n.result_rank = static_cast<int>(type.shape.size());
@@ -278,15 +278,13 @@ int commonness(const core::OpSchema& op) {
 }
 
 int key_attribute(const core::OpSchema& op) {
-  // Attributes of a node are sorted by name, not in the order of the schema.
-  core::Attributes all;
-  for (const core::AttributeSchema& schema : op.attributes) all.set(schema.name, Polynomial(0));
-  for (std::string_view wanted : {"perm", "axis", "axes"}) {
-    int position = 0;
-    for (const auto& [name, value] : all.values()) {
-      if (name == wanted) return position;
-      ++position;
-    }
+  using enum core::AttributeRole;
+  for (const core::AttributeRole wanted : {kPermutation, kAxis, kAxes}) {
+    const core::AttributeSchema* key = op.find_role(wanted);
+    if (key == nullptr) continue;
+    // Attributes of a node are sorted by name, not in the order of the schema.
+    return static_cast<int>(std::ranges::count_if(
+        op.attributes, [&](const core::AttributeSchema& a) { return a.name < key->name; }));
   }
   return -1;
 }

@@ -10,7 +10,7 @@
 
 namespace soapstone::rules {
 
-/// What a size or an integer attribute must be.
+/// The condition on a size or an integer attribute.
 struct SizePattern {
   enum class Kind : std::uint8_t {
     kNumber,  ///< `value`
@@ -36,7 +36,7 @@ struct SlotPattern {
   Kind kind = Kind::kInner;
   core::DataType data_type = core::DataType::kFloat32;  ///< f32: any floating type
   bool constant = false;
-  std::vector<SizePattern> dims;  ///< Of an input.
+  std::vector<SizePattern> dims;  ///< An input's sizes.
   core::LiteralPtr literal;
 };
 
@@ -45,7 +45,7 @@ struct NodePattern {
   std::vector<std::int32_t> inputs;  ///< Slots; −1: left out. None at the end.
   std::vector<std::int32_t> outputs;
   std::vector<AttributePattern> attributes;  ///< In the order of Attributes::values().
-  int result_rank = -1;                      ///< Of its first result; −1: not known.
+  int result_rank = -1;                      ///< The rank of its first result; −1: not known.
 };
 
 /// Goes from a matched node to the next one through a tensor that both touch.
@@ -78,12 +78,12 @@ struct Pattern {
   std::vector<Plan> plans;  ///< By the node that they start at.
   std::size_t anchor = 0;   ///< Best start when nothing is known.
   std::vector<Equation> equations;
-  std::vector<std::uint32_t> equation_order;  ///< Such that each has at most one unknown.
+  std::vector<std::uint32_t> equation_order;  ///< An order in which each has at most one unknown.
   std::size_t symbol_count = 0;               ///< Without derived ones.
 };
 
-/// What the inputs of type f32 stand for in a match; f32 if there are none. None: different types,
-/// which no proof is about.
+/// The type that the inputs of type f32 stand for in a match; f32 if there are none. None:
+/// different types, which no proof is about.
 template <class TypeOfSlot>
 std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSlot type_of) {
   std::optional<core::DataType> common;

@@ -1,5 +1,6 @@
-// What a search through a graph has bound so far: tensors to slots, numbers to symbols. Bindings
-// are taken back in the order in which they were made; nothing is allocated while a search runs.
+// The bindings that a search through a graph has made so far: tensors to slots, numbers to symbols.
+// Bindings are taken back in the order in which they were made; nothing is allocated while a search
+// runs.
 #pragma once
 
 #include <algorithm>

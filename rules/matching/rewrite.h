@@ -18,9 +18,9 @@ struct RewriteBy {
   const Match& match;
 };
 
-/// What applying one after the other gives, with the same ids, but finished once. The matches must
-/// hold by then: a node that one of them replaces or redirects is in no later one.
-/// Errors: as apply(); a cycle may close by several rewrites together.
+/// The graph after applying one after the other, with the same ids, but finished once. The matches
+/// must hold by then: a node that one of them replaces or redirects is in no later one. Errors: as
+/// apply(); a cycle may close by several rewrites together.
 Result<Graph> apply_all(const Graph& graph, std::span<const RewriteBy> rewrites);
 
 }  // namespace soapstone::rules

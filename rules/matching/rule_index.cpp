@@ -11,7 +11,7 @@ using core::Polynomial;
 
 namespace {
 
-/// Of the numbers of a key attribute; 0 stands for any.
+/// The hash of the numbers of a key attribute; 0 stands for any.
 template <class Elements, class Number>
 std::uint64_t hash_numbers(const Elements& elements, Number number) {
   std::uint64_t hash = 17;

@@ -1,5 +1,5 @@
-// Which rules may match at a node, by what is cheap to see of it: its operator, the rank of its
-// result, its `perm`, `axis` or `axes`, and the operator of one neighbor.
+// Finds the rules that may match at a node by properties that are cheap to look up: its operator,
+// the rank of its result, its `perm`, `axis` or `axes`, and the operator of one neighbor.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace soapstone::rules {
 
-/// Where to start: a rule, and the node of its source that is to be the node at hand.
+/// A place to start from: a rule, and the node of its source that is to be the node at hand.
 struct RuleSet::Index {
   struct Entry {
     std::uint32_t rule, node;

@@ -26,7 +26,7 @@ class SymbolBinding {
   /// Finds the numbers of symbols that stand in sums and products only. Last, when all is bound.
   bool solve_equations();
 
-  /// By symbol. Those of derived sizes are the caller's to fill in.
+  /// By symbol. The caller fills in those of derived sizes.
   std::vector<std::int64_t>& numbers() { return numbers_; }
 
  protected:

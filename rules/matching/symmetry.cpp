@@ -12,7 +12,7 @@ using core::hash_combine;
 using core::Polynomial;
 using core::Symbol;
 
-/// What a candidate maps each slot and symbol to; −1: nothing yet.
+/// The image of each slot and symbol under a candidate; −1: none yet.
 struct Mapping {
   std::vector<std::int32_t> nodes, slots, symbols;
 };
@@ -138,7 +138,7 @@ class SymmetryFinder {
     return before == after;
   }
 
-  /// Of the target with inputs, symbols and results exchanged, without regard to order.
+  /// The hash of the target with inputs, symbols and results exchanged, without regard to order.
   std::uint64_t target_hash(const Mapping& mapping) const {
     const Graph& target = rule_.target;
     std::vector<std::uint64_t> hashes(target.tensor_bound());
@@ -166,20 +166,20 @@ class SymmetryFinder {
 
   void hash_node(const Mapping& mapping, const core::Node& node,
                  std::vector<std::uint64_t>& hashes) const {
-    const std::string& op = node.op->name;
+    const core::AttributeSchema* parts = node.op->find_role(core::AttributeRole::kParts);
     std::uint64_t hash = node.op->hash(), operands = 0;
     for (const auto& [name, value] : node.attributes.values())
-      hash = hash_combine(hash, attribute_hash(value, mapping, op == "split" && name == "sizes"));
+      hash = hash_combine(hash, attribute_hash(value, mapping, parts && parts->name == name));
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const std::uint64_t operand = hash_of(rule_.target, node.inputs[k], hashes);
-      const bool unordered = op == "concat" || (node.op->commutative && k < 2);
+      const bool unordered =
+          node.op->movement == core::Movement::kJoin || (node.op->commutative && k < 2);
       operands = unordered ? operands + core::hash_mix(operand) : hash_combine(operands, operand);
     }
     hash = hash_combine(hash, operands);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       std::uint64_t part = k;
-      if (op == "split")
-        part = renamed(node.attributes.get_sizes("sizes")[k], mapping.symbols).hash();
+      if (parts) part = renamed(node.attributes.get_sizes(parts->name)[k], mapping.symbols).hash();
       hashes[node.outputs[k].index()] = hash_combine(hash, part);
     }
   }

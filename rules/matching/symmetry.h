@@ -1,5 +1,5 @@
-// Symmetries of a rule: ways to exchange its nodes and inputs that leave it the same rule. Of the
-// matches that they turn into each other one is enough.
+// Symmetries of a rule: ways to exchange its nodes and inputs that leave it the same rule. One of
+// the matches that they turn into each other is enough.
 #pragma once
 
 #include <cstdint>

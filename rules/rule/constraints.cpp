@@ -1,6 +1,6 @@
-// See constraints.h. What follows is decided by simple means only: an equation that is one of the
-// known ones or a combination of them, an inequality that exceeds a known one by what is never
-// negative.
+// See constraints.h. Implication is decided by simple means only: an equation follows if it is a
+// known one or a combination of them, an inequality if it exceeds a known one by an expression that
+// is never negative.
 #include "rules/rule/constraints.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a rule demands of sizes: what follows from what, and whether it holds for given numbers.
+// The demands of a rule on sizes: what follows from what, and whether it holds for given numbers.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ struct ChosenSize {
 };
 /// The conditions that say so, with labels of their own.
 std::vector<ops::SizeConstraint> conditions_of(const ChosenSize& chosen);
-/// Those of a guard, in its order.
+/// The stated constraints of a guard, in its order.
 std::vector<ChosenSize> chosen_sizes(const std::vector<ops::SizeConstraint>& guard);
 
-/// Those requirements that do not follow from the assumptions. `sizes` are the symbols that are
+/// The requirements that do not follow from the assumptions. `sizes` are the symbols that are
 /// sizes of inputs, which are not negative.
 std::vector<ops::SizeConstraint> not_implied(const std::vector<ops::SizeConstraint>& requirements,
                                              const std::vector<ops::SizeConstraint>& assumptions,

@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// What is between commas.
+/// The texts between commas.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   for (bool more = true; more;) {
@@ -139,7 +139,7 @@ std::string to_string(const Edges& edges) {
       for (const DataType type : types)
         parts.push_back(fmt::format("{} {}{}", core::to_string(type), reach, kEffectNames[k]));
     };
-    // What happens at ordinary magnitudes does at extreme ones, too.
+    // An effect at ordinary magnitudes also occurs at extreme ones.
     constexpr std::size_t kAll = std::size(kEdgeTypes);
     const bool everywhere = ordinary.size() + extreme.size() == kAll;
     if (ordinary.size() == kAll) {

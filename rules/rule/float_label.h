@@ -1,6 +1,6 @@
-// What a rule says of floating point beyond the equality of real numbers: for which types its proof
-// holds, and what it does at the edges of their ranges. It stands in the evidence line of a rule
-// and decides whether a match of these types may be replaced.
+// The statement of a rule on floating point beyond the equality of real numbers: for which types
+// its proof holds, and what it does at the edges of their ranges. It stands in the evidence line of
+// a rule and decides whether a match of these types may be replaced.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,18 @@ struct FloatTypes {
   static FloatTypes only(std::vector<core::DataType> types);
   bool known() const { return kind != Kind::kUnknown; }
   bool hold_for(core::DataType type) const;
-  /// Those for which both hold; what is not known of one of them is not known.
+  /// The types for which both hold; what is not known of one of them is not known.
   FloatTypes operator&(const FloatTypes& other) const;
   bool operator==(const FloatTypes&) const = default;
 };
 
-/// What a target does otherwise than its source at the edges of a type. An element "has a value" if
-/// it is finite and the limited range of the type has not taken more than half of it.
+/// A difference between target and source at the edges of a type. An element "has a value" if it is
+/// finite and the limited range of the type has not taken more than half of it.
 enum class EdgeEffect : std::uint8_t {
-  kOverflow,   ///< Of finite inputs: the source has a value, the target is not finite.
-  kUnderflow,  ///< Of finite inputs: the source has a value, the target has lost it.
-  kRecovers,   ///< Of finite inputs: the target has a value, the source has none.
-  kNan,        ///< The target is NaN where the source is not. Of finite inputs: is infinite.
+  kOverflow,   ///< On finite inputs, the source has a value, the target is not finite.
+  kUnderflow,  ///< On finite inputs, the source has a value, the target has lost it.
+  kRecovers,   ///< On finite inputs, the target has a value, the source has none.
+  kNan,        ///< The target is NaN, the source is not; on finite inputs, the source is infinite.
   kDropsNan,   ///< The source is NaN, the target is not, and some input is not finite.
   kInfinity,   ///< Infinite inputs: one side is infinite where the other is another number.
   kZeroSign,   ///< 0 and −0.
@@ -78,8 +78,8 @@ class Edges {
   std::vector<Edge> all_;
 };
 
-/// What the edges say of a type: the range is changed by an ordinary overflow or underflow,
-/// extended by ordinary inputs of which the target alone has values, else as it was.
+/// The behavior that the edges show for a type: an ordinary overflow or underflow changes the
+/// range; ordinary inputs at which the target alone has values extend it.
 FloatBehavior range_behavior(const Edges& edges, core::DataType type);
 
 std::string_view to_string(FloatBehavior floats);

@@ -31,12 +31,12 @@ struct Evidence {
     kProved,   ///< Proved for all sizes.
   };
   Kind kind = Kind::kNone;
-  std::string detail;  ///< As in the file, without the label: "2^61-1, 200 sizes".
+  std::string detail;  ///< The words of the file, without the label: "2^61-1, 200 sizes".
 };
 
 struct Rule {
   std::string name;         ///< With its instance: `merge_matmuls[A=1,f=relu]`.
-  std::string base_name;    ///< As in the file.
+  std::string base_name;    ///< The name in the file.
   std::string description;  ///< The comment above it, one line.
   std::filesystem::path file;
   int line = 0;
@@ -50,12 +50,12 @@ struct Rule {
   /// they need values before results have types. A rule that has any leaves the shapes of its
   /// results unknown; specialize() fills them in.
   std::vector<core::Symbol> parameters;
-  /// Those parameters that stand for a real attribute. Their value is the bits of a double.
+  /// The parameters that stand for a real attribute. Their value is the bits of a double.
   std::vector<core::Symbol> real_parameters;
   /// Symbols of the table that abbreviate ⌊…/d⌋ or max(0, …). They follow all others.
   std::vector<ops::DerivedSize> derived;
-  /// Size equations and inequalities that the target needs and the source does not imply. Those of
-  /// a `where` clause have the label "where".
+  /// Size equations and inequalities that the target needs and the source does not imply.
+  /// Constraints of a `where` clause have the label "where".
   std::vector<ops::SizeConstraint> guard;
   FloatBehavior floats = FloatBehavior::kExact;
   FloatTypes types = {};            ///< For which its proof holds.
@@ -116,13 +116,13 @@ Result<Rule> specialize(const Rule& rule, const Bindings& values);
 /// possible. Errors: kInvalidInput if none were found.
 Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed);
 
-/// Where a source graph occurs in a graph.
+/// An occurrence of a source graph in a graph.
 struct Match {
   std::vector<TensorId> inputs;     ///< Per rule input: the tensor bound to it.
   std::vector<NodeId> nodes;        ///< Per source node, in source order().
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.
   std::vector<std::int64_t> sizes;  ///< Per symbol; 0 where a symbol has no value.
-  /// What the rule's inputs of type f32 stand for here, one type for all of them.
+  /// The type that the rule's inputs of type f32 stand for here, one type for all of them.
   core::DataType float_type = core::DataType::kFloat32;
 };
 
@@ -137,15 +137,15 @@ class RuleSet {
   using Found = std::function<bool(core::RuleId, const Match&)>;
   /// Calls `found` for every match in a deterministic order. A tensor inside the match that is read
   /// from outside it stays and its node stays alive. Sizes bind consistently; guards hold;
-  /// commutative operators match either way around. Of matches that differ only by a symmetry of
-  /// the rule there is one. Thread-safe.
+  /// commutative operators match either way around. Only one of the matches that differ by a
+  /// symmetry of the rule is found. Thread-safe.
   void for_each_match(const Graph& graph, const Found& found) const;
   /// Only matches that include at least one of these nodes. All that a rewrite adds include a node
   /// that is new or changed: &after.node(id) != &before.node(id).
   void for_each_match_at(const Graph& graph, std::span<const NodeId> nodes,
                          const Found& found) const;
 
-  struct Index;  ///< Of the matcher.
+  struct Index;  ///< The matcher's.
 
  private:
   std::vector<Rule> rules_;
@@ -169,9 +169,9 @@ struct CheckReport {
   int sizes_tried = 0;
   /// The sides agree in doubles only: the rule is a law of a function that is random in the field.
   bool law_of_function = false;
-  /// As observed. Means nothing if there is a counterexample.
+  /// The observed behavior. Means nothing if there is a counterexample.
   FloatBehavior floats = FloatBehavior::kExact;
-  Edges edges;  ///< As observed, if that was asked for.
+  Edges edges;  ///< The observed edges, if they were asked for.
   std::optional<Counterexample> counterexample;
 };
 /// Evaluates both sides in the prime field (and in doubles where a function there is random) at

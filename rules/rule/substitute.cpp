@@ -13,11 +13,11 @@ using core::Polynomial;
 using core::Symbol;
 
 bool needs_number(const core::AttributeSchema& attribute) {
-  constexpr std::array<std::string_view, 11> kNumbersOnly = {
-      "strides",   "dilations",         "group",   "axis", "axes", "perm", "steps", "keep_dims",
-      "ceil_mode", "count_include_pad", "interior"};
-  return attribute.kind == core::AttributeKind::kReal ||
-         std::ranges::find(kNumbersOnly, attribute.name) != kNumbersOnly.end();
+  using enum core::AttributeRole;
+  constexpr std::array kNumbersOnly = {kStride, kDilation,    kGroup, kAxis,      kAxes,
+                                       kStep,   kPermutation, kFlag,  kKeepsRank, kGap};
+  return attribute.kind() == core::AttributeKind::kReal ||
+         std::ranges::find(kNumbersOnly, attribute.role) != kNumbersOnly.end();
 }
 
 namespace {
@@ -45,7 +45,7 @@ std::vector<Symbol> parameters_of(const Graph& source, const Graph& target, bool
     for (NodeId id : side->order()) {
       const core::Node& node = side->node(id);
       for (const core::AttributeSchema& schema : node.op->attributes) {
-        const bool is_real = schema.kind == core::AttributeKind::kReal;
+        const bool is_real = schema.kind() == core::AttributeKind::kReal;
         const auto* value = node.attributes.find(schema.name);
         if (value && needs_number(schema) && (is_real || !real)) collect_symbols(*value, symbols);
       }
@@ -73,8 +73,8 @@ Polynomial substitute(const Polynomial& p, const Bindings& values) {
 
 namespace {
 
-/// Of a polynomial in symbols that stand for reals: their values are the bits of doubles. None: one
-/// has no value.
+/// The value of a polynomial in symbols that stand for reals; theirs are the bits of doubles. None:
+/// a symbol has no value.
 std::optional<double> real_value(const Polynomial& p, const Bindings& values) {
   double total = 0;
   bool first = true;
@@ -102,7 +102,7 @@ Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
     const core::AttributeValue* value = attributes.find(schema.name);
     if (!value) continue;
     if (const auto* p = std::get_if<Polynomial>(value); p && !p->is_constant()) {
-      if (schema.kind != core::AttributeKind::kReal) {
+      if (schema.kind() != core::AttributeKind::kReal) {
         result.set(schema.name, substitute(*p, values));
       } else if (const auto real = real_value(*p, values)) {
         result.set(schema.name, *real);
@@ -155,7 +155,7 @@ std::optional<Attributes> with_numbers(const core::OpSchema& op, const Attribute
     if (!is_symbolic(symbolic)) continue;
     const core::AttributeSchema* schema = op.find_attribute(name);
     core::AttributeValue value = symbolic;
-    if (!put_numbers(value, schema && schema->kind == core::AttributeKind::kReal, sizes))
+    if (!put_numbers(value, schema && schema->kind() == core::AttributeKind::kReal, sizes))
       return std::nullopt;
     result.set(name, std::move(value));
   }

@@ -11,12 +11,12 @@ namespace soapstone::rules {
 
 struct TypedSides {
   Graph source, target;
-  std::vector<ops::SizeConstraint> assumptions;   ///< Of the source.
-  std::vector<ops::SizeConstraint> requirements;  ///< Of the target and of equal result types.
+  std::vector<ops::SizeConstraint> assumptions;   ///< What holds wherever the source has types.
+  std::vector<ops::SizeConstraint> requirements;  ///< What the target and equal result types need.
   std::vector<ops::DerivedSize> derived;
 };
 
-/// Where typing failed. `node` is none if the sides do not fit each other.
+/// The place where typing failed. `node` is none if the sides do not fit each other.
 struct TypingFailure {
   bool in_source = true;
   NodeId node;

@@ -47,14 +47,33 @@ void Sampler::note_conditions(const Rule& rule) {
 }
 
 Sampler::Use Sampler::use_of(const core::AttributeSchema& attribute) {
-  const std::string& name = attribute.name;
-  if (attribute.kind == core::AttributeKind::kReal)
-    return name == "epsilon" ? Use::kPositiveReal : Use::kReal;
-  if (name == "axis" || name == "axes" || name == "perm") return Use::kAxis;
-  if (name == "keep_dims" || name == "ceil_mode" || name == "count_include_pad") return Use::kFlag;
-  const bool positive = name == "strides" || name == "dilations" || name == "group" ||
-                        name == "steps" || name == "kernel" || name == "sizes" || name == "shape";
-  return positive ? Use::kSmallPositive : Use::kSmall;
+  using enum core::AttributeRole;
+  switch (attribute.role) {
+  case kReal:
+    return Use::kReal;
+  case kPositiveReal:
+    return Use::kPositiveReal;
+  case kAxis:
+  case kAxes:
+  case kPermutation:
+    return Use::kAxis;
+  case kFlag:
+  case kKeepsRank:
+    return Use::kFlag;
+  case kBorder:
+    return Use::kPad;
+  case kStride:
+  case kDilation:
+  case kGroup:
+  case kStep:
+  case kWindow:
+  case kExtent:
+  case kParts:
+  case kShape:
+    return Use::kSmallPositive;
+  default:
+    return Use::kSmall;
+  }
 }
 
 void Sampler::note_attributes(const Graph& side) {
@@ -69,9 +88,9 @@ void Sampler::note_attributes(const Graph& side) {
       std::vector<Symbol> symbols;
       for (const Polynomial& p : elements)
         for (Symbol s : p.symbols()) symbols.push_back(s);
-      const bool may_crop = node.op->name == "pad" && schema.name == "pads";
-      for (Symbol s : symbols) note(s, may_crop ? Use::kPad : use_of(schema));
-      if (schema.name == "perm" && !symbols.empty() && symbols.size() == elements.size())
+      for (Symbol s : symbols) note(s, use_of(schema));
+      const bool permutes = schema.role == core::AttributeRole::kPermutation;
+      if (permutes && !symbols.empty() && symbols.size() == elements.size())
         permutations_.push_back(symbols);
     }
   }

@@ -30,7 +30,7 @@ class SizeSampler {
 
   const Rule& rule_;
   Sampler sampler_;
-  /// Of the source; empty if the rule has parameters, on which they depend.
+  /// Assumptions of the source; empty if the rule has parameters, on which they depend.
   std::vector<ops::SizeConstraint> assumptions_;
   Rule conditions_;  ///< A rule without sides: guard, assumptions and derived sizes.
 };

@@ -223,7 +223,7 @@ bool EGraph::merge(ClassId a, ClassId b) {
   if (!into.literal) into.literal = from.literal;
   changed_.push_back(a);
   if (into.constant != from.constant) {
-    // What was known of one holds for both, and may make readers of either constant.
+    // The merged class is constant if either was, and may make readers of either constant.
     into.constant = false;
     make_constant(a);
   }

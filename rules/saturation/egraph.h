@@ -19,19 +19,20 @@ using ENodeId = core::Id<struct ENodeTag>;
 using OperationId = core::Id<struct OperationTag>;
 using TypeId = core::Id<struct TensorTypeTag>;
 
-/// What an e-node does with its operands. A leaf has no operator: it is a constant or an input.
+/// The operation of an e-node on its operands. A leaf has no operator: it is a constant or an
+/// input.
 struct Operation {
   const core::OpSchema* op = nullptr;
   core::Attributes attributes;
   core::LiteralPtr literal;
-  std::uint32_t number = 0;  ///< Of an input; also tells opaque nodes apart, which are never equal.
+  std::uint32_t number = 0;  ///< An input's; or tells opaque nodes apart, which are never equal.
   std::uint64_t hash = 0;    ///< The e-graph fills it in.
   bool operator==(const Operation& other) const;
 };
 
 struct EClass {
-  std::vector<ENodeId> nodes;    ///< That make a tensor of the class; ascending after rebuild().
-  std::vector<ENodeId> readers;  ///< That have it as an operand; likewise.
+  std::vector<ENodeId> nodes;    ///< They make a tensor of the class; ascending after rebuild().
+  std::vector<ENodeId> readers;  ///< They have it as an operand; likewise.
   TypeId type;
   core::LiteralPtr literal;  ///< If one of its tensors is a constant that is given.
   bool constant = false;     ///< One of its tensors is computed from constants alone.
@@ -73,13 +74,13 @@ class EGraph {
   const Operation& operation(OperationId id) const { return operations_[id.index()]; }
   const Operation& operation(ENodeId id) const { return operation(nodes_[id.index()].operation); }
   const core::OpSchema* op(ENodeId id) const { return nodes_[id.index()].op; }
-  /// As they were when the graph was last rebuilt or later; find() tells what they are now.
+  /// The classes as they were at the last rebuild() or later; find() tells what they are now.
   std::span<const ClassId> operands(ENodeId id) const;
   std::span<const ClassId> results(ENodeId id) const;
   /// False for an e-node that has become equal to an earlier one.
   bool is_live(ENodeId id) const { return !nodes_[id.index()].dead; }
   std::uint32_t maker(ENodeId id) const { return nodes_[id.index()].maker; }
-  /// Of e-nodes that no rule has made.
+  /// The origin of e-nodes that no rule has made.
   static constexpr std::uint32_t kGiven = ~std::uint32_t{0};
 
   std::size_t node_count() const { return live_nodes_; }

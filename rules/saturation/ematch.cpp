@@ -14,7 +14,7 @@ using core::hash_combine;
 
 namespace {
 
-/// Of the numbers of a key attribute; 0 stands for any.
+/// A hash of the numbers of a key attribute; 0 stands for any.
 template <class Elements, class Number>
 std::uint64_t hash_numbers(const Elements& elements, Number number) {
   std::uint64_t hash = 17;
@@ -85,7 +85,7 @@ void prepare_target(PreparedRule& prepared) {
 }  // namespace
 
 SaturationRules::SaturationRules(std::span<const Rule> rules, bool once) : once_(once) {
-  // What cannot be matched is of no use; the caller that wants to know adds rules one by one.
+  // A rule that cannot be matched is of no use; a caller that wants to know adds rules one by one.
   for (const Rule& rule : rules) static_cast<void>(add(rule));
 }
 

@@ -53,7 +53,7 @@ class SaturationRules {
   const PreparedRule& operator[](std::size_t k) const { return *rules_[k]; }
   std::size_t family_count() const { return families_.size(); }
 
-  /// Where to start: node number `node` of the source of rule number `rule`.
+  /// A place to start a match: node number `node` of the source of rule number `rule`.
   struct Start {
     std::uint32_t rule, node;
   };
@@ -62,7 +62,7 @@ class SaturationRules {
   template <class Use>
   void for_each_start(const Operation& operation, std::size_t rank, Use use) const;
 
-  /// Of the largest pattern.
+  /// Sizes of the largest pattern.
   struct Bounds {
     std::size_t slots = 0, nodes = 0, symbols = 0, equations = 0;
   };
@@ -81,13 +81,13 @@ class SaturationRules {
   std::unordered_map<std::uint64_t, std::vector<Start>> starts_;
 };
 
-/// Where the source of a rule is; valid during the call.
+/// A match of a rule's source; valid during the call.
 struct EMatch {
   std::uint32_t rule = 0;
   std::span<const ClassId> inputs, outputs;
   std::span<const ENodeId> nodes;
   std::span<const std::int64_t> sizes;  ///< By symbol.
-  core::DataType float_type;            ///< As in Match.
+  core::DataType float_type;            ///< The same as in Match.
 };
 using EMatchFound = std::function<bool(const EMatch&)>;  ///< False ends the search.
 

@@ -26,7 +26,7 @@ struct SaturationLimits {
 
 enum class SaturationEnd : std::uint8_t {
   kSaturated,  ///< No rule makes anything new.
-  kDone,       ///< What the caller wanted is there.
+  kDone,       ///< The e-graph has what the caller wanted.
   kNodes,
   kRounds,  ///< Or nothing is left but matches that a limit has kept from being found.
   kStopped,
@@ -38,7 +38,7 @@ struct SaturationReport {
   std::size_t rounds = 0;
   std::uint64_t matches = 0;           ///< Different ones.
   std::uint64_t applied = 0;           ///< Replaced.
-  std::vector<std::uint64_t> by_rule;  ///< Those that brought something new.
+  std::vector<std::uint64_t> by_rule;  ///< Applications of each rule that brought something new.
   std::size_t nodes = 0, classes = 0;
   std::size_t size_bytes = 0;
 };
@@ -49,7 +49,8 @@ struct Application {
   std::vector<std::int64_t> sizes;  ///< By symbol.
   std::vector<ClassId> inputs;
   std::vector<ENodeId> matched;  ///< The e-nodes that are the source.
-  /// What the target's constants are, and then the results of its nodes, as PreparedRule has them.
+  /// Classes of the target's constants, and then of its nodes' results, in the order of
+  /// PreparedRule.
   std::vector<ClassId> made;
   /// The first class and e-node that came with it, if any did.
   std::size_t first_class = 0, first_node = 0;
@@ -58,8 +59,8 @@ struct Application {
 /// Asked after each round; true ends the saturation.
 using SaturationGoal = std::function<bool(const EGraph&)>;
 /// Whether the rule may be used at these sizes, with its f32 inputs of that type; asked once for
-/// each rule, sizes and types. What is admitted makes both sides one, so each may stand for the
-/// other.
+/// each rule, sizes and types. An admitted use makes both sides one class, so each may stand for
+/// the other.
 using SaturationFilter = std::function<bool(std::uint32_t rule, std::span<const std::int64_t> sizes,
                                             core::DataType float_type)>;
 

@@ -25,7 +25,7 @@ using taso::SizeEquations;
 using taso::Statement;
 using taso::TensorRef;
 
-// What a file must satisfy to be one.
+// Checks that a file holds rules: references, results, inputs.
 
 Status check_reference(TensorRef ref, const std::vector<Operator>& ops, std::size_t before) {
   if (ref.is_input()) return core::Done{};
@@ -145,7 +145,7 @@ class RuleText {
     return fmt::format("  results {}\n", fmt::join(names, ", "));
   }
 
-  /// Of what is the result of two outputs, the first names it.
+  /// Names of results. If a tensor is the result of two outputs, the first names it.
   std::map<TensorRef, std::string> result_names(bool source) const {
     std::map<TensorRef, std::string> names;
     for (std::size_t k = 0; k < message_.outputs.size(); ++k) {

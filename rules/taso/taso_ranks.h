@@ -15,8 +15,8 @@ struct Ranks {
   std::vector<std::vector<std::size_t>> source, target;  ///< By operator and output.
 };
 
-/// What has no rank otherwise gets `free_rank`. Preconditions: operators read what is there.
-/// Errors: kUnsupported: a tensor would have two ranks.
+/// Ranks of all tensors. A tensor whose rank nothing determines gets `free_rank`. Precondition:
+/// operators read tensors that exist. Errors: kUnsupported: a tensor would have two ranks.
 core::Result<Ranks> ranks_of(const RuleMessage& rule, std::size_t free_rank);
 /// How many results the operator has.
 std::size_t output_count(const Operator& op);

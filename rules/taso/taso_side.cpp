@@ -256,7 +256,7 @@ Status Side::add_enlarge(const Operator& op) {
                 std::move(result));
 }
 
-/// As large as its readers want it.
+/// Adds a tensor of ones, as large as its readers want it.
 Status Side::add_ones(std::size_t rank) {
   Axes result(rank);
   std::vector<Polynomial> shape;

@@ -38,7 +38,7 @@ class SizeEquations {
   core::Status equate(const Polynomial& a, const Polynomial& b);
   /// With all unknowns replaced that are solved.
   Polynomial resolve(const Polynomial& p) const;
-  /// Those equations p = 0 that express no unknown by a sum of others.
+  /// The equations p = 0 that express no unknown by a sum of others.
   const std::vector<Polynomial>& open() const { return open_; }
   /// Whether it counts windows of a stride, which no input can have as its size.
   bool counts_windows(const Polynomial& p) const;

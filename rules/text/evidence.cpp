@@ -82,7 +82,7 @@ std::string to_string(const EvidenceLine& line, std::string_view rule_text) {
 
 namespace {
 
-/// Of the words, from `rule` to the evidence.
+/// The hash of the words from `rule` to the evidence.
 std::uint64_t words_digest(std::string_view rule_text) {
   std::uint64_t digest = 0;
   bool in_target = false;
@@ -97,7 +97,8 @@ std::uint64_t words_digest(std::string_view rule_text) {
     }
     const bool is_word = token.kind == core::TokenKind::kIdentifier;
     const bool evidence = token.text == "checked" || token.text == "proof";
-    // As the parser sees it: a word that begins a line of the target and is given no value.
+    // The evidence begins where the parser sees it: at a word that begins a line of the target and
+    // is given no value.
     const bool statement = starts_line && is_word && depth == 0;
     if (in_target && statement && evidence && tokens[k + 1].text != "=") break;
     in_target = in_target || (statement && token.text == "target");

@@ -16,7 +16,7 @@ struct EvidenceLine {
   std::optional<Edges> edges = {};  ///< None: the line does not say.
 };
 
-/// What follows the word `checked` or `proof`. Errors: kInvalidInput without a place: an unknown
+/// Parses the words behind `checked` or `proof`. Errors: kInvalidInput without a place: an unknown
 /// word in the label.
 Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest);
 /// `checked 2^61-1, 200 sizes; types: any; floats: exact; edges: none`. Empty if there is no

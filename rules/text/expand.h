@@ -14,7 +14,7 @@ namespace soapstone::rules {
 struct RuleText {
   std::string name;
   std::string description;  ///< The comment directly above it, as one line.
-  int line = 0;             ///< Of `rule`.
+  int line = 0;             ///< The line of `rule`.
   std::string text;         ///< Its first line counts as line 1 in errors about it.
 };
 

@@ -16,7 +16,7 @@ struct Loop {
   std::vector<std::string> variables;
   bool over_ranks = false;
   std::vector<std::vector<std::string>> values;  ///< As text, one for each variable.
-  std::size_t begin = 0, end = 0;                ///< Of the clause in the text.
+  std::size_t begin = 0, end = 0;                ///< The clause's place in the text.
 };
 
 /// The first loop of a rule, right behind its name. Errors: kInvalidInput with line and column.

@@ -49,7 +49,7 @@ class Words {
     return k;
   }
   std::size_t begin_of(std::size_t k) const { return (*this)[k].offset; }
-  /// Of the text that the token is; names and punctuation stand for themselves.
+  /// The end of the token's text; names and punctuation stand for themselves.
   std::size_t end_of(std::size_t k) const { return tokens_[k].offset + tokens_[k].text.size(); }
 
  private:

@@ -23,7 +23,7 @@ constexpr int kMostQuotients = 100;
 /// A quotient in the text: where its numerator begins, where its divisor ends.
 struct Quotient {
   std::size_t begin = 0, end = 0;
-  std::string numerator;  ///< As it is written, less the parentheses around it.
+  std::string numerator;  ///< The text as it is written, without parentheses around it.
   std::int64_t divisor = 1;
   Token at;  ///< Its `/`.
 };

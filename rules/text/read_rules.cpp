@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 /// Fewer are read before a thread has started.
 constexpr std::size_t kRulesPerThread = 8;
-/// Of one file, in one message.
+/// Errors of one file in one message.
 constexpr std::size_t kMostErrors = 100;
-/// Of one file, in memory at once.
+/// Instances of one file in memory at once.
 constexpr std::size_t kMostInstances = 100'000;
 
 /// `line:column` inside the rule as one of the file; that of the rule itself if there is none.
@@ -98,7 +98,7 @@ core::Error together(const std::vector<core::Error>& errors) {
   return all;
 }
 
-/// As a reader of the file meets them.
+/// Sorts errors in the order in which a reader of the file meets them.
 void sort_by_line(std::vector<core::Error>& errors, const fs::path& file) {
   const std::size_t prefix = file.empty() ? 0 : file.string().size() + 1;
   const auto line = [&](const core::Error& error) {

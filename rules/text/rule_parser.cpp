@@ -28,7 +28,7 @@ using core::TokenStream;
 using ops::SizeConstraint;
 
 constexpr std::size_t kMostCases = 6;  ///< Conditions with `!=`: each makes two of a rule.
-/// Of the operators of one side. Matching and proving are made for a few operators; what takes
+/// The most operators of one side. Matching and proving are made for a few operators; what takes
 /// longer than anyone waits is refused when it is read.
 constexpr std::size_t kMostResults = 1000;
 
@@ -50,7 +50,7 @@ class InstanceParser {
     return finish_rule();
   }
 
-  /// As they were taken, in the order of the text; and as text.
+  /// The cases that were taken, in the order of the text; and as text.
   const std::vector<bool>& cases() const { return cases_; }
   const std::string& cases_text() const { return cases_text_; }
 
@@ -108,7 +108,7 @@ class InstanceParser {
     return core::Done{};
   }
 
-  /// What is computed from conditions later then fits, too.
+  /// Numbers that are computed from conditions later then fit, too.
   static bool is_small(const Polynomial& p) {
     const auto small = [](std::int64_t value) {
       return value >= -ops::kLargestSize && value <= ops::kLargestSize;
@@ -159,7 +159,7 @@ class InstanceParser {
     return true;
   }
 
-  /// What a `!=` on symbols means in this case: `<` or `>`.
+  /// The meaning of `!=` on symbols in this case: `<` or `>`.
   std::string next_case(const Polynomial& left, const Polynomial& right) {
     if (case_ == cases_.size()) cases_.push_back(false);
     std::string relation = cases_[case_++] ? ">" : "<";
@@ -353,7 +353,7 @@ class InstanceParser {
     return core::Done{};
   }
 
-  /// What the source determines cannot be chosen as well.
+  /// A size that the source determines cannot be chosen as well.
   Status refuse_determined_choices() const {
     std::vector<core::Symbol> determined = attribute_symbols(rule_.source);
     for (const TensorId id : rule_.source.inputs())

@@ -10,7 +10,7 @@
 namespace soapstone::rules {
 
 struct ParsedInstance {
-  std::string suffix;  ///< Which case of `!=` it is: `n<m`; empty: there is only one.
+  std::string suffix;  ///< The case of `!=`: `n<m`; empty: there is only one.
   Rule rule;           ///< Without its file, description and base name.
 };
 

@@ -18,8 +18,8 @@ bool is_symbol(const Polynomial& p) {
   return p.symbols().size() == 1 && p == Polynomial(p.symbols()[0]);
 }
 
-/// A word in place of a real attribute is a symbol, which a graph could not have. Where it is
-/// computed it may be a sum of products.
+/// A word in place of a real attribute is a symbol, which a graph could not have. In the target it
+/// may be a sum of products.
 Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core::OpSchema& op,
                                        bool computes) {
   core::NodeSyntax plain = node;
@@ -27,7 +27,7 @@ Result<core::Attributes> attributes_of(const core::NodeSyntax& node, const core:
   for (core::AttributeSyntax& given : plain.attributes) {
     const core::AttributeSchema* schema = op.find_attribute(given.name);
     const auto* p = std::get_if<Polynomial>(&given.value);
-    if (!schema || schema->kind != core::AttributeKind::kReal || !p || p->is_constant()) continue;
+    if (!schema || schema->kind() != core::AttributeKind::kReal || !p || p->is_constant()) continue;
     if (!computes && !is_symbol(*p))
       return TokenStream::error_at(given.at,
                                    "a real attribute is a number or a symbol alone in the source; "

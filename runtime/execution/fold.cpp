@@ -26,7 +26,7 @@ class Folding {
  private:
   core::Status compute(NodeId id) {
     const core::Node& node = graph_.node(id);
-    if (node.op->name == "reshape") {  // Shares the bytes of a large weight.
+    if (node.op->movement == core::Movement::kReshape) {  // Shares the bytes of a large weight.
       const core::Dims dims = dims_of(graph_.tensor(node.outputs[0]).type);
       values_[node.outputs[0]] =
           std::make_shared<const core::Literal>(value(node.inputs[0])->reshaped(dims));

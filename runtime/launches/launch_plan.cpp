@@ -2,6 +2,7 @@
 // graph of a search, so it builds no text and looks at shapes in place.
 #include "runtime/launches/launch_plan.h"
 
+#include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::runtime {
@@ -15,9 +16,13 @@ using core::TensorId;
 
 bool is_one(const core::Size& size) { return size.as_constant() == 1; }
 
-/// Dimension that a bias follows: 1 for a convolution, the last one for a matmul and the rest.
+/// The dimension that a bias follows: the channels of an image, else the last one.
 std::size_t channel_axis(const Node& head, std::size_t rank) {
-  return head.op->name == "conv" ? 1 : rank - 1;
+  const ops::OpDefinition* definition = ops::definition_of(head);
+  const bool makes_image = definition != nullptr &&
+                           definition->op_class == ops::OpClass::kContraction &&
+                           head.op->operand_role(0) == core::OperandRole::kImage;
+  return makes_image ? 1 : rank - 1;
 }
 
 /// True if `operand` broadcasts to `result` and varies with the channel at most.
@@ -37,15 +42,17 @@ std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, Te
   const bool first = node.inputs[0] == result;
   const TensorId operand = node.inputs[first ? 1 : 0];
   if (operand == result) return std::nullopt;
-  const std::string& op = node.op->name;
-  const bool adds = op == "add", multiplies = op == "mul";
-  if (!adds && !multiplies && !(first && (op == "sub" || op == "div"))) return std::nullopt;
+  const ops::Arithmetic operation = ops::arithmetic_of(*node.op);
+  const bool adds = operation == ops::Arithmetic::kSum;
+  const bool subtracts = operation == ops::Arithmetic::kDifference;
+  if (operation == ops::Arithmetic::kNone) return std::nullopt;
+  if (!first && (subtracts || operation == ops::Arithmetic::kQuotient)) return std::nullopt;
   const core::TensorType& type = graph.tensor(result).type;
   const core::TensorType& other = graph.tensor(operand).type;
   if (other.data_type != type.data_type) return std::nullopt;
   if (is_per_channel(other.shape, type.shape, channel_axis(head, type.shape.size()))) {
-    const bool shifts = adds || op == "sub";
-    return EpilogueStep{shifts ? EpilogueKind::kBias : EpilogueKind::kScale, id, operand};
+    return EpilogueStep{adds || subtracts ? EpilogueKind::kBias : EpilogueKind::kScale, id,
+                        operand};
   }
   if (adds && other == type) return EpilogueStep{EpilogueKind::kResidual, id, operand};
   return std::nullopt;

@@ -1,6 +1,7 @@
 // One walk over a graph in topological order decides launches, views and layouts together: whether
 // a node is a view depends on how its input lies, and that on the launches before it.
 #include "core/base/check.h"
+#include "ops/definition/by_role.h"
 #include "runtime/launches/execution_plan.h"
 #include "runtime/launches/view.h"
 
@@ -52,7 +53,8 @@ class Planner {
     if (node.inputs.empty() || !node.inputs[0].valid()) return false;
     Layout layout = stored_[node.inputs[0].index()];
     if (!is_view(graph_, id, layout)) {
-      if (layout == Layout::kRowMajor || node.op->name != "reshape") return false;
+      if (layout == Layout::kRowMajor || node.op->movement != core::Movement::kReshape)
+        return false;
       layout = Layout::kRowMajor;
       convert(node.inputs[0], layout);
     }
@@ -66,8 +68,8 @@ class Planner {
   /// them there: each is the result of a launch and no part of another concat.
   bool visit_join(NodeId id) {
     const Node& node = graph_.node(id);
-    if (node.op->name != "concat") return false;
-    const auto axis = static_cast<std::size_t>(node.attributes.get_int("axis"));
+    if (node.op->movement != core::Movement::kJoin) return false;
+    const std::size_t axis = ops::axis_by_role(node);
     const TensorId result = node.outputs[0];
     if (!is_outermost(graph_.tensor(result).type, Layout::kRowMajor, axis)) return false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

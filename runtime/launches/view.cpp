@@ -4,12 +4,15 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "ops/definition/by_role.h"
 #include "runtime/launches/launch_plan.h"
 
 namespace soapstone::runtime {
 namespace {
 
+using core::AttributeRole;
 using core::Graph;
+using core::Movement;
 using core::Node;
 using core::NodeId;
 using core::Shape;
@@ -19,8 +22,7 @@ const core::TensorType& input_type(const Graph& graph, const Node& node) {
 }
 
 bool is_contiguous_split(const Graph& graph, const Node& node, Layout layout) {
-  const auto axis = static_cast<std::size_t>(node.attributes.get_int("axis"));
-  return is_outermost(input_type(graph, node), layout, axis);
+  return is_outermost(input_type(graph, node), layout, ops::axis_by_role(node));
 }
 
 /// One dimension at most is cut, it is the outermost one, and no element of it is left out between.
@@ -33,8 +35,8 @@ bool is_contiguous_slice(const Graph& graph, const Node& node, Layout layout) {
     if (cut) return false;
     cut = i;
   }
-  const auto& axes = node.attributes.get_sizes("axes");
-  const auto& steps = node.attributes.get_sizes("steps");
+  const auto& axes = ops::sizes_by_role(node, AttributeRole::kAxes);
+  const auto& steps = ops::sizes_by_role(node, AttributeRole::kStep);
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const auto axis = static_cast<std::size_t>(axes[k].constant());
     if (steps[k].as_constant() == 1 || to[axis].as_constant() == 1) continue;
@@ -47,7 +49,7 @@ bool is_contiguous_slice(const Graph& graph, const Node& node, Layout layout) {
 bool moves_ones_only(const Graph& graph, const Node& node) {
   const Shape& from = input_type(graph, node).shape;
   std::int64_t last = -1;
-  for (const core::Size& source : node.attributes.get_sizes("perm")) {
+  for (const core::Size& source : ops::sizes_by_role(node, AttributeRole::kPermutation)) {
     if (from[static_cast<std::size_t>(source.constant())].as_constant() == 1) continue;
     if (source.constant() < last) return false;
     last = source.constant();
@@ -70,21 +72,20 @@ bool expands_nothing(const Graph& graph, const Node& node) {
 
 bool is_view(const Graph& graph, NodeId id, Layout layout) {
   const Node& node = graph.node(id);
-  const std::string& op = node.op->name;
   const bool row_major = layout == Layout::kRowMajor;
-  switch (op[0]) {  // Most operators are none of these: find out at once.
-  case 'r':
-    return op == "reshape" && row_major;
-  case 's':
-    if (op == "split") return is_contiguous_split(graph, node, layout);
-    return op == "slice" && is_contiguous_slice(graph, node, layout);
-  case 't':
-    return op == "transpose" && row_major && moves_ones_only(graph, node);
-  case 'e':
-    return op == "expand" && row_major && expands_nothing(graph, node);
-  case 'c':
-    return op == "cast" &&
-           input_type(graph, node).data_type == graph.tensor(node.outputs[0]).type.data_type;
+  switch (node.op->movement) {
+  case Movement::kReshape:
+    return row_major;
+  case Movement::kSplit:
+    return is_contiguous_split(graph, node, layout);
+  case Movement::kCut:
+    return is_contiguous_slice(graph, node, layout);
+  case Movement::kPermute:
+    return row_major && moves_ones_only(graph, node);
+  case Movement::kRepeat:
+    return row_major && expands_nothing(graph, node);
+  case Movement::kConvert:
+    return input_type(graph, node).data_type == graph.tensor(node.outputs[0]).type.data_type;
   default:
     return false;
   }
@@ -92,20 +93,20 @@ bool is_view(const Graph& graph, NodeId id, Layout layout) {
 
 std::size_t view_offset(const Graph& graph, NodeId id, std::size_t output, Layout layout) {
   const Node& node = graph.node(id);
-  if (node.op->name == "split") {
+  if (node.op->movement == Movement::kSplit) {
     std::size_t offset = 0;
     for (std::size_t i = 0; i < output; ++i)
       offset += storage_bytes(graph.tensor(node.outputs[i]).type);
     return offset;
   }
-  if (node.op->name != "slice") return 0;
+  if (node.op->movement != Movement::kCut) return 0;
   const core::TensorType& type = input_type(graph, node);
   const core::Dims strides = strides_of(dims_of(type), layout);
-  const std::vector<std::int64_t> axes = node.attributes.get_ints("axes");
-  const std::vector<std::int64_t> starts = node.attributes.get_ints("starts");
+  const auto& axes = ops::sizes_by_role(node, AttributeRole::kAxes);
+  const auto& starts = ops::sizes_by_role(node, AttributeRole::kStart);
   std::int64_t elements = 0;
   for (std::size_t k = 0; k < axes.size(); ++k)
-    elements += starts[k] * strides[static_cast<std::size_t>(axes[k])];
+    elements += starts[k].constant() * strides[static_cast<std::size_t>(axes[k].constant())];
   return static_cast<std::size_t>(elements) * core::size_bytes(type.data_type);
 }
 

@@ -65,7 +65,7 @@ std::vector<std::vector<NodeId>> nodes_of_units(const Graph& graph, const Execut
     } else if (step.kind == PlanStep::Kind::kConversion) {
       nodes.emplace_back();
     } else if (const NodeId id = plan.views[step.number].node;
-               graph.node(id).op->name == "concat") {
+               graph.node(id).op->movement == core::Movement::kJoin) {
       nodes.push_back({id});
     }
   }

@@ -57,7 +57,7 @@ void Placement::read(TensorId tensor, Layout layout, std::size_t step) {
 
 void Placement::add_view(const View& view, std::size_t step) {
   const core::Node& node = graph_.node(view.node);
-  if (node.op->name == "concat") return add_join(node, step);
+  if (node.op->movement == core::Movement::kJoin) return add_join(node, step);
   const std::uint32_t source = number(node.inputs[0], view.layout);
   CHECK(source != kNone, "a view of a tensor that is not made");
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

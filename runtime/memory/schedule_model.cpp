@@ -92,7 +92,7 @@ class Modeling {
 
   void add_view(const View& view) {
     const core::Node& node = graph_.node(view.node);
-    if (node.op->name == "concat") {
+    if (node.op->movement == core::Movement::kJoin) {
       // A unit of its own: readers of the whole wait for all parts.
       Unit unit;
       for (TensorId part : node.inputs) read(unit, part, Layout::kRowMajor);

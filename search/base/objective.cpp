@@ -14,9 +14,11 @@ using core::Graph;
 
 /// Sets of launches to look at for the order of a region: one for each of thousands of graphs.
 constexpr std::size_t kRegionStates = 30;
-/// Of a region's whole cost, the part that its latency is when its peak counts first.
+/// The weight of latency in a region's cost when its peak of memory counts first: it decides
+/// between equal peaks.
 constexpr double kLatencyShare = 1e-3;
-/// Above its bound a region costs at least so many times its original: no gain, but perhaps a way.
+/// A graph above the bound on memory costs at least this many times the region's original: it is no
+/// gain, but may lead to one.
 constexpr double kAboveBound = 1.1;
 
 constexpr ObjectiveKind kKinds[] = {ObjectiveKind::kLatency, ObjectiveKind::kMemory,

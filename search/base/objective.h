@@ -1,7 +1,7 @@
-// What a search strives for: how whole graphs compare, and which cost a region's search follows.
-// Peak memory is no sum over regions, so regions only propose, along costs that lead to fast ones,
-// to small ones, and to fast ones that are no larger; the plan of the whole graph decides
-// (docs/adr/0017).
+// The objective of a search: how whole graphs compare, and which cost the search of one region
+// follows. Peak memory is no sum over regions, so regions only propose, along costs that lead to
+// fast ones, to small ones, and to fast ones that are no larger; the plan of the whole graph
+// decides (docs/adr/0017).
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,15 @@ enum class ObjectiveKind : std::uint8_t {
 std::string_view to_string(ObjectiveKind kind);
 std::optional<ObjectiveKind> parse_objective(std::string_view text);
 
-/// What a graph comes to. `peak_bytes` is runtime::MemoryUse::peak_bytes: activations, without
-/// weights and inputs; zeros where the objective does not ask for memory.
+/// The latency and memory of a graph. `peak_bytes` is runtime::MemoryUse::peak_bytes: activations,
+/// without weights and inputs; zeros where the objective does not ask for memory.
 struct Score {
   double latency_us = 0;
   std::size_t peak_bytes = 0, live_bytes = 0, peak_steps = 0, weight_bytes = 0;
 };
 
-/// Where proposals of a region come from: the cost that its search follows. How much of the whole
-/// graph's peak lies in a region is not known there, so several bounds on its own peak are tried.
+/// The cost that the search of a region follows to make its proposals. A region does not know how
+/// much of the whole graph's peak lies in it, so several bounds on its own peak are tried.
 enum class Guide : std::uint8_t {
   kLatency,          ///< Latency alone.
   kLatencyWithin,    ///< Latency; the region's own peak is at most what the whole graph may need.
@@ -53,7 +53,8 @@ struct ObjectiveStage {
   /// A peak that is low enough for the next stage to begin.
   std::size_t enough_bytes = 0;
   /// Weights may grow beyond the original's only by what the peak gives back: nobody saves memory
-  /// by turning activations into more weights. Of the original: weights, and weights with peak.
+  /// by turning activations into more weights. The limits are the original's weights, and its
+  /// weights and peak together.
   std::size_t weight_bytes = ~std::size_t{0}, total_bytes = ~std::size_t{0};
 };
 
@@ -85,7 +86,7 @@ class Objective {
   Score score(const core::Graph& graph, const ObjectiveStage& stage) const;
   /// By more than rounding.
   bool is_gain(const Score& before, const Score& after, const ObjectiveStage& stage) const;
-  /// Of results: which one to prefer in the end.
+  /// Whether `a` is preferred to `b` as the final result.
   bool is_better(const Score& a, const Score& b) const;
 
   /// The cost that the search of `region` follows. Null: the cost model itself.

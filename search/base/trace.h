@@ -1,4 +1,4 @@
-// What happens in a search, told as it happens. All calls come from one thread and, but for times,
+// Events of a search, reported while it runs. All calls come from one thread and, but for times,
 // are the same for any number of threads.
 #pragma once
 
@@ -22,7 +22,7 @@ struct TracePass {
   std::size_t regions = 0;
   std::size_t kinds = 0;      ///< Regions with different signatures.
   std::size_t new_kinds = 0;  ///< Kinds that were not searched before.
-  double cost_us = 0;         ///< Of the graph that it starts from.
+  double cost_us = 0;         ///< Cost of the graph that the pass starts from.
 };
 
 /// The search of one kind of region came to an end.

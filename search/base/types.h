@@ -1,4 +1,4 @@
-// What a search is asked for and what it finds.
+// Options and results of a search.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ struct SearchOptions {
   const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
   TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
   Checkpoint* checkpoint = nullptr;      ///< Open: what it knows is not searched again.
-  RegionMemory* memory = nullptr;  ///< What earlier searches of the same job have found, likewise.
+  RegionMemory* memory = nullptr;  ///< If set: results of earlier searches of the same job, which
+                                   ///< are not searched again.
   bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
 };
 
@@ -67,7 +68,7 @@ struct Candidate {
   core::Graph graph;  ///< With memory in the objective, in the order that serves it.
   double cost_us = 0;
   std::vector<Step> steps;
-  Score score;  ///< What the objective compares; its latency is `cost_us`.
+  Score score;  ///< Compared by the objective; its latency is `cost_us`.
 };
 
 enum class StopReason : std::uint8_t {
@@ -79,14 +80,15 @@ enum class StopReason : std::uint8_t {
 };
 std::string_view to_string(StopReason reason);
 
-/// What equality saturation can say of the cheapest graph found, region by region. It says nothing
-/// of rewrites that need more than a region.
+/// How good the cheapest graph is, as far as equality saturation can tell, region by region.
+/// Nothing is said about rewrites that need more than a region.
 struct Certificate {
-  std::size_t regions = 0;  ///< That cover the graph, overlapping.
-  /// Of these: the e-graph has all that the rules make of the region, and nothing in it is cheaper.
-  std::size_t optimal = 0;
-  /// The optimal ones, and those where limits ended the saturation and nothing in the e-graph is
+  std::size_t regions = 0;  ///< Regions that cover the graph, overlapping.
+  /// Regions for which the e-graph holds all that the rules make of them, and nothing in it is
   /// cheaper.
+  std::size_t optimal = 0;
+  /// The optimal regions, and those whose saturation was ended by a limit with nothing cheaper in
+  /// the e-graph.
   std::size_t cheapest_kept = 0;
   /// No region has a graph in its e-graph that is cheaper by more than this share.
   double largest_gap = 0;
@@ -96,7 +98,7 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< Cheapest first; the last resort, the original, is not in it.
   cost::GraphCost cost_before;
   Strategy strategy = Strategy::kBacktracking;
-  std::uint64_t graphs_expanded = 0;  ///< Of a region: all successors by one rewrite considered.
+  std::uint64_t graphs_expanded = 0;  ///< All their successors by one rewrite were considered.
   std::uint64_t graphs_built = 0;     ///< Successors made, hashed and compared.
   std::uint64_t duplicates = 0;
   std::uint64_t regions = 0;           ///< Looked at, over all passes.
@@ -104,7 +106,7 @@ struct SearchResult {
   std::uint64_t e_nodes = 0;           ///< In the e-graphs of all regions.
   std::uint64_t underivable = 0;       ///< Regions with a gain that could not be derived again.
   std::optional<Certificate> certificate;
-  /// What of all that came from a checkpoint.
+  /// The part of these counts that came from a checkpoint.
   std::uint64_t regions_resumed = 0, graphs_resumed = 0;
   double cpu_s = 0, wall_s = 0;
   StopReason stop_reason = StopReason::kExhausted;

@@ -19,7 +19,8 @@ using core::TensorId;
 bool is_compact(const Graph& graph, const core::Node& node) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 16;
   const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
-  return node.op->name == "full" && core::element_count(dims.value()) > kMostElements;
+  return node.op->movement == core::Movement::kFill &&
+         core::element_count(dims.value()) > kMostElements;
 }
 
 /// Constant expressions that something else needs: their values are what has to be known.

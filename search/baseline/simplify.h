@@ -1,5 +1,5 @@
-// What every good runtime does before it runs a model: the fair baseline. Nothing here counts as a
-// gain of the search.
+// The fair baseline: the rewrites that every good runtime makes before it runs a model. Nothing
+// here counts as a gain of the search.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace soapstone::search {
 struct SimplifyStep {
   std::optional<core::RuleId> rule;  ///< None: equal nodes were merged.
   rules::Match match;
-  std::uint64_t hash = 0;  ///< Of the graph after it.
+  std::uint64_t hash = 0;  ///< Hash of the graph after the step.
 };
 
 struct SimplifyReport {
@@ -45,8 +45,8 @@ core::Graph name_constants(const core::Graph& graph);
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 
-/// Constant expressions become constants, computed on the backend. What is a single large `full`
-/// stays as it is: it is smaller that way. So do the nodes of `kept`, constants though they are.
+/// Constant expressions become constants, computed on the backend. A single large `full` stays as
+/// it is, since it is smaller that way. The nodes of `kept` stay, too, although they are constant.
 core::Result<core::Graph> fold_constants(const core::Graph& graph, runtime::Backend& backend,
                                          std::span<const core::NodeId> kept = {});
 

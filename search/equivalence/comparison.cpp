@@ -15,7 +15,7 @@ namespace {
 constexpr double kIllConditioned = 0.05;
 /// In double precision constants that are equal to the last bits of f32 count as one.
 constexpr double kExactTolerance = 0x1p-20;
-/// What numbers of ordinary size that cancel leave there.
+/// In double precision, the noise that is left when numbers of ordinary size cancel.
 constexpr double kExactNoise = 1e-12;
 
 std::vector<Floor> of_user(const EquivalenceOptions& options, std::size_t count) {
@@ -96,9 +96,9 @@ bool Comparison::add_exact(int sample, const Expected& expected,
   const int turn = sample - static_cast<int>(options_.inputs.size());
   const bool huge = turn >= 0 && sample_kind(turn) == SampleKind::kHuge;
   for (std::size_t k = 0; k < exact.size(); ++k) {
-    // What is f64 in the graph overflows in double precision, too.
+    // An output that is f64 in the graph overflows in double precision, too.
     if (huge && floors_[k].spacing == 0x1p-52) continue;
-    // How rounding by one part in 2^23 is amplified, as the original itself shows.
+    // The original's own error shows how it amplifies rounding by one part in 2^23.
     const Rounding own = rounding_of(expected.values[k], exact[k]);
     const double amplified =
         floors_[k].is_integer() ? 0 : own.own_error * std::min(1.0, 0x1p-23 / floors_[k].spacing);

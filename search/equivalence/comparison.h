@@ -1,5 +1,5 @@
-// What the two checks, ours and the judge's, share: samples one after the other, results compared,
-// and what is known of rounding asked for only where it matters.
+// The part that both checks, ours and the judge's, share. It compares results sample by sample, and
+// asks for the effect of rounding only if that matters.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace soapstone::search {
 
-/// What the original computed in one sample.
+/// The results of the original on one sample.
 struct Expected {
   std::vector<std::vector<double>> values;  ///< By output.
   std::vector<Rounding> rounding;           ///< Likewise; empty: not asked for yet, or unknown.

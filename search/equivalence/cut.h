@@ -9,7 +9,7 @@
 
 namespace soapstone::search {
 
-/// What opaque nodes compute is a fresh input of the graph; what they read is an output.
+/// A graph without its opaque nodes: their results are new inputs, their operands new outputs.
 struct CutGraph {
   core::Graph graph;
   std::vector<std::string> output_names;
@@ -17,8 +17,8 @@ struct CutGraph {
   int left_out = 0;  ///< Outputs and operands that are not there, since their shape is not known.
 };
 
-/// Graphs derived from one original are cut alike: new inputs and outputs in the same order. Where
-/// the shape of an opaque result is not known, what depends on it is left out.
+/// Graphs derived from one original are cut alike: new inputs and outputs in the same order. If the
+/// shape of an opaque result is not known, the nodes that depend on it are left out.
 core::Result<CutGraph> cut_at_opaque(const core::Graph& graph);
 
 }  // namespace soapstone::search

@@ -19,8 +19,8 @@ using core::Graph;
 using core::Literal;
 using core::TensorId;
 
-/// Of a run in double precision where a difference asks for it, and of all such runs that are made
-/// without being asked for: a few seconds, and a fraction of one.
+/// Limits on the work of runs in double precision, in operations: for one run that a difference
+/// asks for (a few seconds), and for all runs that nothing asks for (a fraction of a second).
 constexpr double kMostWork = 3e10, kMostUnaskedWork = 5e8;
 
 core::Status require_same_interface(const Graph& a, const Graph& b) {
@@ -143,7 +143,7 @@ struct EquivalenceCheck::State {
   std::vector<Floor> floors;
   std::optional<runtime::Executable> executable, unfused;
   std::optional<DoublePrecision> precise;
-  std::map<int, std::vector<Literal>> results;  ///< Of the original, by sample.
+  std::map<int, std::vector<Literal>> results;  ///< Results of the original, by sample.
   std::map<int, std::vector<std::vector<double>>> exact;
   std::map<int, std::vector<Literal>> replaced;  ///< Inputs that the original rejects, by others.
   std::set<int> skipped;                         ///< Samples of which it rejects all.

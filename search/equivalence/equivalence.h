@@ -19,7 +19,7 @@
 namespace soapstone::search {
 
 struct EquivalenceOptions {
-  int samples = 8;  ///< Of kinds in turn: sample_kind().
+  int samples = 8;  ///< Number of random samples; their kinds take turns (sample_kind()).
   /// Tolerances of the user's own: relative to the larger of |expected| and the output's root mean
   /// square. Without either, what the types and the original's own rounding explain (rounding.h).
   std::optional<double> rtol, atol;
@@ -36,7 +36,7 @@ struct EquivalenceOptions {
   bool may_recover = false;
 };
 
-/// Where two models first differ.
+/// The first difference between two models.
 struct Difference {
   int sample = 0;
   std::string input;   ///< "ordinary values (input 1, seed 0)"
@@ -63,7 +63,7 @@ struct EquivalenceReport {
 
 /// The kind of a random sample, from 0.
 SampleKind sample_kind(int turn);
-/// Of sample number `sample`, the user's own coming first.
+/// The inputs of sample number `sample`; the user's own samples come first.
 std::vector<core::Literal> inputs_of_sample(const core::Graph& graph,
                                             const EquivalenceOptions& options, int sample);
 std::string describe_sample(const EquivalenceOptions& options, int sample);
@@ -85,7 +85,7 @@ class EquivalenceCheck {
                                       const core::StopToken& stop);
   /// On that sample alone.
   core::Result<bool> differs_on(const core::Graph& other, int sample);
-  /// Of the graphs compared from now on.
+  /// Sets the latitude of the graphs that are compared from now on.
   void allow(Latitude latitude);
 
  private:

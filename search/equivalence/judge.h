@@ -1,5 +1,6 @@
-// An independent judge: a runtime that we did not write runs the files themselves. What reads,
-// defines, runs and writes models here shares its blind spots; the judge does not.
+// An independent judge: a runtime that we did not write runs the files themselves. The parts of
+// Soapstone that read, define, run and write models share blind spots; the judge does not have
+// them.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// See judgment.h. What is known of rounding comes from the judge alone: our own double precision
+// See judgment.h. The effect of rounding is measured by the judge alone: our own double precision
 // would carry a mistake of our importer into the tolerance.
 #include "search/equivalence/judgment.h"
 

@@ -29,8 +29,8 @@ class Judgment {
   const Judge& judge() const { return judge_; }
   /// Empty if the runtime can run the original, on some sample at least; else why not.
   std::string refusal();
-  /// Whether the runtime finds the graph, written as a file, equal to the original file. What runs
-  /// the original and not the result has found a difference.
+  /// Whether the runtime finds the graph, written as a file, equal to the original file. A runtime
+  /// that runs the original and not the result has found a difference.
   JudgeReport run(const core::Graph& rewritten, core::ProgressSink& progress,
                   const core::StopToken& stop);
   /// On that sample alone. Errors: the judge does not work any more.
@@ -57,7 +57,7 @@ class Judgment {
   const core::Graph& original_;
   EquivalenceOptions options_;
   std::vector<Floor> floors_;
-  std::map<int, core::Result<Results>> results_;  ///< Of the original, by sample.
+  std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
 };
 
 }  // namespace soapstone::search

@@ -1,4 +1,4 @@
-// What can be checked of a graph with opaque nodes.
+// Tells which parts of a graph with opaque nodes can be checked.
 #pragma once
 
 #include <vector>

@@ -12,15 +12,17 @@
 #include <vector>
 
 #include "core/base/hash.h"
+#include "ops/definition/by_role.h"
 
 namespace soapstone::search {
 namespace {
 
-/// Of any shape with as many elements the same, for a rewrite may have changed it.
+/// Random values that depend on the number of elements, not on the shape: a rewrite may have
+/// changed the shape.
 core::LiteralPtr random_weight(const core::Dims& dims, std::uint64_t seed) {
   const auto count = static_cast<std::size_t>(core::element_count(dims));
   const bool vector = std::ranges::count_if(dims, [](std::int64_t n) { return n > 1; }) <= 1;
-  // As many terms as results, more or less.
+  // Keeps results near 1, assuming that a sum has about √count terms.
   const auto scale = static_cast<float>(std::pow(static_cast<double>(count), -0.25));
   std::mt19937_64 random(core::hash_combine(seed, count));
   std::uniform_real_distribution<float> uniform(-1.7F, 1.7F), positive(0.5F, 1.5F);
@@ -35,8 +37,8 @@ using Weight = std::pair<double, std::int64_t>;
 
 std::optional<Weight> weight_of(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
-  if (node.op->name != "full") return std::nullopt;
-  const double value = node.attributes.get_real("value");
+  if (node.op->movement != core::Movement::kFill) return std::nullopt;
+  const double value = ops::fill_value(node);
   const auto dims = core::concrete(graph.tensor(node.outputs[0]).type.shape);
   if (!dims || core::element_count(*dims) < 2 || value == 0 || value == 1) return std::nullopt;
   return Weight{value, core::element_count(*dims)};

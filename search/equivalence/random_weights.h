@@ -10,7 +10,7 @@ namespace soapstone::search {
 
 /// Every `full` of the original with more than one element, zeros and ones aside, becomes random
 /// numbers, which depend on its value, its count and the seed alone; and so does the same one in a
-/// graph made from it. What a rewrite brought in stays: it may be an epsilon.
+/// graph made from it. A `full` that a rewrite brought in stays: it may be an epsilon.
 struct RandomizedPair {
   core::Graph original, rewritten;
 };

@@ -38,7 +38,7 @@ double largest_of(DataType type) {
   }
 }
 
-/// Where numbers get coarser near zero.
+/// The magnitude below which numbers of the type get coarser, or are flushed to zero.
 double smallest_step(DataType type) {
   switch (type) {
   case DataType::kFloat64:
@@ -93,7 +93,7 @@ std::vector<Way> ways(const Graph& graph) {
   return of;
 }
 
-/// Units in the last place. What is kept in 16 bits is summed up in more.
+/// The tolerance in units in the last place. Sums of 16-bit numbers are computed in more bits.
 double units(const Way& way) {
   if (way.type == DataType::kBFloat16) return 2;
   if (way.type == DataType::kFloat16) return 4;
@@ -112,7 +112,7 @@ bool compare_integers(const std::vector<double>& expected, const std::vector<dou
   return static_cast<double>(others) <= rounding->factor * static_cast<double>(own);
 }
 
-/// Of an element of which at least one side is no finite number.
+/// Whether two elements agree if at least one of them is no finite number.
 bool special_agrees(double expected, double actual, const Floor& floor, const double* exact,
                     double allowed) {
   if (same_special(expected, actual)) return true;

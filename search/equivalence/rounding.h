@@ -1,5 +1,5 @@
-// How far apart two results may be before the difference means something. Follows from the element
-// type and from how much rounding matters in the original itself (docs/adr/0020).
+// How far apart two results may be before the difference means something. The tolerance follows
+// from the element type and from how much rounding matters in the original itself (docs/adr/0020).
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace soapstone::search {
 
 /// A difference that needs no explanation: a few units in the last place of the output's size.
 struct Floor {
-  double relative = 0;  ///< Of the larger of |expected| and the output's root mean square.
+  double relative = 0;  ///< Share of the larger of |expected| and the output's root mean square.
   double absolute = 0;
   double largest = 0;  ///< Finite number of the type; 0: the elements are integers.
   double spacing = 0;  ///< Next to one.
@@ -25,16 +25,16 @@ std::vector<Floor> floors_of(const core::Graph& graph);
 /// Next to one: 2^-23 for f32. 0 for types that are not floating.
 double spacing(core::DataType type);
 
-/// What is known of rounding in the original, for one output of one sample.
+/// The effect of rounding in the original, as far as it is known, for one output of one sample.
 struct Rounding {
-  std::vector<double> exact;  ///< Of the original in double precision; empty: not known.
+  std::vector<double> exact;  ///< Values of the original in double precision; empty: not known.
   /// How far the original is from it; without it, how far two runs of the original are apart.
   double own_error = 0;
   double factor = 0;  ///< So many times the own error is allowed.
 };
-/// Of a result and the same in double precision.
+/// The rounding of a result, given the same result in double precision.
 Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact);
-/// Of two runs that differ in rounding alone.
+/// The rounding shown by two runs that differ in rounding alone.
 Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other);
 
 struct OutputError {
@@ -46,7 +46,7 @@ struct OutputError {
   std::size_t overflowed = 0;
 };
 
-/// What the labels of the rules that were applied allow.
+/// Differences that the labels of the applied rules allow.
 struct Latitude {
   bool may_overflow = false;  ///< The result may have no value where the original has one.
   bool may_recover = false;   ///< It may have one where the original has none.

@@ -2,9 +2,9 @@
 #include "search/equivalence/value_roles.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
+#include "ops/analysis/arithmetic.h"
+#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "ops/definition/valid_values.h"
 
@@ -16,10 +16,23 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
+/// The results hold elements of the operands, and at most one number besides.
 bool copies(const Node& node) {
-  static constexpr std::array<std::string_view, 9> kCopies = {
-      "cast", "reshape", "transpose", "expand", "slice", "split", "concat", "pad", "gather"};
-  return std::ranges::find(kCopies, node.op->name) != kCopies.end();
+  switch (node.op->movement) {
+  case core::Movement::kNone:
+  case core::Movement::kChoose:
+  case core::Movement::kOther:
+    return false;
+  default:
+    return true;
+  }
+}
+
+/// The operator normalizes its one operand: softmax and its like.
+bool is_softmax(const Node& node) {
+  const ops::OpDefinition* definition = ops::definition_of(node);
+  return definition != nullptr && definition->op_class == ops::OpClass::kNormalization &&
+         definition->max_inputs == 1;
 }
 
 bool is_integer(const Graph& graph, TensorId id) {
@@ -48,10 +61,10 @@ class Follower {
     auto key() const { return 4 * tensor.index() + 2 * std::size_t{scaled} + std::size_t{added}; }
   };
 
-  void note_gather(const Node& node) {
+  void note_selector(const Node& node) {
     const auto dims = core::concrete(graph_.tensor(node.inputs[0]).type.shape);
     if (!dims) return;
-    const auto size = (*dims)[static_cast<std::size_t>(node.attributes.get_int("axis"))];
+    const std::int64_t size = (*dims)[ops::axis_by_role(node)];
     role_.index_bound = role_.index_bound == 0 ? size : std::min(role_.index_bound, size);
   }
 
@@ -77,9 +90,10 @@ class Follower {
           note_opaque(node, at);
           continue;
         }
-        if (node.op->name == "gather" && node.inputs[1] == at.tensor) note_gather(node);
+        const bool selects = node.op->movement == core::Movement::kSelect;
+        if (selects && node.inputs[1] == at.tensor) note_selector(node);
         if (!is_integer(graph_, node.outputs[0])) continue;
-        if (node.op->name == "gather" && node.inputs[0] != at.tensor) continue;
+        if (selects && node.inputs[0] != at.tensor) continue;
         for (const TensorId output : node.outputs) todo.push_back({output});
       }
     }
@@ -100,13 +114,15 @@ class Follower {
 
   void follow_real(const Node& node, At at, std::vector<At>& todo) {
     if (ops::is_opaque(node)) return;
-    const std::string_view op = node.op->name;
-    if (op == "softmax" && at.added) (at.scaled ? role_.is_scaled_mask : role_.is_mask) = true;
+    if (is_softmax(node) && at.added) (at.scaled ? role_.is_scaled_mask : role_.is_mask) = true;
     const bool by_constant = std::ranges::any_of(
         node.inputs, [&](TensorId id) { return id.valid() && graph_.is_constant_expression(id); });
-    if ((op == "mul" || op == "sub") && by_constant) {
+    const ops::Arithmetic operation = ops::arithmetic_of(*node.op);
+    const bool scales = operation == ops::Arithmetic::kProduct ||
+                        operation == ops::Arithmetic::kDifference;  // 1 − mask
+    if (scales && by_constant) {
       at.scaled = true;
-    } else if (op == "add") {
+    } else if (operation == ops::Arithmetic::kSum) {
       at.added = at.added || !by_constant;
     } else if (!copies(node)) {
       return;
@@ -128,7 +144,8 @@ std::vector<ValueRole> value_roles(const Graph& graph) {
   const auto valid = ops::valid_values(graph);
   for (const TensorId input : graph.inputs()) {
     ValueRole role = follower.role_of(input);
-    // What operators demand of values that come to them by copies alone.
+    // If operators require a range of values that reach them through copies alone, the input has
+    // that range.
     if (const auto& range = valid[input.index()]; range && range->low < range->high) {
       role.index_bound = range->high;
       role.least_index = range->low;

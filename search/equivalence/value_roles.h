@@ -1,4 +1,4 @@
-// What the values of an input are for, as far as the graph shows: indices, divisors, masks.
+// The roles of an input's values, as far as the graph shows them: indices, divisors, masks.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,8 @@ namespace {
 
 /// Sites that are applied before the graph is finished once.
 constexpr std::size_t kGroup = 128;
-/// Several improvements are believed together if they give that share of what regions promised.
+/// A group of rewrites is accepted if the whole graph gains at least this fraction of the sum of
+/// the regions' predicted gains.
 constexpr double kKeptPromise = 0.9;
 
 /// Nodes of whole graphs to build for sites of one kind that come to nothing, one after the other;
@@ -89,7 +90,8 @@ class Acceptance {
     return true;
   }
 
-  /// What the whole gives beyond the promises is divided among the sites' last steps.
+  /// Divides the difference between the whole graph's gain and the predicted gains among the sites'
+  /// last steps.
   static void settle(std::span<const Site> sites, double surplus_us, std::vector<Step>& steps) {
     std::size_t end = 0;
     for (const Site& site : sites) {
@@ -103,7 +105,7 @@ class Acceptance {
   const ObjectiveStage& stage_;
   const std::function<bool()>& stopped_;
   Candidate& now_;
-  std::map<const RegionResult*, double> given_us_;  ///< Where it is not what the region promised.
+  std::map<const RegionResult*, double> given_us_;  ///< Real gains that differ from predictions.
   std::map<const RegionResult*, std::size_t> in_vain_;
 };
 

@@ -79,7 +79,7 @@ core::Status Checkpoint::open(const CheckpointIdentity& identity, const rules::R
   contents_.identity = identity;
   std::error_code ignored;
   if (!std::filesystem::exists(file_, ignored)) {
-    // That it cannot be written must show now, not after hours.
+    // Write the file now: if it cannot be written, that must show now and not after hours.
     changed_ = true;
     return write();
   }

@@ -1,5 +1,5 @@
-// What was found in regions, kept in a file, so that a search that was killed goes on from there.
-// The file is not believed: what it says of a region is matched, admitted and priced again.
+// Keeps the results of regions in a file, so that a search that was killed goes on from there. The
+// file is not believed: each rewrite in it is matched, admitted and priced again.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@
 
 namespace soapstone::search {
 
-/// What the results of regions depend on: with anything else they would be others.
+/// Everything that the results of regions depend on. A checkpoint with another identity is of no
+/// use.
 struct CheckpointIdentity {
   std::uint64_t model = 0;  ///< Hash of the graph that is searched.
   std::uint64_t rules = 0;
@@ -31,7 +32,7 @@ CheckpointIdentity identity_of(const core::Graph& graph, const rules::RuleSet& r
                                const cost::CostModel& cost, runtime::Fusion fusion,
                                const SearchOptions& options);
 
-/// What a file says of a kind of region.
+/// The entry of a file for one kind of region.
 struct CheckpointEntry {
   struct Rewrite {
     core::RuleId rule;
@@ -74,8 +75,8 @@ class Checkpoint {
   /// Regions that the file held.
   std::size_t read() const { return read_; }
 
-  /// What a search of such a region that may expand `budget` graphs comes to, if that is known and
-  /// still holds: every rewrite matches, is admitted and the costs are those that were found then.
+  /// The result of searching such a region with that budget of graphs, if it is known and still
+  /// holds: every rewrite matches and is admitted, and the costs are those that were found then.
   std::optional<RegionResult> find(const Region& region, std::uint64_t budget,
                                    verifier::Admission& rules, cost::CostModel& cost) const;
   /// Remembers a search that came to its end, and writes the file if that is due.

@@ -20,8 +20,9 @@ struct Site {
 /// Whether the rewrites that were found in a region like this one match here, too.
 bool holds(const Site& site, verifier::Admission& rules);
 
-/// Those that can be applied together, the largest gains first: none has a node that an earlier one
-/// replaces or redirects. Those that share `found` are neighbors. Deterministic.
+/// The sites that can be applied together, the largest gains first: no site has a node that an
+/// earlier one replaces or redirects. Sites that share `found` are neighbors in the list.
+/// Deterministic.
 std::vector<Site> select_disjoint(const core::Graph& whole, std::vector<Site> sites);
 
 /// The rewrites of all sites, one after the other, with the ids that the whole graph will have.

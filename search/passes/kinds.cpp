@@ -24,7 +24,8 @@ using core::Graph;
 
 /// Regions searched at once, at most. Fixed: the result must not depend on the machine.
 constexpr std::size_t kBatch = 32;
-/// As many of them share the memory: more threads than that do not work on one batch for long.
+/// The number of regions that share the memory. At most this many of a batch are searched at once
+/// for long.
 constexpr double kAlive = 16;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is known of each kind of region: those that have one signature are searched once, in
-// parallel with others.
+// Keeps the result of each kind of region. Regions with one signature are of one kind, which is
+// searched once, in parallel with other kinds.
 #pragma once
 
 #include <compare>
@@ -29,14 +29,14 @@ struct Way {
   auto operator<=>(const Way&) const = default;
 };
 
-/// What a pass over the graph is about.
+/// The setting of one pass over the graph.
 struct PassInfo {
   std::size_t region_size = 0;
   double graph_us = 0;       ///< Cost of the graph when the pass begins.
   std::uint64_t budget = 0;  ///< Graphs that may have been expanded when it ends.
 };
 
-/// What was found in regions of a job, for a further search with fewer rules.
+/// The results of regions in one job, for a further search with fewer rules.
 struct RegionMemory {
   std::map<Way, std::map<std::vector<std::uint64_t>, RegionResult>> known;
   /// Drops what rests on a rule that is excluded now.
@@ -63,7 +63,7 @@ class Kinds {
   const RegionResult* find(const Region& region, const Way& way) const;
   /// Whether every search saw all that there was.
   bool all_exhausted() const;
-  /// What is known goes to the memory of the options, if there is one.
+  /// Moves the results to the memory of the options, if there is one.
   void hand_back() {
     if (options_.memory != nullptr) options_.memory->known = std::move(known_);
   }
@@ -72,7 +72,7 @@ class Kinds {
 
  private:
   using Signature = std::vector<std::uint64_t>;
-  /// What came of a region in a batch.
+  /// The result of one region in a batch.
   struct Searched {
     RegionResult result;
     bool resumed = false;

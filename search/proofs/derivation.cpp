@@ -62,7 +62,7 @@ Result<Graph> instance_of(const Graph& source, std::span<const core::TensorType>
 std::optional<rules::Match> whole_match(const rules::RuleSet& rules, core::RuleId rule,
                                         const Graph& instance,
                                         std::span<const std::int64_t> sizes) {
-  // That an input is to be constant is a matter of costs, not of what is equal.
+  // Ignore that inputs must be constant: that is a matter of costs, not of equality.
   Rule plain = rules[rule];
   if (std::ranges::find(plain.constant_inputs, true) != plain.constant_inputs.end()) {
     plain.constant_inputs.assign(plain.constant_inputs.size(), false);
@@ -80,8 +80,8 @@ std::optional<rules::Match> whole_match(const rules::RuleSet& rules, core::RuleI
   return found;
 }
 
-/// What the target's own tensors became: what is added follows what was there, in the order of the
-/// target.
+/// Finds the tensors of `right` that the target's own tensors became. Added nodes follow the old
+/// ones, in the order of the target.
 Result<std::vector<TensorId>> made_by(const Graph& target, const Graph& left, const Graph& right) {
   std::vector<TensorId> made;
   const auto tensors = numbered_tensors(target);

@@ -21,8 +21,8 @@ std::vector<core::TensorId> numbered_tensors(const core::Graph& graph);
 /// Both sides of a rule at certain sizes, over inputs of their own.
 struct Equation {
   core::Graph left, right;
-  /// What the target's constants and nodes became in `right`, as numbered_tensors(target) less its
-  /// inputs.
+  /// The tensors of `right` that the target's constants and nodes became, in the order of
+  /// numbered_tensors(target) without its inputs.
   std::vector<core::TensorId> made;
 };
 
@@ -32,7 +32,7 @@ core::Result<Equation> equation_at(verifier::Admission& rules, core::RuleId rule
                                    std::span<const core::TensorType> inputs,
                                    std::span<const std::int64_t> sizes);
 
-/// What is equal by the equations that were assumed.
+/// Decides equality under the equations that were assumed.
 class Derivation {
  public:
   explicit Derivation(const core::Graph& source);

@@ -57,7 +57,7 @@ class DerivationFinder {
     return static_cast<std::size_t>(after - log_.begin()) - 1;
   }
 
-  /// Those that made the e-nodes, and what these were made from.
+  /// The applications that made the e-nodes, and those that made their operands.
   std::vector<std::size_t> makers_of(std::span<const ENodeId> chosen) const {
     std::set<std::size_t> needed;
     std::vector<std::size_t> pending;

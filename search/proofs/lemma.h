@@ -51,7 +51,7 @@ bool is_derived(const Lemma& lemma, verifier::Admission& rules);
 /// An e-graph in which the source was saturated.
 struct SaturationLog {
   const rules::EGraph& graph;
-  std::vector<rules::ClassId> source;  ///< Of numbered_tensors(source).
+  std::vector<rules::ClassId> source;  ///< Classes of numbered_tensors(source).
   const std::vector<rules::Application>& applications;
 };
 /// The applications by which the target, made of the chosen e-nodes, equals the source; few of

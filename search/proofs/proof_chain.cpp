@@ -152,7 +152,7 @@ void ProofChain::add(ChainStep::Kind kind, std::uint64_t result) {
   steps.push_back(std::move(step));
 }
 
-/// Where the rule is in the chain, which it becomes part of if it is not.
+/// The position of the rule in the chain. A rule that is not there is added.
 std::size_t ProofChain::index_of(const Rule& rule) {
   Rule plain = rule;
   rules::put_label({}, plain);

@@ -31,12 +31,12 @@ struct ChainStep {
     std::vector<std::int64_t> sizes;  ///< By symbol.
   };
   Kind kind = Kind::kRule;
-  // Of kRule: which rule of the chain, and the match that it replaced. Of kDerive: which is proved.
-  // Of kFoldConstants: the nodes that were left unfolded.
+  // For kRule: the rule's position in the chain, and the match that was replaced. For kDerive: the
+  // rule that is proved. For kFoldConstants: the nodes that were left unfolded.
   std::size_t rule = 0;
   std::vector<core::NodeId> nodes;
   std::vector<core::TensorId> inputs;
-  std::vector<Use> uses;     ///< Of kDerive, in order.
+  std::vector<Use> uses;     ///< For kDerive: the uses of rules, in order.
   std::uint64_t result = 0;  ///< Hash of the graph after the step.
 };
 
@@ -76,13 +76,13 @@ std::string print(const ProofChain& chain);
 core::Result<ProofChain> parse_chain(std::string_view text);
 
 struct Replay {
-  core::Graph graph;  ///< What the steps make of the input.
+  core::Graph graph;  ///< The graph that the steps make of the input.
   std::size_t proofs = 0;
   double proof_cpu_ms = 0;
 };
 struct ReplayOptions {
   verifier::VerifyOptions verify = {};
-  bool allow_range_changes = false;  ///< As in AdmissionOptions.
+  bool allow_range_changes = false;  ///< The same as in AdmissionOptions.
 };
 /// Proves every rule for the parameters that its match has, whatever a file says, tries it at the
 /// edges of types, and applies it; what was derived, by what it is derived from.

@@ -20,7 +20,7 @@ using core::TokenStream;
 
 constexpr std::string_view kMerge = "merge_duplicates", kFold = "fold_constants";
 constexpr std::string_view kDerive = "derive";
-/// Of the format. The first one had no derivations.
+/// Version of the format. Version 1 had no derivations.
 constexpr std::uint64_t kVersion = 2;
 
 template <class Id>
@@ -30,7 +30,7 @@ std::string list_text(const std::vector<Id>& ids) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
 
-/// What is negative, or the bits of a real number, as the bits that it has.
+/// Writes sizes; a negative number, or the bits of a real one, is written in hexadecimal.
 std::string sizes_text(const std::vector<std::int64_t>& sizes) {
   std::vector<std::string> texts;
   for (const std::int64_t size : sizes)

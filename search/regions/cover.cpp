@@ -63,7 +63,7 @@ class Cover {
       for (const NodeId seed : alike.at(label_[first.index()])) {
         if (covered[seed.index()]) continue;
         grow(std::span(&seed, 1));
-        // What was taken in first lies well inside.
+        // Nodes that joined the region first lie well inside it: they are covered.
         const std::size_t inside = region_.size() < size_ ? region_.size() : (size_ + 1) / 2;
         for (std::size_t k = 0; k < inside; ++k) covered[region_[k].index()] = true;
         regions.push_back(in_order());
@@ -96,7 +96,7 @@ class Cover {
     for (const TensorId output : graph_.node(id).outputs)
       for (const NodeId reader : graph_.consumers(output)) use(reader);
   }
-  /// Those that read what it reads.
+  /// Calls `use` with the nodes that share an operand with this one.
   template <class Use>
   void for_each_sibling(NodeId id, Use use) const {
     for (const TensorId input : graph_.node(id).inputs) {
@@ -105,8 +105,9 @@ class Cover {
     }
   }
 
-  /// Those that use one matrix or kernel may be far apart, like the steps of a recurrent network,
-  /// and yet gain most from reading it once. In groups that leave room for what is around them.
+  /// Groups of nodes that read one matrix or kernel. They may be far apart, like the steps of a
+  /// recurrent network, and yet gain most from reading it once. A group leaves room in the region
+  /// for the nodes around it.
   std::vector<std::vector<NodeId>> readers_of_one_weight() const {
     std::vector<TensorId> weights;  // in the order in which they are read
     std::unordered_map<std::size_t, std::vector<NodeId>> readers;
@@ -221,7 +222,7 @@ class Cover {
         found_.push_back(next);
       });
     }
-    // Those next to the region lead to it, then those next to them.
+    // Nodes next to the region lead to it, then nodes next to those.
     leads_.clear();
     for (bool changed = true; changed;) {
       changed = false;
@@ -250,7 +251,7 @@ class Cover {
   std::vector<NodeId> candidates_;     // in order
   std::vector<std::uint64_t> label_;   // by node
 
-  // Of the region that grows.
+  // State of the region that grows.
   std::vector<NodeId> region_, added_, found_;
   Marks members_, queued_, reached_, leads_;
   std::size_t first_ = 0, last_ = 0;  // positions

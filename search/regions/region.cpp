@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/hash.h"
+#include "ops/definition/by_role.h"
 
 namespace soapstone::search {
 namespace {
@@ -17,7 +18,7 @@ using core::TensorId;
 /// Constants of more elements are weights: regions that differ in their values are alike.
 constexpr std::int64_t kMaxNumbers = 16;
 
-/// What an entry of the signature begins with.
+/// The first word of an entry in the signature.
 enum class Mark : std::uint64_t { kInput, kNumbers, kWeight, kGeneratedWeight, kNode, kOutput };
 
 std::uint64_t type_hash(const core::TensorType& type) {
@@ -47,9 +48,10 @@ bool is_weight(const core::Tensor& tensor) {
 
 /// Stands for a weight in a model without real ones. Zeros and ones are known to rules.
 bool is_generated_weight(const Graph& graph, const Node& node) {
-  if (node.op->name != "full" || !is_large(graph.tensor(node.outputs[0]).type)) return false;
-  const auto* value = std::get_if<double>(node.attributes.find("value"));
-  return value != nullptr && *value != 0 && *value != 1;
+  if (node.op->movement != core::Movement::kFill || !is_large(graph.tensor(node.outputs[0]).type))
+    return false;
+  const double value = ops::fill_value(node);
+  return value != 0 && value != 1;
 }
 
 class RegionExtraction {

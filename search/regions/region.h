@@ -11,8 +11,8 @@
 namespace soapstone::search {
 
 struct Region {
-  /// What its nodes read from outside are inputs, what others read are outputs. Constants are
-  /// computed in it as in the whole graph. Nothing has a name.
+  /// Tensors that its nodes read from outside are inputs; tensors that others read are outputs.
+  /// Constants are computed in it as in the whole graph. Nothing has a name.
   core::Graph graph;
   std::vector<core::NodeId> nodes;      ///< By node of `graph`: the one of the whole graph.
   std::vector<core::TensorId> tensors;  ///< By tensor, likewise.
@@ -31,8 +31,8 @@ Region extract_region(const core::Graph& whole, std::span<const core::NodeId> no
 bool is_free_weight(const core::Graph& graph, core::TensorId id);
 
 /// Convex sets of at most `size` nodes, opaque and constant ones in none. Every other node lies
-/// inside one of them with its neighborhood. Where a graph repeats itself, so do the sets.
-/// Without `behind_opaque` what depends on an opaque node is treated as if it were opaque, too.
+/// inside one of them with its neighborhood. Where a graph repeats itself, so do the sets. Without
+/// `behind_opaque`, nodes that depend on an opaque one are treated as if they were opaque, too.
 /// Complexity: near linear in the graph, for a given size.
 std::vector<std::vector<core::NodeId>> cover(const core::Graph& graph, std::size_t size,
                                              bool behind_opaque = true);

@@ -61,7 +61,7 @@ class RegionSearch {
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
-  /// What ends even the expansion of one graph.
+  /// Whether a limit is reached that ends even the expansion of one graph.
   bool is_cut_short() const { return entries_.size() >= limits_.max_graphs || stopped_(); }
   bool stops();
 

@@ -45,7 +45,7 @@ struct RegionResult {
   double cost_before_us = 0, cost_after_us = 0;
   std::uint64_t expanded = 0, built = 0, duplicates = 0;
   RegionStop stop = RegionStop::kExhausted;
-  // Of equality saturation alone.
+  // The following are set by equality saturation alone.
   std::size_t e_nodes = 0;
   /// Nothing in the e-graph costs less, if the cost model is monotone.
   double bound_us = 0;

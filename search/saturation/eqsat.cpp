@@ -33,7 +33,8 @@ class Selections {
     if (stopped_()) return;  // perhaps without all prices
     guide(given);
     improve(best_);
-    // What pays only if several classes share it is seen from the other end.
+    // An e-node may pay only if several classes share it. So start again from the assumption that
+    // all that might share do.
     const Selection shared = greedy_selection(problem_, costs_, given, Sharing::kPossible);
     consider(shared);
     improve(shared);
@@ -70,7 +71,8 @@ class Selections {
     return true;
   }
 
-  /// What several classes share costs each of them less; who shares what depends on what is chosen.
+  /// Improves the selection in rounds. An e-node costs a class less if others share it, and who
+  /// shares depends on the selection of the round before.
   void guide(Selection selection) {
     constexpr int kRounds = 6;
     for (int round = 0; round < kRounds && !stopped_(); ++round) {
@@ -216,7 +218,8 @@ class RegionSaturation {
     return report.end == rules::SaturationEnd::kSaturated;
   }
 
-  /// What cannot be derived again, or not be said in text, is not used.
+  /// Makes a lemma of the best selection. A result that cannot be derived again, or not be written
+  /// as text, is not used.
   void note_gain(const Selection& best, double cost_us, RegionResult& result) {
     const Graph target = to_graph(problem_, best);
     std::vector<ENodeId> chosen;

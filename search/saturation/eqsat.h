@@ -22,9 +22,9 @@ struct EqsatLimits {
 };
 
 /// `rules` and `prepared` are the same rules in the same order. `guide` prices single e-nodes:
-/// `cost` itself, or an estimate where so many cannot be timed. What is found is one step, by a
-/// lemma with its derivation. One thread; the result depends on the arguments alone unless
-/// `stopped` says to stop: then it is the best of what is there.
+/// `cost` itself, or an estimate if so many cannot be timed. The result is one step, by a lemma
+/// with its derivation. One thread; the result depends on the arguments alone unless `stopped` says
+/// to stop: then it is the best of what is there.
 RegionResult saturate_region(const core::Graph& graph, verifier::Admission& rules,
                              const rules::SaturationRules& prepared, cost::CostModel& cost,
                              cost::CostModel& guide, const EqsatLimits& limits,

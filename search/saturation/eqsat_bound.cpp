@@ -28,7 +28,7 @@ std::vector<ClassId> different(const EGraph& graph, std::span<const ClassId> ids
 struct Bounds {
   /// The dearest chain of operators that a graph of the class has.
   std::vector<double> chain;
-  /// What each reader has to pay of the class at least.
+  /// The least that each reader of the class has to pay of its cost.
   std::vector<double> share;
 };
 
@@ -119,7 +119,7 @@ class BranchSearch {
   }
 
  private:
-  /// Those that promise most first.
+  /// The e-nodes of the class, the most promising first.
   std::vector<ENodeId> makers_of(ClassId id) const {
     std::vector<std::pair<double, ENodeId>> rated;
     for (ENodeId node : graph_[id].nodes) {
@@ -131,7 +131,7 @@ class BranchSearch {
     std::ranges::sort(rated);
     std::vector<ENodeId> makers;
     for (const auto& [rating, node] : rated) makers.push_back(node);
-    // What is computed from constants is free either way: one way is enough.
+    // A class that is computed from constants is free whichever e-node makes it: one is enough.
     if (graph_[id].constant) makers = {greedy_[id.index()]};
     return makers;
   }
@@ -163,8 +163,8 @@ class BranchSearch {
   }
 
   /// Each open class takes an e-node that is not paid for, or one of several results that other
-  /// open classes may take, too. What is chosen may be part of the chain of what is still open, so
-  /// a chain stands alone.
+  /// open classes may take, too. Chosen e-nodes may be part of the chain of an open class, so a
+  /// chain's cost is a bound by itself and is not added.
   double bound_with(const std::vector<ClassId>& open, double paid) const {
     double chain = 0;
     for (ClassId id : open) {

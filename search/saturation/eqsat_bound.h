@@ -18,7 +18,7 @@ double lower_bound(const EqsatProblem& problem, const ENodeCosts& costs);
 
 struct BranchAndBound {
   Selection best;         ///< Empty: nothing cheaper than what was known.
-  double cost_us = 0;     ///< Of `best`, or what was known.
+  double cost_us = 0;     ///< Cost of `best`, or the cost that was known before.
   bool complete = false;  ///< Nothing in the e-graph is cheaper.
   std::uint64_t steps = 0;
 };

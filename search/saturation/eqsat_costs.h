@@ -1,4 +1,4 @@
-// What e-nodes cost, each looked at alone or behind one producer. The cost of a whole graph is for
+// Costs of e-nodes, each looked at alone or behind one producer. The cost of a whole graph is for
 // cost/ to say; these numbers guide the choice between e-nodes and bound it from below.
 #pragma once
 
@@ -20,10 +20,11 @@ class ENodeCosts {
       const rules::EGraph& graph, cost::CostModel& model,
       const std::function<bool()>& stopped = [] { return false; });
 
-  /// As a launch of its own, or as the end of the launch of an operand where it can be that. 0 for
-  /// leaves, views, and what is computed from constants.
+  /// The cost of the e-node as a launch of its own or, if it can be, as the end of an operand's
+  /// launch. 0 for leaves, views, and e-nodes that are computed from constants.
   double estimate(rules::ENodeId id) const { return estimates_[id.index()]; }
-  /// What it adds to a graph at least, if no launch costs less than its first operator alone.
+  /// The least that the e-node adds to the cost of a graph, if no launch costs less than its first
+  /// operator alone.
   double at_least(rules::ENodeId id) const { return at_least_[id.index()]; }
 
  private:

@@ -22,7 +22,7 @@ constexpr double kNothing = std::numeric_limits<double>::infinity();
 /// Added for each e-node, so that of equal costs fewer operators are chosen.
 constexpr double kOperatorCost = 1e-6;
 
-/// What a class stands for while the cheapest e-nodes are looked for.
+/// Chooses the cheapest e-node of each class, given who shares what.
 class GreedySelector {
  public:
   GreedySelector(const EqsatProblem& problem, const ENodeCosts& costs, const Selection& guide,

@@ -18,7 +18,7 @@ using Selection = std::vector<rules::ENodeId>;
 struct EqsatProblem {
   const rules::EGraph& graph;
   const core::Graph& model;
-  std::vector<rules::ClassId> inputs, outputs;  ///< Of the model, by position.
+  std::vector<rules::ClassId> inputs, outputs;  ///< Classes, by position in the model.
 };
 
 /// The classes that the outputs need, operands first. None: something is not chosen, or the choice
@@ -29,7 +29,7 @@ std::optional<std::vector<rules::ClassId>> needed_classes(const EqsatProblem& pr
 double estimate_of(const EqsatProblem& problem, const ENodeCosts& costs, const Selection& selection,
                    const std::vector<rules::ClassId>& needed);
 
-/// Who shares the cost of a class.
+/// Says which classes share the cost of an e-node.
 enum class Sharing : std::uint8_t {
   kAsChosen,  ///< The classes of `guide` that use it.
   kPossible,  ///< All classes of `guide` that might use it.

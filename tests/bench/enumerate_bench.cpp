@@ -1,4 +1,4 @@
-// The time and memory to enumerate the terms of the presets: ADR 10.
+// Times the enumeration of the presets' terms (ADR 10).
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -74,7 +74,7 @@ def main():
     faster = [r for r in rules if r.get("timed", {}).get("faster")]
     new = [r for r in rules if r["origin"] == "new"]
     rows = [r for r in faster if not options.only_new or r["origin"] == "new"]
-    # What leaves nothing to run first, then by the ratio.
+    # Rules that leave nothing to run come first, then the others by their ratio.
     rows.sort(key=lambda r: (r["target_us"] > 0, -r["timed"]["ratio"]))
     print(f"{len(rules)} rules, {len(new)} of them new, {len(faster)} faster than the noise when "
           f"both sides are timed in turn, {sum(r in new for r in faster)} of these new "

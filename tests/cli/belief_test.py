@@ -140,7 +140,7 @@ class Belief(unittest.TestCase):
         done = run("verify-rules", chain, "--derivable-from", self.file(FALSE))
         self.assertIn("rule not_commutative has no proof, nor has what follows from it", done.stderr)
 
-    # What was found before.
+    # The cache of what was proved before.
 
     def test_what_was_found_is_kept(self):
         rules, first = self.listed(self.file(TRUE))

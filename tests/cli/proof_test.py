@@ -206,7 +206,8 @@ class Proofs(unittest.TestCase):
         mine = self.space.write("mine.rules", text.encode())
         done = run("verify-rules", "--write", mine)
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Of what may be used, whatever the check of the model says to the result.
+        # The exit code shows which rules may be used, whatever the check of the model says to the
+        # result.
         done = run("optimize-graph", model, "--rules", mine, "--costs", "roofline", "--dry-run",
                    "--verify", "off", "--json", "-", *options)
         self.assertEqual(done.returncode, 0, done.stderr)

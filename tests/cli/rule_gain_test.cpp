@@ -165,8 +165,8 @@ TEST(RuleGain, WhatLeavesNothingToRunPays) {
   EXPECT_TRUE(gain_text(gain, "roofline").starts_with("pays: leaves nothing to run at "));
 }
 
-// What computes a part can write it in its place, so that a concat of computed parts is free; one
-// of inputs is a copy.
+// An operator that computes a part can write it in its place, so that a concat of computed parts is
+// free; a concat of inputs is a copy.
 TEST(RuleGain, OfTwoDirectionsOneEnables) {
   const std::string apart = R"(rule apart
   x: [n, k]   y: [m, k]

@@ -27,7 +27,7 @@ OPERATORS = set("""
 # Case: why it may fail.
 KNOWN_DEVIATIONS = {}
 
-# As many cases passed on each backend when this was written. Less means that something that was
+# The cases that passed on each backend when this was written. Fewer mean that something that was
 # understood no longer is.
 LEAST_PASSED = 846
 LEAST_PASSED_OF_OPERATORS = 386

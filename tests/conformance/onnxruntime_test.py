@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import networks
 
 SAMPLES = 3
-# Of the largest number in an output.
+# Tolerance relative to the largest number in an output.
 TOLERANCE = 1e-3
 # The default is 17.
 OTHER_OPSETS = {"squeezenet": [13, 23], "bert_base": [13, 23]}

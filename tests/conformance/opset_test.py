@@ -519,7 +519,8 @@ def arrays(types, values):
     return feeds
 
 
-# Of an operator's example: the first opset that can express it, where that is not the oldest read.
+# The first opset that can express the example of an operator, if that is not the oldest opset that
+# is read.
 FIRST_OPSETS = {"cumsum": 11, "einsum": 12, "erf": 9, "gather_elements": 11, "gelu": 9,
                 "resize": 11, "round": 11, "where": 9}
 

@@ -42,7 +42,8 @@ struct Verdict {
 Verdict passed() { return {"passed", ""}; }
 Verdict failed(std::string reason) { return {"failed", std::move(reason)}; }
 Verdict not_applicable(std::string reason) { return {"not_applicable", std::move(reason)}; }
-/// What is refused as unsupported is said to be; any other error on a valid model is a fault.
+/// An error of unsupported models makes the case not applicable; any other error on a valid model
+/// is a fault.
 Verdict verdict_of(const core::Error& error) {
   if (error.code == core::ErrorCode::kUnsupported) return not_applicable(error.to_string());
   return failed(error.to_string());
@@ -83,7 +84,7 @@ bool close(double got, double wanted, const Case& test) {
   return got == wanted || std::abs(got - wanted) <= test.atol + test.rtol * std::abs(wanted);
 }
 
-/// What is wrong with an output; empty if nothing is.
+/// Says what is wrong with an output; empty if nothing is.
 std::string difference(const Literal& got, const Literal& wanted, const Case& test) {
   if (got.data_type() != wanted.data_type()) {
     return fmt::format("type {} where {} is right", core::to_string(got.data_type()),

@@ -32,7 +32,8 @@ TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 TOLERANCES = {"f32": (1e-4, 1e-6), "f64": (1e-7, 1e-9), "f16": (4e-3, 1e-3)}
 EXACT = (0, 0)
 
-# What is not in the table: no ONNX operator is read as it alone, or it has no data to look at.
+# Operators that are not in the table: no ONNX operator is read as one of them alone, or they have
+# no data to look at.
 NOT_TRIED = {"enlarge", "eye", "full", "iota", "opaque"}
 
 

@@ -37,7 +37,7 @@ TEST(FloatFormat, EveryNumberOfSixteenBitsStaysAndMiddlesGoToTheEvenOne) {
 }
 
 TEST(FloatFormat, RoundsOnceAndNotByWayOfFloat) {
-  // As a float it is a tie, which goes down.
+  // Rounded to a float first, it is a tie, which goes down.
   const double value = 1 + 0x1p-11 + 0x1p-30;
   EXPECT_EQ(half(value), 1 + 0x1p-10);
   EXPECT_EQ(float_from_f16(f16_from_float(static_cast<float>(value))), 1);

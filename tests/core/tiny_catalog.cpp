@@ -8,15 +8,15 @@ TinyCatalog::TinyCatalog() {
   add("relu", 1, 1);
   add("add", 2, 2);
   add("sub", 2, 2);
-  add("concat", 1, OpSchema::kAnyNumber, {{"axis", AttributeKind::kInt, {}, {}}});
+  add("concat", 1, OpSchema::kAnyNumber, {{"axis", AttributeRole::kAxis, {}, {}}});
   add("split", 1, 1,
-      {{"axis", AttributeKind::kInt, {}, {}}, {"sizes", AttributeKind::kInts, {}, {}}});
+      {{"axis", AttributeRole::kAxis, {}, {}}, {"sizes", AttributeRole::kParts, {}, {}}});
   add("full", 0, 0,
-      {{"shape", AttributeKind::kInts, {}, {}}, {"value", AttributeKind::kReal, 0.0, {}}});
+      {{"shape", AttributeRole::kShape, {}, {}}, {"value", AttributeRole::kReal, 0.0, {}}});
   add("window", 1, 3,
-      {{"pads", AttributeKind::kInts, Sizes{0, 0}, {}},
-       {"alpha", AttributeKind::kReal, 1.0, {}},
-       {"mode", AttributeKind::kText, "same", {}}});
+      {{"pads", AttributeRole::kPad, Sizes{0, 0}, {}},
+       {"alpha", AttributeRole::kReal, 1.0, {}},
+       {"mode", AttributeRole::kVariant, "same", {}}});
   add("opaque", 0, OpSchema::kAnyNumber);
 }
 

@@ -75,8 +75,8 @@ core::Graph with_constants(const core::Graph& graph, const std::vector<core::Lit
 }
 
 TEST(Kernels, ComputeEveryExample) {
-  // Operators without a kernel of their own, which run on the comprehension: integers and rarities, einsums
-  // that are no product of two matrices among them.
+  // Operators without a kernel of their own, which run on the comprehension: integers and rarities,
+  // among them einsums that are no product of two matrices.
   const std::set<std::string> no_kernel = {
       "relu(x) i64",
       "neg(x) i64",

@@ -148,7 +148,7 @@ class Crash(unittest.TestCase):
             self.assertEqual(code, UNAVAILABLE, errors)
             self.assertIn("No space left on device", errors)
             self.assertEqual(list(disk.iterdir()), [])
-            # What fits is written.
+            # A report that fits is written.
             code, errors = call("inspect-graph", self.model, "--json", disk / "out.json", "-q")
             self.assertEqual(code, 0, errors)
         finally:

@@ -1,5 +1,5 @@
 """Ctrl-C and SIGTERM at random moments of every long command: each run ends soon, with exit code 130
-(or 0, if all was done already), and what lies there afterwards is whole, or not there at all.
+(or 0, if all was done already), and what lies there afterward is whole, or not there at all.
 
     BIN_DIR=build/bin python tests/faults/interrupt_test.py 100    # instead of 16
 """

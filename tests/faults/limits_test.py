@@ -39,14 +39,14 @@ def run(*arguments, env=None):
                 usage.ru_utime + usage.ru_stime)
 
 
-# What ONNX's own shape inference divides by, or asks of.
+# Nodes on which ONNX's own shape inference divides by 0 or fails otherwise.
 BREAKS_INFERENCE = {
     "Attention without heads": one("Attention", [[1, 8, 16]] * 3, opset=23, q_num_heads=4,
                                    kv_num_heads=0),
     "DepthToSpace with a huge block": one("DepthToSpace", [[1, 16, 8, 8]], blocksize=1 << 62),
     "SplitToSequence into nothing": one("SplitToSequence", [[1, 16]], [np.int64(0)]),
 }
-# What is read and known to be too large as soon as it is to be run.
+# Nodes that are read, and known to be too large as soon as they are to be run.
 TOO_LARGE = {
     "AffineGrid": one("AffineGrid", [[1, 2, 3]], [ints(1, 1, LARGE, 2)]),
     "Expand": one("Expand", [[1]], [ints(LARGE)]),

@@ -310,7 +310,7 @@ def labeled(answer, model):
     """Whether a rule that was applied says that it changes what is finite, in a type of the model's."""
     used = {NAMES.get(number) for number in model_judge.element_types(model.proto)}
     rules = answer.get("rules", [])
-    # Who divides by 0 learns its sign.
+    # A division by 0 shows the sign of 0.
     divides = any(n.op_type in ("Div", "Reciprocal", "Pow") for n in model.proto.graph.node)
     return any(used.intersection(rule[3]) or (divides and rule[4]) for rule in rules)
 

@@ -22,9 +22,9 @@ KINDS = ("normal", "ties", "zero", "large", "tiny", "extreme", "special")
 WILD = ("extreme", "special")
 # Rounding errors of so many units of the largest element are not looked at further.
 FREE_UNITS = 32
-# Of the distance of the original from double precision.
+# Tolerated multiple of the original's distance from double precision.
 FACTOR = 24
-# What runtimes' sigmoid and its like are off where they are almost 0.
+# The error of runtimes' sigmoid and its like near 0.
 ABSOLUTE = 2.0**-23
 SATURATING = {"Sigmoid", "Tanh", "Erf", "Gelu", "HardSwish", "Softmax"}
 # Beyond a jump of these, rounding makes any difference.

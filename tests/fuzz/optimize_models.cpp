@@ -183,7 +183,8 @@ cli::OptimizeArguments arguments_of(const json& job) {
   return arguments;
 }
 
-/// The types at whose edges a rule says that it changes what is finite. What is not known may.
+/// The types at whose edges a rule says that it changes what is finite. Types of which nothing is
+/// known are listed, too.
 json types_with_edges(const rules::Rule& rule) {
   json types = json::array();
   for (const core::DataType type : rules::kEdgeTypes) {

@@ -189,7 +189,7 @@ class AttributeDraw {
   const World& world_;
   rules::Random& random_;
   std::size_t rank_ = 0, axis_ = 0;
-  Polynomial start_ = 0, step_ = 1;  ///< Of a slice.
+  Polynomial start_ = 0, step_ = 1;  ///< Start and step of a slice.
 };
 
 }  // namespace

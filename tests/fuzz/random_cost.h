@@ -12,8 +12,9 @@ namespace soapstone {
 
 /// A node costs between 1 and 256 us, by a hash of the seed, its operator, and, but for every
 /// eighth seed, its attributes and input shapes. Every node is a launch of its own; views and
-/// constant expressions cost nothing. Of a rule in `favor`, if any, operators that only the target
-/// has cost a sixteenth, those that only the source has sixteen times as much: it pays more often.
+/// constant expressions cost nothing. If `favor` has a rule, operators that only its target has
+/// cost a sixteenth, and operators that only its source has sixteen times as much, so that it pays
+/// more often.
 std::unique_ptr<cost::CostModel> make_random_cost(std::uint64_t seed,
                                                   const rules::Rule* favor = nullptr);
 

@@ -49,10 +49,11 @@ class Model:
     seed: int
     # Inputs that are indices: (low, high), high excluded.
     ranges: dict = field(default_factory=dict)
-    # What runtimes leave open lies within: casts of floats to integers that do not fit.
+    # Large and special inputs are left out: the model casts floats to integers, and runtimes differ
+    # if these do not fit.
     tame: bool = False
-    rule: int | None = None  # Of which the source is in it.
-    # Of open dimensions: the sizes for which the model is to be optimized.
+    rule: int | None = None  # Number of the rule whose source is in the model.
+    # Sizes of open dimensions for which the model is to be optimized.
     sizes: dict = field(default_factory=dict)
 
     def open_a_dimension(self, chooser):
@@ -302,7 +303,7 @@ class ModelBuilder:
         ends = [t for n, t in known.items() if n not in read]
         others = [t for n, t in known.items() if n in read]
         self.random.shuffle(ends)
-        # Of the source of a rule nothing may be left out.
+        # No result of a rule's source may be left out.
         ends.sort(key=lambda t: t.name not in self.wanted)
         outputs = ends[:4] + [t for t in ends[4:] if t.name in self.wanted]
         outputs += [t for t in others if t.name in self.wanted]

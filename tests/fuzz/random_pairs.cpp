@@ -187,7 +187,7 @@ class PairFinder {
     if (is_accident(maker, a) || is_accident(maker, b)) return;
     if (equations(maker, a) != equations(maker, b)) return;
     const bool in_field = a.field_print == b.field_print;
-    // Where a side has no value there is nothing to agree on.
+    // A pair with a side that has no value says nothing.
     if (!in_field && !(is_finite(a) && is_finite(b))) return;
     std::size_t& of_this_law = of_law_[law_of(maker, a, b)];
     if (of_this_law >= options_.most_of_one_law) return;

@@ -36,7 +36,7 @@ TEST(RandomPairsTest, DependOnTheSeedAlone) {
   EXPECT_EQ(a.unequal_by_operator, b.unequal_by_operator);
 }
 
-/// What is drawn is a graph in the text language too, and computes what was sampled.
+/// A random term is a graph in the text language, too, and computes the values that were sampled.
 TEST(RandomTermsTest, AreRulesThatCanBeReadBack) {
   rules::Random random(3);
   TermMaker maker(make_world(world_texts()[0], random), 3);

@@ -50,7 +50,7 @@ struct Term {
   core::DataType type = core::DataType::kFloat32;
   std::optional<core::Shape> shape;  ///< None where it is no polynomial of the sizes.
   std::vector<Sample> samples;
-  std::uint64_t field_print = 0;  ///< Of dimensions, type and values in the prime field.
+  std::uint64_t field_print = 0;  ///< Hash of dimensions, type and values in the prime field.
   std::uint64_t real_print = 0;   ///< The same in doubles, to six digits.
 };
 
@@ -80,7 +80,7 @@ class TermMaker {
 
   World world_;
   rules::Random random_;
-  std::uint64_t key_;  ///< Of the random functions of the field.
+  std::uint64_t key_;  ///< Key of the random functions of the field.
   std::vector<TermNode> nodes_;
   std::vector<Term> terms_;
 };

@@ -13,7 +13,7 @@ namespace soapstone {
 
 struct RuleSource {
   core::Graph graph;
-  /// Of the graph's inputs, by position: it must be a constant for the rule to match.
+  /// By position of the graph's inputs: whether the input must be a constant for the rule to match.
   std::vector<bool> constant_inputs;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using rules::ClassId;
 
-/// Those that hold in the prime field, where functions are random.
+/// The shipped rules that hold in the prime field, where functions are random.
 const rules::SaturationRules& shipped_rules() {
   static const rules::SaturationRules kRules = [] {
     auto file = rules::read_rule_folder(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules");

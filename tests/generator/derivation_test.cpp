@@ -1,4 +1,4 @@
-// What follows from what, and which rules follow from others.
+// Derivations: which equalities, and which rules, follow from others.
 #include "generator/selection/derivation.h"
 
 #include <gmock/gmock.h>

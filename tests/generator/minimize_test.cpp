@@ -1,4 +1,4 @@
-// Which equalities imply which, and how general a rule becomes.
+// Minimization: which equalities imply others, and how general a rule becomes.
 #include "generator/selection/minimize.h"
 
 #include <gtest/gtest.h>

@@ -59,17 +59,26 @@ def path_problems(name, text, files):
 
 
 def floor_problems(root):
-    """Where the table of floors in docs/architecture.md is not what the folders state."""
-    call = re.compile(r"soapstone_add_folder\(\s*(\w+)\s+FLOOR\s+(\d+)")
-    stated = {folder: floor for path in root.glob("*/CMakeLists.txt")
-              for folder, floor in call.findall(path.read_text())}
-    row = re.compile(r"^\| (\d+) \| `(\w+)` \|", re.MULTILINE)
+    """Where the tables of docs/architecture.md are not what the folders state."""
+    call = re.compile(r"soapstone_add_folder\(([^)]*)\)")
     text = (root / "docs/architecture.md").read_text()
-    told = {folder: floor for floor, folder in row.findall(text)}
-    for folder in sorted(stated.keys() | told.keys()):
-        if stated.get(folder) != told.get(folder):
-            yield (f"docs/architecture.md: {folder} is on floor {told.get(folder)}, "
-                   f"its CMakeLists.txt says {stated.get(folder)}")
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", text, re.MULTILINE)
+    floors = {folder: floor for floor, folder in rows}
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
+    parts = {folder: [part.split("`")[1] for part in row.split(" · ")] for folder, row in rows}
+    for path in sorted(root.glob("*/CMakeLists.txt")):
+        for words in map(str.split, call.findall(path.read_text())):
+            folder, stated = words[0], []
+            if "PARTS" in words:
+                rest = words[words.index("PARTS") + 1:]
+                stated = rest[:next((k for k, w in enumerate(rest) if w.isupper()), len(rest))]
+            floor = words[words.index("FLOOR") + 1]
+            if floors.pop(folder, None) != floor:
+                yield f"docs/architecture.md: {folder} is on floor {floor}"
+            if parts.pop(folder, []) != stated:
+                yield f"docs/architecture.md: the parts of {folder} are {' '.join(stated)}"
+    for folder in floors.keys() | parts.keys():
+        yield f"docs/architecture.md: there is no folder {folder}"
 
 
 def picture_problems(root):

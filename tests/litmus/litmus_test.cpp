@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using rules::Rule;
 
-constexpr int kSpecializations = 3;  ///< Of a rule whose attributes are symbols.
+constexpr int kSpecializations = 3;  ///< Sets of values for a rule whose attributes are symbols.
 constexpr int kCheckedSizes = 50;
 
 fs::path folder() { return fs::path(SOAPSTONE_SOURCE_DIR) / "tests/litmus"; }
@@ -169,7 +169,7 @@ void LitmusTest::expect_sides_proved_to_themselves() {
   }
 }
 
-/// Of all instances of a rule for which only that counts.
+/// Expects that no instance of a rule has a proof.
 void LitmusTest::expect_no_proof() {
   for (const Rule& rule : rules_) {
     EXPECT_NE(attempt_proof(rule, *solver_, {}), "") << rule.name << " has a proof";

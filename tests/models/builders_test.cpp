@@ -20,7 +20,7 @@ core::Graph build(const std::string& name, const Parameters& parameters = {},
   return *std::move(graph);
 }
 
-/// What is trained: all weights but batch norm's statistics, masks and indices.
+/// Counts parameters that are trained: all weights but batch norm's statistics, masks and indices.
 std::int64_t trained_parameters(const core::Graph& graph) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {

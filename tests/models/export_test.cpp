@@ -1,5 +1,5 @@
-// What a written model keeps of the one that was read, and what is written for graphs that ONNX
-// says differently.
+// Export: the parts that a written model keeps of the one that was read, and the nodes written for
+// graphs that ONNX expresses differently.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -133,7 +133,8 @@ TEST(Fold, Creation) {
 }
 
 TEST(Fold, RealsThatFeedShapes) {
-  // As exporters write sizes of an interpolation: int to float, times a scale, floor, to int.
+  // Exporters write the sizes of an interpolation like this: int to float, times a scale, floor, to
+  // int.
   EXPECT_EQ(folded("s = Shape<start = 1>(x) f = Cast<to = 1>(s) h = Constant<value_float = 1.5>()"
                    " m = Mul(f, h) n = Floor(m) r = Cast<to = 7>(n)"),
             "not folded");

@@ -33,7 +33,7 @@ std::string operators(const core::Graph& graph);
 /// Operator types of a written model, in order.
 std::string op_types(const onnx::ModelProto& model);
 
-/// A directory of its own for each test, removed afterwards.
+/// A directory of its own for each test, removed afterward.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

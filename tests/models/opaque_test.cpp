@@ -1,5 +1,5 @@
-// What is not understood is kept: operators without a reader, subgraphs and what they read from
-// outside, element types that we do not have.
+// Parts of a model that are not understood are kept: operators without a reader, subgraphs and the
+// tensors that they read from outside, element types that we do not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

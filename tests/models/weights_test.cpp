@@ -201,7 +201,7 @@ TEST(ExternalWeights, LinksOutOfTheDirectoryAreRefused) {
 }
 
 TEST(ExternalWeights, LinkedBesideALinkedModel) {
-  // As a download cache lays out its files.
+  // Files as a download cache lays them out.
   const TemporaryDirectory snapshot, blobs;
   write_file(blobs / "model", external_model("w.bin"));
   write_file(blobs / "weights", weight_file());

@@ -17,7 +17,7 @@ struct Conv2d {
   std::int64_t group;
 };
 
-/// As it is written in textbooks.
+/// Convolution as textbooks write it: loops.
 Values loops(const Conv2d& p, const Values& x, const Values& weight, const Values& bias,
              Dims& dims) {
   const auto size = [&](std::int64_t s, std::int64_t k, std::size_t d) {

@@ -1,4 +1,4 @@
-// What the tests of operator definitions share: graphs from text, random values that suit an
+// Shared by the tests of operator definitions: graphs from text, random values that suit an
 // operator, and evaluation.
 #pragma once
 

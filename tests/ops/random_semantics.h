@@ -37,7 +37,7 @@ class Generator {
     return std::move(builder).finish();
   }
 
-  /// Of the inputs.
+  /// Dimensions of the inputs.
   std::vector<core::Dims> dims() const { return {dims_[0], dims_[1]}; }
 
  private:

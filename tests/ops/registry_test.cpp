@@ -64,7 +64,7 @@ TEST(Registry, EveryDefinitionIsComplete) {
     for (const core::AttributeSchema& attribute : op->attributes) {
       EXPECT_FALSE(attribute.name.empty()) << op->name;
       for (const core::AttributeValue& value : attribute.values_to_try)
-        EXPECT_EQ(value.index(), static_cast<std::size_t>(attribute.kind))
+        EXPECT_EQ(value.index(), static_cast<std::size_t>(attribute.kind()))
             << op->name << " " << attribute.name;
     }
   }

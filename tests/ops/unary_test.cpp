@@ -118,7 +118,7 @@ TEST(Clip, TheLargestFloatIsABoundOfInfinity) {
     EXPECT_EQ(run(graph, {{-5, 2, infinity}, {1}})[0], (Values{0, 2, largest}));
 }
 
-/// As the standard and ONNX Runtime have it.
+/// The standard and ONNX Runtime agree on this.
 TEST(Clip, ABoundThatIsLeftOutIsTheLargestNumber) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double largest = std::numeric_limits<float>::max();

@@ -1,4 +1,4 @@
-// Which integers a graph admits in its tensors.
+// The integers that a graph admits in its tensors.
 #include "ops/definition/valid_values.h"
 
 #include "tests/ops/op_test.h"

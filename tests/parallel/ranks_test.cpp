@@ -93,7 +93,7 @@ TEST(Ranks, KnowWhenTheLineIsCut) {
   on_ranks(board, [](Ranks& ranks) {
     EXPECT_EQ(ranks.agree(core::Done{}).error().message, "the line is cut");
     EXPECT_TRUE(ranks.is_broken());
-    // What the rank itself had to say matters more.
+    // The error that the rank itself had first matters more.
     EXPECT_EQ(ranks.agree(core::invalid_input("later")).error().message, "the line is cut");
   });
 }

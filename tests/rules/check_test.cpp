@@ -42,7 +42,7 @@ rule softmax_shift
 }
 
 TEST(Check, TellsHowFloatsDiffer) {
-  // That exp overflows is seen at the edges of the type.
+  // The overflow of exp shows at the edges of the type.
   const auto floats_of = [](std::string_view text) { return check_one(text, 30, 300).floats; };
   EXPECT_EQ(floats_of(R"(
 rule exact

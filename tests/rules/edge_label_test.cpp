@@ -1,4 +1,4 @@
-// What rules do at the edges of floating types: the trials find it, and the label says it.
+// The effects of rules at the edges of floating types: the trials find them, and the label says so.
 #include <filesystem>
 #include <map>
 

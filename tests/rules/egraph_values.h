@@ -1,4 +1,4 @@
-// What the classes of an e-graph compute in the prime field, and whether all members agree.
+// Values of the classes of an e-graph in the prime field, and whether all members agree.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where rules match: sizes, attributes, constants, commutativity, symmetry, sharing.
+// The places where rules match: sizes, attributes, constants, commutativity, symmetry, sharing.
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

@@ -1,4 +1,4 @@
-// What is said of rules that are not well formed: one case for each message.
+// Messages on rules that are not well formed: one case for each.
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {

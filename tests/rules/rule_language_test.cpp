@@ -1,5 +1,5 @@
-// What the rule language can say beyond plain equations: quotients, choices, cases, optional
-// inputs, real arithmetic, declared results. Each beside what it must not match.
+// The rule language beyond plain equations: quotients, choices, cases, optional inputs, real
+// arithmetic, declared results. Each test also has graphs that must not match.
 #include "rules/rule/constraints.h"
 #include "tests/rules/rules_fixture.h"
 

@@ -1,5 +1,5 @@
-// What the tests of rules share: graphs and rules from text, matches as a list, results compared
-// in the prime field.
+// Shared by the tests of rules: graphs and rules from text, matches as a list, results compared in
+// the prime field.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Which nodes share a launch, which cost nothing, and in which order launches run.
+// Launch plans: the nodes that share a launch, the nodes that cost nothing, and the order of
+// launches.
 #include "runtime/launches/launch_plan.h"
 
 #include "tests/runtime/runtime_test.h"

@@ -1,5 +1,5 @@
-// The common part of the tests of executors and backends: graphs from text, and the values that
-// they must come to, computed by ops::evaluate_graph.
+// Shared by the tests of executors and backends: graphs from text, and the values that they must
+// have, computed by ops::evaluate_graph.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -180,7 +180,7 @@ TEST_F(CheckpointTest, BringsNothingUnproved) {
   EXPECT_TRUE(again.best.empty());
 }
 
-/// Of graphs to expand there were fewer left when the file was written than there are now.
+/// A search that was ended by its budget holds for that very budget.
 TEST_F(CheckpointTest, SearchesThatABudgetEndedHoldForThatBudget) {
   fill();
   replace("stop=exhausted", "stop=budget");

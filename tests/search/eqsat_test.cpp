@@ -48,7 +48,7 @@ Graph with_constants(std::string_view text) {
   return *std::move(builder).finish();
 }
 
-/// What the search makes of the whole of it: without names.
+/// The whole graph as a region: without names.
 Graph region_of(const Graph& graph) {
   std::vector<core::NodeId> nodes;
   for (core::NodeId id : graph.order())
@@ -151,7 +151,7 @@ TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
     // One product; splits of one row are views.
     EXPECT_EQ(cost::make_roofline_cost(runtime::Fusion::kFull)->graph_cost(result).launches, 1u);
     EXPECT_EQ(found.bound_us, found.cost_after_us);
-    // What was merged can be merged again, without end.
+    // Merged operators can be merged again, without end.
     EXPECT_TRUE(found.cheapest_kept) << count;
     EXPECT_FALSE(found.optimal);
     expect_equal(region, result);

@@ -69,7 +69,7 @@ TEST_F(ExplanationTest, NewTensorsStandForOldOnes) {
   const SearchResult result = run(graph, rules);
   ASSERT_FALSE(result.best.empty());
   const ChangedPlaces found = find_changed_places(graph, rules, result.best[0].steps);
-  // What a relu reads now stands for what it read before.
+  // The tensor that a relu reads now stands for the one that it read before.
   int checked = 0;
   for (const NodeId id : graph.order()) {
     if (graph.node(id).op->name != "relu") continue;

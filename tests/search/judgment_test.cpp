@@ -1,5 +1,5 @@
-// What becomes of a judge's findings: differences name the rule, refusals are said, and the search
-// goes on without what was found out.
+// A judge's findings are used: differences name the rule, refusals are reported, and the search
+// goes on without the rule.
 #include "search/equivalence/judgment.h"
 
 #include <gmock/gmock.h>

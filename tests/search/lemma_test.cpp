@@ -151,7 +151,7 @@ TEST_F(Derived, FromTheLogOfASaturation) {
   EXPECT_FALSE(is_derived(lemma, admission_));
   lemma.steps.pop_back();
   EXPECT_FALSE(is_derived(lemma, admission_));
-  // Of something else there is none.
+  // Another target has no derivation.
   EXPECT_FALSE(derive(source(),
                       graph_of("graph g\n  x: f32[2, 3]\n  a: f32[3, 4]\n"
                                "  y = matmul(x, a)\n  z = neg(y)\n  return z"),

@@ -1,5 +1,5 @@
-// What is foretold of a model's memory is what the CPU executor allocates, and the order that was
-// chosen survives a file.
+// The predicted memory of a model is what the CPU executor allocates, and the chosen order of nodes
+// survives a file.
 #include "runtime/memory/memory_use.h"
 
 #include <gtest/gtest.h>

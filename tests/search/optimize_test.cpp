@@ -1,4 +1,4 @@
-// What an optimization makes its result when nothing is gained, and when it is interrupted.
+// The result of an optimization that gains nothing, and of one that is interrupted.
 #include "search/optimize.h"
 
 #include <gtest/gtest.h>

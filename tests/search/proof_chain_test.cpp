@@ -164,7 +164,7 @@ TEST_F(Chain, ThatIsNoneIsRefused) {
   }
 }
 
-/// Of what equality saturation finds: three products as one, by two uses of the rule.
+/// A chain with a lemma of equality saturation: three products as one, by two uses of the rule.
 class LemmaChain : public Chain {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Which matches may be replaced: by proof lines of files, by proofs of the values that a match has.
+// Admission of matches: by proof lines of files, and by proofs of the values that a match has.
 #include "verifier/admission.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ core::Graph graph_of(const std::string& text) {
   return *std::move(graph);
 }
 
-/// What is said of the matches in a graph with one turned, one unturned and one negated tensor.
+/// The answers for the matches in a graph with one turned, one unturned and one negated tensor.
 std::vector<bool> answers(Admission& admission) {
   const core::Graph graph = graph_of(R"(graph g
   x: f32[3, 3]
@@ -136,7 +136,7 @@ const std::string kScale = R"(rule scale_out
     y = mul(xa, c)
 )";
 
-/// What is said of the one match in a product of that type, and then what was noted.
+/// The answer for the one match in a product of that type, and then the refusals that were noted.
 struct Answer {
   std::string replace, both_ways;
   std::vector<std::string> noted;

@@ -245,7 +245,7 @@ TEST(Batch, ASecondLookMakesARuleUnknownAndNoOther) {
   EXPECT_GE(asked, 5) << "three instances, neg of the second rule, the first permutation";
 }
 
-// What is proved under a guard that nobody wrote.
+// Proofs under a guard that nobody wrote.
 
 constexpr std::string_view kSumOfRows = "  x: [n, m]\n{}  source\n"
                                         "    y = reduce_sum(x; axes=[0], keep_dims=1)\n  target\n"

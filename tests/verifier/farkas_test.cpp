@@ -1,4 +1,4 @@
-// Which facts contradict each other.
+// Finds the facts that contradict each other.
 #include "verifier/integers/farkas.h"
 
 #include <gtest/gtest.h>

@@ -26,8 +26,8 @@ TEST(FourierMotzkin, LeavesThePossibleAlone) {
   EXPECT_EQ(fourier_motzkin(std::vector<Fact>{}), Feasibility::kPossible);
 }
 
-/// What elimination calls impossible has no solution in a box, where there would have to be one if
-/// it were wrong about small systems.
+/// A system that elimination calls impossible has no solution in a box. If elimination were wrong
+/// about small systems, there would be one.
 TEST(FourierMotzkin, NeverRefutesASystemWithASolution) {
   std::mt19937 random(7);
   const auto pick = [&](int low, int high) {

@@ -20,7 +20,7 @@ core::Result<WorkerProcess> shell(const std::string& script) {
   return WorkerProcess::start({"/bin/sh", "-c", script});
 }
 
-/// What comes of one line, sent to such a script.
+/// The answer of such a script to one line.
 core::Result<std::string> answer_of(const std::string& script, double timeout_s = 10) {
   auto process = shell(script);
   if (!process) return process.error();

@@ -1,4 +1,4 @@
-// Weights λ ≥ 0 with Σ λᵢ·factᵢ = −1 are the solution of a linear programme; its first phase finds
+// Weights λ ≥ 0 with Σ λᵢ·factᵢ = −1 are the solution of a linear program; its first phase finds
 // one. Bland's rule keeps it from going round in circles, as nearly all right sides are 0.
 #include "verifier/integers/farkas.h"
 

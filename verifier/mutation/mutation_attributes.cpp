@@ -6,6 +6,7 @@
 
 namespace soapstone::verifier {
 
+using core::AttributeRole;
 using core::AttributeValue;
 using core::Polynomial;
 using Sizes = std::vector<Polynomial>;
@@ -13,10 +14,6 @@ using Sizes = std::vector<Polynomial>;
 namespace {
 
 constexpr std::int64_t kAxesToTry = 4;
-
-bool is_window(std::string_view op) {
-  return op == "conv" || op == "max_pool" || op == "average_pool";
-}
 
 /// Each entry one larger, and one smaller where it stays at least `least`.
 void add_neighbors(const Sizes& list, std::int64_t least, std::vector<AttributeValue>& out) {
@@ -89,8 +86,8 @@ std::vector<AttributeValue> other_numbers(MutationKind kind, const Polynomial& v
   return out;
 }
 
-std::vector<AttributeValue> other_lists(MutationKind kind, const DraftNode& node,
-                                        std::string_view name, const Sizes& list) {
+std::vector<AttributeValue> other_lists(MutationKind kind, const core::OpSchema& op,
+                                        AttributeRole role, const Sizes& list) {
   std::vector<AttributeValue> out;
   switch (kind) {
   case MutationKind::kReducedAxes:
@@ -105,11 +102,13 @@ std::vector<AttributeValue> other_lists(MutationKind kind, const DraftNode& node
     break;
   case MutationKind::kShape:
     add_exchanges(list, out);
-    if (node.op->name != "reshape") add_neighbors(list, 1, out);
+    if (op.movement != core::Movement::kReshape) add_neighbors(list, 1, out);
     break;
   case MutationKind::kExtent:
-    if (node.op->name == "split") add_shifts(list, out);
-    if (node.op->name != "split") add_neighbors(list, name == "steps" ? 1 : -2, out);
+    if (role == AttributeRole::kParts)
+      add_shifts(list, out);
+    else
+      add_neighbors(list, role == AttributeRole::kStep ? 1 : -2, out);
     add_exchanges(list, out);
     break;
   default:
@@ -130,39 +129,68 @@ std::vector<AttributeValue> other_reals(MutationKind kind, double value) {
 
 }  // namespace
 
-std::optional<MutationKind> kind_of_attribute(const core::OpSchema& op, std::string_view name) {
-  if (name == "axis") return MutationKind::kAxis;
-  if (name == "axes") return MutationKind::kReducedAxes;
-  if (name == "keep_dims") return MutationKind::kKeepDims;
-  if (name == "strides") return MutationKind::kStride;
-  if (name == "dilations") return MutationKind::kDilation;
-  if (name == "pads") return is_window(op.name) ? MutationKind::kPadding : MutationKind::kExtent;
-  if (name == "ceil_mode" || name == "count_include_pad") return MutationKind::kConvention;
-  if (name == "group") return MutationKind::kGroup;
-  if (name == "kernel") return MutationKind::kKernel;
-  if (name == "starts" || name == "sizes" || name == "steps" || name == "interior")
+std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
+  switch (role) {
+  case AttributeRole::kAxis:
+    return MutationKind::kAxis;
+  case AttributeRole::kAxes:
+    return MutationKind::kReducedAxes;
+  case AttributeRole::kKeepsRank:
+    return MutationKind::kKeepDims;
+  case AttributeRole::kStride:
+    return MutationKind::kStride;
+  case AttributeRole::kDilation:
+    return MutationKind::kDilation;
+  case AttributeRole::kPad:
+    return MutationKind::kPadding;
+  case AttributeRole::kFlag:
+    return MutationKind::kConvention;
+  case AttributeRole::kGroup:
+    return MutationKind::kGroup;
+  case AttributeRole::kWindow:
+    return MutationKind::kKernel;
+  case AttributeRole::kStart:
+  case AttributeRole::kExtent:
+  case AttributeRole::kParts:
+  case AttributeRole::kStep:
+  case AttributeRole::kBorder:
+  case AttributeRole::kGap:
     return MutationKind::kExtent;
-  if (name == "perm") return MutationKind::kPermutation;
-  if (name == "shape") return MutationKind::kShape;
-  if (name == "epsilon") return MutationKind::kEpsilon;
-  if (name == "approximate" || name == "to") return MutationKind::kVariant;
-  const core::AttributeSchema* schema = op.find_attribute(name);
-  if (schema && schema->kind == core::AttributeKind::kReal) return MutationKind::kConstant;
+  case AttributeRole::kPermutation:
+    return MutationKind::kPermutation;
+  case AttributeRole::kShape:
+    return MutationKind::kShape;
+  case AttributeRole::kReal:
+    return MutationKind::kConstant;
+  case AttributeRole::kPositiveReal:
+    return MutationKind::kEpsilon;
+  case AttributeRole::kVariant:
+  case AttributeRole::kElementType:
+    return MutationKind::kVariant;
+  case AttributeRole::kRatio:
+  case AttributeRole::kLabels:
+  case AttributeRole::kText:
+    return std::nullopt;
+  }
   return std::nullopt;
 }
 
 std::vector<AttributeValue> other_values(MutationKind kind, const DraftNode& node,
-                                         std::string_view attribute) {
-  const AttributeValue* value = node.attributes.find(attribute);
+                                         const core::AttributeSchema& attribute) {
+  const AttributeValue* value = node.attributes.find(attribute.name);
   if (!value) return {};
   if (const auto* p = std::get_if<Polynomial>(value)) return other_numbers(kind, *p);
   if (const auto* r = std::get_if<double>(value)) return other_reals(kind, *r);
-  if (const auto* l = std::get_if<Sizes>(value)) return other_lists(kind, node, attribute, *l);
-  const std::string& text = std::get<std::string>(*value);
-  if (attribute == "approximate") return {std::string(text == "none" ? "tanh" : "none")};
+  if (const auto* l = std::get_if<Sizes>(value))
+    return other_lists(kind, *node.op, attribute.role, *l);
   std::vector<AttributeValue> out;
-  for (const char* type : {"f32", "i32", "i64", "bool", "f16", "f64"})
-    if (text != type) out.emplace_back(std::string(type));
+  const auto add = [&](const AttributeValue& other) {
+    if (other != *value) out.push_back(other);
+  };
+  if (attribute.role == AttributeRole::kElementType)
+    for (const char* type : {"f32", "i32", "i64", "bool", "f16", "f64"}) add(std::string(type));
+  else
+    std::ranges::for_each(attribute.values_to_try, add);
   return out;
 }
 

@@ -23,19 +23,34 @@ struct NamedSide {
 constexpr std::array<NamedSide, 2> kSides = {
     {{&RuleDraft::target, "target"}, {&RuleDraft::source, "source"}}};
 
-/// Operators that a person may take for each other; what fits no attribute of the other is dropped.
-const std::vector<std::vector<std::string_view>>& families() {
-  static const std::vector<std::vector<std::string_view>> kFamilies = {
-      {"add", "sub", "mul", "div", "min", "max", "pow"},
-      {"less", "equal"},
-      {"relu", "sigmoid", "tanh", "erf", "exp", "log", "sqrt", "neg", "abs", "reciprocal",
-       "hard_swish", "leaky_relu", "gelu", "floor", "ceil", "round", "sin", "cos"},
-      {"clip", "relu", "hard_sigmoid"},
-      {"max_pool", "average_pool"},
-      {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"},
-      {"softmax", "relu"},
-      {"layer_norm", "rms_norm"}};
-  return kFamilies;
+/// The attributes that say how an operator is applied, not which numbers it computes with.
+std::vector<core::AttributeRole> structure_of(const core::OpSchema& op) {
+  using enum core::AttributeRole;
+  constexpr std::array kNumbers = {kReal, kPositiveReal, kVariant, kFlag};
+  std::vector<core::AttributeRole> roles;
+  for (const core::AttributeSchema& attribute : op.attributes)
+    if (std::ranges::find(kNumbers, attribute.role) == kNumbers.end())
+      roles.push_back(attribute.role);
+  std::ranges::sort(roles);
+  return roles;
+}
+
+/// Whether a person may take the operators for each other: both compute, and are applied alike.
+/// Attributes of one that the other lacks are dropped.
+bool are_siblings(const ops::OpDefinition& a, const ops::OpDefinition& b) {
+  constexpr auto kComputes = core::Movement::kNone;
+  return a.op_class == b.op_class && a.movement == kComputes && b.movement == kComputes &&
+         a.min_inputs == b.min_inputs && a.operand_role(0) == b.operand_role(0) &&
+         structure_of(a) == structure_of(b);
+}
+
+std::vector<const ops::OpDefinition*> siblings_of(const core::OpSchema& op) {
+  std::vector<const ops::OpDefinition*> siblings;
+  const ops::OpDefinition* own = ops::registry().definition(op.name);
+  for (const auto& other : ops::registry().all())
+    if (own != nullptr && other.get() != own && are_siblings(*own, *other))
+      siblings.push_back(other.get());
+  return siblings;
 }
 
 std::string value_name(const DraftSide& side, DraftValue value) {
@@ -57,9 +72,9 @@ void for_each_node(const RuleDraft& draft, Visit visit) {
       visit(side, name, n, (draft.*side).nodes[n]);
 }
 
-void swap_inputs(const RuleDraft& draft, bool concat, Edits& edits) {
+void swap_inputs(const RuleDraft& draft, bool joins, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
-    if ((node.op->name == "concat") != concat) return;
+    if ((node.op->movement == core::Movement::kJoin) != joins) return;
     for (std::size_t a = 0; a < node.inputs.size(); ++a)
       for (std::size_t b = std::max<std::size_t>(a + 1, a == 0 && node.op->commutative ? 2 : 0);
            b < node.inputs.size(); ++b) {
@@ -145,7 +160,7 @@ void drop_operator(const RuleDraft& draft, Edits& edits) {
            }});
     }
     // An optional operand may be forgotten as well.
-    if (node.inputs.size() > node.op->min_inputs && node.op->name != "concat")
+    if (node.inputs.size() > node.op->min_inputs && node.op->movement != core::Movement::kJoin)
       edits.push_back({fmt::format("{}: {}: last input left out", where, node.op->name),
                        [=](RuleDraft& d) { (d.*side).nodes[n].inputs.pop_back(); }});
   });
@@ -153,25 +168,21 @@ void drop_operator(const RuleDraft& draft, Edits& edits) {
 
 void sibling_operator(const RuleDraft& draft, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
-    for (const auto& family : families()) {
-      if (std::ranges::find(family, node.op->name) == family.end()) continue;
-      for (std::string_view name : family) {
-        const ops::OpDefinition* other = ops::registry().definition(name);
-        if (name == node.op->name || node.inputs.size() < other->min_inputs) continue;
-        core::Attributes kept;
-        for (const auto& [key, value] : node.attributes.values())
-          if (other->find_attribute(key)) kept.set(key, value);
-        auto attributes = ops::complete_attributes(*other, kept);
-        if (!attributes) continue;
-        edits.push_back({fmt::format("{}: {} for {}", where, name, node.op->name),
-                         [=, all = *std::move(attributes)](RuleDraft& d) {
-                           DraftNode& changed = (d.*side).nodes[n];
-                           changed.op = other;
-                           changed.attributes = all;
-                           if (changed.inputs.size() > other->max_inputs)
-                             changed.inputs.resize(other->max_inputs);
-                         }});
-      }
+    for (const ops::OpDefinition* other : siblings_of(*node.op)) {
+      if (node.inputs.size() < other->min_inputs) continue;
+      core::Attributes kept;
+      for (const auto& [key, value] : node.attributes.values())
+        if (other->find_attribute(key)) kept.set(key, value);
+      auto attributes = ops::complete_attributes(*other, kept);
+      if (!attributes) continue;
+      edits.push_back({fmt::format("{}: {} for {}", where, other->name, node.op->name),
+                       [=, all = *std::move(attributes)](RuleDraft& d) {
+                         DraftNode& changed = (d.*side).nodes[n];
+                         changed.op = other;
+                         changed.attributes = all;
+                         if (changed.inputs.size() > other->max_inputs)
+                           changed.inputs.resize(other->max_inputs);
+                       }});
     }
   });
 }
@@ -179,10 +190,12 @@ void sibling_operator(const RuleDraft& draft, Edits& edits) {
 void change_attributes(MutationKind kind, const RuleDraft& draft, Edits& edits) {
   for_each_node(draft, [&](SidePtr side, const char* where, std::size_t n, const DraftNode& node) {
     for (const auto& [name, value] : node.attributes.values()) {
-      const bool pads_to_zero = kind == MutationKind::kConvention && name == "pads" &&
-                                kind_of_attribute(*node.op, name) == MutationKind::kPadding;
-      if (kind_of_attribute(*node.op, name) != kind && !pads_to_zero) continue;
-      for (core::AttributeValue& other : other_values(kind, node, name)) {
+      const core::AttributeSchema* schema = node.op->find_attribute(name);
+      if (schema == nullptr) continue;
+      const bool pads_to_zero =
+          kind == MutationKind::kConvention && schema->role == core::AttributeRole::kPad;
+      if (kind_of_attribute(schema->role) != kind && !pads_to_zero) continue;
+      for (core::AttributeValue& other : other_values(kind, node, *schema)) {
         std::string what = fmt::format("{}: {}: {} {} -> {}", where, node.op->name, name,
                                        core::to_string(value, draft.symbols()),
                                        core::to_string(other, draft.symbols()));
@@ -227,10 +240,11 @@ void change_element_type(DraftSide& side, core::DataType own, core::DataType oth
     leaf.type.data_type = other;
   }
   for (DraftNode& node : side.nodes) {
-    const core::AttributeValue* to = node.attributes.find("to");
-    const auto* text = to != nullptr ? std::get_if<std::string>(to) : nullptr;
+    const core::AttributeSchema* to = node.op->find_role(core::AttributeRole::kElementType);
+    const core::AttributeValue* value = to != nullptr ? node.attributes.find(to->name) : nullptr;
+    const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
     if (text != nullptr && *text == core::to_string(own))
-      node.attributes.set("to", std::string(core::to_string(other)));
+      node.attributes.set(to->name, std::string(core::to_string(other)));
   }
 }
 

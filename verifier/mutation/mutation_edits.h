@@ -1,5 +1,5 @@
-// All single changes of one kind that a draft of a rule allows. Whether the result still has types
-// is not asked here.
+// Lists all single changes of one kind that a draft of a rule allows. The caller finds out whether
+// the changed rule still has types.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ struct MutationEdit {
   std::function<void(RuleDraft&)> apply;
 };
 
-/// In a deterministic order.
+/// All changes of the kind, in a deterministic order.
 std::vector<MutationEdit> edits_of(MutationKind kind, const RuleDraft& draft);
 
 /// Other values for one attribute, each close to the one it has.
 std::vector<core::AttributeValue> other_values(MutationKind kind, const DraftNode& node,
-                                               std::string_view attribute);
-/// The kind to which a change of the attribute belongs; none for an attribute nobody would mistake.
-std::optional<MutationKind> kind_of_attribute(const core::OpSchema& op, std::string_view attribute);
+                                               const core::AttributeSchema& attribute);
+/// The kind of mutation that changes such an attribute; none: nobody would mistake its value.
+std::optional<MutationKind> kind_of_attribute(core::AttributeRole role);
 
 }  // namespace soapstone::verifier

@@ -89,7 +89,8 @@ void Domain::require(Arena& arena, Oracle& oracle, Demand demand, const NormalFo
     insert(others.size() == before ? summand.guards : around, fact);
   }
   const Summand everywhere = summand;
-  // Sums around the demand over what it does not mention: only what is over something demands.
+  // Inside Σ_b, a demand counts only if the range of b is not empty. Drop binders that the demand
+  // does not mention if their range certainly has a point; else keep them.
   if (!holds_somewhere(oracle, summand.guards, around, others)) {
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());

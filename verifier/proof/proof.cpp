@@ -61,8 +61,8 @@ NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool
   return collected(std::move(result));
 }
 
-/// a difference that is 0 stays 0 times D, which is not 0 where 1/D has a value. It need have none
-/// where it is not chosen, so only a D that is never 0 will do.
+/// Multiplies a − b by a denominator D: (a − b)·D = 0 implies a = b only if D ≠ 0. In a branch that
+/// is not taken 1/D need not exist, so D must be provably never 0.
 std::optional<NormalForm> Prover::without_denominator(const NormalForm& difference,
                                                       const FactSet& context,
                                                       const Premises& premises) {

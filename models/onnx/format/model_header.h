@@ -1,5 +1,5 @@
-// What a model says besides its nodes and weights. Private to models/: front ends hold it by
-// pointer and never look inside.
+// The parts of a model file besides its nodes and weights. Private to models/: front ends hold it
+// by pointer and never look inside.
 #pragma once
 
 #include "models/onnx/format/onnx_model.h"
@@ -18,12 +18,12 @@ class ModelHeader {
   onnx::ModelProto skeleton;
   /// Some weights were in files of their own.
   bool has_external_weights = false;
-  /// Of symbolic dimensions, as settled when the model was read.
+  /// Sizes of the symbolic dimensions, as settled when the model was read.
   DimensionSizes sizes;
   OriginalNodes originals;
 };
 
-/// Of the default domain; 0 if the model does not say.
+/// The opset of the default domain; 0 if the model does not say.
 int default_opset(const onnx::ModelProto& model);
 
 }  // namespace soapstone::models

@@ -1,4 +1,4 @@
-// ONNX files in and out. What is not understood is kept as an opaque node and reported, never
+// ONNX files in and out. A node that is not understood is kept as an opaque one and reported, never
 // dropped.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace soapstone::models {
 
-/// What a model file says besides the graph, kept so that it can be written again: opsets, IR
+/// The parts of a model file besides the graph, kept so that they can be written again: opsets, IR
 /// version, metadata, declared input and output shapes, custom domains.
 class ModelHeader;
 
@@ -27,8 +27,8 @@ struct OnnxModel {
   core::Graph graph;
   std::shared_ptr<const ModelHeader> header;
   std::vector<OpaqueNode> opaque_nodes;
-  int opset = 0;                      ///< Of the default domain.
-  std::vector<std::string> warnings;  ///< What was assumed or left out.
+  int opset = 0;                      ///< Opset of the default domain.
+  std::vector<std::string> warnings;  ///< Assumptions that were made, and parts that were left out.
 };
 
 struct ImportOptions {
@@ -66,7 +66,7 @@ core::Status write_onnx(const core::Graph& graph, const ModelHeader& header,
                         const std::filesystem::path& path, const WriteOptions& options = {});
 core::Result<std::string> serialize_onnx(const core::Graph& graph, const ModelHeader& header,
                                          const WriteOptions& options = {});
-/// What write_onnx() would say of the graph, without weights and files.
+/// The status that write_onnx() would return for the graph, found without weights and files.
 core::Status check_writable(const core::Graph& graph, const ModelHeader& header);
 
 /// Nodes of constant expressions that must not be folded, because an ONNX node that is written as

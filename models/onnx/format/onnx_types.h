@@ -18,8 +18,8 @@ std::optional<core::DataType> data_type_from_onnx(int type);
 /// UNDEFINED for kOther.
 onnx::TensorProto_DataType data_type_to_onnx(core::DataType type);
 
-/// The shape is known if every dimension is a number or has a size in `sizes`. What is no tensor
-/// is of kOther and unknown shape.
+/// The shape is known if every dimension is a number or has a size in `sizes`. A value that is no
+/// tensor has type kOther and an unknown shape.
 core::TensorType type_from_onnx(const onnx::TypeProto& type, const DimensionSizes& sizes);
 /// Without a shape where it is not known or has symbols.
 onnx::TypeProto type_to_onnx(const core::TensorType& type);

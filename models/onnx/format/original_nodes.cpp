@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::models {
@@ -29,11 +30,13 @@ bool is_one_in_eye(const core::Dims& dims, std::size_t k) {
 
 /// The node makes exactly these elements: the search writes uniform weights as `full` and `eye`.
 bool makes(const core::Node& node, const core::Literal& literal) {
-  const bool full = node.op->name == "full", eye = node.op->name == "eye";
+  const bool full = node.op->movement == core::Movement::kFill;
+  const bool eye = node.op->movement == core::Movement::kDiagonal;
   if ((!full && !eye) || literal.data_type() != core::DataType::kFloat32) return false;
-  if (node.attributes.get_ints("shape") != literal.dims()) return false;
+  const core::Shape& shape = ops::sizes_by_role(node, core::AttributeRole::kShape);
+  if (core::concrete(shape) != literal.dims()) return false;
   const std::span<const float> values = literal.as<float>();
-  const float value = full ? static_cast<float>(node.attributes.get_real("value")) : 0.0F;
+  const float value = full ? static_cast<float>(ops::fill_value(node)) : 0.0F;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const float expected = full ? value : is_one_in_eye(literal.dims(), k) ? 1.0F : 0.0F;
     if (std::memcmp(&values[k], &expected, sizeof expected) != 0) return false;
@@ -84,7 +87,8 @@ class Match {
     return found == by_name_->end() ? TensorId::none() : found->second;
   }
 
-  /// What the result is now: also one that nobody named, of a node that another result has found.
+  /// The tensor that the original's result is now. A result without a name is found through another
+  /// result of the same node.
   TensorId made_by(const WrittenNode& written, TensorId result) const {
     if (!is_own(result)) return TensorId::none();
     const core::Tensor& before = imported_.tensor(result);
@@ -98,7 +102,8 @@ class Match {
            original_.inputs.end();
   }
 
-  /// Of a node of the original's own; a result may also be what it reads.
+  /// Whether the tensor was made by a node that the original's reader appended. A result may also
+  /// be a tensor that the original reads.
   bool is_own(TensorId id) const {
     if (!id.valid() || is_input(id) || !imported_.contains(id)) return false;
     const NodeId producer = imported_.tensor(id).producer;

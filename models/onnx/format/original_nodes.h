@@ -1,5 +1,5 @@
 // The ONNX nodes of a model as they were read, each with the subgraph that its reader made of it.
-// Where that subgraph is still there when the model is written, the node is written as it was.
+// If that subgraph is still there when the model is written, the node is written as it was.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ namespace soapstone::models {
 /// One ONNX node, in ids of the graph that was imported.
 struct OriginalNode {
   onnx::NodeProto proto;
-  std::vector<core::TensorId> inputs;    ///< As the proto lists them; none where left out.
-  std::vector<core::LiteralPtr> values;  ///< Of the inputs that were known when it was read.
-  std::vector<core::TensorId> results;   ///< As the proto lists them; none where left out.
-  std::vector<core::NodeId> nodes;       ///< What its reader appended, ascending.
+  std::vector<core::TensorId> inputs;    ///< In the order of the proto; none if left out.
+  std::vector<core::LiteralPtr> values;  ///< Values of the inputs that were known when it was read.
+  std::vector<core::TensorId> results;   ///< In the order of the proto; none if left out.
+  std::vector<core::NodeId> nodes;       ///< The nodes that its reader appended, ascending.
 };
 
 struct OriginalNodes {
@@ -30,13 +30,14 @@ struct WrittenNode {
   const OriginalNode* original = nullptr;
   /// None: left out, or the constant that the original has there.
   std::vector<core::TensorId> inputs;
-  /// As the proto lists them; none where left out, or not made by `result`.
+  /// In the order of the proto; none if left out, or not made by `result`.
   std::vector<core::TensorId> results;
   core::NodeId result;              ///< The node whose outputs are its results.
   std::vector<core::NodeId> nodes;  ///< All that it stands for, `result` among them.
 };
 
-/// Which nodes of a graph are written as they were read, and which are needed besides.
+/// A plan for writing a graph: which nodes are written as they were read, and which are needed
+/// besides.
 class OriginalPlan {
  public:
   /// `originals` may be null: then nothing is written as it was read. Both have to outlive this.

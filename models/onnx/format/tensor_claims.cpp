@@ -78,7 +78,8 @@ std::string what_it_claims(const TensorProto& tensor) {
   return (type ? std::string(core::to_string(*type)) : "its dimensions ") + core::to_string(dims);
 }
 
-/// What lies elsewhere, in segments or in an unknown type is refused by whoever reads the tensor.
+/// Whether this check leaves the tensor alone: one whose data lie in another file or in segments,
+/// or whose type is unknown, is refused by its reader.
 bool is_for_others(const TensorProto& tensor) {
   return tensor.data_location() == TensorProto::EXTERNAL || tensor.has_segment() ||
          !onnx::TensorProto_DataType_IsValid(tensor.data_type()) ||

@@ -1,4 +1,4 @@
-// What the tensors of a model file say of themselves against what they hold.
+// Compares what the tensors of a model file claim with the data that they hold.
 #pragma once
 
 #include "core/base/result.h"

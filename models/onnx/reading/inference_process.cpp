@@ -110,7 +110,7 @@ void allow_cpu_s(int seconds) {
   ::setitimer(ITIMER_VIRTUAL, &time, nullptr);
 }
 
-/// What the process has from its parent, and as much again as it may need.
+/// Limits this process to the memory that it has from its parent and `more_bytes` on top.
 void limit_to(std::size_t more_bytes) {
   std::uint64_t size = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;
   std::ifstream("/proc/self/statm") >> size >> resident >> shared >> text >> library >> data;

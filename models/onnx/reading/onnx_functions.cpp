@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t kMostInlinedNodes = 2'000'000;
 constexpr std::size_t kDeepestCalls = 100;
-/// Of subgraphs in subgraphs, also through calls. Protobuf reads no more than 33 back.
+/// The deepest nesting of subgraphs, also through calls. Protobuf reads no more than 33 levels
+/// back.
 constexpr int kDeepestGraphs = 30;
 
 std::string function_id(const std::string& domain, const std::string& name,
@@ -22,10 +23,10 @@ std::string function_id(const std::string& domain, const std::string& name,
 
 struct Expanded {
   std::uint64_t nodes = 0;
-  int depth = 0;  ///< Of subgraphs in subgraphs.
+  int depth = 0;  ///< How deep subgraphs are nested.
 };
 
-/// What a call becomes, found from the innermost function outwards.
+/// The size and depth that each call expands to, found from the innermost function outward.
 class ExpandedSizes {
  public:
   explicit ExpandedSizes(const onnx::ModelProto& model) {
@@ -101,7 +102,7 @@ class ExpandedSizes {
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, Expanded> sizes_;
   std::vector<std::string> path_;
-  int depth_ = 0;  ///< Of the subgraph that is looked at.
+  int depth_ = 0;  ///< Depth of the subgraph that is looked at.
 };
 
 /// The bodies bring their own opsets along, where the model has none for that domain.

@@ -130,7 +130,7 @@ std::shared_ptr<ModelHeader> make_header(ImportState& state) {
   return header;
 }
 
-/// Of nodes that are still there: what no output needs is gone.
+/// The original nodes that are still there; those that no output needs are gone.
 OriginalNodes original_nodes(ImportState& state, const core::Graph& graph) {
   OriginalNodes originals{graph, {}};
   for (OriginalNode& original : state.originals) {

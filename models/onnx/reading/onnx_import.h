@@ -1,5 +1,5 @@
-// What the parts of the importer share while a model is read: the graph that grows, and what is
-// known of each tensor name so far.
+// The state that the parts of the importer share while a model is read: the graph that grows, and
+// what is known of each tensor name so far.
 #pragma once
 
 #include <string>
@@ -39,14 +39,14 @@ struct ImportState {
   std::unordered_map<std::string, core::TensorId> tensors;
   /// From value_info and the graph's outputs; only asked where nothing better is known.
   std::unordered_map<std::string, onnx::TypeProto> declared_types;
-  /// Of tensors whose type ours cannot express: sequences, float8, ….
+  /// Types that ours cannot express, by tensor: sequences, float8, ….
   std::unordered_map<std::string, onnx::TypeProto> foreign_types;
-  /// With a result of each, which tells later whether the node is still there.
+  /// Opaque nodes, each with one of its results, which tells later whether the node is still there.
   std::vector<std::pair<core::TensorId, OpaqueNode>> opaque;
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
   std::int64_t elements_read = 0;  ///< By folding.
-  /// What the reader of the present node appended so far.
+  /// The nodes that the reader of the present ONNX node has appended so far.
   std::vector<core::NodeId> appended;
   std::vector<OriginalNode> originals;
   /// How many scopes define a name, subgraphs included.

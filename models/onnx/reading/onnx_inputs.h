@@ -11,9 +11,9 @@
 namespace soapstone::models {
 
 struct SettledInputs {
-  std::vector<core::TensorType> types;  ///< Of graph.input(), in order.
-  DimensionSizes sizes;                 ///< Of the symbolic dimensions.
-  std::vector<std::string> warnings;    ///< What was assumed.
+  std::vector<core::TensorType> types;  ///< Types of graph.input(), in order.
+  DimensionSizes sizes;                 ///< Sizes of the symbolic dimensions.
+  std::vector<std::string> warnings;    ///< Assumptions that were made.
 };
 
 /// Precondition: no input has an initializer.

@@ -1,5 +1,5 @@
-// Who defines and who reads each tensor name of a graph, subgraphs included, and the order of
-// nodes that follows.
+// Finds which node defines and which nodes read each tensor name of a graph, subgraphs included,
+// and the order of nodes that follows.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -14,8 +14,8 @@ using core::DataType;
 using core::TensorId;
 using core::TensorType;
 
-// Of ONNX's inference options, data propagation stays off: it makes a message of every element of
-// a long vector, and the values that shapes depend on are known here anyway.
+// ONNX's inference runs without data propagation: that makes a message of every element of a long
+// vector, and the values that shapes depend on are known here anyway.
 
 /// Longer constants say nothing about shapes.
 constexpr std::int64_t kLongestInferenceInput = 4096;
@@ -70,7 +70,7 @@ TensorType settled(const onnx::TypeProto* type, const DimensionSizes& sizes) {
   return {result.data_type, {}, false};
 }
 
-/// What inference found or, where it found less, what the file declares.
+/// The type that inference found, completed by the one that the file declares.
 TensorType result_type(ImportState& state, const std::string& name, const InferredTypes& inferred) {
   const auto found = inferred.find(name);
   const auto declared = state.declared_types.find(name);

@@ -1,4 +1,5 @@
-// Which operator mapping reads which ONNX operator, and how a mapping sees the node.
+// The table of which operator mapping reads which ONNX operator, and the view that a mapping has of
+// the node.
 #pragma once
 
 #include <string_view>

@@ -57,7 +57,7 @@ void settle(onnx::TypeProto& declared, const core::TensorType& type, const Dimen
   }
 }
 
-/// As the model declared them, in the order of the graph.
+/// Writes the inputs as the model declared them, in the order of the graph.
 core::Status write_inputs(const core::Graph& graph, const TensorNames& names,
                           const ModelHeader& header, onnx::GraphProto& out) {
   std::map<std::string, const onnx::ValueInfoProto*> declared;
@@ -85,7 +85,8 @@ core::Status write_outputs(const core::Graph& graph, const TensorNames& names,
       SOAPSTONE_ASSIGN_OR_RETURN(*out.add_output(), describe_type(tensor, names.outputs()[k]));
       continue;
     }
-    // What the model left unsaid may be said now; the checker wants a shape.
+    // If the model did not declare a type or shape, declare the inferred one: the checker wants a
+    // shape.
     auto& declared = *out.mutable_output(static_cast<int>(k))->mutable_type();
     const bool says_type = declared.value_case() != onnx::TypeProto::VALUE_NOT_SET;
     if (!says_type && tensor.type.data_type != core::DataType::kOther)

@@ -1,5 +1,5 @@
-// What the parts of the exporter share while a model is written: names, weights, and the graph
-// message that grows.
+// The state that the parts of the exporter share while a model is written: names, weights, and the
+// graph message that grows.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ core::Result<OpaqueProtos> opaque_protos(const core::Graph& graph);
 /// for the outputs.
 class TensorNames {
  public:
-  /// Of the nodes that the plan says are needed. `declared_outputs`: one a graph output, or none.
+  /// Names the results of the nodes that the plan says are needed. `declared_outputs`: one for each
+  /// graph output, or none at all.
   static core::Result<TensorNames> assign(const core::Graph& graph, const OriginalPlan& plan,
                                           const OpaqueProtos& opaque,
                                           std::vector<std::string> declared_outputs);
@@ -42,7 +43,7 @@ class TensorNames {
   /// Graph outputs that have to be copied from another tensor, because that one has a name of its
   /// own: an input, a constant, another output.
   const std::vector<std::pair<core::TensorId, std::string>>& copies() const { return copies_; }
-  /// Of each distinct constant, its first tensor.
+  /// The first tensor of each distinct constant.
   const std::vector<core::TensorId>& constants() const { return constants_; }
   /// The constant's name, if the graph has an equal one.
   const std::string* find_constant(const core::Literal& value) const;

@@ -43,7 +43,7 @@ onnx::AttributeProto attribute_message(const std::string& name, const ops::OnnxA
   return message;
 }
 
-/// As ONNX's schemas write it: `tensor(float16)`.
+/// The type in the notation of ONNX's schemas: `tensor(float16)`.
 std::string type_text(core::DataType type) {
   std::string name = onnx::TensorProto::DataType_Name(data_type_to_onnx(type));
   std::transform(name.begin(), name.end(), name.begin(),
@@ -112,7 +112,7 @@ class NodeWriter::Export final : public ops::OnnxExport {
     if (auto checked = writer_.check(message); !checked && status_) status_ = checked;
     writer_.add(std::move(message), node_.name);
   }
-  /// Of all that was emitted.
+  /// The first error of anything that was emitted.
   const core::Status& status() const { return status_; }
 
  private:

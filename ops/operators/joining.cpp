@@ -1,7 +1,4 @@
-// Operators that cut tensors and put them together: concat and split. slice and pad have files of
-// their own.
-#include "ops/parts/family_parts.h"
-
+// Operators that cut a tensor into parts and put parts together: concat and split.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +11,7 @@
 namespace soapstone::ops {
 namespace {
 
-using core::AttributeKind;
+using core::AttributeRole;
 using core::AttributeSchema;
 using Sizes = std::vector<Polynomial>;
 using Arity = std::pair<std::size_t, std::size_t>;
@@ -78,6 +75,7 @@ OpDefinition concat() {
       .attributes = std::vector{axis_attribute()},
       .inputs = Arity(1, core::OpSchema::kAnyNumber),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kJoin,
       .infer = infer_concat,
       .semantics = concat_semantics,
       .onnx = OnnxMapping{{reader("Concat", Elements::kNumbers, read_concat)}, write_concat},
@@ -164,10 +162,12 @@ OpDefinition split() {
   return OpDefinition({
       .name = "split",
       .equation = "x[a…,s,b…] → y[a…,size,b…] for each size: consecutive parts of dimension axis",
-      .attributes = std::vector<AttributeSchema>{axis_attribute(),
-                                                 {"sizes", AttributeKind::kInts, std::nullopt, {}}},
+      .attributes =
+          std::vector<AttributeSchema>{axis_attribute(),
+                                       {"sizes", AttributeRole::kParts, std::nullopt, {}}},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
+      .movement = Movement::kSplit,
       .infer = infer_split,
       .semantics = split_semantics,
       .onnx = OnnxMapping{{reader("Split", Elements::kNumbers, read_split, 2)}, write_split},
@@ -176,6 +176,6 @@ OpDefinition split() {
 
 }  // namespace
 
-std::vector<OpDefinition> slicing_ops() { return {concat(), split(), slice(), pad()}; }
+std::vector<OpDefinition> joining_ops() { return {concat(), split()}; }
 
 }  // namespace soapstone::ops

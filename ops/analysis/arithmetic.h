@@ -1,0 +1,16 @@
+// Which elementwise operators are the four operations of arithmetic, as their comprehensions say.
+#pragma once
+
+#include <cstdint>
+
+#include "core/graph/op_schema.h"
+
+namespace soapstone::ops {
+
+enum class Arithmetic : std::uint8_t { kNone, kSum, kDifference, kProduct, kQuotient };
+
+/// The operation that the operator applies to its two operands; kNone: it is none of the four.
+/// Complexity: a look-up in a table that the first call makes; safe from any thread.
+Arithmetic arithmetic_of(const core::OpSchema& op);
+
+}  // namespace soapstone::ops

@@ -1,0 +1,18 @@
+// Attributes of a node by what they say instead of by their name.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::ops {
+
+/// The list with that role. Precondition: the operator has one.
+const std::vector<core::Polynomial>& sizes_by_role(const core::Node& node,
+                                                   core::AttributeRole role);
+/// The one dimension that the node names. Precondition: an attribute with the role kAxis, a number.
+std::size_t axis_by_role(const core::Node& node);
+/// The number that all elements of a constant have. Precondition: the movement is kFill.
+double fill_value(const core::Node& node);
+
+}  // namespace soapstone::ops
