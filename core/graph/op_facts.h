@@ -8,13 +8,14 @@ namespace soapstone::core {
 
 enum class AttributeKind : std::uint8_t { kInt, kReal, kText, kInts };
 
-/// What an attribute says. The role also fixes the kind of its values.
+/// The role of an attribute: what its numbers stand for. The role also fixes the kind of its
+/// values.
 enum class AttributeRole : std::uint8_t {
   kAxis,          ///< One dimension.
   kAxes,          ///< Several dimensions, ascending.
   kPermutation,   ///< All dimensions, in another order.
   kShape,         ///< The shape of the result.
-  kStart,         ///< Where a piece begins, for each of the axes.
+  kStart,         ///< The start of a piece, for each of the axes.
   kExtent,        ///< How long a piece is, for each of the axes.
   kStep,          ///< The distance between the elements of a piece, for each of the axes.
   kParts,         ///< The sizes of the results along the axis; they add up to the operand's.
@@ -73,7 +74,7 @@ enum class Movement : std::uint8_t {
   kOther,     ///< In a way of its own.
 };
 
-/// What an operand is to its operator.
+/// The role of an operand in its operator.
 enum class OperandRole : std::uint8_t {
   kData,         ///< Nothing in particular.
   kImage,        ///< [batch, channels, dimensions that windows slide over…]

@@ -34,8 +34,8 @@ struct RuleCandidate {
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
   std::size_t depth = 0;    ///< The deeper side's depth.
-  Sides found;              ///< As the terms have it.
-  int form = 0;             ///< Which of its forms this is; 0: the most general.
+  Sides found;              ///< The equality as the terms have it.
+  int form = 0;             ///< Number of the equality's form; 0: the most general.
 };
 
 /// The most general form of an equality, from number `first_form` on, that can be written as a rule

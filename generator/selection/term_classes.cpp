@@ -147,7 +147,7 @@ void TermClasses::join_variables(TermId id, std::size_t first, std::size_t secon
 void TermClasses::note_symmetries(const Enumeration& enumeration) {
   for (const EqualPair& pair : enumeration.pairs) {
     if (pair.representative != pair.newcomer) continue;
-    // Such a pair exchanges two variables.
+    // A pair of a term with itself exchanges two variables.
     const Renaming identity = identity_renaming(terms_[pair.newcomer].variables);
     std::vector<std::size_t> moved;
     for (std::size_t v = 0; v < terms_[pair.newcomer].variables.total(); ++v)

@@ -1,5 +1,5 @@
-// Which sums of an operator may be computed in parts that are added up afterwards.
-// A part of partition_roles; knows comprehensions, not graphs.
+// Finds the sums of an operator that may be computed in parts, which are added up afterward. A part
+// of partition_roles; knows comprehensions, not graphs.
 #pragma once
 
 #include <vector>

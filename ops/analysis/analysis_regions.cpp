@@ -1,5 +1,6 @@
-// Which input elements an output box needs: from the output back through the stages, each read
-// adds the interval of its index to what is needed of the tensor that it reads.
+// Finds the input elements that a box of the output needs. It goes from the output back through the
+// stages; each read adds the interval of its index to the box that is needed of the tensor that it
+// reads.
 #include <algorithm>
 
 #include "core/base/check.h"

@@ -1,4 +1,5 @@
-// Which elementwise operators are the four operations of arithmetic, as their comprehensions say.
+// Recognizes the elementwise operators that are one of the four operations of arithmetic, by their
+// comprehensions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
-// Flatten, DepthToSpace, …. Each reader is its meaning. What would become slower or lose range in
-// pieces (Elu, Selu, …) is left out and stays opaque, or has an operator of its own (Softplus).
+// Flatten, DepthToSpace, …. Each reader is its meaning. An operator that would become slower or
+// lose range in pieces (Elu, Selu, …) is left out and stays opaque, or has a definition of its own
+// (Softplus).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,6 @@ namespace {
 
 using core::DataType;
 using core::Dims;
-using core::Literal;
 using core::LiteralPtr;
 
 /// The part of a list from `from` up to, but without, `to`.
@@ -26,27 +26,7 @@ std::int64_t count_between(const Dims& dims, std::size_t from, std::size_t to) {
       Dims(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to)));
 }
 
-// --- Constants and what does nothing ------------------------------------------------------------
-
-ReadResult read_constant(OnnxImport& import) {
-  const auto one = [&](Literal value) -> ReadResult {
-    return std::vector{import.constant(std::move(value))};
-  };
-  if (const OnnxAttribute* a = import.attribute("value"); a)
-    if (const auto* value = std::get_if<LiteralPtr>(a); value && *value) return one(**value);
-  if (const OnnxAttribute* a = import.attribute("value_float"); a)
-    if (const auto* value = std::get_if<float>(a)) return one(Literal::scalar(*value));
-  if (const OnnxAttribute* a = import.attribute("value_int"); a)
-    if (const auto* value = std::get_if<std::int64_t>(a))
-      return one(Literal::ints({}, std::span(value, 1)));
-  if (const OnnxAttribute* a = import.attribute("value_floats"); a)
-    if (const auto* list = std::get_if<std::vector<float>>(a))
-      return one(Literal::floats({static_cast<std::int64_t>(list->size())}, *list));
-  if (const OnnxAttribute* a = import.attribute("value_ints"); a)
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(a))
-      return one(Literal::ints({static_cast<std::int64_t>(list->size())}, *list));
-  return cannot_read(import, "texts and sparse values");
-}
+// --- Operators that do nothing ------------------------------------------------------------------
 
 ReadResult read_identity(OnnxImport& import) { return std::vector{import.input(0)}; }
 
@@ -240,7 +220,6 @@ std::vector<OnnxReader> composite_readers() {
   constexpr auto kN = Elements::kNumbers;
   constexpr auto kF = Elements::kFloating;
   std::vector<OnnxReader> readers = {
-      reader("Constant", kN, read_constant),
       reader("Identity", kN, read_identity),
       reader("Dropout", kF, read_dropout),
       reader("Flatten", kN, read_flatten),

@@ -21,8 +21,8 @@ std::optional<Polynomial> checked_product(std::span<const Polynomial> factors);
 /// An integer as an element: a number where it is one, so that fractions of sizes can be reduced.
 Expr size_value(const Polynomial& size);
 
-/// Where an input is read for an element of a NumPy-broadcast result: leading coordinates are
-/// dropped, and dimensions of literal size 1 are read at 0.
+/// The index at which an input is read for an element of a NumPy-broadcast result: leading
+/// coordinates are dropped, and dimensions of literal size 1 are read at 0.
 Index broadcast_index(const Shape& input, const Index& index);
 Expr read_broadcast(std::uint32_t tensor, const Shape& input, const Index& index);
 

@@ -1,5 +1,5 @@
-// Which integers a graph admits in its tensors, as far as the requirements of its operators say so
-// of values that are only moved on the way. Whoever draws random inputs asks here.
+// The integers that a graph admits in its tensors, as far as they follow from requirements of
+// operators on values that are only moved on the way. Random inputs are drawn from them.
 #pragma once
 
 #include <cstdint>

@@ -112,7 +112,7 @@ struct Stage {
 };
 
 /// A precondition on data that belongs to a definition: low ≤ `value` < high at every index of
-/// `shape`. Where it does not hold the operator has no value: an executor reports an error, and a
+/// `shape`. If it does not hold, the operator has no value: an executor reports an error, and a
 /// proof must show it for the target wherever the source has it.
 struct Requirement {
   Shape shape;

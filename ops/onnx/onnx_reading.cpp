@@ -35,8 +35,7 @@ bool has_input(const OnnxImport& import, std::size_t k) {
 namespace {
 
 core::Status check_inputs(const OnnxImport& import, Elements elements) {
-  if (!has_input(import, 0) && import.op_type() != "Constant")
-    return bad_node(import, "its first input is missing");
+  if (!has_input(import, 0)) return bad_node(import, "its first input is missing");
   for (std::size_t k = 0; k < import.input_count(); ++k) {
     if (!has_input(import, k)) continue;
     const core::TensorType& type = import.type(import.input(k));

@@ -16,7 +16,7 @@ struct ReductionAxes {
   std::vector<std::int64_t> axes;  ///< Non-negative, ascending.
   bool keep_dims = true;
   bool none = false;  ///< noop_with_empty_axes: nothing is reduced.
-  /// Of our reduce_… operators; `keep` keeps the dimensions whatever the node says.
+  /// The attributes of our reduce_… operators; `keep` keeps the dimensions whatever the node says.
   Attributes attributes(bool keep = false) const;
 };
 

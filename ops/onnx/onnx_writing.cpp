@@ -1,5 +1,5 @@
-// The tools of the ONNX writers of all families. Names of new tensors come from the exporter. Where
-// an opset lacks an operator or a form of it, others are composed that give the same elements.
+// The tools of the ONNX writers of all families. Names of new tensors come from the exporter. If an
+// opset lacks an operator or a form of it, others are composed that give the same elements.
 #include "ops/onnx/onnx_writing.h"
 
 #include <fmt/format.h>

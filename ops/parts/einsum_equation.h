@@ -15,10 +15,11 @@ struct EinsumEquation {
 
   /// `ab,bc->ac` without blanks. None: not of that form.
   static std::optional<EinsumEquation> parse(std::string_view text);
-  /// As ONNX and NumPy have it: with blanks, an ellipsis for leading dimensions of any number, and
-  /// the result left out, which then has the letters that stand once, in the order of the alphabet.
-  /// Letters are renamed in the order in which they first stand, so that equations that say the
-  /// same are the same text. None: not well-formed for operands of these ranks.
+  /// Reads an equation as ONNX and NumPy write it. There may be blanks, and an ellipsis for any
+  /// number of leading dimensions. The result may be left out; it then has the letters that occur
+  /// once, in alphabetical order. Letters are renamed in the order in which they first occur, so
+  /// that equations with one meaning are one text. None: not well-formed for operands of these
+  /// ranks.
   static std::optional<EinsumEquation> from_onnx(std::string_view text,
                                                  std::span<const std::size_t> ranks);
   std::string to_string() const;

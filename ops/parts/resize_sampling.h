@@ -1,5 +1,5 @@
-// Which elements of one dimension a resized element is made of. One description serves the meaning
-// of `resize`, its kernels and the reader of models.
+// The elements of one dimension that a resized element is made of. One description serves the
+// meaning of `resize`, its kernels and the reader of models.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ enum class ResizeRounding : std::uint8_t { kPreferFloor, kPreferCeil, kFloor, kC
 std::optional<ResizeMode> parse_resize_mode(std::string_view text);
 std::optional<ResizeRounding> parse_resize_rounding(std::string_view text);
 
-/// Where the positions of the result lie between those of the input. Of half_pixel and asymmetric
-/// coordinates up / down is the ratio of sizes, of align_corners that of sizes less 1.
+/// How positions of the result are mapped to positions of the input. up / down is the ratio of
+/// sizes for half_pixel and asymmetric coordinates, and the ratio of sizes less 1 for
+/// align_corners.
 enum class ResizeCoordinates : std::uint8_t { kHalfPixel, kAsymmetric, kAlignCorners };
 std::optional<ResizeCoordinates> parse_resize_coordinates(std::string_view text);
 

@@ -163,7 +163,7 @@ core::Result<Attributes> read_window(const OnnxImport& import,
     for (std::size_t d = 0; d < rank; ++d) {
       const std::int64_t outputs = (spatial[d] + strides[d] - 1) / strides[d];
       const std::int64_t covered = (outputs - 1) * strides[d] + dilations[d] * (kernel[d] - 1) + 1;
-      // A convolution leaves out the end of the input. Of pools runtimes have no common idea.
+      // A convolution leaves out the end of the input. For pools, runtimes do not agree.
       if (covered < spatial[d] && import.op_type().ends_with("Pool"))
         return cannot_read(import, "auto_pad with windows that do not reach the end of the input");
       const std::int64_t total = std::max<std::int64_t>(covered - spatial[d], 0);

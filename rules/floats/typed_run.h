@@ -20,9 +20,9 @@ struct TypedValues {
   std::vector<ExactInteger> integers;
 };
 
-/// Which of two fillings stands for the result of a cast of a number beyond the range of its type,
-/// which is infinite or up to the machine. If a result is the same with both, the cast does not
-/// matter.
+/// Chooses which of two fillings stands for the result of a cast of a number beyond the range of
+/// its type, which is infinite or up to the machine. If a result is the same with both, the cast
+/// does not matter.
 enum class Filling : std::uint8_t { kFirst, kSecond };
 
 /// Values of all outputs. Reals are doubles: only a cast rounds them to its type.

@@ -11,8 +11,8 @@ namespace soapstone::rules {
 
 struct TypedSides {
   Graph source, target;
-  std::vector<ops::SizeConstraint> assumptions;   ///< What holds wherever the source has types.
-  std::vector<ops::SizeConstraint> requirements;  ///< What the target and equal result types need.
+  std::vector<ops::SizeConstraint> assumptions;   ///< They hold wherever the source has types.
+  std::vector<ops::SizeConstraint> requirements;  ///< The target and equal result types need them.
   std::vector<ops::DerivedSize> derived;
 };
 

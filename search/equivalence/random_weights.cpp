@@ -25,10 +25,13 @@ core::LiteralPtr random_weight(const core::Dims& dims, std::uint64_t seed) {
   // Keeps results near 1, assuming that a sum has about √count terms.
   const auto scale = static_cast<float>(std::pow(static_cast<double>(count), -0.25));
   std::mt19937_64 random(core::hash_combine(seed, count));
-  std::uniform_real_distribution<float> uniform(-1.7F, 1.7F), positive(0.5F, 1.5F);
+  // Within [0, 1), the same with every standard library.
+  const auto uniform = [&] { return static_cast<float>(random() >> 40) * 0x1p-24F; };
   std::vector<float> values(count);
-  // A vector may be a variance.
-  for (float& value : values) value = vector ? positive(random) : scale * uniform(random);
+  // A vector may be a variance, so it is positive.
+  for (float& value : values) {
+    value = vector ? 0.5F + uniform() : scale * (3.4F * uniform() - 1.7F);
+  }
   return std::make_shared<const core::Literal>(core::Literal::floats(dims, values));
 }
 

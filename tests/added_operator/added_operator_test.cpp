@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "core/text/text.h"
 #include "cost/models/cost_model.h"
 #include "generator/enumeration/enumerate.h"
 #include "ops/definition/registry.h"
 #include "rules/rule/rule.h"
 #include "search/optimize.h"
 #include "tests/models/onnx_text.h"
+#include "tests/support/graphs.h"
+#include "tests/support/rules.h"
 #include "verifier/admission.h"
 #include "verifier/mutation/mutation.h"
 #include "verifier/proof/verify.h"
@@ -30,15 +31,7 @@ std::vector<rules::Rule> shipped_rule() {
   std::ifstream file(std::filesystem::path(SOAPSTONE_SOURCE_DIR) /
                      "tests/added_operator/join_thresholded.rule");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto parsed = rules::parse_rules(text);
-  EXPECT_TRUE(parsed.ok()) << parsed.error().to_string();
-  return std::move(parsed->rules);
-}
-
-core::Graph graph_of(const std::string& text) {
-  auto graph = core::parse_graph(text, ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return *std::move(graph);
+  return rules_of(text);
 }
 
 core::Graph two_parts(const std::string& second_threshold) {

@@ -44,5 +44,5 @@ echo "shipped rules, wall: 1 thread $one s, 2 threads $two s, $(awk "BEGIN { pri
 
 "$bin/verify-rules" --mutate 14000 --jobs 2 2>/dev/null | grep -E "all mutants|origins|CPU" || true
 "$bin/../tests/litmus_test" --gtest_brief=1 | tail -n 2
-echo "litmus files that are open: $(grep -l '^# open: ' "$here"/../litmus/*/*.rules | wc -l)"
+echo "litmus files that are open: $(grep -rl --include="*.rules" "^# open: " "$here"/../litmus | wc -l)"
 "$bin/../tests/prove-random-pairs" 1 34 2500 2>/dev/null | head -n 12

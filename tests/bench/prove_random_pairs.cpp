@@ -1,10 +1,10 @@
-// The large run of tests/fuzz/random_pairs: prove-random-pairs [SEED] [WORLDS] [DRAWS] [EXAMPLES].
+// The large run of tests/fuzz/proofs/random_pairs: prove-random-pairs [SEED] [WORLDS] [DRAWS] [EXAMPLES].
 // Ends with 1 if a wrong pair is proved.
 #include <fmt/format.h>
 
 #include <cstdlib>
 
-#include "tests/fuzz/random_pairs.h"
+#include "tests/fuzz/proofs/random_pairs.h"
 
 int main(int argc, char** argv) {
   using namespace soapstone::fuzz;  // NOLINT: a main file

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,33 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[2] / "build" / "bin"))
+MERGE_MATMULS = (Path(__file__).parents[1] / "support" / "merge_matmuls.rules").read_text()
+
+
+DEADLINE_S = 60
+
+
+def wait_for(condition):
+    """What the condition comes to as soon as that is true."""
+    end = time.monotonic() + DEADLINE_S
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+    return found
+
+
+def wait_for_line(stream, text):
+    """Reads lines up to one that holds the text."""
+    for line in stream:
+        if text in line:
+            return
+    raise AssertionError(f"the process ended without a line with {text!r}")
+
+
+def processor_seconds(process):
+    """What the process has used of all cores until now."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def run(*arguments, timeout=120, **options):

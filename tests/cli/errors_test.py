@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import unittest
 
 import numpy as np
@@ -139,7 +138,7 @@ class Errors(unittest.TestCase):
                    "--rounds", "1000000"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
-        time.sleep(1)
+        commands.wait_for_line(process.stderr, "timing")
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
@@ -150,9 +149,9 @@ class Errors(unittest.TestCase):
                    "--rounds", "1000000"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
-        time.sleep(1)
+        commands.wait_for_line(process.stderr, "timing")
         process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        commands.wait_for_line(process.stderr, "press Ctrl-C again")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)

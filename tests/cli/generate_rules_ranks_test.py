@@ -11,27 +11,18 @@ import time
 import unittest
 from pathlib import Path
 
-from commands import BIN_DIR, run
+from commands import BIN_DIR, DEADLINE_S, run, wait_for
 
 WORDS = ["--ops", "3", "--operators", "relu,matmul"]
 # For root, and for more ranks than cores, mpirun wants to be told that it is meant.
 RANKED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
           "OMPI_MCA_rmaps_base_oversubscribe": "1", "ASAN_OPTIONS": "detect_leaks=0"}
-DEADLINE_S = 60
 
 
 def start(ranks, *arguments):
     command = ["mpirun", "-n", str(ranks), str(BIN_DIR / "generate-rules"), *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, **RANKED})
-
-
-def wait_for(condition):
-    end = time.monotonic() + DEADLINE_S
-    while not (found := condition()):
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-    return found
 
 
 def process_of_rank(mpirun, rank):

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import unittest
 
 import numpy as np
@@ -151,12 +150,10 @@ class Records(unittest.TestCase):
     # --resume
 
     def wait_for_regions(self, process, checkpoint, count):
-        for _ in range(6000):
-            if checkpoint.exists() and checkpoint.read_text().count("\nregion ") >= count:
-                return
+        def are_written():
             self.assertIsNone(process.poll(), "it ended before it could be stopped")
-            time.sleep(0.01)
-        self.fail("no region was written")
+            return checkpoint.exists() and checkpoint.read_text().count("\nregion ") >= count
+        commands.wait_for(are_written)
 
     def resume_after(self, stop):
         whole = self.space.path / "whole.onnx"
@@ -207,10 +204,7 @@ class Records(unittest.TestCase):
         output = self.space.path / "interrupted.onnx"
         trace = self.space.path / "interrupted.jsonl"
         process = self.start(self.squeezenet, "-o", output, *LONG, "--trace", trace, "--json", "-")
-        for _ in range(6000):
-            if trace.exists() and '"event":"best"' in trace.read_text():
-                break
-            time.sleep(0.01)
+        commands.wait_for(lambda: trace.exists() and '"event":"best"' in trace.read_text())
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)

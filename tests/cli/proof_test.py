@@ -20,18 +20,7 @@ rule double_negation
   target
     y = x
 """
-MERGE = """
-rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-"""
-
+MERGE = commands.MERGE_MATMULS
 
 # True, but the prover has no words for such a constant.
 UNPROVABLE = MERGE.replace("b: [k, p]\n", "b: [k, p]   big: [] = {1e30}\n").replace(

@@ -8,19 +8,14 @@
 
 #include "cli/realistic_sizes.h"
 #include "cli/rule_equation.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::cli {
 namespace {
 
-std::vector<rules::Rule> rules_from(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file) << file.error().to_string();
-  return file ? std::move(file->rules) : std::vector<rules::Rule>();
-}
-
 RuleGain gain_of(const std::string& text) {
   const auto costs = cost::make_roofline_cost(runtime::Fusion::kFull);
-  return best_gain(rules_from(text), *costs, {});
+  return best_gain(rules_of(text), *costs, {});
 }
 
 SizeRole role_of(const rules::Rule& rule, std::string_view symbol) {
@@ -42,16 +37,6 @@ constexpr const char* kConvs = R"(rule merge
     t = conv(c, w; pads=[1, 0, 1, 0])
     y, z = split(t; axis=1, sizes=[o, q])
 )";
-constexpr const char* kMatmuls = R"(rule merge
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-)";
 constexpr const char* kNeutral = R"(rule neutral
   x: [n, m]
   source
@@ -62,7 +47,7 @@ constexpr const char* kNeutral = R"(rule neutral
 )";
 
 TEST(SizeRoles, AreReadOffOperators) {
-  const auto rules = rules_from(kConvs);
+  const auto rules = rules_of(kConvs);
   ASSERT_EQ(rules.size(), 1u);
   EXPECT_EQ(role_of(rules[0], "n"), SizeRole::kBatch);
   EXPECT_EQ(role_of(rules[0], "k"), SizeRole::kChannels);
@@ -70,14 +55,14 @@ TEST(SizeRoles, AreReadOffOperators) {
   EXPECT_EQ(role_of(rules[0], "m"), SizeRole::kSpatial);
   EXPECT_EQ(role_of(rules[0], "p"), SizeRole::kKernel);
   EXPECT_EQ(role_of(rules[0], "q"), SizeRole::kChannels);
-  const auto matmuls = rules_from(kMatmuls);
+  const auto matmuls = rules_of(kMergeMatmuls);
   EXPECT_EQ(role_of(matmuls[0], "m"), SizeRole::kRows);
   EXPECT_EQ(role_of(matmuls[0], "k"), SizeRole::kFeatures);
   EXPECT_EQ(role_of(matmuls[0], "p"), SizeRole::kFeatures);
 }
 
 TEST(SizeRoles, OfSpreadConstantsAreThoseOfWhatTheyAreSpreadOver) {
-  const auto rules = rules_from(R"(rule r
+  const auto rules = rules_of(R"(rule r
   x: [a, b, c, d]   s: [b, 1, 1]   t: [b, 1, 1]
   source
     u = add(x, s)
@@ -90,7 +75,7 @@ TEST(SizeRoles, OfSpreadConstantsAreThoseOfWhatTheyAreSpreadOver) {
 }
 
 TEST(RealisticSizes, SatisfyTheRuleAndAreTheSameForTheSameSeed) {
-  const auto rules = rules_from(R"(rule r
+  const auto rules = rules_of(R"(rule r
   x: [s]
   source
     t, u = split(x; axis=0, sizes=[n, m])
@@ -110,7 +95,7 @@ TEST(RealisticSizes, SatisfyTheRuleAndAreTheSameForTheSameSeed) {
 }
 
 TEST(RealisticSizes, FillInStridesAndDependentSizes) {
-  const auto rules = rules_from(R"(rule r
+  const auto rules = rules_of(R"(rule r
   x: [n, c, h, w]   k: [o, c, p, q]
   source
     t = conv(x, k; strides=[s, t], pads=[a, b, a, b])
@@ -129,7 +114,7 @@ TEST(RealisticSizes, FillInStridesAndDependentSizes) {
 }
 
 TEST(WeightInputs, AreRightOperandsAndWhatReachesThem) {
-  const auto rules = rules_from(R"(rule r
+  const auto rules = rules_of(R"(rule r
   x: [m, k]   a: [k, n]   b: [n, p]
   source
     t = matmul(a, b)
@@ -142,13 +127,13 @@ TEST(WeightInputs, AreRightOperandsAndWhatReachesThem) {
   ASSERT_EQ(sized.size(), 1u);
   EXPECT_EQ(weight_inputs(sized[0].rule, Weights::kUsually), (std::vector{false, true, true}));
   EXPECT_EQ(weight_inputs(sized[0].rule, Weights::kAlways), (std::vector{false, false, false}));
-  const auto conv = at_realistic_sizes(rules_from(kConvs)[0], 1, 1);
+  const auto conv = at_realistic_sizes(rules_of(kConvs)[0], 1, 1);
   ASSERT_EQ(conv.size(), 1u);
   EXPECT_EQ(weight_inputs(conv[0].rule, Weights::kAlways), (std::vector{false, true, true}));
 }
 
 TEST(RuleGain, MergingParallelMatmulsPaysWithConstantWeights) {
-  const RuleGain gain = gain_of(kMatmuls);
+  const RuleGain gain = gain_of(kMergeMatmuls);
   EXPECT_TRUE(gain.pays());
   EXPECT_GT(gain.speedup(), 1.3);
   EXPECT_EQ(gain.trial.constants, (std::vector<std::string>{"a", "b"}));
@@ -210,10 +195,10 @@ TEST(RuleGain, OfWeightsAloneIsNone) {
 }
 
 TEST(RuleEquation, IsOneLine) {
-  EXPECT_EQ(equation_text(rules_from(kMatmuls)[0]),
+  EXPECT_EQ(equation_text(rules_of(kMergeMatmuls)[0]),
             "(matmul(x, a), matmul(x, b)) = split(matmul(x, concat(a, b; axis=1)); axis=1, "
             "sizes=[n, p])");
-  EXPECT_EQ(equation_text(rules_from(kNeutral)[0]), "mul(x, full(shape=[n, m], value=1.0)) = x");
+  EXPECT_EQ(equation_text(rules_of(kNeutral)[0]), "mul(x, full(shape=[n, m], value=1.0)) = x");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 import unittest
 
 import commands
@@ -181,11 +180,11 @@ class VerifyRules(unittest.TestCase):
         report = self.space.path / "report.json"
         process = subprocess.Popen([commands.BIN_DIR / "verify-rules", self.file(many), "--json",
                                     report, "--jobs", "1"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        for line in process.stderr:
-            if b"proving" in line:
-                break
-        time.sleep(1)
+                                   stderr=subprocess.PIPE, text=True)
+        commands.wait_for_line(process.stderr, "proving")
+        # A rule takes about a millisecond; the report shows that some were finished, and not all.
+        used_s = commands.processor_seconds(process)
+        commands.wait_for(lambda: commands.processor_seconds(process) > used_s + 0.2)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/temporary_folder.h"
+
 namespace soapstone::core {
 namespace {
 
@@ -20,13 +22,6 @@ using testing::HasSubstr;
 
 class FileIo : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "soapstone-file-io-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string contents(const fs::path& path) const {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
@@ -34,10 +29,10 @@ class FileIo : public testing::Test {
   }
   std::size_t files() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(FileIo, NothingIsThereBeforeTheCommit) {
@@ -93,10 +88,10 @@ TEST_F(FileIo, KeepsPermissionsAndLinks) {
 }
 
 TEST_F(FileIo, SaysWhatCannotBeWritten) {
-  const auto nowhere = write_file(folder_ / "no" / "out", "text");
+  const auto nowhere = write_file(folder_ / "no/out", "text");
   ASSERT_FALSE(nowhere.ok());
   EXPECT_EQ(nowhere.error().code, ErrorCode::kInvalidInput);
-  EXPECT_FALSE(write_file(folder_, "text").ok());
+  EXPECT_FALSE(write_file(folder_.path(), "text").ok());
   const auto full = write_file("/dev/full", "text");
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code, ErrorCode::kUnavailable);

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/cost/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::cost {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/timing/kernel_timing.h"
-#include "tests/cost/graphs.h"
 #include "tests/runtime/remote_backend.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::cost {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::string_view kGraph = R"(graph g
 TEST(DeviceTiming, CostsAreThoseOfTheDevicesClock) {
   RemoteBackend remote;
   auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kExact);
-  const auto items = costs->breakdown(graph_from(kGraph));
+  const auto items = costs->breakdown(graph_of(kGraph));
   ASSERT_GE(items.size(), 5u);  // four operators, and conversions
   for (const CostModel::Item& item : items) {
     EXPECT_EQ(item.cost.cost_us, kRemoteKernelUs) << item.what;
@@ -44,7 +44,7 @@ TEST(DeviceTiming, CostsAreThoseOfTheDevicesClock) {
 TEST(DeviceTiming, ExecutablesAreComparedByTheDevicesClock) {
   RemoteBackend remote;
   const auto program = [&](std::string_view text) {
-    const core::Graph graph = graph_from(text);
+    const core::Graph graph = graph_of(text);
     auto made = *runtime::Executable::make(graph, remote);
     EXPECT_TRUE(made.run(runtime::random_inputs(graph, 1)).ok());
     return made;
@@ -62,8 +62,7 @@ TEST(DeviceTiming, TooLittleMemoryMakesAnEstimate) {
   RemoteBackend remote;
   remote.memory().capacity = 63;
   auto costs = make_measured_cost(remote, Fusion::kNone, nullptr, kExact);
-  const auto items =
-      costs->breakdown(graph_from("graph g\n  x: f32[16]\n  y = exp(x)\n  return y"));
+  const auto items = costs->breakdown(graph_of("graph g\n  x: f32[16]\n  y = exp(x)\n  return y"));
   ASSERT_EQ(items.size(), 1u);
   EXPECT_TRUE(items[0].cost.estimated);
   EXPECT_EQ(items[0].implementation, "estimate: the remote device is full");

@@ -10,8 +10,8 @@
 
 #include "ops/definition/registry.h"
 #include "runtime/launches/host_backend.h"
-#include "tests/cost/graphs.h"
-#include "tests/cost/temporary_folder.h"
+#include "tests/support/graphs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::cost {
 namespace {
@@ -122,7 +122,7 @@ class MeasuredCostTest : public testing::Test {
 
 TEST_F(MeasuredCostTest, EachDistinctLaunchIsTimedOnce) {
   auto costs = model();
-  const Graph graph = graph_from(kTwoEqualMatmuls);
+  const Graph graph = graph_of(kTwoEqualMatmuls);
   const GraphCost first = costs->graph_cost(graph);
   EXPECT_EQ(first.launches, 3u);
   EXPECT_EQ(first.estimated_us, 0);
@@ -138,13 +138,13 @@ TEST_F(MeasuredCostTest, EachDistinctLaunchIsTimedOnce) {
 }
 
 TEST_F(MeasuredCostTest, BuffersHoldDataAndConstantsComeWithTheKernel) {
-  model()->graph_cost(graph_from(kTwoEqualMatmuls));
+  model()->graph_cost(graph_of(kTwoEqualMatmuls));
   EXPECT_TRUE(backend_.saw_data_at_every_input);
   EXPECT_FALSE(backend_.constants_seen.empty());
 }
 
 TEST_F(MeasuredCostTest, CopiesOfAKernelShareNoWeights) {
-  model()->graph_cost(graph_from(kTwoEqualMatmuls));
+  model()->graph_cost(graph_of(kTwoEqualMatmuls));
   std::set<const void*> places;
   for (const core::LiteralPtr& weight : backend_.constants_seen)
     places.insert(weight->bytes().data());
@@ -152,7 +152,7 @@ TEST_F(MeasuredCostTest, CopiesOfAKernelShareNoWeights) {
 }
 
 TEST_F(MeasuredCostTest, FoldedConstantsGetMadeUpValues) {
-  model()->graph_cost(graph_from(R"(graph g
+  model()->graph_cost(graph_of(R"(graph g
     x: f32[2, 2]
     w: f32[2, 2] = {1, 2, 3, 4}
     t = transpose(w; perm=[1, 0])
@@ -166,7 +166,7 @@ TEST_F(MeasuredCostTest, FoldedConstantsGetMadeUpValues) {
 }
 
 TEST_F(MeasuredCostTest, ASingleNumberKeepsItsValue) {
-  model()->graph_cost(graph_from(R"(graph g
+  model()->graph_cost(graph_of(R"(graph g
     x: f32[4]
     exponent: f32[1] = {2}
     y = pow(x, exponent)
@@ -176,7 +176,7 @@ TEST_F(MeasuredCostTest, ASingleNumberKeepsItsValue) {
 }
 
 TEST_F(MeasuredCostTest, IndicesStayWithinWhatTheyIndex) {
-  model()->graph_cost(graph_from(R"(graph g
+  model()->graph_cost(graph_of(R"(graph g
     table: f32[1, 4]
     x: f32[6]
     rows: i64[1] = {0}
@@ -186,7 +186,7 @@ TEST_F(MeasuredCostTest, IndicesStayWithinWhatTheyIndex) {
 }
 
 TEST_F(MeasuredCostTest, WhatRunsInPlaceIsTimedInPlace) {
-  model()->graph_cost(graph_from(R"(graph g
+  model()->graph_cost(graph_of(R"(graph g
     x: f32[8]
     y = relu(x)
     return y)"));
@@ -196,7 +196,7 @@ TEST_F(MeasuredCostTest, WhatRunsInPlaceIsTimedInPlace) {
 
 TEST_F(MeasuredCostTest, ConversionsBetweenLayoutsCost) {
   auto costs = model();
-  const Graph graph = graph_from(R"(graph g
+  const Graph graph = graph_of(R"(graph g
     x: f32[1, 2, 4, 4]
     w: f32[3, 2, 3, 3]
     y = conv(x, w)
@@ -211,7 +211,7 @@ TEST_F(MeasuredCostTest, ConversionsBetweenLayoutsCost) {
 }
 
 TEST_F(MeasuredCostTest, TheDatabaseSavesMeasuringInTheNextRun) {
-  const Graph graph = graph_from(kTwoEqualMatmuls);
+  const Graph graph = graph_of(kTwoEqualMatmuls);
   auto kept = database();
   const double before = model(kept.get())->graph_cost(graph).total_us;
   backend_.compiled = 0;
@@ -223,10 +223,10 @@ TEST_F(MeasuredCostTest, TheDatabaseSavesMeasuringInTheNextRun) {
 TEST_F(MeasuredCostTest, WhatCannotBeCompiledIsEstimated) {
   backend_.refuses = "softmax";
   auto costs = model();
-  const GraphCost total = costs->graph_cost(graph_from(kTwoEqualMatmuls));
+  const GraphCost total = costs->graph_cost(graph_of(kTwoEqualMatmuls));
   EXPECT_GT(total.estimated_us, 0);
   EXPECT_LT(total.estimated_us, total.total_us);
-  const auto items = costs->breakdown(graph_from(kTwoEqualMatmuls));
+  const auto items = costs->breakdown(graph_of(kTwoEqualMatmuls));
   EXPECT_TRUE(items[2].cost.estimated);
   EXPECT_EQ(items[2].implementation, "estimate: no kernel for softmax");
   EXPECT_FALSE(items[0].cost.estimated);
@@ -235,14 +235,14 @@ TEST_F(MeasuredCostTest, WhatCannotBeCompiledIsEstimated) {
 TEST_F(MeasuredCostTest, EstimatesAreNotKept) {
   backend_.refuses = "softmax";
   auto kept = database();
-  model(kept.get())->graph_cost(graph_from(kTwoEqualMatmuls));
+  model(kept.get())->graph_cost(graph_of(kTwoEqualMatmuls));
   backend_.refuses = "";
-  EXPECT_EQ(model(kept.get())->graph_cost(graph_from(kTwoEqualMatmuls)).estimated_us, 0);
+  EXPECT_EQ(model(kept.get())->graph_cost(graph_of(kTwoEqualMatmuls)).estimated_us, 0);
 }
 
 TEST_F(MeasuredCostTest, RecordedCostsMeasureNothing) {
   auto kept = database();
-  const Graph graph = graph_from(kTwoEqualMatmuls);
+  const Graph graph = graph_of(kTwoEqualMatmuls);
   const double measured = model(kept.get())->graph_cost(graph).total_us;
   backend_.compiled = 0;
   auto recorded = make_recorded_cost(backend_, Fusion::kFull, *kept, backend_.device().key());
@@ -256,11 +256,11 @@ TEST_F(MeasuredCostTest, RecordedCostsMeasureNothing) {
 
 TEST_F(MeasuredCostTest, ComparesTwoExecutables) {
   auto reference = runtime::make_reference_backend();
-  const Graph slow_graph = graph_from(R"(graph g
+  const Graph slow_graph = graph_of(R"(graph g
     x: f32[120, 120]
     y = matmul(x, x)
     return y)");
-  const Graph fast_graph = graph_from(R"(graph g
+  const Graph fast_graph = graph_of(R"(graph g
     x: f32[120, 120]
     y = neg(x)
     return y)");

@@ -5,7 +5,7 @@
 
 #include "cost/models/cost_model.h"
 #include "cost/models/roofline.h"
-#include "tests/cost/graphs.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::cost {
 namespace {
@@ -16,7 +16,7 @@ using runtime::Fusion;
 constexpr RooflineParameters kDigits{.launch_us = 1e9, .flops_per_s = 1e6, .bytes_per_s = 1e3};
 
 double cost(std::string_view text, Fusion fusion = Fusion::kFull) {
-  return make_roofline_cost(fusion, kDigits)->graph_cost(graph_from(text)).total_us;
+  return make_roofline_cost(fusion, kDigits)->graph_cost(graph_of(text)).total_us;
 }
 
 double expected(int launches, double bytes, double flops) {
@@ -68,7 +68,7 @@ class BiasFusion final : public runtime::FusionRules {
 TEST(Roofline, TheDeviceSaysWhatItFuses) {
   const BiasFusion rules;
   const auto model = make_roofline_cost(rules, kDigits);
-  EXPECT_EQ(model->graph_cost(graph_from(kFused)).total_us,
+  EXPECT_EQ(model->graph_cost(graph_of(kFused)).total_us,
             expected(2, 4 * (6 + 15 + 5 + 10) + 4 * (10 + 10), 60 + 10 + 10));
   EXPECT_EQ(&model->fusion_rules(), &rules);
 }
@@ -112,7 +112,7 @@ TEST(Roofline, ATensorReadTwiceByALaunchIsMovedOnce) {
 
 TEST(Roofline, IsAnEstimateAndSaysSo) {
   auto model = make_roofline_cost(Fusion::kFull);
-  const GraphCost total = model->graph_cost(graph_from(kFused));
+  const GraphCost total = model->graph_cost(graph_of(kFused));
   EXPECT_EQ(total.estimated_share(), 1);
   EXPECT_EQ(total.launches, 1u);
   EXPECT_FALSE(model->needs_quiet_machine());
@@ -121,7 +121,7 @@ TEST(Roofline, IsAnEstimateAndSaysSo) {
 
 TEST(Roofline, BreakdownAddsUp) {
   auto model = make_roofline_cost(Fusion::kNone);
-  const core::Graph graph = graph_from(kFused);
+  const core::Graph graph = graph_of(kFused);
   const auto items = model->breakdown(graph);
   ASSERT_EQ(items.size(), 3u);
   double total_us = 0;
@@ -147,17 +147,17 @@ TEST(Roofline, TheOrderOfLaunchesDoesNotMatter) {
     y = matmul(p, q)
     return y)";
   auto model = make_roofline_cost(Fusion::kFull, {.launch_us = 0.1, .flops_per_s = 3e9});
-  EXPECT_EQ(model->graph_cost(graph_from(kOneWay)).total_us,
-            model->graph_cost(graph_from(kOtherWay)).total_us);
+  EXPECT_EQ(model->graph_cost(graph_of(kOneWay)).total_us,
+            model->graph_cost(graph_of(kOtherWay)).total_us);
 }
 
 TEST(Roofline, IsTheSameFromSeveralThreads) {
   auto model = make_roofline_cost(Fusion::kFull);
-  const double alone = make_roofline_cost(Fusion::kFull)->graph_cost(graph_from(kFused)).total_us;
+  const double alone = make_roofline_cost(Fusion::kFull)->graph_cost(graph_of(kFused)).total_us;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      const core::Graph graph = graph_from(kFused);
+      const core::Graph graph = graph_of(kFused);
       for (int i = 0; i < 100; ++i) EXPECT_EQ(model->graph_cost(graph).total_us, alone);
     });
   }

@@ -2,16 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "core/text/text.h"
-#include "ops/definition/registry.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::cost {
 namespace {
 
 double cost_of(const std::string& text) {
-  auto graph = core::parse_graph(text, ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return make_taso_cost()->graph_cost(*graph).total_us;
+  return make_taso_cost()->graph_cost(graph_of(text)).total_us;
 }
 
 /// 5 us, flops and bytes.

@@ -11,17 +11,12 @@
 #include "generator/selection/derivability.h"
 #include "ops/definition/registry.h"
 #include "rules/taso/import_taso.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::generator {
 namespace {
 
 using testing::SizeIs;
-
-std::vector<rules::Rule> rules_of(std::string_view text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file ? std::move(file->rules) : std::vector<rules::Rule>();
-}
 
 const std::vector<rules::Rule>& shipped_rules() {
   static const std::vector<rules::Rule> kRules = [] {

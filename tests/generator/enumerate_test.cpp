@@ -1,6 +1,4 @@
 // Threads, resuming, limits, and the rules' own check as an independent oracle.
-#include <unistd.h>
-
 #include <barrier>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +8,7 @@
 #include "generator_fixture.h"
 #include "ops/evaluation/evaluate.h"
 #include "rules/rule/rule.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::generator {
 namespace {
@@ -36,22 +35,8 @@ TEST(Enumerate, HardlyDependsOnTheSeed) {
                 1e-3 * static_cast<double>(here.levels[k].classes));
 }
 
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              ("soapstone_tiles_" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 TEST(Enumerate, GoesOnFromFinishedTiles) {
-  const Folder folder;
+  const TemporaryFolder folder;
   EnumerateOptions kept;
   kept.resume_dir = folder.path();
   const auto whole = all_laws(enumerate_taso(2));
@@ -152,7 +137,7 @@ TEST(Enumerate, RanksRefuseTilesOfOtherOptions) {
 }
 
 TEST(Enumerate, RefusesTilesOfAnotherRun) {
-  const Folder folder;
+  const TemporaryFolder folder;
   EnumerateOptions kept;
   kept.resume_dir = folder.path();
   enumerate_operators({"add"}, 2, kept);

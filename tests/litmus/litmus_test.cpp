@@ -1,4 +1,5 @@
-// Runs every file of tests/litmus/<family>/: one rule a file, whose first line says what the
+// Runs every rule file below tests/litmus, or below the folder of it that LITMUS_FOLDER in the
+// environment names. A file holds one rule, whose first line says what the
 // verdict must be. `# expect: proved`, `# expect: refuted`, or `# expect: refuted; saved by m = n`
 // if that equation makes the rule true. `# expect: unproved` is for a false rule that numbers do
 // not catch: all that counts is that it has no proof. Each side must also be proved equal to
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -192,7 +194,8 @@ TEST_P(LitmusTest, HasTheVerdictOfItsFirstLine) {
 
 std::vector<std::string> litmus_files() {
   std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder())) {
+  const char* const topic = std::getenv("LITMUS_FOLDER");
+  for (const auto& entry : fs::recursive_directory_iterator(folder() / (topic ? topic : ""))) {
     if (entry.path().extension() == ".rules") {
       files.push_back(fs::relative(entry.path(), folder()).string());
     }

@@ -174,7 +174,7 @@ TEST(Export, OperatorThatTheOpsetCannotSay) {
 }
 
 TEST(WriteFile, ReplacesAtOnceAndLeavesNothingBehind) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = read_text(body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
   write_file(directory / "m.onnx", "old");
   ASSERT_TRUE(write_onnx(model.graph, *model.header, directory / "m.onnx").ok());
@@ -185,7 +185,7 @@ TEST(WriteFile, ReplacesAtOnceAndLeavesNothingBehind) {
 }
 
 TEST(WriteFile, FollowsLinks) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = read_text(body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
   write_file(directory / "target.onnx", "old");
   std::filesystem::create_symlink("target.onnx", directory / "link.onnx");
@@ -195,7 +195,7 @@ TEST(WriteFile, FollowsLinks) {
 }
 
 TEST(WriteFile, Errors) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = read_text(body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
   const auto error = [&](const std::filesystem::path& path) {
     const auto status = write_onnx(model.graph, *model.header, path);
@@ -213,7 +213,7 @@ TEST(WriteFile, Errors) {
 }
 
 TEST(WriteFile, FailureLeavesTheOldFile) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = read_text(body("(float[2] x) => (float[2] y) { y = Relu(x) }"));
   write_file(directory / "m.onnx", "old");
   EXPECT_FALSE(write_onnx(relu_graph({core::DataType::kFloat32, {2}, true}), *model.header,

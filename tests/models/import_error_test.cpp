@@ -260,7 +260,7 @@ TEST(ImportError, BytesThatAreNoModel) {
 }
 
 TEST(ImportError, FilesThatCannotBeRead) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto error = [](const std::filesystem::path& path) {
     const auto model = read_onnx(path);
     return model ? "no error" : model.error().to_string();

@@ -2,7 +2,6 @@
 #include "tests/models/onnx_text.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
 #include <sstream>
@@ -81,17 +80,6 @@ std::string op_types(const onnx::ModelProto& model) {
   std::string text;
   for (const auto& node : model.graph().node()) text += (text.empty() ? "" : " ") + node.op_type();
   return text;
-}
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "soapstone-XXXXXX").string();
-  EXPECT_NE(::mkdtemp(name.data()), nullptr);
-  path_ = name;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 void write_file(const std::filesystem::path& path, std::string_view contents) {

@@ -7,6 +7,7 @@
 
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/format/onnx_protobuf.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::models {
 
@@ -32,18 +33,6 @@ std::string write_mapped(const OnnxModel& model);
 std::string operators(const core::Graph& graph);
 /// Operator types of a written model, in order.
 std::string op_types(const onnx::ModelProto& model);
-
-/// A directory of its own for each test, removed afterward.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 void write_file(const std::filesystem::path& path, std::string_view contents);
 std::string read_file(const std::filesystem::path& path);

@@ -198,7 +198,7 @@ TEST(OpenSizes, AreFoundAndGiven) {
 }
 
 onnx::ModelProto written(const OpenExport& file) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   EXPECT_TRUE(file.write(directory / "m.onnx").ok());
   return parse_proto(read_file(directory / "m.onnx"));
 }

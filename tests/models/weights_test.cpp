@@ -24,6 +24,27 @@ core::LiteralPtr read_weight(const onnx::TensorProto& tensor) {
   return read ? read->graph.tensor(read->graph.outputs()[0]).value : nullptr;
 }
 
+/// What a Constant node with this attribute holds.
+std::vector<double> read_constant(const std::string& attribute, const std::string& type) {
+  const OnnxModel read = read_text(R"(<ir_version: 10, opset_import: ["" : 17]> g () => ()" + type +
+                                   " y) { y = Constant <" + attribute + "> () }");
+  return read.graph.tensor(read.graph.outputs()[0]).value->to_doubles();
+}
+
+TEST(Weights, AttributesOfConstants) {
+  EXPECT_EQ(read_constant("value = float {5}", "float"), std::vector{5.0});
+  EXPECT_EQ(read_constant("value_float = 1.5", "float"), std::vector{1.5});
+  EXPECT_EQ(read_constant("value_int = 7", "int64"), std::vector{7.0});
+  EXPECT_EQ(read_constant("value_floats = [1.0, 2.0]", "float[2]"), (std::vector{1.0, 2.0}));
+  EXPECT_EQ(read_constant("value_ints = [3, 4]", "int64[2]"), (std::vector{3.0, 4.0}));
+}
+
+TEST(Weights, TextsInAConstantAreOpaque) {
+  const OnnxModel read = read_text(R"(<ir_version: 10, opset_import: ["" : 17]>
+      g () => (string y) { y = Constant <value_string = "x"> () })");
+  EXPECT_EQ(operators(read.graph), "opaque:Constant");
+}
+
 onnx::TensorProto two(int type) {
   onnx::TensorProto tensor;
   tensor.set_name("w");
@@ -143,7 +164,7 @@ std::string error_of_file(const std::filesystem::path& path) {
 }
 
 TEST(ExternalWeights, AreReadInPlace) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::filesystem::create_directory(directory / "sub");
   write_file(directory / "m.onnx", external_model("sub/w.bin"));
   write_file(directory / "sub" / "w.bin", weight_file());
@@ -157,14 +178,14 @@ TEST(ExternalWeights, AreReadInPlace) {
 }
 
 TEST(ExternalWeights, WithoutLengthAndUnaligned) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_file(directory / "m.onnx", external_model("w.bin", "1", ""));
   write_file(directory / "w.bin", weight_file());
   EXPECT_EQ(error_of_file(directory / "m.onnx"), "no error");
 }
 
 TEST(ExternalWeights, Errors) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_file(directory / "w.bin", weight_file());
   const auto error = [&](const std::string& model) {
     write_file(directory / "m.onnx", model);
@@ -192,7 +213,7 @@ TEST(ExternalWeights, Errors) {
 }
 
 TEST(ExternalWeights, LinksOutOfTheDirectoryAreRefused) {
-  const TemporaryDirectory directory, elsewhere;
+  const TemporaryFolder directory, elsewhere;
   write_file(elsewhere / "w.bin", weight_file());
   write_file(directory / "m.onnx", external_model("w.bin"));
   std::filesystem::create_symlink(elsewhere / "w.bin", directory / "w.bin");
@@ -202,7 +223,7 @@ TEST(ExternalWeights, LinksOutOfTheDirectoryAreRefused) {
 
 TEST(ExternalWeights, LinkedBesideALinkedModel) {
   // Files as a download cache lays them out.
-  const TemporaryDirectory snapshot, blobs;
+  const TemporaryFolder snapshot, blobs;
   write_file(blobs / "model", external_model("w.bin"));
   write_file(blobs / "weights", weight_file());
   std::filesystem::create_symlink(blobs / "model", snapshot / "m.onnx");
@@ -230,7 +251,7 @@ std::string weights_model() {
 }
 
 TEST(ExternalWeights, AreWrittenBesideALargeModel) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = parse_onnx(weights_model());
   ASSERT_TRUE(model.ok()) << model.error().to_string();
   const auto path = directory / "m.onnx";
@@ -249,7 +270,7 @@ TEST(ExternalWeights, AreWrittenBesideALargeModel) {
 }
 
 TEST(ExternalWeights, SmallModelsKeepTheirWeights) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto model = parse_onnx(weights_model());
   ASSERT_TRUE(model.ok());
   ASSERT_TRUE(write_onnx(model->graph, *model->header, directory / "m.onnx").ok());
@@ -257,7 +278,7 @@ TEST(ExternalWeights, SmallModelsKeepTheirWeights) {
 }
 
 TEST(ExternalWeights, InsideOpaqueNodesAreEmbedded) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
     g (bool c, float[4] x) => (float[4] y) {
       y = If(c) <then_branch = t () => (float[4] a) { a = Add(x, w) w = Relu(x) },

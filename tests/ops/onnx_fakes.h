@@ -79,6 +79,11 @@ inline core::Result<core::Graph> read_onnx(const OnnxGraph& onnx) {
     names[name] = builder.add_constant(std::make_shared<const core::Literal>(value), name);
   static const std::vector<OnnxReader> kReaders = all_readers();
   for (const OnnxNode& node : onnx.nodes) {
+    if (node.op_type == "Constant") {  // No reader has it: models/ reads it before it asks for one.
+      const auto value = std::get<core::LiteralPtr>(node.attributes.at(0).second);
+      names[node.outputs.at(0)] = builder.add_constant(value);
+      continue;
+    }
     FakeImport import(builder, names, node, onnx.opset);
     const OnnxReader* found = nullptr;
     for (const OnnxReader& reader : kReaders)

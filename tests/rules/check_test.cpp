@@ -44,18 +44,7 @@ rule softmax_shift
 TEST(Check, TellsHowFloatsDiffer) {
   // The overflow of exp shows at the edges of the type.
   const auto floats_of = [](std::string_view text) { return check_one(text, 30, 300).floats; };
-  EXPECT_EQ(floats_of(R"(
-rule exact
-  x: [n, k]  a: [k, m]  b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[m, p])
-)"),
-            FloatBehavior::kExact);
+  EXPECT_EQ(floats_of(kMergeMatmuls), FloatBehavior::kExact);
   EXPECT_EQ(floats_of(R"(
 rule reassociates
   x: [n]  y: [n]  z: [n]

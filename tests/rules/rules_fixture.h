@@ -9,38 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text/text.h"
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "rules/rule/rule.h"
 #include "rules/sampling/sample.h"
+#include "tests/support/graphs.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::rules {
-
-/// Two products with the same left operand as one.
-constexpr std::string_view kMergeMatmuls = R"(
-rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-)";
-
-inline Graph graph_of(std::string_view text) {
-  auto graph = core::parse_graph(text, ops::registry(), ops::infer_types);
-  if (!graph) ADD_FAILURE() << graph.error().to_string() << "\nin\n" << text;
-  return graph ? *std::move(graph) : Graph();
-}
-
-inline std::vector<Rule> rules_of(std::string_view text) {
-  auto file = parse_rules(text);
-  if (!file) ADD_FAILURE() << file.error().to_string() << "\nin\n" << text;
-  return file ? std::move(file->rules) : std::vector<Rule>();
-}
 
 inline std::vector<std::string> names_of(std::string_view text) {
   std::vector<std::string> names;

@@ -59,16 +59,7 @@ constexpr std::string_view kAssociate = R"(rule associate
     r = add(x, u)
 )";
 
-constexpr std::string_view kMergeAndFlatten = R"(rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-
+const std::string kMergeAndFlatten = kMergeMatmuls + R"(
 rule flatten_split
   x: [m, s]
   source

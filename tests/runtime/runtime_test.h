@@ -9,18 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text/text.h"
-#include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "runtime/execution/executor.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::runtime::test {
 
 inline core::Graph parse(std::string_view body) {
-  auto graph =
-      core::parse_graph("graph example\n" + std::string(body), ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph.ok()) << body << (graph ? "" : graph.error().to_string());
-  return *std::move(graph);
+  return graph_of("graph example\n" + std::string(body));
 }
 
 inline std::vector<std::vector<double>> expected(const core::Graph& graph,

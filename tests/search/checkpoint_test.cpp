@@ -9,6 +9,7 @@
 
 #include "search/base/trace.h"
 #include "search_fixture.h"
+#include "tests/support/temporary_folder.h"
 
 namespace soapstone::search {
 namespace {
@@ -52,15 +53,10 @@ class StopAfter final : public TraceSink {
 class CheckpointTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    file_ = std::filesystem::temp_directory_path() /
-            ("soapstone-" + std::string(test->name()) + std::to_string(getpid()));
-    std::filesystem::remove(file_);
     options_.time_s = 0;
     options_.alpha = 2;
     options_.region_sizes = {12};
   }
-  void TearDown() override { std::filesystem::remove(file_); }
 
   SearchResult run(Checkpoint* checkpoint, std::size_t stop_after = 0, bool allow_unproved = true) {
     core::StopToken stop;
@@ -120,9 +116,10 @@ class CheckpointTest : public testing::Test {
     }
   }
 
-  std::filesystem::path file_;
+  TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "checkpoint";
   core::Graph graph_ = different_blocks(70);
-  rules::RuleSet rules_ = rules_of(kMergeMatmuls);
+  rules::RuleSet rules_ = rule_set_of(kMergeMatmuls);
   std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kNone);
   SearchOptions options_;
 };
@@ -231,7 +228,7 @@ TEST_F(CheckpointTest, SaysWhatDiffers) {
   EXPECT_THAT(error(other), HasSubstr("another model"));
   other = mine;
   other.rules =
-      identity_of(graph_, rules_of(kWrongRule), *cost_, runtime::Fusion::kNone, options_).rules;
+      identity_of(graph_, rule_set_of(kWrongRule), *cost_, runtime::Fusion::kNone, options_).rules;
   EXPECT_THAT(error(other), HasSubstr("other rules"));
   other = mine;
   other.costs = identity_of(graph_, rules_, *cost_, runtime::Fusion::kFull, options_).costs;

@@ -146,7 +146,7 @@ TEST(Eqsat, MergesWhatPaysOnlyTogether) {
 TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
   for (const std::size_t count : {2, 3}) {
     const Graph region = region_of(parallel_matmuls(count, 64));
-    const RegionResult found = run(region, rules_of(kMergeMatmuls), limits_with(2000), true);
+    const RegionResult found = run(region, rule_set_of(kMergeMatmuls), limits_with(2000), true);
     const Graph result = result_of(region, found);
     // One product; splits of one row are views.
     EXPECT_EQ(cost::make_roofline_cost(runtime::Fusion::kFull)->graph_cost(result).launches, 1u);
@@ -160,11 +160,11 @@ TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
 
 TEST(Eqsat, WhatLimitsEndedIsNotOptimal) {
   const Graph region = region_of(parallel_matmuls(3, 64));
-  const RegionResult some = run(region, rules_of(kMergeMatmuls), limits_with(10), true);
+  const RegionResult some = run(region, rule_set_of(kMergeMatmuls), limits_with(10), true);
   EXPECT_FALSE(some.optimal);
   EXPECT_EQ(some.stop, RegionStop::kBudget);
-  const rules::RuleSet none = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
-                                       "    y = neg(t)\n  target\n    y = x\n");
+  const rules::RuleSet none = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
+                                          "    y = neg(t)\n  target\n    y = x\n");
   const RegionResult all = run(region, none, limits_with(1000), true);
   EXPECT_TRUE(all.optimal);
   EXPECT_TRUE(all.steps.empty());
@@ -181,7 +181,7 @@ TEST(Eqsat, CostsThatAreMeasuredCertifyNothing) {
    private:
     std::unique_ptr<cost::CostModel> inner_ = cost::make_roofline_cost(runtime::Fusion::kFull);
   } costs;
-  const rules::RuleSet rules = rules_of(kMergeMatmuls);
+  const rules::RuleSet rules = rule_set_of(kMergeMatmuls);
   verifier::Admission admission(rules, {.allow_unproved = true});
   const RegionResult found = saturate_region(region_of(parallel_matmuls(2, 64)), admission,
                                              rules::SaturationRules(rules.rules(), true), costs,
@@ -195,14 +195,14 @@ TEST(Eqsat, WhatIsNotAdmittedIsNotUsed) {
   const Graph graph =
       graph_of("graph g\n  x: f32[4, 4]\n  a: f32[4, 4]\n  b: f32[4, 4]\n"
                "  y = matmul(x, a)\n  z = matmul(x, b)\n  s = add(y, z)\n  return s");
-  EXPECT_TRUE(run(region_of(graph), rules_of(kWrongRule), limits_with(500)).steps.empty());
+  EXPECT_TRUE(run(region_of(graph), rule_set_of(kWrongRule), limits_with(500)).steps.empty());
 }
 
 TEST(Eqsat, AnOutputMayBecomeAnInput) {
   const Graph graph = graph_of("graph g\n  x: f32[4, 4]\n  t = neg(x)\n  y = neg(t)\n  u = neg(y)\n"
                                "  v = neg(u)\n  return y, v");
-  const rules::RuleSet rules = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
-                                        "    y = neg(t)\n  target\n    y = x\n");
+  const rules::RuleSet rules = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
+                                           "    y = neg(t)\n  target\n    y = x\n");
   const Graph region = region_of(graph);
   const RegionResult found = run(region, rules, limits_with(500), true);
   EXPECT_EQ(found.cost_after_us, 0);
@@ -236,7 +236,7 @@ TEST(Eqsat, ValuesOfWeightsAreNotLookedAt) {
   }
   builder.set_outputs(outputs);
   const Graph region = region_of(*std::move(builder).finish());
-  const RegionResult found = run(region, rules_of(kMergeMatmuls), limits_with(500), true);
+  const RegionResult found = run(region, rule_set_of(kMergeMatmuls), limits_with(500), true);
   const Graph result = result_of(region, found);
   const auto products = std::ranges::count_if(
       result.order(), [&](core::NodeId id) { return result.node(id).op->name == "matmul"; });

@@ -304,14 +304,14 @@ TEST(Cut, OpaqueResultsBecomeInputsAndOperandsOutputs) {
 
 class Optimize : public ::testing::Test {
  protected:
-  core::Result<OptimizeReport> run(const core::Graph& graph, const char* rules) {
+  core::Result<OptimizeReport> run(const core::Graph& graph, const std::string& rules) {
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
     const auto backend = runtime::make_reference_backend();
     OptimizeOptions options;
     options.measure = false;
     options.search.time_s = 0;
     options.search.budget = 20;
-    const rules::RuleSet none({}), set = rules_of(rules);
+    const rules::RuleSet none({}), set = rule_set_of(rules);
     verifier::Admission baseline(none), admission(set, {.allow_unproved = true});
     return optimize(graph, baseline, admission, *cost, *backend, options, core::silent(),
                     core::StopToken{});

@@ -40,7 +40,7 @@ class ExplanationTest : public testing::Test {
 TEST_F(ExplanationTest, StepsThatTouchMakeOnePlace) {
   constexpr std::size_t kBlocks = 5;
   const Graph graph = blocks(kBlocks);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult result = run(graph, rules);
   ASSERT_FALSE(result.best.empty());
   const Candidate& best = result.best[0];
@@ -65,7 +65,7 @@ TEST_F(ExplanationTest, StepsThatTouchMakeOnePlace) {
 
 TEST_F(ExplanationTest, NewTensorsStandForOldOnes) {
   const Graph graph = blocks(2);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult result = run(graph, rules);
   ASSERT_FALSE(result.best.empty());
   const ChangedPlaces found = find_changed_places(graph, rules, result.best[0].steps);
@@ -93,7 +93,7 @@ TEST_F(ExplanationTest, ASharedConstantJoinsNothing) {
   b = mul(y, c)
   return a, b
 )");
-  const auto rules = rules_of(R"(
+  const auto rules = rule_set_of(R"(
 rule triple
   x: [n, m]
   source
@@ -124,7 +124,7 @@ rule triple
 
 TEST_F(ExplanationTest, NoStepsNoPlaces) {
   const Graph graph = blocks(1);
-  const ChangedPlaces found = find_changed_places(graph, rules_of(kMergeMatmuls), {});
+  const ChangedPlaces found = find_changed_places(graph, rule_set_of(kMergeMatmuls), {});
   EXPECT_TRUE(found.places.empty());
   EXPECT_TRUE(same_structure(found.after, graph));
 }

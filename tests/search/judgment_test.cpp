@@ -147,7 +147,7 @@ class Loop : public testing::Test {
   OptimizeReport run(const Graph& graph, const std::string& baseline_rules,
                      const std::string& search_rules, Judge* judge = nullptr,
                      bool allow_unchecked = false) {
-    const rules::RuleSet baseline = rules_of(baseline_rules), rules = rules_of(search_rules);
+    const rules::RuleSet baseline = rule_set_of(baseline_rules), rules = rule_set_of(search_rules);
     verifier::Admission first(baseline, {.allow_unproved = true});
     verifier::Admission second(rules, {.allow_unproved = true});
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);

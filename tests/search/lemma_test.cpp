@@ -56,7 +56,7 @@ class Derived : public ::testing::Test {
     return equation_at(admission_, RuleId(rule), types, sizes);
   }
 
-  const rules::RuleSet rules_ = rules_of(kRules);
+  const rules::RuleSet rules_ = rule_set_of(kRules);
   verifier::Admission admission_{rules_, {.believe_files = false}};
 };
 
@@ -81,7 +81,7 @@ TEST_F(Derived, NotByWhatDoesNotMatchOrIsNotProved) {
   EXPECT_FALSE(equation(1, {{2, 3}, {3, 4}}, {2, 3, 5}).ok());
   EXPECT_FALSE(equation(1, {{2, 3}, {3, 4}}, {2, 3}).ok());
   EXPECT_FALSE(equation(1, {{2, 3}}, {2, 3, 4}).ok());
-  const rules::RuleSet wrong = rules_of(kWrongRule);
+  const rules::RuleSet wrong = rule_set_of(kWrongRule);
   verifier::Admission admission(wrong, {.believe_files = false});
   const core::TensorType type{core::DataType::kFloat32, {4, 4}, true};
   const std::vector<core::TensorType> types(3, type);
@@ -93,7 +93,7 @@ TEST_F(Derived, NotByWhatDoesNotMatchOrIsNotProved) {
 
 /// Both sides of an equation are one class, so what may only be replaced one way is no equation.
 TEST_F(Derived, NotByWhatHoldsInOneDirection) {
-  const rules::RuleSet both = rules_of(R"(
+  const rules::RuleSet both = rule_set_of(R"(
 rule recovers
   x: [n]
   source

@@ -92,7 +92,7 @@ class ObjectiveTest : public ::testing::Test {
                   {});
   }
 
-  rules::RuleSet rules_ = rules_of(kMergeMatmuls);
+  rules::RuleSet rules_ = rule_set_of(kMergeMatmuls);
   std::unique_ptr<runtime::Backend> backend_ = runtime::make_reference_backend();
   std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(Fusion::kFull);
 };
@@ -167,7 +167,7 @@ Graph equal_blocks(int count) {
 }
 
 TEST_F(ObjectiveTest, EqualPeaksAreLoweredOneAfterTheOther) {
-  rules_ = rules_of(kAssociate);
+  rules_ = rule_set_of(kAssociate);
   const SearchResult result = run(equal_blocks(9), ObjectiveKind::kMemory);
   ASSERT_FALSE(result.best.empty());
   // No block is left in which the wide result stands beside its block's input.

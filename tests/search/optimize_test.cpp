@@ -41,7 +41,8 @@ class OptimizeResult : public testing::Test {
  protected:
   OptimizeReport run(const core::Graph& graph, const std::string& stop_at = "never",
                      bool measure = false) {
-    const rules::RuleSet baseline = rules_of(kDoubleNegation), rules = rules_of(kMergeMatmuls);
+    const rules::RuleSet baseline = rule_set_of(kDoubleNegation),
+                         rules = rule_set_of(kMergeMatmuls);
     verifier::Admission first(baseline, {.allow_unproved = true});
     verifier::Admission second(rules, {.allow_unproved = true});
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);

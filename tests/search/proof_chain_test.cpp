@@ -15,7 +15,8 @@ using testing::HasSubstr;
 class Chain : public ::testing::Test {
  protected:
   void SetUp() override {
-    const rules::RuleSet baseline = rules_of(kDoubleNegation), rules = rules_of(kMergeMatmuls);
+    const rules::RuleSet baseline = rule_set_of(kDoubleNegation),
+                         rules = rule_set_of(kMergeMatmuls);
     verifier::Admission first(baseline, {.allow_unproved = true});
     verifier::Admission second(rules, {.allow_unproved = true});
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
@@ -169,7 +170,8 @@ class LemmaChain : public Chain {
  protected:
   void SetUp() override {
     graph_ = make_graph(3);
-    const rules::RuleSet baseline = rules_of(kDoubleNegation), rules = rules_of(kMergeMatmuls);
+    const rules::RuleSet baseline = rule_set_of(kDoubleNegation),
+                         rules = rule_set_of(kMergeMatmuls);
     verifier::Admission first(baseline, {.allow_unproved = true});
     verifier::Admission second(rules, {.allow_unproved = true});
     const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
@@ -245,11 +247,12 @@ TEST_F(LemmaChain, AppliedElsewhereIsRefused) {
 }
 
 TEST(ChainRules, OfOneNameAreToldApart) {
-  const rules::RuleSet one = rules_of("rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n"
-                                      "  target\n    y = x\n");
+  const rules::RuleSet one =
+      rule_set_of("rule r\n  x: [n]\n  source\n    t = neg(x)\n    y = neg(t)\n"
+                  "  target\n    y = x\n");
   const rules::RuleSet two =
-      rules_of("rule r\n  x: [n]\n  source\n    t = relu(x)\n    y = relu(t)\n"
-               "  target\n    y = relu(x)\n");
+      rule_set_of("rule r\n  x: [n]\n  source\n    t = relu(x)\n    y = relu(t)\n"
+                  "  target\n    y = relu(x)\n");
   ProofChain chain;
   const rules::Match match{{core::TensorId(0)}, {core::NodeId(1)}, {}, {}};
   for (const rules::RuleSet* set : {&one, &two, &one, &two})

@@ -8,37 +8,12 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/text/text.h"
 #include "ops/definition/registry.h"
+#include "tests/support/graphs.h"
+#include "tests/support/rules.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
-
-inline core::Graph graph_of(const std::string& text) {
-  auto graph = core::parse_graph(text, ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return *std::move(graph);
-}
-
-inline rules::RuleSet rules_of(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return rules::RuleSet(std::move(file->rules));
-}
-
-inline const char* const kMergeMatmuls = R"(
-# Two matmuls with the same left side are one.
-rule merge_matmuls
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-  checked 2^61-1, 200 sizes; floats: exact
-)";
 
 /// A rule that is wrong wherever a and b differ.
 inline const char* const kWrongRule = R"(

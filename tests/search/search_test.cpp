@@ -20,7 +20,7 @@ SearchResult run(const core::Graph& graph, const rules::RuleSet& rules, SearchOp
 
 TEST(Search, FindsTheMergedMatmul) {
   const auto graph = parallel_matmuls(2);
-  const SearchResult result = run(graph, rules_of(kMergeMatmuls), {.alpha = 2});
+  const SearchResult result = run(graph, rule_set_of(kMergeMatmuls), {.alpha = 2});
   ASSERT_FALSE(result.best.empty());
   EXPECT_LT(result.best[0].cost_us, result.cost_before.total_us);
   ASSERT_EQ(result.best[0].steps.size(), 1U);
@@ -30,7 +30,7 @@ TEST(Search, FindsTheMergedMatmul) {
 
 TEST(Search, StepsAddUpToTheGain) {
   const auto graph = parallel_matmuls(4);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult result = run(graph, rules, {.alpha = 2, .budget = 50});
   ASSERT_FALSE(result.best.empty());
   double gain = 0;
@@ -46,7 +46,7 @@ TEST(Search, StepsAddUpToTheGain) {
 
 TEST(Search, IsTheSameForAnyNumberOfThreads) {
   const auto graph = parallel_matmuls(5);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult one = run(graph, rules, {.alpha = 1.5, .budget = 40, .jobs = 1});
   for (const int jobs : {2, 7}) {
     const SearchResult many = run(graph, rules, {.alpha = 1.5, .budget = 40, .jobs = jobs});
@@ -82,7 +82,7 @@ core::Graph merging_blocks(std::size_t count) {
 TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
   constexpr std::size_t kBlocks = 40;
   const auto graph = merging_blocks(kBlocks);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult result = run(graph, rules, {}, runtime::Fusion::kNone);
   ASSERT_FALSE(result.best.empty());
   EXPECT_EQ(result.best[0].steps.size(), 2 * kBlocks);
@@ -109,21 +109,21 @@ TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
 
 TEST(Search, GoesOnWithLittleMemory) {
   const SearchResult result =
-      run(parallel_matmuls(6), rules_of(kMergeMatmuls), {.alpha = 2, .memory_mib = 0.001});
+      run(parallel_matmuls(6), rule_set_of(kMergeMatmuls), {.alpha = 2, .memory_mib = 0.001});
   EXPECT_FALSE(result.best.empty());
   EXPECT_LE(result.graphs_built, 100U);
 }
 
 TEST(Search, KeepsWithinTheBudget) {
   const SearchResult result =
-      run(parallel_matmuls(6), rules_of(kMergeMatmuls), {.alpha = 2, .budget = 7});
+      run(parallel_matmuls(6), rule_set_of(kMergeMatmuls), {.alpha = 2, .budget = 7});
   EXPECT_EQ(result.graphs_expanded, 7U);
   EXPECT_EQ(result.stop_reason, StopReason::kBudget);
 }
 
 TEST(Search, AlphaOneFollowsOnlyImprovements) {
   const SearchResult result =
-      run(parallel_matmuls(3), rules_of(kMergeMatmuls), {.alpha = 1, .budget = 100});
+      run(parallel_matmuls(3), rule_set_of(kMergeMatmuls), {.alpha = 1, .budget = 100});
   double last = result.cost_before.total_us;
   for (const Candidate& candidate : result.best) {
     for (const Step& step : candidate.steps) EXPECT_GE(step.gain_us, 0);
@@ -133,7 +133,7 @@ TEST(Search, AlphaOneFollowsOnlyImprovements) {
 }
 
 TEST(Search, AppliesNothingUnproved) {
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
   verifier::Admission admission(rules);
   const SearchResult result =
@@ -146,7 +146,7 @@ TEST(Search, StopsWhenAskedTo) {
   core::StopToken stop;
   stop.request_stop();
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   verifier::Admission admission(rules, {.allow_unproved = true});
   const SearchResult result =
       search(parallel_matmuls(3), admission, *cost, {}, core::silent(), stop);
@@ -157,7 +157,7 @@ TEST(Search, StopsWhenAskedTo) {
 /// Whoever stops in the middle of a graph has not seen all there was, even if nothing is queued.
 TEST(Search, ARegionThatIsStoppedIsNeverExhausted) {
   const core::Graph graph = parallel_matmuls(3);
-  const rules::RuleSet rules = rules_of(kMergeMatmuls);
+  const rules::RuleSet rules = rule_set_of(kMergeMatmuls);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kNone);
   std::size_t asked = 0;
   for (std::size_t stop_at = 1; asked + 1 >= stop_at; ++stop_at) {
@@ -171,7 +171,7 @@ TEST(Search, ARegionThatIsStoppedIsNeverExhausted) {
 }
 
 TEST(Search, ARegionThatIsOutOfMemoryIsNotExhausted) {
-  const rules::RuleSet rules = rules_of(kMergeMatmuls);
+  const rules::RuleSet rules = rule_set_of(kMergeMatmuls);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kNone);
   verifier::Admission admission(rules, {.allow_unproved = true});
   RegionLimits limits;
@@ -190,7 +190,7 @@ TEST(Search, WithoutRulesNothingIsFound) {
 
 TEST(Strategies, EqsatFindsTheMergedMatmulsInOneStep) {
   const auto graph = parallel_matmuls(4);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const SearchResult result = run(graph, rules, {.strategy = Strategy::kEqsat});
   ASSERT_FALSE(result.best.empty());
   EXPECT_EQ(result.graphs_expanded, 0u);
@@ -228,7 +228,8 @@ core::Graph chain_of_blocks(std::size_t count) {
 TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
   const auto graph = chain_of_blocks(12);
   const SearchOptions options{.strategy = Strategy::kEqsat, .eqsat_region_size = 10};
-  const SearchResult result = run(graph, rules_of(kMergeMatmuls), options, runtime::Fusion::kNone);
+  const SearchResult result =
+      run(graph, rule_set_of(kMergeMatmuls), options, runtime::Fusion::kNone);
   ASSERT_FALSE(result.best.empty());
   EXPECT_LT(result.regions_searched, result.regions);
   std::size_t products = 0;
@@ -242,7 +243,7 @@ TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
 
 TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
   const auto graph = chain_of_blocks(6);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   for (const Strategy strategy : {Strategy::kEqsat, Strategy::kBest}) {
     SearchOptions options{.strategy = strategy, .jobs = 1, .eqsat_region_size = 12};
     const SearchResult one = run(graph, rules, options, runtime::Fusion::kNone);
@@ -263,7 +264,7 @@ TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
 
 TEST(Strategies, BestIsNoWorseThanEither) {
   const auto graph = chain_of_blocks(5);
-  const auto rules = rules_of(kMergeMatmuls);
+  const auto rules = rule_set_of(kMergeMatmuls);
   const auto cost_with = [&](Strategy strategy) {
     const SearchResult result =
         run(graph, rules, {.strategy = strategy, .alpha = 1}, runtime::Fusion::kNone);
@@ -276,8 +277,8 @@ TEST(Strategies, BestIsNoWorseThanEither) {
 
 TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
   const auto graph = chain_of_blocks(2);
-  const rules::RuleSet negation = rules_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
-                                           "    y = neg(t)\n  target\n    y = x\n");
+  const rules::RuleSet negation = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
+                                              "    y = neg(t)\n  target\n    y = x\n");
   const SearchResult all = run(graph, negation, {.strategy = Strategy::kEqsat});
   ASSERT_TRUE(all.certificate);
   EXPECT_EQ(all.certificate->regions, 1u);
@@ -285,7 +286,7 @@ TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
   EXPECT_EQ(all.certificate->largest_gap, 0);
   EXPECT_EQ(all.stop_reason, StopReason::kExhausted);
   // Merging goes on for ever.
-  const SearchResult some = run(graph, rules_of(kMergeMatmuls), {.strategy = Strategy::kEqsat});
+  const SearchResult some = run(graph, rule_set_of(kMergeMatmuls), {.strategy = Strategy::kEqsat});
   ASSERT_TRUE(some.certificate);
   EXPECT_EQ(some.certificate->optimal, 0u);
   EXPECT_EQ(some.stop_reason, StopReason::kSettled);

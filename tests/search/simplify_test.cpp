@@ -49,7 +49,7 @@ TEST(MergeDuplicates, AttributesAndInputOrderTellNodesApart) {
 }
 
 TEST(Simplify, AppliesRulesUntilNoneMatches) {
-  const auto rules = rules_of(R"(
+  const auto rules = rule_set_of(R"(
 rule double_negation
   x: [n]
   source

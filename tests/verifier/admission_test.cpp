@@ -10,6 +10,8 @@
 #include "core/text/text.h"
 #include "ops/definition/registry.h"
 #include "rules/text/evidence.h"
+#include "tests/support/graphs.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -44,18 +46,6 @@ std::string with_proof(const std::string& text) {
   return with_label(text, "types: any; floats: exact; edges: none");
 }
 
-rules::RuleSet set_of(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return rules::RuleSet(std::move(file->rules));
-}
-
-core::Graph graph_of(const std::string& text) {
-  auto graph = core::parse_graph(text, ops::registry(), ops::infer_types);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return *std::move(graph);
-}
-
 /// The answers for the matches in a graph with one turned, one unturned and one negated tensor.
 std::vector<bool> answers(Admission& admission) {
   const core::Graph graph = graph_of(R"(graph g
@@ -78,7 +68,7 @@ std::vector<bool> answers(Admission& admission) {
 
 TEST(Admission, RefusesWhatHasNoProof) {
   for (const std::string& text : {kIdentityOrNot, kNegations}) {
-    const auto set = set_of(text);
+    const auto set = rule_set_of(text);
     Admission strict(set), lenient(set, {.allow_unproved = true});
     EXPECT_FALSE(strict.is_proved(core::RuleId(0)));
     for (const bool admitted : answers(strict)) EXPECT_FALSE(admitted);
@@ -88,21 +78,21 @@ TEST(Admission, RefusesWhatHasNoProof) {
 }
 
 TEST(Admission, BelievesTheFileOfARuleWithoutParameters) {
-  const auto set = set_of(with_proof(kNegations));  // it is wrong
+  const auto set = rule_set_of(with_proof(kNegations));  // it is wrong
   Admission admission(set);
   EXPECT_EQ(answers(admission), std::vector<bool>{true});
   EXPECT_EQ(admission.proofs_tried(), 0U);
 }
 
 TEST(Admission, OrProvesItAnew) {
-  const auto set = set_of(with_proof(kNegations));
+  const auto set = rule_set_of(with_proof(kNegations));
   Admission admission(set, {.believe_files = false});
   EXPECT_EQ(answers(admission), std::vector<bool>{false});
   EXPECT_EQ(admission.proofs_tried(), 1U);
 }
 
 TEST(Admission, ProvesTheValuesThatAMatchHas) {
-  const auto set = set_of(with_proof(kIdentityOrNot));
+  const auto set = rule_set_of(with_proof(kIdentityOrNot));
   for (const bool lenient : {false, true}) {
     Admission admission(set, {.allow_unproved = lenient});
     EXPECT_EQ(answers(admission), (std::vector<bool>{true, false}));
@@ -120,7 +110,7 @@ TEST(Admission, ProvesTheValuesThatAMatchHas) {
 TEST(Admission, SaysWhyAnEditedRuleIsRefused) {
   std::string text = with_proof(kNegations);
   text.replace(text.find("relu"), 4, "tanh");
-  const auto set = set_of(text);
+  const auto set = rule_set_of(text);
   Admission admission(set);
   EXPECT_EQ(admission.refusal(core::RuleId(0), {}),
             "the rule was changed after its proof, or its label was");
@@ -164,7 +154,7 @@ Answer answer_for(Admission& admission, const std::string& type) {
 }
 
 TEST(Admission, DecidesByTheTypeOfAMatch) {
-  const auto set = set_of(with_label(
+  const auto set = rule_set_of(with_label(
       kScale, "types: any; floats: reassociates; edges: extreme overflow, f16 overflow"));
   for (const std::string type : {"f32", "f64", "bf16"}) {
     Admission admission(set);
@@ -181,7 +171,8 @@ TEST(Admission, DecidesByTheTypeOfAMatch) {
 }
 
 TEST(Admission, AProofHoldsForItsTypes) {
-  const auto set = set_of(with_label(kScale, "types: f32, f64; floats: reassociates; edges: none"));
+  const auto set =
+      rule_set_of(with_label(kScale, "types: f32, f64; floats: reassociates; edges: none"));
   Admission admission(set, {.allow_range_changes = true});
   EXPECT_EQ(answer_for(admission, "f64").replace, "");
   EXPECT_EQ(answer_for(admission, "f16").replace,
@@ -189,7 +180,7 @@ TEST(Admission, AProofHoldsForItsTypes) {
 }
 
 TEST(Admission, WhatExtendsTheRangeIsNotTurnedAround) {
-  const auto extends = set_of(with_label(
+  const auto extends = rule_set_of(with_label(
       kScale, "types: any; floats: reassociates; edges: extreme recovers, f16 recovers"));
   Admission admission(extends);
   EXPECT_EQ(answer_for(admission, "f32").both_ways, "");
@@ -197,18 +188,19 @@ TEST(Admission, WhatExtendsTheRangeIsNotTurnedAround) {
   EXPECT_THAT(answer_for(admission, "f16").both_ways,
               testing::HasSubstr("each may stand for the other"));
   const auto by_proof =
-      set_of(with_label(kScale, "types: any; floats: extends-range; edges: none"));
+      rule_set_of(with_label(kScale, "types: any; floats: extends-range; edges: none"));
   Admission of_proof(by_proof);
   EXPECT_EQ(answer_for(of_proof, "f32").replace, "");
   EXPECT_NE(answer_for(of_proof, "f32").both_ways, "");
-  const auto loses = set_of(with_label(kScale, "types: any; floats: changes-range; edges: none"));
+  const auto loses =
+      rule_set_of(with_label(kScale, "types: any; floats: changes-range; edges: none"));
   Admission of_loss(loses);
   EXPECT_NE(answer_for(of_loss, "f32").replace, "");
 }
 
 TEST(Admission, WithoutAFileTheEdgesAreTriedHere) {
   // The label is a lie, which does not help it.
-  const auto set = set_of(with_proof(kScale));
+  const auto set = rule_set_of(with_proof(kScale));
   Admission admission(set, {.believe_files = false});
   EXPECT_EQ(answer_for(admission, "f32").replace, "");
   EXPECT_EQ(answer_for(admission, "f16").replace, "it loses values that its source has in f16");
@@ -217,7 +209,7 @@ TEST(Admission, WithoutAFileTheEdgesAreTriedHere) {
 }
 
 TEST(Admission, AnswersManyThreadsAlike) {
-  const auto set = set_of(with_proof(kIdentityOrNot));
+  const auto set = rule_set_of(with_proof(kIdentityOrNot));
   Admission admission(set);
   std::atomic<int> right = 0;
   {

@@ -8,16 +8,11 @@
 #include <atomic>
 #include <set>
 
+#include "tests/support/rules.h"
 #include "verifier/refutation/parameter_values.h"
 
 namespace soapstone::verifier {
 namespace {
-
-std::vector<rules::Rule> rules_of(const std::string& text) {
-  auto file = rules::parse_rules(text, "test.rules");
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file.ok() ? std::move(file->rules) : std::vector<rules::Rule>();
-}
 
 /// Proved, refuted in its second instance, with parameters, plain, refuted.
 const char* const kMixed = R"(
@@ -71,7 +66,7 @@ rule not_commutative
 
 std::vector<RuleVerdict> run(const std::string& text, BatchOptions options = {}) {
   options.check_sizes = 20;
-  return verify_all(rules_of(text), options, core::silent(), core::StopToken{});
+  return verify_all(rules_of(text, "test.rules"), options, core::silent(), core::StopToken{});
 }
 
 TEST(Batch, OneVerdictARule) {

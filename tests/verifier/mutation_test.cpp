@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "tests/support/rules.h"
 #include "verifier/mutation/mutation_edits.h"
 #include "verifier/mutation/mutation_score.h"
 #include "verifier/mutation/witness_search.h"
@@ -15,12 +16,6 @@
 
 namespace soapstone::verifier {
 namespace {
-
-rules::Rule rule_of(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file->rules.at(0);
-}
 
 std::vector<rules::Rule> shipped_origins() {
   const auto file =

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/hash.h"
+#include "tests/support/rules.h"
 #include "verifier/questions/z3_solver.h"
 
 #include <fmt/format.h>
@@ -10,23 +11,6 @@
 namespace soapstone::verifier {
 namespace {
 
-rules::Rule parse(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file->rules.at(0);
-}
-
-constexpr const char* kMerge = R"(
-rule merge
-  x: [m, k]   a: [k, n]   b: [k, p]
-  source
-    y = matmul(x, a)
-    z = matmul(x, b)
-  target
-    ab = concat(a, b; axis=1)
-    yz = matmul(x, ab)
-    y, z = split(yz; axis=1, sizes=[n, p])
-)";
 constexpr const char* kAssociate = R"(
 rule associate
   x: [m, k]   a: [k, n]   b: [n, p]
@@ -51,7 +35,7 @@ std::string log_of(const std::vector<std::string>& texts) {
   const auto solver = make_z3_solver();
   std::vector<LoggedProof> proofs;
   for (const std::string& text : texts) {
-    const rules::Rule rule = parse(text);
+    const rules::Rule rule = rule_of(text);
     const Verdict verdict = verify(rule, *solver, {.keep_record = true});
     EXPECT_EQ(verdict.kind, VerdictKind::kProved) << verdict.reason;
     proofs.push_back({rule, *verdict.record});
@@ -71,7 +55,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 TEST(ProofLog, IsReplayedWithoutTheGuesser) {
-  const std::string log = log_of({kMerge, kAssociate, kClip});
+  const std::string log = log_of({kMergeMatmuls, kAssociate, kClip});
   const auto solver = make_z3_solver();
   const auto checked = check_proofs(log, *solver);
   ASSERT_TRUE(checked.ok()) << checked.error().to_string();
@@ -83,7 +67,7 @@ TEST(ProofLog, IsReplayedWithoutTheGuesser) {
 
 TEST(ProofLog, NeedsItsAnswers) {
   const auto solver = make_z3_solver();
-  const rules::Rule rule = parse(kAssociate);
+  const rules::Rule rule = rule_of(kAssociate);
   EXPECT_NE(replay_proof(rule, {}, *solver), "");
 }
 
@@ -132,13 +116,13 @@ TEST(ProofLog, AnEmptyLogProvesNothing) {
 TEST(ProofLog, IsOfTheRuleAsItStands) {
   const auto proofs = parse_proofs(log_of({kAssociate}));
   ASSERT_TRUE(proofs.ok());
-  const rules::Rule rule = parse(kAssociate);
+  const rules::Rule rule = rule_of(kAssociate);
   EXPECT_TRUE(check_subject(*proofs, std::span(&rule, 1), 8).ok());
-  const rules::Rule other = parse(kMerge);
+  const rules::Rule other = rule_of(kMergeMatmuls);
   EXPECT_FALSE(check_subject(*proofs, std::span(&other, 1), 8).ok());
   std::string text = kAssociate;
   text.insert(text.find("  source"), "  where n >= 2\n");
-  const rules::Rule guarded = parse(text);
+  const rules::Rule guarded = rule_of(text);
   EXPECT_FALSE(check_subject(*proofs, std::span(&guarded, 1), 8).ok()) << "another guard";
   const std::vector<rules::Rule> both = {rule, guarded};
   const auto missing = check_subject(*proofs, both, 8);
@@ -160,9 +144,9 @@ TEST(ProofLog, AWrongContradictionIsNotConfirmed) {
 
 TEST(ProofLog, TheRecordOfAnotherProofDoesNotHelp) {
   const auto solver = make_z3_solver();
-  const Verdict other = verify(parse(kMerge), *solver, {.keep_record = true});
+  const Verdict other = verify(rule_of(kMergeMatmuls), *solver, {.keep_record = true});
   ASSERT_TRUE(other.record);
-  EXPECT_NE(replay_proof(parse(kAssociate), *other.record, *solver), "");
+  EXPECT_NE(replay_proof(rule_of(kAssociate), *other.record, *solver), "");
 }
 
 TEST(ProofLog, BijectionsAreChecked) {

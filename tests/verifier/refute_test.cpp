@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "rules/rule/constraints.h"
+#include "tests/support/rules.h"
 #include "verifier/proof/verify.h"
 #include "verifier/questions/z3_solver.h"
 #include "verifier/refutation/saving_guard.h"
@@ -17,14 +18,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
-
-rules::Rule rule_of(const std::string& inputs, const std::string& source,
-                    const std::string& target) {
-  auto file = rules::parse_rules("rule r\n  " + inputs + "\n  source\n    " + source +
-                                 "\n  target\n    " + target + "\n");
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file->rules.at(0);
-}
 
 TEST(Refute, ShowsSizesInputsAndBothValues) {
   const auto found = refute(rule_of("x: [m, n]  a: [n, p]", "t = matmul(x, a)\n    y = relu(t)",

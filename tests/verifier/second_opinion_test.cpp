@@ -4,19 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "runtime/launches/host_backend.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::verifier {
 namespace {
 
 using testing::HasSubstr;
-
-rules::Rule rule_of(const std::string& inputs, const std::string& source,
-                    const std::string& target) {
-  auto file = rules::parse_rules("rule r\n  " + inputs + "\n  source\n    " + source +
-                                 "\n  target\n    " + target + "\n");
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return file->rules.at(0);
-}
 
 rules::Rule associative() {
   return rule_of("x: [m, k]  a: [k, n]  b: [n, p]", "t = matmul(x, a)\n    y = matmul(t, b)",

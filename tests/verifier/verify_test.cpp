@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/rules.h"
 #include "verifier/questions/z3_solver.h"
 
 namespace soapstone::verifier {
@@ -23,16 +24,7 @@ Verdict verdict_on(const rules::Rule& rule) {
   return verify(concrete, *solver, {});
 }
 
-Verdict verdict_on(const std::string& text) {
-  auto file = rules::parse_rules(text);
-  EXPECT_TRUE(file.ok()) << file.error().to_string();
-  return verdict_on(file->rules.at(0));
-}
-
-std::string rule_with(const std::string& inputs, const std::string& source,
-                      const std::string& target) {
-  return "rule r\n  " + inputs + "\n  source\n    " + source + "\n  target\n    " + target + "\n";
-}
+Verdict verdict_on(const std::string& text) { return verdict_on(rule_of(text)); }
 
 struct Case {
   const char* name;
@@ -80,7 +72,7 @@ class VerdictTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VerdictTest, IsAsExpected) {
   const Case& c = GetParam();
-  const Verdict verdict = verdict_on(rule_with(c.inputs, c.source, c.target));
+  const Verdict verdict = verdict_on(rule_text(c.inputs, c.source, c.target));
   EXPECT_EQ(to_string(verdict.kind), to_string(c.expected)) << verdict.reason;
   EXPECT_EQ(verdict.refutation.has_value(), c.expected == VerdictKind::kRefuted);
 }
