@@ -28,7 +28,7 @@ FUNCTION = re.compile(r"^(?![ /#}{]|namespace |struct |class |enum |using |exter
                       r"(?:\n[ )][^\n]*|\n(?=\n))*\n}$", re.MULTILINE)
 RAW_STRING = re.compile(r'R"(\w*)\((.*?)\)\1"', re.DOTALL)
 VAGUE_COMMENT = re.compile(r"^\s*///?<? (Of|Those|What|Where)\b")
-# Where an operator is named because it is built, computed by its own kernel, or tested.
+# Places where an operator may be named: it is built, computed by its own kernel, or tested there.
 NAMES_ARE_FINE = ("ops/", "cpu/", "gpu/", "models/networks/", "tests/")
 
 

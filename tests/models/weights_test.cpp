@@ -24,7 +24,7 @@ core::LiteralPtr read_weight(const onnx::TensorProto& tensor) {
   return read ? read->graph.tensor(read->graph.outputs()[0]).value : nullptr;
 }
 
-/// What a Constant node with this attribute holds.
+/// The values of a Constant node with this attribute.
 std::vector<double> read_constant(const std::string& attribute, const std::string& type) {
   const OnnxModel read = read_text(R"(<ir_version: 10, opset_import: ["" : 17]> g () => ()" + type +
                                    " y) { y = Constant <" + attribute + "> () }");
