@@ -2,11 +2,11 @@
 #include "verifier/normal_form/graph_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <string_view>
 
+#include "ops/analysis/ingredients.h"
+#include "ops/definition/by_role.h"
 #include "ops/definition/infer_rules.h"
 #include "ops/definition/registry.h"
 #include "ops/language/rational.h"
@@ -37,11 +37,21 @@ std::vector<Fraction> values_of(const core::Literal& literal, bool exact) {
 }
 
 /// Each result is an element of an input, or a number that the node names: it fits into the type.
-bool chooses(const core::Node& node) {
-  static constexpr std::array<std::string_view, 16> kChoosing = {
-      "transpose", "reshape", "concat", "split", "slice", "pad",        "expand",     "gather",
-      "where",     "min",     "max",    "relu",  "clip",  "reduce_max", "reduce_min", "max_pool"};
-  return std::find(kChoosing.begin(), kChoosing.end(), node.op->name) != kChoosing.end();
+bool chooses(const core::Graph& graph, const core::Node& node, const ops::Semantics& meaning,
+             core::DataType type) {
+  const auto has_type = [&](core::TensorId input) {
+    return !input.valid() || graph.tensor(input).type.data_type == type;
+  };
+  switch (node.op->movement) {
+  case core::Movement::kConvert:
+    return false;
+  case core::Movement::kNone:
+  case core::Movement::kOther:
+    return std::ranges::all_of(node.inputs, has_type) &&
+           ops::only_chooses(meaning, node.attributes);
+  default:
+    return true;
+  }
 }
 
 bool has_division(const ops::ExprNode& node) {
@@ -60,7 +70,6 @@ void refuse_fractions(const core::Node& node, const ops::Semantics& meaning, cor
       std::any_of(meaning.stages.begin(), meaning.stages.end(),
                   [](const ops::Stage& stage) { return has_division(*stage.body); });
   if (divides) throw OutOfBudget{"a division of integers"};
-  if (node.op->name == "cast" || node.op->name == "less" || node.op->name == "equal") return;
   const auto range = range_of(type);
   for (const core::AttributeSchema& schema : node.op->attributes) {
     const core::AttributeValue* value = node.attributes.find(schema.name);
@@ -155,17 +164,18 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
   const ops::Semantics& meaning = semantics(edge.producer);
   const NormalForm result =
       stage(edge.producer, meaning.outputs[edge.output_index], index, context);
-  return as_stored(graph_.node(edge.producer), result, edge.type.data_type, context);
+  return as_stored(edge.producer, result, edge.type.data_type, context);
 }
 
 /// What the tensor's type makes of a result that is computed as if exactly. A floating type rounds
 /// it, which only counts where every bit does; but a cast to fewer bits is there to round, and one
 /// of a large integer has no other value.
-NormalForm GraphReader::as_stored(const core::Node& node, const NormalForm& exactly,
-                                  core::DataType type, const FactSet& context) {
+NormalForm GraphReader::as_stored(core::NodeId id, const NormalForm& exactly, core::DataType type,
+                                  const FactSet& context) {
   if (type == core::DataType::kBool) return exactly;
   const bool is_floating = core::is_floating(type);
-  if (node.op->name == "cast") {
+  const core::Node& node = graph_.node(id);
+  if (node.op->movement == core::Movement::kConvert) {
     const core::DataType from = graph_.tensor(node.inputs[0]).type.data_type;
     const bool widens = is_floating && core::is_floating(from) && holds_all_of(type, from);
     if (widens) return exactly;
@@ -174,7 +184,8 @@ NormalForm GraphReader::as_stored(const core::Node& node, const NormalForm& exac
   } else if (is_floating) {
     return rounds_ ? normalizer_.rounded(exactly, type, context) : exactly;
   }
-  return chooses(node) ? exactly : normalizer_.wrapped(exactly, type, context);
+  return chooses(graph_, node, semantics(id), type) ? exactly
+                                                    : normalizer_.wrapped(exactly, type, context);
 }
 
 NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
@@ -190,7 +201,8 @@ NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
   }
   const bool is_result =
       std::find(meaning.outputs.begin(), meaning.outputs.end(), tensor) != meaning.outputs.end();
-  if (is_result && graph_.node(node).op->name == "gather") note_selector(node, index, context);
+  if (is_result && graph_.node(node).op->movement == core::Movement::kSelect)
+    note_selector(node, index, context);
   return normalizer_.evaluate(stage.body, names, reader(node), shape_of(node), context);
 }
 
@@ -212,7 +224,7 @@ Normalizer::ShapeOf GraphReader::shape_of(core::NodeId node) {
 void GraphReader::note_selector(core::NodeId node, const std::vector<Linear>& index,
                                 const FactSet& context) {
   const core::Node& gather = graph_.node(node);
-  const auto axis = static_cast<std::size_t>(gather.attributes.get_int("axis"));
+  const std::size_t axis = ops::axis_by_role(gather);
   const std::size_t rank = shape(gather.inputs[1]).size();
   const auto first = index.begin() + static_cast<std::ptrdiff_t>(axis);
   const std::vector<Linear> at(first, first + static_cast<std::ptrdiff_t>(rank));

@@ -37,7 +37,7 @@ class GraphReader {
   Normalizer::Reader reader(core::NodeId node);
   Normalizer::ShapeOf shape_of(core::NodeId node);
   void note_selector(core::NodeId node, const std::vector<Linear>& index, const FactSet& context);
-  NormalForm as_stored(const core::Node& node, const NormalForm& exactly, core::DataType type,
+  NormalForm as_stored(core::NodeId id, const NormalForm& exactly, core::DataType type,
                        const FactSet& context);
 
   const core::Graph& graph_;
