@@ -3,6 +3,12 @@
 
 namespace soapstone::jobs {
 
+std::vector<std::string> OptimizeOutcome::notes() const {
+  std::vector<std::string> all = report.notes;
+  all.insert(all.end(), run.notes.begin(), run.notes.end());
+  return all;
+}
+
 std::string_view outcome_name(search::Outcome outcome) {
   switch (outcome) {
   case search::Outcome::kImproved:

@@ -31,6 +31,9 @@ struct OptimizeOutcome {
   search::OptimizeReport report;  ///< Its `graph` is the result.
   RunSummary run;
   std::optional<ExplainedResult> explanation;  ///< If the request asks for it.
+
+  /// What a reader should know of the search and of the files that were written.
+  std::vector<std::string> notes() const;
 };
 
 /// "improved", "no_gain_found", …

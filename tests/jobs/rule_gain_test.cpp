@@ -8,6 +8,7 @@
 
 #include "jobs/gains/realistic_sizes.h"
 #include "jobs/rules/rule_equation.h"
+#include "tests/support/rules.h"
 
 namespace soapstone::jobs {
 namespace {
