@@ -36,6 +36,10 @@ class Documents(unittest.TestCase):
                 done = run("verify-rules", self.space.write("shown.rules", block.encode()))
                 self.assertEqual(done.returncode, 0, f"{name}:\n{block}{done.stdout}{done.stderr}")
 
+    def test_the_first_program_is_the_one_that_is_tested(self):
+        program, = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+        self.assertTrue((ROOT / "tests/install/optimize.cpp").read_text().endswith(program))
+
     def test_options_exist(self):
         """Each option in docs/commands.md is one of its section's command."""
         text = (ROOT / "docs/commands.md").read_text()
