@@ -1,4 +1,4 @@
-// Which launches our kernels can run as one.
+// The chains of operators that our kernels can run as one launch.
 #pragma once
 
 #include "runtime/launches/fusion_rules.h"

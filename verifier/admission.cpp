@@ -24,13 +24,13 @@ constexpr DataType kFloatingTypes[] = {DataType::kFloat32, DataType::kFloat64, D
                                        DataType::kBFloat16};
 constexpr RuleUse kUses[] = {RuleUse::kReplace, RuleUse::kBothWays};
 
-/// Which bit stands for a type and a use.
+/// The bit that stands for a type and a use.
 std::uint8_t bit_of(DataType type, RuleUse use) {
   const auto at = std::ranges::find(kFloatingTypes, type) - std::begin(kFloatingTypes);
   return static_cast<std::uint8_t>(1U << (2 * at + static_cast<int>(use)));
 }
 
-/// Whatever a match is like, no label forbids it.
+/// Whether the rule's label forbids no match of any type or use.
 bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
   return std::ranges::all_of(kFloatingTypes, [&](DataType type) {
     return refusal_by_label(rule, type, RuleUse::kBothWays, options).empty();

@@ -36,8 +36,8 @@ bool same_model(const Graph& a, const Graph& b) {
          names_of(a, a.outputs()) == names_of(b, b.outputs()) && same_structure(a, b);
 }
 
-/// As it is when it was written to a file and read again: some operators have no counterpart in
-/// ONNX and become several.
+/// The graph as it is when it was written to a file and read again: some operators have no
+/// counterpart in ONNX and become several.
 core::Result<Graph> written_and_read(const Graph& graph, const models::OnnxModel& original,
                                      const Shapes& shapes) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string bytes,

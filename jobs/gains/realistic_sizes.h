@@ -20,7 +20,7 @@ struct SizedRule {
 std::vector<SizedRule> at_realistic_sizes(const rules::Rule& rule, std::size_t count,
                                           std::uint64_t seed);
 
-/// Which inputs a model would hold as weights rather than compute.
+/// Says which inputs a model would hold as weights rather than compute.
 enum class Weights : std::uint8_t {
   kAlways,   ///< Kernels of convolutions, scales of normalizations.
   kUsually,  ///< Also the right side of a matmul, and what an elementwise operator spreads.

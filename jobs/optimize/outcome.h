@@ -32,7 +32,7 @@ struct OptimizeOutcome {
   RunSummary run;
   std::optional<ExplainedResult> explanation;  ///< If the request asks for it.
 
-  /// What a reader should know of the search and of the files that were written.
+  /// Remarks for the reader on the search and on the files that were written.
   std::vector<std::string> notes() const;
 };
 

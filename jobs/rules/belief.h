@@ -1,5 +1,6 @@
-// Which proofs of a rule file are believed. A line that says "proof" can be written by anyone, so
-// only the shipped files are taken at their word; the rules of all others are proved here.
+// Decides which proofs of a rule file are believed. A line that says "proof" can be written by
+// anyone, so only the shipped files are taken at their word; the rules of all others are proved
+// here.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Which build of the program is running.
+// An identifier of the build that is running.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ class ProofCache {
 
   /// None: there is no entry, or one that is damaged or not the user's own, which the log tells.
   std::optional<std::string> find(const std::string& key) const;
-  /// As a whole or not at all. A failure is none of the caller's: the entry will be missing.
+  /// Writes an entry as a whole or not at all. A failure does not concern the caller: the entry
+  /// will be missing.
   void put(const std::string& key, const std::string& value) const;
 
  private:

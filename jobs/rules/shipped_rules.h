@@ -1,5 +1,5 @@
-// Which rule files are those that this program was built with. The build's tests prove every rule
-// of these (tests/cli/belief_test.py), so they need no proof again where they are used.
+// The rule files that this program was built with. The build's tests prove every rule of these
+// (tests/cli/belief_test.py), so they need no proof again where they are used.
 #pragma once
 
 #include <span>

@@ -102,7 +102,7 @@ struct Frame {
   const StageProgram<T>& program;
   std::span<const T* const> tensors;  ///< Inputs, then stages.
   T* out;
-  std::int64_t* slots;  ///< As many as the program has; filled by run_stage.
+  std::int64_t* slots;  ///< The program's slots; run_stage fills them.
   T* scratch;           ///< scratch_buffers · block() elements.
   std::uint64_t function_key;
 };

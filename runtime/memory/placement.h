@@ -1,5 +1,5 @@
-// Which bytes each tensor of an execution plan occupies: which tensors share a buffer, and when
-// each buffer is in use.
+// Places the tensors of an execution plan: which tensors share a buffer, and when each buffer is in
+// use.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which units have run is all that matters for what is live: so a search over sets of them, lowest
-// peak first, is exact.
+// The set of units that have run determines what is live, so a search over such sets, lowest peak
+// first, is exact.
 #include <algorithm>
 #include <bit>
 #include <queue>

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# What each program must print.
+# Words that each program must print.
 EXPECTED = {
     "optimize": ["operators instead of", "x one_relu_behind_concat"],
     "verify": ["matmul_is_associative: proved", "matmul_commutes: refuted"],

@@ -70,7 +70,7 @@ TEST(Fold, WhatRoundsOrDoesNotFitIsNotFolded) {
   EXPECT_EQ(constant("int64[1] {2147483647}", "Cast<to = 6>(a)"), "[1] {2147483647}");
   EXPECT_EQ(constant("float[2] {1.5, -1.5}", "Cast<to = 7>(a)"), "[2] {1, -1}");
   EXPECT_EQ(constant("float[1] {1e20}", "Cast<to = 7>(a)"), "not folded");
-  // As a double and back, to feed a shape: 2^63 − 1 is no double.
+  // Sizes go through doubles and back, to feed a shape: 2^63 − 1 is no double.
   const auto through_doubles = [](const std::string& value) {
     return folded("a = Constant<value = int64[1] {" + value +
                   "}>() b = Cast<to = 11>(a) r = Cast<to = 7>(b) q = Trilu(x, r)");

@@ -10,7 +10,7 @@ INCLUDE = re.compile(r'^#include "(verifier/[^"]+)"', re.MULTILINE)
 NAMED = re.compile(r"`(verifier/[\w./]+)`")
 CHECKER = ["verifier/checking/checker.h"]
 LAWS = ["verifier/proof/attempt.h"]
-# Who puts the checker and the laws together.
+# The part that puts the checker and the laws together.
 WAY = ["verifier/proof/"]
 
 

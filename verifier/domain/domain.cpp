@@ -152,8 +152,8 @@ bool Domain::covers(const Summand& demand, bool is_lenient, Equality& equality,
   });
 }
 
-/// Whatever the demand's binders are within its guards, it is the other one for some of its own.
-/// Which these are is guessed from an element that both read.
+/// Whether for all binders of the demand within its guards there are values of the other's binders
+/// that make both equal. These values are guessed from an element that both read.
 bool Domain::is_instance(const Summand& demand, const Summand& own, Arena& arena, Oracle& oracle,
                          Equality& equality) {
   if (demand.factors.size() != own.factors.size()) return false;

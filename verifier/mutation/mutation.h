@@ -28,13 +28,13 @@ enum class MutationKind : std::uint8_t {
   kKeepDims,
   kStride,
   kDilation,
-  kPadding,     ///< Of a window.
+  kPadding,     ///< Padding of a window.
   kConvention,  ///< All pads 0, ceil_mode, count_include_pad.
   kGroup,
   kKernel,
-  kExtent,  ///< Of a slice, a split, a pad.
+  kExtent,  ///< Extent of a slice, a split, a pad.
   kPermutation,
-  kShape,     ///< Of a reshape, an expand, a full.
+  kShape,     ///< Shape of a reshape, an expand, a full.
   kConstant,  ///< A literal or a real attribute.
   kEpsilon,
   kVariant,    ///< A text attribute: which approximation, which type.
@@ -71,7 +71,7 @@ class Mutator {
   std::set<std::uint64_t> made_;  ///< Hashes, also of the origins.
 };
 
-/// Of both sides and the conditions, without names.
+/// A hash of both sides and the conditions, without names.
 std::uint64_t structure_hash(const rules::Rule& rule);
 
 }  // namespace soapstone::verifier

@@ -120,7 +120,8 @@ void swap_rule_inputs(const RuleDraft& draft, Edits& edits) {
                        [=](RuleDraft& d) {
                          const DraftValue x{DraftValue::kLeaf, a}, y{DraftValue::kLeaf, b};
                          const DraftValue none{};
-                         // What is absent already must stay so: it is moved out of the way.
+                         // An operand that is absent already must stay so: it is moved out of the
+                         // way.
                          const DraftValue aside{DraftValue::kAbsent - 1, 0};
                          d.target.replace_uses(none, aside);
                          d.target.replace_uses(x, none);

@@ -54,7 +54,7 @@ std::string failure_of_proof(const rules::Rule& rule, const ScoreOptions& option
 bool is_told_by_label(const rules::Rule& rule, const Refutation& example,
                       const ScoreOptions& options) {
   if (std::isfinite(example.source) && std::isfinite(example.target)) return false;
-  // That a target rejects what its source admits no label tells.
+  // No label tells that a target rejects inputs that its source admits.
   if (rules::needs_types(rule)) return false;
   LazySolver solver;
   VerifyOptions verify_options;

@@ -1,5 +1,5 @@
-// What prover and refutation make of mutants. Both look at every mutant, neither knows what the
-// other said.
+// Scores prover and refutation on mutants. Both look at every mutant, neither knows the other's
+// answer.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct MutationScore {
   std::vector<MutationNote> open;                      ///< The first few.
   std::vector<MutationNote> slowest_failures;          ///< Proofs that failed late, slowest first.
   double origins_cpu_s = 0, making_cpu_s = 0, proof_cpu_s = 0, refute_cpu_s = 0, search_cpu_s = 0;
-  /// Of refuted among those with a witness; 1 if there are none.
+  /// Share of refuted mutants among those with a witness; 1 if there are none.
   double share_refuted() const;
 };
 
@@ -50,7 +50,8 @@ struct ScoreOptions {
   int jobs = 1;
   std::uint64_t max_steps = 30'000;  ///< For one attempt at a proof.
   int refutation_sizes = 40;
-  /// Of the slow search, for what is not proved and for what is, most of which is equal.
+  /// Sizes for the slow search: for mutants that are not proved, and for those that are, most of
+  /// which are equal.
   int witness_sizes = 150, proved_witness_sizes = 25;
   /// Called now and then from any one thread; false ends the run early.
   std::function<bool(std::size_t done)> progress;
@@ -61,8 +62,8 @@ struct ScoreOptions {
 std::vector<rules::Rule> mutation_origins(const std::vector<rules::Rule>& rules,
                                           std::size_t per_rule, std::uint64_t seed);
 
-/// Those of the origins that are proved within the step budget are mutated. The result is the same
-/// for any number of jobs, times apart.
+/// Mutates the origins that are proved within the step budget. The result is the same for any
+/// number of jobs, times apart.
 MutationScore score_mutants(const std::vector<rules::Rule>& origins, const ScoreOptions& options);
 
 }  // namespace soapstone::verifier

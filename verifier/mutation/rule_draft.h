@@ -37,8 +37,8 @@ struct DraftSide {
 struct RuleDraft {
   /// Precondition: no parameters left (rules::specialize).
   explicit RuleDraft(const rules::Rule& rule);
-  /// What no output needs is dropped. Errors: as rules::complete; also a rule input that the source
-  /// does not read, and a source result that is an input or there twice.
+  /// Makes the rule, without nodes that no output needs. Errors: as rules::complete; also a rule
+  /// input that the source does not read, and a source result that is an input or there twice.
   core::Result<rules::Rule> finish(std::string name) const;
   const core::SymbolTable& symbols() const { return symbols_; }
 

@@ -90,7 +90,7 @@ void draw_inputs(const core::Graph& side, Draw draw, rules::Random& random, Valu
   }
 }
 
-/// Where a side has no finite value the other may have any.
+/// Whether results differ. If a side has no finite value, the other may have any.
 bool differ(const Values<double>& a, const Values<double>& b) {
   constexpr double kTolerance = 1e-6;
   for (std::size_t k = 0; k < a.size(); ++k) {

@@ -226,7 +226,7 @@ core::Status check_subject(const std::vector<LoggedProof>& proofs,
   for (const rules::Rule& instance : instances)
     for (const rules::Bindings& values : parameter_grid(instance, specializations)) {
       SOAPSTONE_ASSIGN_OR_RETURN(const rules::Rule special, rules::specialize(instance, values));
-      // As it is when it was read again.
+      // The rule as it is when it was read again.
       SOAPSTONE_ASSIGN_OR_RETURN(const auto again, rules::parse_rules(statement(special)));
       open.emplace(statement(again.rules.at(0)), special.name);
     }

@@ -119,7 +119,7 @@ struct ComprehensionReader::Walk {
     return read_some(node.tensor, position, shape, context);
   }
 
-  /// As a sum over all indices, of which exactly one has this position.
+  /// Reads the element as a sum over all indices, of which exactly one has this position.
   NormalForm read_some(std::uint32_t tensor, const Linear& position,
                        const std::vector<Linear>& shape, const FactSet& context) const {
     FactSet guards;

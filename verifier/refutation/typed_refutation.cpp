@@ -57,7 +57,7 @@ bool try_element(Example& example, std::size_t input, std::size_t element, int v
   return true;
 }
 
-/// As many elements as possible 0, or else 1 or −1.
+/// Makes as many elements as possible 0, or else 1 or −1.
 void simplify(Example& example) {
   constexpr std::size_t kMostSimplified = 64;
   for (std::size_t k = 0; k < example.difference.inputs.size(); ++k) {

@@ -6,7 +6,7 @@
 
 namespace soapstone::verifier {
 
-/// As refute(), of a rule that rules::needs_types.
+/// The same as refute(), for a rule that rules::needs_types.
 std::optional<Refutation> refute_by_types(const rules::Rule& rule, int size_count,
                                           std::uint64_t seed);
 bool is_refuted_by_types(const rules::Rule& rule, int size_count, std::uint64_t seed);

@@ -1,4 +1,4 @@
-// Which computations are worth folding because shapes, axes and sizes come out of them.
+// Finds the computations that are worth folding because shapes, axes and sizes come out of them.
 #include <algorithm>
 #include <unordered_set>
 
