@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-core::Literal ints(const Ints& values) {
+core::Literal list_literal(const Ints& values) {
   return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
 }
 
@@ -110,7 +110,7 @@ core::Result<core::Graph> read(const SlicingRequest& request) {
   OnnxNode node{request.op_type, "", {"x"}, {}, request.attributes};
   for (const auto& list : request.lists) {
     node.inputs.push_back(list ? "list" + std::to_string(node.inputs.size()) : "");
-    if (list) onnx.constants.emplace(node.inputs.back(), ints(*list));
+    if (list) onnx.constants.emplace(node.inputs.back(), list_literal(*list));
   }
   for (std::size_t k = 0; k < request.results; ++k) node.outputs.push_back("y" + std::to_string(k));
   onnx.outputs = node.outputs;
