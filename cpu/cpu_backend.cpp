@@ -12,16 +12,16 @@
 
 #include "cpu/base/kernel_request.h"
 #include "cpu/base/threads.h"
+#include "cpu/fusion.h"
 #include "cpu/layouts.h"
 #include "cpu/primitives/contraction_kernel.h"
-#include "cpu/primitives/epilogue.h"
 #include "cpu/primitives/strided_copy.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::cpu {
 namespace {
 
-using runtime::Kernel;
+using runtime::HostKernel;
 using runtime::Layout;
 
 /// The processor's own name for itself.
@@ -70,34 +70,11 @@ runtime::DeviceInfo describe_device(int threads) {
           fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch), threads};
 }
 
-/// What generic_fusion admits, for floats, and only functions that oneDNN has.
-class CpuFusion final : public runtime::FusionRules {
- public:
-  explicit CpuFusion(runtime::Fusion fusion) : rules_(runtime::generic_fusion(fusion)) {}
-  bool can_append(const core::Graph& graph, const runtime::Launch& so_far,
-                  const runtime::EpilogueStep& step) const override {
-    const core::Node& node = graph.node(step.node);
-    if (graph.tensor(node.outputs[0]).type.data_type != core::DataType::kFloat32) return false;
-    if (step.kind == runtime::EpilogueKind::kActivation) {
-      if (!has_eltwise_function(node.op->name)) return false;
-      for (const runtime::EpilogueStep& before : so_far.epilogue) {
-        if (before.kind == runtime::EpilogueKind::kActivation &&
-            !may_share_epilogue(graph.node(before.node), node))
-          return false;
-      }
-    }
-    return rules_.can_append(graph, so_far, step);
-  }
-
- private:
-  const runtime::FusionRules& rules_;
-};
-
-class ConversionKernel final : public Kernel {
+class ConversionKernel final : public HostKernel {
  public:
   ConversionKernel(StridedCopy copy, const dnnl::stream& stream, int threads)
       : copy_(std::move(copy)), stream_(stream), threads_(threads) {}
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     copy_.run(inputs[0], outputs[0], stream_, threads_, scratch);
     return core::Done{};
@@ -113,7 +90,7 @@ class ConversionKernel final : public Kernel {
   int threads_;
 };
 
-class CpuBackend final : public runtime::Backend {
+class CpuBackend final : public runtime::HostBackend {
  public:
   explicit CpuBackend(int threads)
       : device_(describe_device(threads)), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
@@ -135,11 +112,11 @@ class CpuBackend final : public runtime::Backend {
     return contraction_in_place_input(graph, launch);
   }
 
-  core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph,
-                                                const runtime::Launch& launch,
-                                                const runtime::LaunchLayouts& layouts,
-                                                const runtime::ConstantValue& constants,
-                                                std::vector<std::string>* why_not) override {
+ private:
+  core::Result<std::unique_ptr<HostKernel>>
+  make_kernel(const core::Graph& graph, const runtime::Launch& launch,
+              const runtime::LaunchLayouts& layouts, const runtime::ConstantValue& constants,
+              std::vector<std::string>* why_not) override {
     use_threads(device_.threads);  // oneDNN divides work among threads when it compiles.
     if (ops::definition_of(graph.node(launch.head))) {
       const KernelRequest request{graph,   launch,  layouts,        constants,
@@ -153,19 +130,18 @@ class CpuBackend final : public runtime::Backend {
     return runtime::compile_reference(graph, launch, layouts, constants);
   }
 
-  core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
-                                                           Layout from, Layout to) override {
+  core::Result<std::unique_ptr<HostKernel>> make_conversion(const core::TensorType& type,
+                                                            Layout from, Layout to) override {
     use_threads(device_.threads);
     const core::Dims dims = runtime::dims_of(type);
-    return guarded([&]() -> core::Result<std::unique_ptr<Kernel>> {
+    return guarded([&]() -> core::Result<std::unique_ptr<HostKernel>> {
       StridedCopy copy({dims, runtime::strides_of(dims, from), runtime::strides_of(dims, to)},
                        core::size_bytes(type.data_type), engine_);
-      return std::unique_ptr<Kernel>(
+      return std::unique_ptr<HostKernel>(
           std::make_unique<ConversionKernel>(std::move(copy), stream_, device_.threads));
     });
   }
 
- private:
   runtime::DeviceInfo device_;
   dnnl::engine engine_;
   dnnl::stream stream_;

@@ -1,4 +1,4 @@
-// What a CostDatabase holds, for the two files that implement it. Private to cost/.
+// The state of a CostDatabase, for the two files that implement it. Private to cost/.
 #pragma once
 
 #include <filesystem>

@@ -62,7 +62,7 @@ class ResetOnExit {
 
 /// Runs statements that return no rows. Errors: kUnavailable with SQLite's own words.
 core::Status execute(sqlite3* database, const char* sql);
-/// What the last call on `database` complained about, as kUnavailable.
+/// The complaint of the last call on `database`, as kUnavailable.
 core::Error database_error(sqlite3* database);
 
 }  // namespace soapstone::cost

@@ -1,4 +1,4 @@
-// What a device does with a launch that could not be timed: a roofline through three launches that
+// Estimates of launches that could not be timed: a roofline through three launches that
 // could.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a graph costs: the sum over the launches that a backend would make. Operators computed from
+// The cost of a graph: the sum over the launches that a backend would make. Operators computed from
 // constants alone cost nothing at inference.
 #pragma once
 
@@ -38,6 +38,11 @@ class CostModel {
   /// True if no launch costs less than its first operator alone: then what single operators cost at
   /// least bounds what graphs cost.
   virtual bool is_monotone() const { return false; }
+  /// The fusion rules of the device whose costs these are. A model without a device has those of no
+  /// device in particular.
+  virtual const runtime::FusionRules& fusion_rules() const {
+    return runtime::generic_fusion(runtime::Fusion::kFull);
+  }
   /// A launch, its cost and what runs it, for reports. In the order in which they run.
   struct Item {
     std::string what;
@@ -55,7 +60,10 @@ struct RooflineParameters {
   double bytes_per_s = 900e9;
 };
 /// launch_us + flops / flops_per_s + bytes / bytes_per_s a launch, in exact agreement between runs
-/// and machines.
+/// and machines. `rules` are those of the device (Backend::fusion) and must outlive the result.
+std::unique_ptr<CostModel> make_roofline_cost(const runtime::FusionRules& rules,
+                                              const RooflineParameters& parameters = {});
+/// A roofline for no device in particular.
 std::unique_ptr<CostModel> make_roofline_cost(runtime::Fusion fusion,
                                               const RooflineParameters& parameters = {});
 

@@ -39,7 +39,7 @@ class LaunchCache {
 
 GraphCost sum(std::span<const Priced* const> launches);
 
-/// What a launch runs, for people: `conv + add + relu [1, 64, 56, 56]  name_of_head`.
+/// The operators of a launch, for people: `conv + add + relu [1, 64, 56, 56]  name_of_head`.
 std::string describe(const core::Graph& graph, const runtime::Launch& launch);
 
 }  // namespace soapstone::cost

@@ -76,6 +76,8 @@ class MeasuredCost final : public CostModel {
 
   bool needs_quiet_machine() const override { return timing_.has_value(); }
 
+  const runtime::FusionRules& fusion_rules() const override { return backend_.fusion(fusion_); }
+
   std::vector<Item> breakdown(const Graph& graph) override {
     const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
     const std::vector<Step> steps = steps_of(graph, plan);

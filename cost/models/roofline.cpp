@@ -47,8 +47,8 @@ bool has_known_shapes(const Graph& graph, core::NodeId id) {
 
 class RooflineCost final : public CostModel {
  public:
-  RooflineCost(runtime::Fusion fusion, const RooflineParameters& parameters)
-      : fusion_(fusion), parameters_(parameters) {}
+  RooflineCost(const runtime::FusionRules& rules, const RooflineParameters& parameters)
+      : rules_(rules), parameters_(parameters) {}
 
   GraphCost graph_cost(const Graph& graph) override { return sum(price(graph, plan_of(graph))); }
 
@@ -65,6 +65,8 @@ class RooflineCost final : public CostModel {
 
   bool is_monotone() const override { return true; }
 
+  const runtime::FusionRules& fusion_rules() const override { return rules_; }
+
   std::string description() const override {
     return fmt::format("roofline, {:.4g} TFLOP/s, {:.4g} GB/s, {:.4g} us a launch",
                        parameters_.flops_per_s / 1e12, parameters_.bytes_per_s / 1e9,
@@ -73,7 +75,7 @@ class RooflineCost final : public CostModel {
 
  private:
   runtime::LaunchPlan plan_of(const Graph& graph) const {
-    return runtime::plan_launches(graph, runtime::generic_fusion(fusion_));
+    return runtime::plan_launches(graph, rules_);
   }
 
   std::vector<const Priced*> price(const Graph& graph, const runtime::LaunchPlan& plan) {
@@ -86,7 +88,7 @@ class RooflineCost final : public CostModel {
     });
   }
 
-  runtime::Fusion fusion_;
+  const runtime::FusionRules& rules_;
   RooflineParameters parameters_;
   LaunchCache cache_;
 };
@@ -116,9 +118,14 @@ double roofline_us(const LaunchWork& work, const RooflineParameters& parameters)
                     work.bytes / parameters.bytes_per_s * 1e6);
 }
 
+std::unique_ptr<CostModel> make_roofline_cost(const runtime::FusionRules& rules,
+                                              const RooflineParameters& parameters) {
+  return std::make_unique<RooflineCost>(rules, parameters);
+}
+
 std::unique_ptr<CostModel> make_roofline_cost(runtime::Fusion fusion,
                                               const RooflineParameters& parameters) {
-  return std::make_unique<RooflineCost>(fusion, parameters);
+  return make_roofline_cost(runtime::generic_fusion(fusion), parameters);
 }
 
 }  // namespace soapstone::cost

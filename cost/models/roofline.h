@@ -1,4 +1,4 @@
-// What a launch does at least: the operations it must perform and the bytes it must move.
+// The least work of a launch: the operations it must perform and the bytes it must move.
 #pragma once
 
 #include "core/graph/graph.h"

@@ -2,21 +2,13 @@
 #include <array>
 
 #include "cost/models/measured_cost.h"
-#include "cost/timing/run_clock.h"
 #include "cost/timing/statistics.h"
 
 namespace soapstone::cost {
 namespace {
 
-Stopwatch stopwatch(runtime::Executable& executable, const RunClock& clock) {
-  return [&](std::int64_t repetitions) {
-    return clock.time_us([&] {
-      for (std::int64_t i = 0; i < repetitions; ++i) {
-        // What a run computes is not looked at: whether it may be run was found when it was.
-        [[maybe_unused]] const core::Status done = executable.run_again();
-      }
-    });
-  };
+TimedRuns runs_of(runtime::Executable& executable) {
+  return [&](std::int64_t repetitions) { return executable.time_us(repetitions); };
 }
 
 std::vector<double> column(const std::vector<std::vector<double>>& rows, std::size_t i) {
@@ -35,10 +27,9 @@ Timing timing(const std::vector<std::vector<double>>& rows, std::size_t i) {
 
 std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
                                  double max_total_us, const core::StopToken& stop) {
-  const RunClock clock;
-  std::vector<Stopwatch> runs;
+  std::vector<TimedRuns> runs;
   for (runtime::Executable* executable : executables) {
-    runs.push_back(stopwatch(*executable, clock));
+    runs.push_back(runs_of(*executable));
   }
   const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
   if (rows.empty()) return std::vector<Timing>(runs.size());
@@ -49,8 +40,7 @@ std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executabl
 
 Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
                             double max_total_us, const core::StopToken& stop) {
-  const RunClock clock;
-  const std::array runs = {stopwatch(a, clock), stopwatch(b, clock)};
+  const std::array runs = {runs_of(a), runs_of(b)};
   const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
   if (rows.empty()) return {};
   std::vector<double> ratios;

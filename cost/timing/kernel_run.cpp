@@ -2,7 +2,8 @@
 #include "cost/timing/kernel_run.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
+#include <span>
 
 #include "cost/timing/random_data.h"
 #include "runtime/launches/layout.h"
@@ -16,22 +17,28 @@ constexpr std::int64_t kRunsInPlace = 16;
 
 }  // namespace
 
-core::Result<KernelRun> KernelRun::make(std::vector<std::unique_ptr<runtime::Kernel>> kernels,
+core::Result<KernelRun> KernelRun::make(runtime::Backend& backend,
+                                        std::vector<std::unique_ptr<runtime::Kernel>> kernels,
                                         const std::vector<TimedTensor>& inputs,
                                         const std::vector<TimedTensor>& outputs) {
-  KernelRun run;
+  KernelRun run(backend.memory());
+  SOAPSTONE_ASSIGN_OR_RETURN(run.queue_, backend.make_queue());
+  run.stopwatch_ = run.queue_->make_stopwatch();
   run.kernels_ = std::move(kernels);
   for (Set& set : run.sets_) SOAPSTONE_RETURN_IF_ERROR(run.fill(set, inputs, outputs));
 
   const std::size_t scratch_bytes = run.kernels_.front()->scratch_bytes();
-  SOAPSTONE_ASSIGN_OR_RETURN(auto scratch, runtime::AlignedBlock::allocate(scratch_bytes));
-  run.scratch_ = scratch.data();
+  SOAPSTONE_ASSIGN_OR_RETURN(auto scratch,
+                             runtime::DeviceBlock::allocate(*run.memory_, scratch_bytes));
+  const runtime::DeviceAddress scratch_address = scratch.address();
   run.blocks_.push_back(std::move(scratch));
 
   const auto in_place = run.kernels_.front()->in_place_input();
   if (in_place && !inputs[*in_place].is_constant) {
-    run.work_in_place(*in_place, runtime::storage_bytes(*inputs[*in_place].type));
+    SOAPSTONE_RETURN_IF_ERROR(
+        run.work_in_place(*in_place, runtime::storage_bytes(*inputs[*in_place].type)));
   }
+  run.make_calls(scratch_address);
   return run;
 }
 
@@ -46,54 +53,76 @@ double KernelRun::run(std::int64_t repetitions) {
   return total_us;
 }
 
-core::Result<std::byte*> KernelRun::add_block(const TimedTensor& tensor, std::uint64_t seed) {
-  const std::size_t size = runtime::storage_bytes(*tensor.type);
-  SOAPSTONE_ASSIGN_OR_RETURN(auto block, runtime::AlignedBlock::allocate(size));
-  fill_random(tensor.type->data_type, {block.data(), size}, tensor.integer_bound, seed);
+core::Result<runtime::DeviceAddress> KernelRun::add_block(const TimedTensor& tensor,
+                                                          std::uint64_t seed) {
+  std::vector<std::byte> bytes(runtime::storage_bytes(*tensor.type));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto block, runtime::DeviceBlock::allocate(*memory_, bytes.size()));
+  fill_random(tensor.type->data_type, bytes, tensor.integer_bound, seed);
+  if (!bytes.empty()) SOAPSTONE_RETURN_IF_ERROR(memory_->copy_in(block.address(), bytes));
   blocks_.push_back(std::move(block));
-  return blocks_.back().data();
+  return blocks_.back().address();
 }
 
 core::Status KernelRun::fill(Set& set, const std::vector<TimedTensor>& inputs,
                              const std::vector<TimedTensor>& outputs) {
   for (const TimedTensor& input : inputs) {
     if (input.is_constant) {
-      set.inputs.push_back(nullptr);
+      set.inputs.emplace_back();
       continue;
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(std::byte* const data, add_block(input, set.inputs.size()));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto data, add_block(input, set.inputs.size()));
     set.inputs.push_back(data);
   }
   for (const TimedTensor& output : outputs) {
-    SOAPSTONE_ASSIGN_OR_RETURN(std::byte* const data, add_block(output, set.outputs.size()));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto data, add_block(output, set.outputs.size()));
     set.outputs.push_back(data);
   }
   return core::Done{};
 }
 
-/// From now on output 0 lies where the input does; its old buffer saves what the input holds.
-void KernelRun::work_in_place(std::size_t input, std::size_t bytes) {
+/// From now on output 0 lies where the input does; its old place saves what the input holds.
+core::Status KernelRun::work_in_place(std::size_t input, std::size_t bytes) {
   overwritten_bytes_ = bytes;
   for (Set& set : sets_) {
-    auto* const data = const_cast<std::byte*>(set.inputs[input]);
-    std::memcpy(set.outputs[0], data, bytes);
-    overwritten_.emplace_back(data, std::exchange(set.outputs[0], data));
+    const Overwritten overwritten{.data = set.inputs[input], .saved = set.outputs[0]};
+    SOAPSTONE_RETURN_IF_ERROR(memory_->copy(overwritten.data, overwritten.saved, bytes));
+    set.outputs[0] = overwritten.data;
+    overwritten_.push_back(overwritten);
+  }
+  return core::Done{};
+}
+
+void KernelRun::make_calls(runtime::DeviceAddress scratch) {
+  const std::size_t pairs = std::lcm(kSets, kernels_.size());
+  for (std::size_t turn = 0; turn < pairs; ++turn) {
+    const Set& set = sets_[turn % kSets];
+    calls_.push_back({.kernel = kernels_[turn % kernels_.size()].get(),
+                      .inputs = set.inputs,
+                      .outputs = set.outputs,
+                      .scratch = scratch});
   }
 }
 
 void KernelRun::restore() {
-  for (const auto& [data, saved] : overwritten_) std::memcpy(data, saved, overwritten_bytes_);
+  for (const Overwritten& overwritten : overwritten_) {
+    // A device that failed says so at the next compilation; times are all that is wanted here.
+    [[maybe_unused]] const core::Status done =
+        memory_->copy(overwritten.saved, overwritten.data, overwritten_bytes_);
+  }
 }
 
 double KernelRun::run_some(std::int64_t repetitions) {
-  return clock_.time_us([&] {
-    for (std::int64_t i = 0; i < repetitions; ++i, ++turn_) {
-      const Set& set = sets_[turn_ % kSets];
-      // Random data is drawn from what the operators admit.
-      [[maybe_unused]] const core::Status done =
-          kernels_[turn_ % kernels_.size()]->run(set.inputs, set.outputs, scratch_);
-    }
-  });
+  stopwatch_->start();
+  for (auto left = static_cast<std::size_t>(repetitions); left > 0;) {
+    const std::size_t count = std::min(left, calls_.size() - turn_);
+    queue_->enqueue(std::span(calls_).subspan(turn_, count));
+    turn_ = (turn_ + count) % calls_.size();
+    left -= count;
+  }
+  const double us = stopwatch_->stop_us();
+  // Random data is drawn from what the operators admit.
+  [[maybe_unused]] const core::Status done = queue_->wait();
+  return us;
 }
 
 }  // namespace soapstone::cost

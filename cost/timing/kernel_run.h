@@ -7,13 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
-#include "cost/timing/run_clock.h"
 #include "runtime/launches/backend.h"
-#include "runtime/memory/aligned_block.h"
 
 namespace soapstone::cost {
 
@@ -26,9 +23,11 @@ struct TimedTensor {
 
 class KernelRun {
  public:
-  /// Makes and fills the data. Precondition: `kernels` are copies of one, at least one.
+  /// Makes and fills the data. Precondition: `kernels` are copies of one that `backend` made, at
+  /// least one; `backend` outlives the result.
   /// Errors: kUnavailable if there is not enough memory.
-  static core::Result<KernelRun> make(std::vector<std::unique_ptr<runtime::Kernel>> kernels,
+  static core::Result<KernelRun> make(runtime::Backend& backend,
+                                      std::vector<std::unique_ptr<runtime::Kernel>> kernels,
                                       const std::vector<TimedTensor>& inputs,
                                       const std::vector<TimedTensor>& outputs);
 
@@ -39,26 +38,32 @@ class KernelRun {
  private:
   static constexpr std::size_t kSets = 3;
   struct Set {
-    std::vector<const std::byte*> inputs;
-    std::vector<std::byte*> outputs;
+    std::vector<runtime::DeviceAddress> inputs, outputs;
+  };
+  /// An input over which a kernel writes, and a copy of what it held at first.
+  struct Overwritten {
+    runtime::DeviceAddress data, saved;
   };
 
-  core::Result<std::byte*> add_block(const TimedTensor& tensor, std::uint64_t seed);
+  explicit KernelRun(runtime::DeviceMemory& memory) : memory_(&memory) {}
+  core::Result<runtime::DeviceAddress> add_block(const TimedTensor& tensor, std::uint64_t seed);
   core::Status fill(Set& set, const std::vector<TimedTensor>& inputs,
                     const std::vector<TimedTensor>& outputs);
-  void work_in_place(std::size_t input, std::size_t bytes);
+  core::Status work_in_place(std::size_t input, std::size_t bytes);
+  void make_calls(runtime::DeviceAddress scratch);
   void restore();
   double run_some(std::int64_t repetitions);
 
-  RunClock clock_;
+  runtime::DeviceMemory* memory_;
   std::vector<std::unique_ptr<runtime::Kernel>> kernels_;
   Set sets_[kSets];
-  std::vector<runtime::AlignedBlock> blocks_;
-  std::byte* scratch_ = nullptr;
-  /// Where a kernel writes over an input: that input, and what it held at first.
-  std::vector<std::pair<std::byte*, const std::byte*>> overwritten_;
+  std::vector<runtime::DeviceBlock> blocks_;
+  std::vector<Overwritten> overwritten_;
   std::size_t overwritten_bytes_ = 0;
+  std::vector<runtime::KernelCall> calls_;  ///< Every pair of kernel and set in turn.
   std::size_t turn_ = 0;
+  std::unique_ptr<runtime::Queue> queue_;
+  std::unique_ptr<runtime::Stopwatch> stopwatch_;
 };
 
 }  // namespace soapstone::cost

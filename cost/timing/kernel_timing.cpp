@@ -113,9 +113,9 @@ core::Result<Measurement> time_launch(runtime::Backend& backend, const Graph& gr
                                       const TimingOptions& options) {
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(graph, launch));
   SOAPSTONE_ASSIGN_OR_RETURN(auto kernels, compile(backend, graph, launch, layouts));
-  SOAPSTONE_ASSIGN_OR_RETURN(KernelRun run,
-                             KernelRun::make(std::move(kernels), timed_inputs(graph, launch),
-                                             timed_outputs(graph, launch)));
+  SOAPSTONE_ASSIGN_OR_RETURN(KernelRun run, KernelRun::make(backend, std::move(kernels),
+                                                            timed_inputs(graph, launch),
+                                                            timed_outputs(graph, launch)));
   return time(run, options);
 }
 
@@ -126,7 +126,7 @@ core::Result<Measurement> time_conversion(runtime::Backend& backend, const core:
   std::vector<std::unique_ptr<runtime::Kernel>> kernels(1);
   SOAPSTONE_ASSIGN_OR_RETURN(kernels[0], backend.compile_conversion(type, from, to));
   SOAPSTONE_ASSIGN_OR_RETURN(KernelRun run,
-                             KernelRun::make(std::move(kernels), {{&type}}, {{&type}}));
+                             KernelRun::make(backend, std::move(kernels), {{&type}}, {{&type}}));
   return time(run, options);
 }
 

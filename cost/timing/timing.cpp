@@ -26,7 +26,7 @@ Measurement summarize(const std::vector<double>& samples) {
 }
 
 /// Repetitions that make a turn long enough, from a run after a first one that warms up.
-std::int64_t repetitions_per_turn(const Stopwatch& run, double& used_us) {
+std::int64_t repetitions_per_turn(const TimedRuns& run, double& used_us) {
   used_us += run(1);
   const double once_us = run(1);
   used_us += once_us;
@@ -35,7 +35,7 @@ std::int64_t repetitions_per_turn(const Stopwatch& run, double& used_us) {
 
 }  // namespace
 
-Measurement measure(const Stopwatch& run, const TimingOptions& options) {
+Measurement measure(const TimedRuns& run, const TimingOptions& options) {
   double sample_us = run(1);
   double used_us = sample_us;
   if (used_us > options.max_total_us) return summarize({sample_us});
@@ -63,11 +63,11 @@ Measurement measure(const Stopwatch& run, const TimingOptions& options) {
   return summarize(samples);
 }
 
-std::vector<std::vector<double>> sample_in_turn(std::span<const Stopwatch> runs, int rounds,
+std::vector<std::vector<double>> sample_in_turn(std::span<const TimedRuns> runs, int rounds,
                                                 double max_total_us, const core::StopToken& stop) {
   double used_us = 0;
   std::vector<std::int64_t> repetitions;
-  for (const Stopwatch& run : runs) {
+  for (const TimedRuns& run : runs) {
     if (stop.stop_requested()) return {};
     repetitions.push_back(repetitions_per_turn(run, used_us));
   }

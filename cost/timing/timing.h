@@ -21,19 +21,19 @@ struct TimingOptions {
 };
 
 /// Runs something that many times and returns how long all of it took, in microseconds.
-using Stopwatch = std::function<double(std::int64_t repetitions)>;
+using TimedRuns = std::function<double(std::int64_t repetitions)>;
 
 /// Times `run` once: warms up while it finds how many repetitions make a sample, then takes
 /// samples, and more of them if they are too far apart. The cost is a low quantile: what else
 /// happens on the machine can only make a run slower. What outlasts the whole budget in one run is
 /// run once.
-Measurement measure(const Stopwatch& run, const TimingOptions& options);
+Measurement measure(const TimedRuns& run, const TimingOptions& options);
 
 /// Times several in turn (A B, B A, A B, …), so that drift of the machine hits all alike; what is
 /// short is repeated within its turn. Returns microseconds a run: per round, one for each.
 /// Stops after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds;
 /// at `stop` at once: then there is nothing.
-std::vector<std::vector<double>> sample_in_turn(std::span<const Stopwatch> runs, int rounds,
+std::vector<std::vector<double>> sample_in_turn(std::span<const TimedRuns> runs, int rounds,
                                                 double max_total_us,
                                                 const core::StopToken& stop = {});
 

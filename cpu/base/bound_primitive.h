@@ -13,7 +13,7 @@ namespace soapstone::cpu {
 
 /// Dimensions and strides as a oneDNN descriptor of f32.
 Descriptor describe(const core::Dims& dims, const core::Dims& strides);
-/// Of a tensor in a layout.
+/// The descriptor of a tensor in a layout.
 Descriptor describe(const core::Dims& dims, runtime::Layout layout);
 /// oneDNN chooses how it lies.
 Descriptor describe_any(const core::Dims& dims);

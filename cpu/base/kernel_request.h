@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/launches/backend.h"
+#include "runtime/launches/host_backend.h"
 
 namespace dnnl {
 struct engine;
@@ -51,20 +51,20 @@ struct KernelRequest {
   /// Null where the value is given at run time.
   core::LiteralPtr constant(core::TensorId tensor) const;
   bool all_floats() const;    ///< Every input and output of the launch is f32.
-  bool row_major() const;     ///< Likewise.
+  bool row_major() const;     ///< Every input and output lies row-major.
   bool has_elements() const;  ///< No input or output is empty.
 };
 
-using MakeKernel = core::Result<std::unique_ptr<runtime::Kernel>> (*)(const KernelRequest&);
+using MakeKernel = core::Result<std::unique_ptr<runtime::HostKernel>> (*)(const KernelRequest&);
 /// In the order in which they are tried.
 std::span<const MakeKernel> kernel_makers();
 
-/// Where a kernel finds its inputs: constants are held here, in the layout of the launch, the
+/// Finds the inputs of a kernel: constants are held here, in the layout of the launch, the
 /// others come with each run.
 class Inputs {
  public:
   explicit Inputs(const KernelRequest& request);
-  const std::byte* find(std::size_t number, std::span<const std::byte* const> given) const {
+  const std::byte* find(std::size_t number, runtime::HostInputs given) const {
     return held_[number].data ? held_[number].data : given[number];
   }
   bool is_constant(std::size_t number) const { return held_[number].data != nullptr; }
@@ -81,20 +81,20 @@ class Inputs {
 bool covers_tail(const core::Dims& parameter, const core::Dims& dims, std::size_t axis);
 
 // One for each file of kernels.
-core::Result<std::unique_ptr<runtime::Kernel>> make_convolution_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_matmul_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_pool_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_softmax_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_layer_norm_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_normalization_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_elementwise_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_loss_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_copy_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_gather_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_deconvolution_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_einsum_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_cumsum_kernel(const KernelRequest&);
-core::Result<std::unique_ptr<runtime::Kernel>> make_resize_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_convolution_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_matmul_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_softmax_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_layer_norm_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_normalization_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_elementwise_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_reduce_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_loss_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_copy_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_gather_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_deconvolution_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_einsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_cumsum_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_resize_kernel(const KernelRequest&);
 
 }  // namespace soapstone::cpu

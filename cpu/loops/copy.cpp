@@ -10,7 +10,7 @@
 namespace soapstone::cpu {
 namespace {
 
-class CopyKernel final : public runtime::Kernel {
+class CopyKernel final : public runtime::HostKernel {
  public:
   CopyKernel(const KernelRequest& request, const Movement& movement)
       : stream_(request.stream), threads_(request.threads), inputs_(request) {
@@ -28,7 +28,7 @@ class CopyKernel final : public runtime::Kernel {
         request.engine);
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     if (filling_) filling_->run(fill_.data(), outputs[0], stream_, threads_, scratch);
     for (Bound& copy : copies_)
@@ -60,14 +60,14 @@ class CopyKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_copy_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>> make_copy_kernel(const KernelRequest& request) {
   const std::optional<Movement> movement = movement_of(request);
   if (!movement) return not_mine();
   if (!request.launch.epilogue.empty()) return refuse("copy: has no epilogue");
   if (core::size_bytes(request.output_type().data_type) == 0)
     return refuse("copy: elements have no fixed size");
-  return guarded([&]() -> core::Result<std::unique_ptr<runtime::Kernel>> {
-    return std::unique_ptr<runtime::Kernel>(std::make_unique<CopyKernel>(request, *movement));
+  return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
+    return std::unique_ptr<runtime::HostKernel>(std::make_unique<CopyKernel>(request, *movement));
   });
 }
 

@@ -5,7 +5,7 @@
 namespace soapstone::cpu {
 namespace {
 
-class CumsumKernel final : public runtime::Kernel {
+class CumsumKernel final : public runtime::HostKernel {
  public:
   explicit CumsumKernel(const KernelRequest& request)
       : threads_(request.threads), inputs_(request),
@@ -19,8 +19,7 @@ class CumsumKernel final : public runtime::Kernel {
     }
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* to = reinterpret_cast<float*>(outputs[0]);
     constexpr std::size_t kGrain = 1 << 14;
@@ -57,13 +56,14 @@ class CumsumKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_cumsum_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_cumsum_kernel(const KernelRequest& request) {
   if (request.op() != "cumsum") return not_mine();
   if (!request.all_floats()) return refuse("cumsum: elements are not f32");
   if (!request.row_major()) return refuse("cumsum: not row-major");
   if (!request.has_elements()) return refuse("cumsum: an empty tensor");
   if (!request.launch.epilogue.empty()) return refuse("cumsum: has no epilogue");
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<CumsumKernel>(request));
+  return std::unique_ptr<runtime::HostKernel>(std::make_unique<CumsumKernel>(request));
 }
 
 }  // namespace soapstone::cpu

@@ -37,15 +37,14 @@ struct Step {
 };
 
 template <class T>
-class ElementwiseKernel final : public runtime::Kernel {
+class ElementwiseKernel final : public runtime::HostKernel {
  public:
   ElementwiseKernel(const KernelRequest& request, std::vector<Step<T>> steps)
       : threads_(request.threads), inputs_(request), steps_(std::move(steps)),
         type_(request.output_type().data_type), count_(static_cast<std::size_t>(core::element_count(
                                                     request.dims(request.launch.outputs[0])))) {}
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     constexpr std::size_t kGrain = 16 * kElementBlock;
     parallel_ranges(threads_, count_, kGrain, [&](std::size_t begin, std::size_t end) {
       for (; begin < end; begin += kElementBlock)
@@ -56,7 +55,7 @@ class ElementwiseKernel final : public runtime::Kernel {
   std::string implementation() const override { return "own loops"; }
 
  private:
-  void run_block(std::span<const std::byte* const> inputs, std::byte* output, std::size_t begin,
+  void run_block(runtime::HostInputs inputs, std::byte* output, std::size_t begin,
                  std::size_t count) const {
     alignas(64) std::array<std::array<T, kElementBlock>, kMaxOperands + 1> buffers;
     const bool in_output =
@@ -171,15 +170,15 @@ core::Result<std::vector<Step<T>>> make_steps(const KernelRequest& request) {
 }
 
 template <class T>
-core::Result<std::unique_ptr<runtime::Kernel>> make(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>> make(const KernelRequest& request) {
   SOAPSTONE_ASSIGN_OR_RETURN(std::vector<Step<T>> steps, make_steps<T>(request));
-  return std::unique_ptr<runtime::Kernel>(
+  return std::unique_ptr<runtime::HostKernel>(
       std::make_unique<ElementwiseKernel<T>>(request, std::move(steps)));
 }
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>>
+core::Result<std::unique_ptr<runtime::HostKernel>>
 make_elementwise_kernel(const KernelRequest& request) {
   const ops::OpDefinition* definition = ops::definition_of(request.head());
   if (!definition || definition->op_class != ops::OpClass::kElementwise) return not_mine();

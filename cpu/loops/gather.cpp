@@ -14,7 +14,7 @@ namespace {
 using core::Dims;
 
 template <class Index>
-class GatherKernel final : public runtime::Kernel {
+class GatherKernel final : public runtime::HostKernel {
  public:
   explicit GatherKernel(const KernelRequest& request)
       : threads_(request.threads), inputs_(request), data_(request.number(request.head_input(0))),
@@ -29,8 +29,7 @@ class GatherKernel final : public runtime::Kernel {
         product(data, axis + 1, data.size()) * core::size_bytes(request.output_type().data_type);
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const std::byte* data = inputs_.find(data_, inputs);
     const auto* indices = reinterpret_cast<const Index*>(inputs_.find(indices_, inputs));
     for (std::size_t i = 0; i < count_; ++i)
@@ -64,14 +63,17 @@ class GatherKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_gather_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_gather_kernel(const KernelRequest& request) {
   if (request.op() != "gather") return not_mine();
   if (!request.row_major()) return refuse("gather: not row-major");
   if (!request.has_elements()) return refuse("gather: an empty tensor");
   if (!request.launch.epilogue.empty()) return refuse("gather: has no epilogue");
   if (request.type(request.head_input(1)).data_type == core::DataType::kInt64)
-    return std::unique_ptr<runtime::Kernel>(std::make_unique<GatherKernel<std::int64_t>>(request));
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<GatherKernel<std::int32_t>>(request));
+    return std::unique_ptr<runtime::HostKernel>(
+        std::make_unique<GatherKernel<std::int64_t>>(request));
+  return std::unique_ptr<runtime::HostKernel>(
+      std::make_unique<GatherKernel<std::int32_t>>(request));
 }
 
 }  // namespace soapstone::cpu

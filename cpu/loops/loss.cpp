@@ -14,7 +14,7 @@ enum class LossReduction : std::uint8_t { kNone, kSum, kMean };
 
 /// x is [batch, classes, places], labels are [batch, places].
 template <class Label>
-class NllLossKernel final : public runtime::Kernel {
+class NllLossKernel final : public runtime::HostKernel {
  public:
   explicit NllLossKernel(const KernelRequest& request)
       : inputs_(request), x_(request.number(request.head_input(0))),
@@ -32,8 +32,7 @@ class NllLossKernel final : public runtime::Kernel {
     for (std::size_t d = 2; d < dims.size(); ++d) places_ *= static_cast<std::size_t>(dims[d]);
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const auto* x = reinterpret_cast<const float*>(inputs_.find(x_, inputs));
     const auto* labels = reinterpret_cast<const Label*>(inputs_.find(labels_, inputs));
     const auto* weights =
@@ -73,7 +72,7 @@ class NllLossKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_loss_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>> make_loss_kernel(const KernelRequest& request) {
   if (request.op() != "nll_loss") return not_mine();
   if (request.output_type().data_type != core::DataType::kFloat32)
     return refuse("nll_loss: elements are not f32");
@@ -81,8 +80,10 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_loss_kernel(const KernelRequ
   if (!request.has_elements()) return refuse("nll_loss: an empty tensor");
   if (!request.launch.epilogue.empty()) return refuse("nll_loss: has no epilogue");
   if (request.type(request.head_input(1)).data_type == core::DataType::kInt64)
-    return std::unique_ptr<runtime::Kernel>(std::make_unique<NllLossKernel<std::int64_t>>(request));
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<NllLossKernel<std::int32_t>>(request));
+    return std::unique_ptr<runtime::HostKernel>(
+        std::make_unique<NllLossKernel<std::int64_t>>(request));
+  return std::unique_ptr<runtime::HostKernel>(
+      std::make_unique<NllLossKernel<std::int32_t>>(request));
 }
 
 }  // namespace soapstone::cpu

@@ -14,7 +14,7 @@ using runtime::Layout;
 constexpr std::size_t kNormalizationGrain = 1 << 15;
 
 /// y = a·x + b with a and b for each channel, which come from the four parameters.
-class BatchNormKernel final : public runtime::Kernel {
+class BatchNormKernel final : public runtime::HostKernel {
  public:
   explicit BatchNormKernel(const KernelRequest& request)
       : threads_(request.threads), inputs_(request),
@@ -33,8 +33,7 @@ class BatchNormKernel final : public runtime::Kernel {
     if (constant_) prepare({});
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     if (!constant_) prepare(inputs);
     const float* x = parameter(0, inputs);
     auto* y = reinterpret_cast<float*>(outputs[0]);
@@ -55,10 +54,10 @@ class BatchNormKernel final : public runtime::Kernel {
   std::string implementation() const override { return "own loops"; }
 
  private:
-  const float* parameter(std::size_t k, std::span<const std::byte* const> inputs) const {
+  const float* parameter(std::size_t k, runtime::HostInputs inputs) const {
     return reinterpret_cast<const float*>(inputs_.find(numbers_[k], inputs));
   }
-  void prepare(std::span<const std::byte* const> inputs) {
+  void prepare(runtime::HostInputs inputs) {
     const float *scale = parameter(1, inputs), *bias = parameter(2, inputs);
     const float *mean = parameter(3, inputs), *variance = parameter(4, inputs);
     for (std::size_t c = 0; c < channels_; ++c) {
@@ -77,7 +76,7 @@ class BatchNormKernel final : public runtime::Kernel {
   std::vector<float> factors_, shifts_;
 };
 
-class RmsNormKernel final : public runtime::Kernel {
+class RmsNormKernel final : public runtime::HostKernel {
  public:
   explicit RmsNormKernel(const KernelRequest& request)
       : threads_(request.threads), inputs_(request),
@@ -89,8 +88,7 @@ class RmsNormKernel final : public runtime::Kernel {
     size_ = product(dims, axis, dims.size());
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const auto* scale = reinterpret_cast<const float*>(inputs_.find(scale_, inputs));
     const auto* from = reinterpret_cast<const float*>(inputs_.find(x_, inputs));
     auto* to = reinterpret_cast<float*>(outputs[0]);
@@ -112,7 +110,7 @@ class RmsNormKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>>
+core::Result<std::unique_ptr<runtime::HostKernel>>
 make_normalization_kernel(const KernelRequest& request) {
   const bool batch = request.op() == "batch_norm";
   if (!batch && request.op() != "rms_norm") return not_mine();
@@ -122,14 +120,14 @@ make_normalization_kernel(const KernelRequest& request) {
   if (batch) {
     if (request.layout(request.head_input(0)) != request.output_layout())
       return refuse("normalization: the layout changes");
-    return std::unique_ptr<runtime::Kernel>(std::make_unique<BatchNormKernel>(request));
+    return std::unique_ptr<runtime::HostKernel>(std::make_unique<BatchNormKernel>(request));
   }
   if (!request.row_major()) return refuse("normalization: not row-major");
   const Dims dims = request.dims(request.head_input(0));
   const auto axis = static_cast<std::size_t>(request.attributes().get_int("axis"));
   if (!covers_tail(request.dims(request.head_input(1)), dims, axis))
     return refuse("normalization: scale is not of the normalized shape");
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<RmsNormKernel>(request));
+  return std::unique_ptr<runtime::HostKernel>(std::make_unique<RmsNormKernel>(request));
 }
 
 }  // namespace soapstone::cpu

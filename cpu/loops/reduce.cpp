@@ -119,7 +119,7 @@ std::vector<Pass> passes(const Dims& dims, Layout layout, const std::vector<bool
   return result;
 }
 
-class ReduceKernel final : public runtime::Kernel {
+class ReduceKernel final : public runtime::HostKernel {
  public:
   ReduceKernel(const KernelRequest& request, Combine combine, std::vector<Pass> passes,
                float factor)
@@ -127,7 +127,7 @@ class ReduceKernel final : public runtime::Kernel {
         factor_(factor), count_(static_cast<std::size_t>(
                              core::element_count(request.dims(request.launch.outputs[0])))) {}
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* result = reinterpret_cast<float*>(outputs[0]);
@@ -160,7 +160,8 @@ class ReduceKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_reduce_kernel(const KernelRequest& request) {
   const std::string& op = request.op();
   const bool pools = op == "global_average_pool";
   if (!pools && (!op.starts_with("reduce_") || op == "reduce_log_sum_exp")) return not_mine();
@@ -180,7 +181,7 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_reduce_kernel(const KernelRe
   const Combine combine = op == "reduce_max"   ? Combine::kMax
                           : op == "reduce_min" ? Combine::kMin
                                                : Combine::kSum;
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<ReduceKernel>(
+  return std::unique_ptr<runtime::HostKernel>(std::make_unique<ReduceKernel>(
       request, combine, passes(dims, request.layout(request.head_input(0)), reduced), factor));
 }
 

@@ -44,12 +44,12 @@ struct ResizePass {
   }
 };
 
-class ResizeKernel final : public runtime::Kernel {
+class ResizeKernel final : public runtime::HostKernel {
  public:
   ResizeKernel(const KernelRequest& request, std::vector<ResizePass> passes)
       : threads_(request.threads), inputs_(request), passes_(std::move(passes)) {}
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     const auto* from = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* between = reinterpret_cast<float*>(scratch);
@@ -103,7 +103,8 @@ std::vector<ResizePass> passes_of(const KernelRequest& request) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_resize_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_resize_kernel(const KernelRequest& request) {
   if (request.op() != "resize") return not_mine();
   if (!request.all_floats()) return refuse("resize: elements are not f32");
   if (!request.row_major()) return refuse("resize: not row-major");
@@ -111,7 +112,7 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_resize_kernel(const KernelRe
   if (!request.launch.epilogue.empty()) return refuse("resize: has no epilogue");
   std::vector<ResizePass> passes = passes_of(request);
   if (passes.empty()) return refuse("resize: nothing changes");
-  return std::unique_ptr<runtime::Kernel>(
+  return std::unique_ptr<runtime::HostKernel>(
       std::make_unique<ResizeKernel>(request, std::move(passes)));
 }
 

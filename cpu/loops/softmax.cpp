@@ -21,7 +21,7 @@ enum class Form : std::uint8_t { kSoftmax, kLogSoftmax, kLogSumExp };
 constexpr std::size_t kColumnBlock = 256;
 constexpr std::size_t kLanes = 16;
 
-/// What is subtracted: the maximum, NaN if an element is. A sum alone subtracts 0 where that is
+/// The subtrahend: the maximum, NaN if an element is. A sum alone subtracts 0 where that is
 /// infinite: −∞ − −∞ would be no number.
 float shift_of(Form form, float largest) {
   return form == Form::kLogSumExp && std::fabs(largest) == kInfinity ? 0.0f : largest;
@@ -138,14 +138,13 @@ void columns(Form form, const float* x, std::size_t rows, std::size_t stride, st
 }
 
 /// Over the middle of [outer, size, inner].
-class SoftmaxKernel final : public runtime::Kernel {
+class SoftmaxKernel final : public runtime::HostKernel {
  public:
   SoftmaxKernel(const KernelRequest& request, Form form, const std::array<std::size_t, 3>& sizes)
       : threads_(request.threads), inputs_(request), form_(form), outer_(sizes[0]), size_(sizes[1]),
         inner_(sizes[2]), result_(form == Form::kLogSumExp ? 1 : size_) {}
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs, std::byte*) override {
     const auto* x = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     auto* y = reinterpret_cast<float*>(outputs[0]);
     constexpr std::size_t kGrain = 1 << 12;
@@ -174,7 +173,8 @@ class SoftmaxKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_softmax_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_softmax_kernel(const KernelRequest& request) {
   const std::string& op = request.op();
   const bool sums = op == "reduce_log_sum_exp";
   if (!sums && op != "softmax" && op != "log_softmax") return not_mine();
@@ -195,7 +195,8 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_softmax_kernel(const KernelR
                                : 1] *= static_cast<std::size_t>(dims[d]);
   }
   const Form form = sums ? Form::kLogSumExp : op == "softmax" ? Form::kSoftmax : Form::kLogSoftmax;
-  return std::unique_ptr<runtime::Kernel>(std::make_unique<SoftmaxKernel>(request, form, sizes));
+  return std::unique_ptr<runtime::HostKernel>(
+      std::make_unique<SoftmaxKernel>(request, form, sizes));
 }
 
 }  // namespace soapstone::cpu

@@ -75,8 +75,8 @@ std::size_t ContractionKernel::scratch_bytes() const {
          std::max(primitive_.scratch_bytes(), repack_->scratch_bytes());
 }
 
-core::Status ContractionKernel::run(std::span<const std::byte* const> inputs,
-                                    std::span<std::byte* const> outputs, std::byte* scratch) {
+core::Status ContractionKernel::run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
+                                    std::byte* scratch) {
   use_threads(threads_);
   const void* weights = packed_.data();
   if (repack_) {

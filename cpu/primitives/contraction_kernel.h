@@ -1,4 +1,5 @@
-// What convolution and matmul kernels share: weights packed for the primitive, bias, epilogue.
+// The common part of convolution and matmul kernels: weights packed for the primitive, bias,
+// epilogue.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ namespace soapstone::cpu {
 /// A source and weights, as they lie, and which primitive contracts them.
 struct Contraction {
   core::TensorId source, weights;
-  Descriptor weights_descriptor;   ///< As they are given.
-  std::optional<Descriptor> bias;  ///< Of Epilogue::bias().
+  Descriptor weights_descriptor;   ///< The layout in which weights are given.
+  std::optional<Descriptor> bias;  ///< The descriptor of Epilogue::bias().
   Primitive primitive;
 };
 
@@ -27,11 +28,11 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
 /// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
 Window window_of(const core::Attributes& attributes);
 
-class ContractionKernel final : public runtime::Kernel {
+class ContractionKernel final : public runtime::HostKernel {
  public:
   ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                     const Epilogue& epilogue);
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override;
   std::size_t scratch_bytes() const override;
   std::optional<std::size_t> in_place_input() const override { return in_place_; }

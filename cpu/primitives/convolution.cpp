@@ -35,7 +35,7 @@ Dims grouped(const Dims& weights, std::int64_t group) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>>
+core::Result<std::unique_ptr<runtime::HostKernel>>
 make_convolution_kernel(const KernelRequest& request) {
   if (request.op() != "conv") return not_mine();
   if (!request.all_floats()) return refuse("convolution: elements are not f32");
@@ -46,7 +46,7 @@ make_convolution_kernel(const KernelRequest& request) {
   if (dims.size() > 5) return refuse("convolution: more than three spatial dimensions");
   const Layout source_layout = effective_layout(request.type(source), request.layout(source));
   const Layout layout = effective_layout(request.output_type(), request.output_layout());
-  return guarded([&]() -> core::Result<std::unique_ptr<runtime::Kernel>> {
+  return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
     const Epilogue epilogue(request, head_bias, dims, 1);
     dnnl::primitive_attr attributes = plain_attributes();
     attributes.set_post_ops(epilogue.steps());
@@ -60,7 +60,7 @@ make_convolution_kernel(const KernelRequest& request) {
         make_convolution(request.engine, describe(request.dims(source), source_layout),
                          describe_any(weight_dims), bias, describe(dims, layout), window,
                          attributes, trips ? "brgconv" : "")};
-    return std::unique_ptr<runtime::Kernel>(
+    return std::unique_ptr<runtime::HostKernel>(
         std::make_unique<ContractionKernel>(request, contraction, epilogue));
   });
 }

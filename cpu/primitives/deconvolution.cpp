@@ -23,7 +23,7 @@ Descriptor weights_descriptor(const Dims& weights, std::int64_t group) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>>
+core::Result<std::unique_ptr<runtime::HostKernel>>
 make_deconvolution_kernel(const KernelRequest& request) {
   if (request.op() != "conv_transpose") return not_mine();
   if (!request.all_floats()) return refuse("transposed convolution: elements are not f32");
@@ -34,7 +34,7 @@ make_deconvolution_kernel(const KernelRequest& request) {
   const Dims dims = request.dims(request.launch.outputs[0]);
   if (dims.size() > 5) return refuse("transposed convolution: more than three spatial dimensions");
   const std::int64_t group = request.attributes().get_int("group");
-  return guarded([&]() -> core::Result<std::unique_ptr<runtime::Kernel>> {
+  return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
     const Epilogue epilogue(request, head_bias, dims, 1);
     dnnl::primitive_attr attributes = plain_attributes();
     attributes.set_post_ops(epilogue.steps());
@@ -46,7 +46,7 @@ make_deconvolution_kernel(const KernelRequest& request) {
         make_deconvolution(request.engine, describe(request.dims(source), Layout::kRowMajor),
                            describe_any(given.dims()), bias, describe(dims, Layout::kRowMajor),
                            window_of(request.attributes()), attributes)};
-    return std::unique_ptr<runtime::Kernel>(
+    return std::unique_ptr<runtime::HostKernel>(
         std::make_unique<ContractionKernel>(request, contraction, epilogue));
   });
 }

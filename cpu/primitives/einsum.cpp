@@ -65,7 +65,7 @@ struct LabeledTensor {
   }
 };
 
-class EinsumKernel final : public runtime::Kernel {
+class EinsumKernel final : public runtime::HostKernel {
  public:
   EinsumKernel(const KernelRequest& request, const Labels& labels,
                const ops::EinsumEquation& equation)
@@ -87,7 +87,7 @@ class EinsumKernel final : public runtime::Kernel {
               aligned(matmul.destination.get_size())};
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     use_threads(threads_);
     std::array<std::byte*, 3> packed{};
@@ -156,7 +156,8 @@ class EinsumKernel final : public runtime::Kernel {
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_einsum_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_einsum_kernel(const KernelRequest& request) {
   if (request.op() != "einsum") return not_mine();
   if (!request.all_floats()) return refuse("einsum: elements are not f32");
   if (!request.row_major()) return refuse("einsum: not row-major");
@@ -165,8 +166,8 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_einsum_kernel(const KernelRe
   const auto equation = *ops::EinsumEquation::parse(request.attributes().get_text("equation"));
   const auto labels = labels_of(equation);
   if (!labels) return refuse("einsum: not a product of two matrices");
-  return guarded([&]() -> core::Result<std::unique_ptr<runtime::Kernel>> {
-    return std::unique_ptr<runtime::Kernel>(
+  return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
+    return std::unique_ptr<runtime::HostKernel>(
         std::make_unique<EinsumKernel>(request, *labels, equation));
   });
 }

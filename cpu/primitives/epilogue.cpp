@@ -11,27 +11,40 @@ using core::Node;
 using core::TensorId;
 using dnnl::algorithm;
 using runtime::EpilogueKind;
+using runtime::Fusion;
 
 float real(const Node& node, std::string_view attribute) {
   return static_cast<float>(node.attributes.get_real(attribute));
 }
 
+/// A function of one argument as oneDNN has it.
+struct Function {
+  std::string_view op;
+  dnnl::algorithm algorithm;
+  std::optional<Fusion> level;  // as epilogue_level() says
+};
+
 /// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞.
-/// Who compares special values runs without fusion.
-constexpr std::array<std::pair<std::string_view, algorithm>, 12> kFunctions = {{
-    {"relu", algorithm::eltwise_relu},
-    {"sigmoid", algorithm::eltwise_logistic},
-    {"tanh", algorithm::eltwise_tanh},
-    {"clip", algorithm::eltwise_clip},
-    {"leaky_relu", algorithm::eltwise_relu},
-    {"hard_swish", algorithm::eltwise_hardswish},
-    {"gelu", algorithm::eltwise_gelu_erf},
-    {"abs", algorithm::eltwise_abs},
-    {"sqrt", algorithm::eltwise_sqrt},
-    {"exp", algorithm::eltwise_exp},
-    {"neg", algorithm::eltwise_linear},
-    {"hard_sigmoid", algorithm::eltwise_clip},
+/// Checks that compare special values run without fusion.
+constexpr std::array<Function, 12> kFunctions = {{
+    {"relu", algorithm::eltwise_relu, Fusion::kActivation},
+    {"sigmoid", algorithm::eltwise_logistic, Fusion::kActivation},
+    {"tanh", algorithm::eltwise_tanh, Fusion::kActivation},
+    {"clip", algorithm::eltwise_clip, Fusion::kActivation},
+    {"leaky_relu", algorithm::eltwise_relu, Fusion::kActivation},
+    {"hard_swish", algorithm::eltwise_hardswish, Fusion::kFull},
+    {"gelu", algorithm::eltwise_gelu_erf, Fusion::kFull},
+    {"abs", algorithm::eltwise_abs, std::nullopt},
+    {"sqrt", algorithm::eltwise_sqrt, std::nullopt},
+    {"exp", algorithm::eltwise_exp, std::nullopt},
+    {"neg", algorithm::eltwise_linear, std::nullopt},
+    {"hard_sigmoid", algorithm::eltwise_clip, Fusion::kFull},
 }};
+
+const Function* find_function(std::string_view op) {
+  const auto at = std::ranges::find(kFunctions, op, &Function::op);
+  return at == kFunctions.end() ? nullptr : &*at;
+}
 
 algorithm binary_algorithm(const std::string& op) {
   if (op == "add") return algorithm::binary_add;
@@ -41,37 +54,28 @@ algorithm binary_algorithm(const std::string& op) {
 
 }  // namespace
 
-bool has_eltwise_function(std::string_view op) {
-  for (const auto& [name, function] : kFunctions) {
-    if (name == op) return true;
-  }
-  return false;
+std::optional<Fusion> epilogue_level(std::string_view op) {
+  const Function* const function = find_function(op);
+  return function ? function->level : std::nullopt;
 }
 
 bool may_share_epilogue(const Node& a, const Node& b) {
   if (a.op == b.op && a.attributes == b.attributes) return true;
-  const auto algorithm_of = [](const Node& node) {
-    return std::ranges::find(kFunctions, std::string_view(node.op->name),
-                             &std::pair<std::string_view, algorithm>::first)
-        ->second;
-  };
-  return algorithm_of(a) != algorithm_of(b);
+  return find_function(a.op->name)->algorithm != find_function(b.op->name)->algorithm;
 }
 
 std::optional<EltwiseFunction> eltwise_function(const Node& node) {
   const std::string& op = node.op->name;
-  for (const auto& [name, function] : kFunctions) {
-    if (name != op) continue;
-    EltwiseFunction result{function};
-    if (op == "leaky_relu") result.alpha = real(node, "alpha");
-    if (op == "clip") result = {function, real(node, "min"), real(node, "max")};
-    if (op == "neg") result.alpha = -1;
-    if (op == "hard_sigmoid") result.beta = 1;  // of a linear function, see add_function
-    if (op == "gelu" && node.attributes.get_text("approximate") == "tanh")
-      result.algorithm = algorithm::eltwise_gelu_tanh;
-    return result;
-  }
-  return std::nullopt;
+  const Function* const function = find_function(op);
+  if (!function) return std::nullopt;
+  EltwiseFunction result{function->algorithm};
+  if (op == "leaky_relu") result.alpha = real(node, "alpha");
+  if (op == "clip") result = {function->algorithm, real(node, "min"), real(node, "max")};
+  if (op == "neg") result.alpha = -1;
+  if (op == "hard_sigmoid") result.beta = 1;  // of a linear function, see add_function
+  if (op == "gelu" && node.attributes.get_text("approximate") == "tanh")
+    result.algorithm = algorithm::eltwise_gelu_tanh;
+  return result;
 }
 
 Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core::Dims& dims,

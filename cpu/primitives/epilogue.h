@@ -15,8 +15,9 @@ struct EltwiseFunction {
   float alpha = 0, beta = 0;
 };
 std::optional<EltwiseFunction> eltwise_function(const core::Node& node);
-/// By operator name alone; cheap. True where eltwise_function() answers.
-bool has_eltwise_function(std::string_view op);
+/// The lowest level of fusion at which a function is a step of an epilogue; none: at no level. By
+/// operator name alone; cheap. Where there is a level, eltwise_function() answers.
+std::optional<runtime::Fusion> epilogue_level(std::string_view op);
 /// True if oneDNN 2.6.3 computes both in one epilogue. It gives the parameters of the first to all
 /// functions of one algorithm.
 bool may_share_epilogue(const core::Node& a, const core::Node& b);

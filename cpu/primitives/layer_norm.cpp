@@ -8,7 +8,8 @@ using core::Dims;
 using core::TensorId;
 using runtime::Layout;
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_layer_norm_of(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_layer_norm_of(const KernelRequest& request) {
   const Dims dims = request.dims(request.head_input(0));
   const auto axis = static_cast<std::size_t>(request.attributes().get_int("axis"));
   const std::int64_t inner = product(dims, axis, dims.size());
@@ -26,12 +27,12 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_layer_norm_of(const KernelRe
   kernel->add_argument(DNNL_ARG_SCALE, parameter, request.number(request.head_input(1)));
   if (has_bias)
     kernel->add_argument(DNNL_ARG_SHIFT, parameter, request.number(request.head_input(2)));
-  return std::unique_ptr<runtime::Kernel>(std::move(kernel));
+  return std::unique_ptr<runtime::HostKernel>(std::move(kernel));
 }
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>>
+core::Result<std::unique_ptr<runtime::HostKernel>>
 make_layer_norm_kernel(const KernelRequest& request) {
   if (request.op() != "layer_norm") return not_mine();
   if (!request.all_floats()) return refuse("layer_norm: elements are not f32");

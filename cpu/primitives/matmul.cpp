@@ -34,7 +34,8 @@ Shapes merged(Dims a, Dims b, Dims result) {
   return {std::move(a), std::move(b), std::move(result)};
 }
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_matmul_launch(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_matmul_launch(const KernelRequest& request) {
   const TensorId a = request.head_input(0), b = request.head_input(1);
   const Shapes shapes =
       merged(request.dims(a), request.dims(b), request.dims(request.launch.outputs[0]));
@@ -56,13 +57,14 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_matmul_launch(const KernelRe
                                             packs ? describe_any(shapes.b) : given, bias,
                                             describe(shapes.result, Layout::kRowMajor),
                                             attributes)};
-  return std::unique_ptr<runtime::Kernel>(
+  return std::unique_ptr<runtime::HostKernel>(
       std::make_unique<ContractionKernel>(request, contraction, epilogue));
 }
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_matmul_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>>
+make_matmul_kernel(const KernelRequest& request) {
   if (request.op() != "matmul") return not_mine();
   if (!request.all_floats()) return refuse("matmul: elements are not f32");
   if (!request.row_major()) return refuse("matmul: not row-major");

@@ -48,15 +48,15 @@ SOAPSTONE_VECTOR_CLONES bool has_special(const float* x, std::size_t count) {
   return found;
 }
 
-class MaxPoolKernel final : public runtime::Kernel {
+class MaxPoolKernel final : public runtime::HostKernel {
  public:
-  MaxPoolKernel(const KernelRequest& request, std::unique_ptr<runtime::Kernel> fast,
-                std::unique_ptr<runtime::Kernel> exact)
+  MaxPoolKernel(const KernelRequest& request, std::unique_ptr<runtime::HostKernel> fast,
+                std::unique_ptr<runtime::HostKernel> exact)
       : inputs_(request), fast_(std::move(fast)), exact_(std::move(exact)),
         count_(static_cast<std::size_t>(core::element_count(request.dims(request.head_input(0))))) {
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override {
     const auto* x = reinterpret_cast<const float*>(inputs_.find(0, inputs));
     return (has_special(x, count_) ? exact_ : fast_)->run(inputs, outputs, scratch);
@@ -68,11 +68,11 @@ class MaxPoolKernel final : public runtime::Kernel {
 
  private:
   Inputs inputs_;
-  std::unique_ptr<runtime::Kernel> fast_, exact_;
+  std::unique_ptr<runtime::HostKernel> fast_, exact_;
   std::size_t count_;
 };
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_pool_launch(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_launch(const KernelRequest& request) {
   const core::TensorId source = request.head_input(0), result = request.launch.outputs[0];
   const Dims from = request.dims(source), to = request.dims(result);
   const core::Attributes& attributes = request.attributes();
@@ -86,20 +86,20 @@ core::Result<std::unique_ptr<runtime::Kernel>> make_pool_launch(const KernelRequ
   }
   // A tensor whose layouts are all the same bytes takes the one of the other side.
   const runtime::Layout layout = std::max(request.layout(source), request.output_layout());
-  std::unique_ptr<runtime::Kernel> kernel = std::make_unique<PrimitiveKernel>(
+  std::unique_ptr<runtime::HostKernel> kernel = std::make_unique<PrimitiveKernel>(
       request, make_pooling(request.engine, kind, describe(from, layout), describe(to, layout),
                             pool.kernel, pool.window, plain_attributes()));
   if (kind != Pooling::kMax) return kernel;
   SOAPSTONE_ASSIGN_OR_RETURN(auto exact,
                              runtime::compile_reference(request.graph, request.launch,
                                                         request.layouts, request.constants));
-  return std::unique_ptr<runtime::Kernel>(
+  return std::unique_ptr<runtime::HostKernel>(
       std::make_unique<MaxPoolKernel>(request, std::move(kernel), std::move(exact)));
 }
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Kernel>> make_pool_kernel(const KernelRequest& request) {
+core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_kernel(const KernelRequest& request) {
   if (request.op() != "max_pool" && request.op() != "average_pool") return not_mine();
   if (!request.all_floats()) return refuse("pooling: elements are not f32");
   if (!request.has_elements()) return refuse("pooling: an empty tensor");

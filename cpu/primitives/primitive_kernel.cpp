@@ -16,8 +16,8 @@ void PrimitiveKernel::add_argument(int argument, const Descriptor& descriptor, s
   arguments_.emplace_back(primitive_.add(argument, descriptor), input);
 }
 
-core::Status PrimitiveKernel::run(std::span<const std::byte* const> inputs,
-                                  std::span<std::byte* const> outputs, std::byte* scratch) {
+core::Status PrimitiveKernel::run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
+                                  std::byte* scratch) {
   use_threads(threads_);
   for (const auto& [argument, input] : arguments_)
     primitive_.set(argument, inputs_.find(input, inputs));

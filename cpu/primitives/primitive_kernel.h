@@ -9,14 +9,14 @@
 
 namespace soapstone::cpu {
 
-class PrimitiveKernel final : public runtime::Kernel {
+class PrimitiveKernel final : public runtime::HostKernel {
  public:
   /// Input 0 of the head is the primitive's source.
   PrimitiveKernel(const KernelRequest& request, Primitive primitive);
   /// A further input of the launch.
   void add_argument(int argument, const Descriptor& descriptor, std::size_t input);
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+  core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                    std::byte* scratch) override;
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string implementation() const override { return primitive_.implementation(); }

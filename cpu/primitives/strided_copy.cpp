@@ -40,7 +40,7 @@ CopyBox merged(const CopyBox& box) {
   return result;
 }
 
-/// What oneDNN's compiled reorders are good at.
+/// Copies that oneDNN's compiled reorders are good at.
 bool suits_reorder(const CopyBox& box, std::size_t element_bytes) {
   constexpr std::size_t kMaxRank = 6;
   constexpr std::int64_t kSmall = 256;

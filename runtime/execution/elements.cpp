@@ -131,7 +131,7 @@ void store_elements(const core::TensorType& type, Layout layout, std::span<const
 
 void copy_strided(const core::Dims& dims, std::size_t element_bytes, const std::byte* from,
                   const core::Dims& from_strides, std::byte* to, const core::Dims& to_strides) {
-  // Where the innermost dimension is dense on both sides, whole rows are copied.
+  // Whole rows are copied if the innermost dimension is dense on both sides.
   core::Dims outer = dims;
   std::size_t run = element_bytes;
   if (!dims.empty() && from_strides.back() == 1 && to_strides.back() == 1) {

@@ -1,48 +1,14 @@
 // See executor.h.
 #include "runtime/execution/executor.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "core/base/check.h"
 #include "ops/definition/registry.h"
-#include "runtime/execution/fold.h"
-#include "runtime/memory/aligned_block.h"
+#include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
-#include "runtime/memory/placement.h"
 
 namespace soapstone::runtime {
 
 using core::Graph;
-using core::LiteralPtr;
 using core::TensorId;
-using Home = Placement::Home;
-
-struct Executable::State {
-  /// A kernel with its pointers.
-  struct Step {
-    Kernel* kernel;
-    core::NodeId head;  // of a launch
-    std::vector<const std::byte*> inputs;
-    std::vector<std::byte*> outputs;
-  };
-  Graph graph;
-  ExecutionPlan plan;
-  FoldedConstants folded;
-  std::vector<std::unique_ptr<Kernel>> kernels;  // of launches, then of conversions
-  std::vector<AlignedBlock> graph_inputs;
-  AlignedBlock arena, scratch;
-  std::vector<Step> steps;
-  std::vector<const std::byte*> graph_outputs;
-  ExecutableReport report;
-
-  core::Status compile_all(Backend& backend, const Options& options);
-  std::vector<bool> left_in_place() const;
-  core::Status allocate(const Placement& placement);
-  void bind(const Placement& placement);
-  const std::byte* address(const Placement& placement, TensorId tensor, Layout layout) const;
-  std::size_t constant_bytes() const;
-};
 
 namespace {
 
@@ -67,121 +33,6 @@ core::Status check_types(const Graph& graph) {
 
 }  // namespace
 
-/// Large weights that several launches read, by tensor.
-std::vector<bool> Executable::State::left_in_place() const {
-  constexpr std::size_t kLarge = std::size_t{1} << 16;  // bytes
-  std::vector<int> readers(graph.tensor_bound());
-  for (const Launch& launch : plan.launches)
-    for (const TensorId input : launch.inputs) ++readers[input.index()];
-  std::vector<bool> left(graph.tensor_bound());
-  for (std::size_t i = 0; i < left.size(); ++i)
-    left[i] = readers[i] > 1 && storage_bytes(graph.tensor(TensorId(i)).type) >= kLarge;
-  return left;
-}
-
-core::Status Executable::State::compile_all(Backend& backend, const Options& options) {
-  const ConstantValue all = constant_value(graph, folded);
-  const std::vector<bool> left =
-      options.hold_shared_weights ? std::vector<bool>(graph.tensor_bound()) : left_in_place();
-  for (std::size_t i = 0; i < plan.launches.size(); ++i) {
-    // What lies row-major need not be held by the kernel; other layouts nobody else has.
-    const ConstantValue constants = [&](TensorId id) -> LiteralPtr {
-      if (!left[id.index()]) return all(id);
-      const auto at = std::ranges::find(plan.launches[i].inputs, id);
-      const auto number = static_cast<std::size_t>(at - plan.launches[i].inputs.begin());
-      if (at == plan.launches[i].inputs.end()) return all(id);
-      return plan.layouts[i].inputs[number] == Layout::kRowMajor ? nullptr : all(id);
-    };
-    const core::Node& head = graph.node(plan.launches[i].head);
-    std::vector<std::string> why_not;
-    auto kernel = backend.compile(graph, plan.launches[i], plan.layouts[i], constants, &why_not);
-    if (!kernel) return kernel.error().at(head.op->name + " `" + head.name + "`");
-    if ((*kernel)->implementation() == "reference") {
-      std::string reasons;
-      for (const std::string& why : why_not) reasons += (reasons.empty() ? "" : "; ") + why;
-      report.reference_kernels.emplace_back(head.op->name + " `" + head.name + "`",
-                                            std::move(reasons));
-    }
-    kernels.push_back(*std::move(kernel));
-  }
-  for (const Conversion& conversion : plan.conversions) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
-                               backend.compile_conversion(graph.tensor(conversion.tensor).type,
-                                                          conversion.from, conversion.to));
-    kernels.push_back(std::move(kernel));
-  }
-  return core::Done{};
-}
-
-core::Status Executable::State::allocate(const Placement& placement) {
-  for (TensorId input : graph.inputs()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto block,
-                               AlignedBlock::allocate(storage_bytes(graph.tensor(input).type)));
-    graph_inputs.push_back(std::move(block));
-  }
-  SOAPSTONE_ASSIGN_OR_RETURN(arena, AlignedBlock::allocate(placement.memory().arena_bytes));
-  std::size_t scratch_bytes = 0;
-  for (const auto& kernel : kernels)
-    scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
-  SOAPSTONE_ASSIGN_OR_RETURN(scratch, AlignedBlock::allocate(scratch_bytes));
-  return core::Done{};
-}
-
-const std::byte* Executable::State::address(const Placement& placement, TensorId tensor,
-                                            Layout layout) const {
-  const Placement::Place place = placement.of(tensor, layout);
-  if (place.home == Home::kArena) return arena.data() + place.offset;
-  if (place.home == Home::kConstant) {
-    // A kernel has its own copy of a constant that it wants in another layout.
-    if (layout != Layout::kRowMajor) return nullptr;
-    return constant_value(graph, folded)(place.source)->bytes().data();
-  }
-  const auto inputs = graph.inputs();
-  const auto at = std::find(inputs.begin(), inputs.end(), place.source) - inputs.begin();
-  return graph_inputs[static_cast<std::size_t>(at)].data() + place.offset;
-}
-
-void Executable::State::bind(const Placement& placement) {
-  const auto write = [&](TensorId tensor, Layout layout) {
-    const Placement::Place place = placement.of(tensor, layout);
-    CHECK(place.home == Home::kArena, "a launch writes to an input or constant");
-    return arena.data() + place.offset;
-  };
-  for (const PlanStep& step : plan.steps) {
-    Step bound;
-    if (step.kind == PlanStep::Kind::kView) continue;
-    if (step.kind == PlanStep::Kind::kConversion) {
-      const Conversion& conversion = plan.conversions[step.number];
-      bound.kernel = kernels[plan.launches.size() + step.number].get();
-      bound.inputs = {address(placement, conversion.tensor, conversion.from)};
-      bound.outputs = {write(conversion.tensor, conversion.to)};
-    } else {
-      const Launch& launch = plan.launches[step.number];
-      const LaunchLayouts& layouts = plan.layouts[step.number];
-      bound.kernel = kernels[step.number].get();
-      bound.head = launch.head;
-      for (std::size_t i = 0; i < launch.inputs.size(); ++i)
-        bound.inputs.push_back(address(placement, launch.inputs[i], layouts.inputs[i]));
-      for (std::size_t i = 0; i < launch.outputs.size(); ++i)
-        bound.outputs.push_back(write(launch.outputs[i], layouts.outputs[i]));
-    }
-    steps.push_back(std::move(bound));
-  }
-  for (TensorId output : graph.outputs())
-    graph_outputs.push_back(address(placement, output, Layout::kRowMajor));
-}
-
-std::size_t Executable::State::constant_bytes() const {
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
-    const TensorId id(i);
-    if (graph.contains(id) && graph.tensor(id).value)
-      bytes += graph.tensor(id).value->bytes().size();
-  }
-  for (const auto& [id, value] : folded) bytes += value->bytes().size();
-  return bytes;
-}
-
 core::Result<Executable> Executable::make(const Graph& graph, Backend& backend) {
   return make(graph, backend, Options());
 }
@@ -191,6 +42,8 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
   SOAPSTONE_RETURN_IF_ERROR(check_types(graph));
   SOAPSTONE_RETURN_IF_ERROR(check_memory(graph));
   auto state = std::make_unique<State>();
+  state->memory = &backend.memory();
+  SOAPSTONE_ASSIGN_OR_RETURN(state->queue, backend.make_queue());
   state->graph = graph;
   state->plan = plan_execution(graph, backend, options.fusion);
   SOAPSTONE_ASSIGN_OR_RETURN(state->folded, fold_constants(graph, backend));
@@ -200,7 +53,7 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
     in_place.push_back(state->kernels[i]->in_place_input());
   const Placement placement(state->graph, state->plan, in_place);
   SOAPSTONE_RETURN_IF_ERROR(state->allocate(placement));
-  state->bind(placement);
+  SOAPSTONE_RETURN_IF_ERROR(state->bind(placement));
   state->report.launches = state->plan.launches.size();
   state->report.conversions = state->plan.conversions.size();
   state->report.peak_activation_bytes = placement.memory().peak_bytes;
@@ -225,29 +78,33 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
                                  std::string(core::to_string(inputs[i].data_type())) +
                                  core::to_string(inputs[i].dims()));
     }
-    if (!inputs[i].bytes().empty())
-      std::memcpy(state_->graph_inputs[i].data(), inputs[i].bytes().data(),
-                  inputs[i].bytes().size());
+    if (!inputs[i].bytes().empty()) {
+      SOAPSTONE_RETURN_IF_ERROR(
+          state_->memory->copy_in(state_->graph_inputs[i].address(), inputs[i].bytes()));
+    }
   }
   SOAPSTONE_RETURN_IF_ERROR(run_again());
   std::vector<core::Literal> results;
   for (std::size_t i = 0; i < state_->graph_outputs.size(); ++i) {
-    const core::TensorType& type = state_->graph.tensor(state_->graph.outputs()[i]).type;
-    results.push_back(core::Literal::copy(type.data_type, dims_of(type),
-                                          {state_->graph_outputs[i], storage_bytes(type)}));
+    SOAPSTONE_ASSIGN_OR_RETURN(core::Literal result, state_->result(i));
+    results.push_back(std::move(result));
   }
   return results;
 }
 
 core::Status Executable::run_again() {
-  for (State::Step& step : state_->steps) {
-    auto done = step.kernel->run(step.inputs, step.outputs, state_->scratch.data());
-    if (done) continue;
-    if (!step.head.valid()) return done;
-    const core::Node& head = state_->graph.node(step.head);
-    return done.error().at(head.op->name + " `" + head.name + "`");
-  }
-  return core::Done{};
+  state_->queue->enqueue(state_->calls);
+  return state_->queue->wait();
+}
+
+double Executable::time_us(std::int64_t repetitions) {
+  const std::unique_ptr<Stopwatch> stopwatch = state_->queue->make_stopwatch();
+  stopwatch->start();
+  for (std::int64_t i = 0; i < repetitions; ++i) state_->queue->enqueue(state_->calls);
+  const double us = stopwatch->stop_us();
+  // Errors depend on the inputs alone, and run() admitted them.
+  [[maybe_unused]] const core::Status done = state_->queue->wait();
+  return us;
 }
 
 const ExecutableReport& Executable::report() const { return state_->report; }

@@ -1,4 +1,5 @@
 // Runs a graph on a backend: constants folded once, buffers planned and reused, launches in order.
+// Takes and gives tensors of the host; where kernels find theirs is the backend's affair.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ struct ExecutableReport {
   std::size_t launches = 0;
   std::size_t conversions = 0;            ///< Layout changes, launches too.
   std::size_t peak_activation_bytes = 0;  ///< Most that is live at once; without graph inputs.
-  std::size_t arena_bytes = 0;            ///< What is allocated for it.
+  std::size_t arena_bytes = 0;            ///< The block that holds all activations.
   std::size_t constant_bytes = 0;
   /// Launches that run the slow reference kernel: node name and why faster ones refused.
   std::vector<std::pair<std::string, std::string>> reference_kernels;
@@ -49,6 +50,9 @@ class Executable {
   /// Runs on the inputs of the last run() (zeros before the first), without copying in or out, for
   /// timing. Errors: as run(); zeros are admitted by every operator.
   core::Status run_again();
+  /// Microseconds that the device spends on so many runs like run_again(), one after the other,
+  /// without a wait between them. Precondition: run() succeeded once.
+  double time_us(std::int64_t repetitions);
   const ExecutableReport& report() const;
 
  private:

@@ -1,8 +1,6 @@
 // See fold.h.
 #include "runtime/execution/fold.h"
 
-#include "runtime/memory/aligned_block.h"
-
 namespace soapstone::runtime {
 namespace {
 
@@ -16,6 +14,7 @@ class Folding {
   Folding(const Graph& graph, Backend& backend) : graph_(graph), backend_(backend) {}
 
   core::Result<FoldedConstants> run() {
+    SOAPSTONE_ASSIGN_OR_RETURN(queue_, backend_.make_queue());
     for (NodeId id : graph_.order()) {
       if (!graph_.is_constant_expression(id)) continue;
       if (auto done = compute(id); !done) return done.error().at(graph_.node(id).name);
@@ -33,7 +32,7 @@ class Folding {
           std::make_shared<const core::Literal>(value(node.inputs[0])->reshaped(dims));
       return core::Done{};
     }
-    const Launch launch = grow_launch(graph_, id, generic_fusion(Fusion::kNone));
+    const Launch launch = grow_launch(graph_, id, backend_.fusion(Fusion::kNone));
     LaunchLayouts layouts;
     layouts.inputs.assign(launch.inputs.size(), Layout::kRowMajor);
     layouts.outputs.assign(launch.outputs.size(), Layout::kRowMajor);
@@ -42,25 +41,32 @@ class Folding {
   }
 
   core::Status run(Kernel& kernel, const Launch& launch) {
-    std::vector<const std::byte*> inputs;
-    for (TensorId input : launch.inputs) inputs.push_back(value(input)->bytes().data());
-    std::vector<std::byte*> outputs;
-    std::vector<AlignedBlock> blocks;
-    for (TensorId output : launch.outputs) {
-      SOAPSTONE_ASSIGN_OR_RETURN(AlignedBlock block,
-                                 AlignedBlock::allocate(storage_bytes(graph_.tensor(output).type)));
-      outputs.push_back(block.data());
-      blocks.push_back(std::move(block));
+    DeviceMemory& memory = backend_.memory();
+    KernelCall call{.kernel = &kernel};
+    std::vector<DeviceBlock> read, written;
+    for (TensorId input : launch.inputs) {
+      SOAPSTONE_ASSIGN_OR_RETURN(DeviceBlock block, memory.share(value(input)->bytes()));
+      call.inputs.push_back(block.address());
+      read.push_back(std::move(block));
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(AlignedBlock scratch,
-                               AlignedBlock::allocate(kernel.scratch_bytes()));
-    SOAPSTONE_RETURN_IF_ERROR(kernel.run(inputs, outputs, scratch.data()));
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (TensorId output : launch.outputs) {
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          DeviceBlock block,
+          DeviceBlock::allocate(memory, storage_bytes(graph_.tensor(output).type)));
+      call.outputs.push_back(block.address());
+      written.push_back(std::move(block));
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(const DeviceBlock scratch,
+                               DeviceBlock::allocate(memory, kernel.scratch_bytes()));
+    call.scratch = scratch.address();
+    queue_->enqueue({&call, 1});
+    SOAPSTONE_RETURN_IF_ERROR(queue_->wait());
+    for (std::size_t i = 0; i < written.size(); ++i) {
       const core::TensorType& type = graph_.tensor(launch.outputs[i]).type;
-      auto owner = std::make_shared<const AlignedBlock>(std::move(blocks[i]));
-      const std::span<const std::byte> bytes(outputs[i], storage_bytes(type));
+      SOAPSTONE_ASSIGN_OR_RETURN(HostBytes host,
+                                 memory.hand_over(std::move(written[i]), storage_bytes(type)));
       values_[launch.outputs[i]] = std::make_shared<const core::Literal>(
-          core::Literal::view(type.data_type, dims_of(type), bytes, std::move(owner)));
+          core::Literal::view(type.data_type, dims_of(type), host.bytes, std::move(host.owner)));
     }
     return core::Done{};
   }
@@ -80,6 +86,7 @@ class Folding {
 
   const Graph& graph_;
   Backend& backend_;
+  std::unique_ptr<Queue> queue_;
   FoldedConstants values_;
 };
 

@@ -6,7 +6,7 @@
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "runtime/execution/elements.h"
-#include "runtime/launches/backend.h"
+#include "runtime/launches/host_backend.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -22,7 +22,7 @@ struct Step {
   std::vector<std::size_t> outputs;
 };
 
-class ReferenceKernel final : public Kernel {
+class ReferenceKernel final : public HostKernel {
  public:
   ReferenceKernel(const Graph& graph, const Launch& launch, const LaunchLayouts& layouts,
                   const ConstantValue& constants) {
@@ -42,8 +42,7 @@ class ReferenceKernel final : public Kernel {
     }
   }
 
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(HostInputs inputs, HostOutputs outputs, std::byte*) override {
     for (std::size_t i = 0; i < inputs_; ++i) {
       Value& value = values_[i];
       if (!value.constant) value.elements = load_elements(value.type, value.layout, inputs[i]);
@@ -115,13 +114,12 @@ class ReferenceKernel final : public Kernel {
   std::vector<std::size_t> outputs_;
 };
 
-class ReferenceConversion final : public Kernel {
+class ReferenceConversion final : public HostKernel {
  public:
   ReferenceConversion(const core::TensorType& type, Layout from, Layout to)
       : dims_(dims_of(type)), element_bytes_(core::size_bytes(type.data_type)),
         from_(strides_of(dims_, from)), to_(strides_of(dims_, to)) {}
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte*) override {
+  core::Status run(HostInputs inputs, HostOutputs outputs, std::byte*) override {
     copy_strided(dims_, element_bytes_, inputs[0], from_, outputs[0], to_);
     return core::Done{};
   }
@@ -133,22 +131,23 @@ class ReferenceConversion final : public Kernel {
   core::Dims from_, to_;
 };
 
-class ReferenceBackend final : public Backend {
+class ReferenceBackend final : public HostBackend {
  public:
   const DeviceInfo& device() const override { return device_; }
   const FusionRules& fusion(Fusion fusion) const override { return generic_fusion(fusion); }
-  core::Result<std::unique_ptr<Kernel>> compile(const Graph& graph, const Launch& launch,
-                                                const LaunchLayouts& layouts,
-                                                const ConstantValue& constants,
-                                                std::vector<std::string>*) override {
+
+ private:
+  core::Result<std::unique_ptr<HostKernel>> make_kernel(const Graph& graph, const Launch& launch,
+                                                        const LaunchLayouts& layouts,
+                                                        const ConstantValue& constants,
+                                                        std::vector<std::string>*) override {
     return compile_reference(graph, launch, layouts, constants);
   }
-  core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
-                                                           Layout from, Layout to) override {
+  core::Result<std::unique_ptr<HostKernel>> make_conversion(const core::TensorType& type,
+                                                            Layout from, Layout to) override {
     return compile_reference_conversion(type, from, to);
   }
 
- private:
   DeviceInfo device_{"reference", "comprehensions in doubles", 1};
 };
 
@@ -169,9 +168,10 @@ std::optional<std::size_t> Backend::in_place_input(const Graph&, const Launch&) 
   return std::nullopt;
 }
 
-core::Result<std::unique_ptr<Kernel>> compile_reference(const Graph& graph, const Launch& launch,
-                                                        const LaunchLayouts& layouts,
-                                                        const ConstantValue& constants) {
+core::Result<std::unique_ptr<HostKernel>> compile_reference(const Graph& graph,
+                                                            const Launch& launch,
+                                                            const LaunchLayouts& layouts,
+                                                            const ConstantValue& constants) {
   for (NodeId id : launch.nodes()) {
     const core::Node& node = graph.node(id);
     if (!ops::definition_of(node)) {
@@ -182,12 +182,12 @@ core::Result<std::unique_ptr<Kernel>> compile_reference(const Graph& graph, cons
     for (TensorId output : node.outputs) SOAPSTONE_RETURN_IF_ERROR(check_tensor(graph, output));
   }
   for (TensorId input : launch.inputs) SOAPSTONE_RETURN_IF_ERROR(check_tensor(graph, input));
-  return std::unique_ptr<Kernel>(
+  return std::unique_ptr<HostKernel>(
       std::make_unique<ReferenceKernel>(graph, launch, layouts, constants));
 }
 
-std::unique_ptr<Kernel> compile_reference_conversion(const core::TensorType& type, Layout from,
-                                                     Layout to) {
+std::unique_ptr<HostKernel> compile_reference_conversion(const core::TensorType& type, Layout from,
+                                                         Layout to) {
   return std::make_unique<ReferenceConversion>(type, from, to);
 }
 

@@ -1,4 +1,5 @@
-// What a device must offer: which launches it can fuse, and kernels for them.
+// The interface that a device implements: which launches it can fuse, kernels for them, memory and
+// queues to run them in. Backends for the host derive from HostBackend (host_backend.h).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,8 @@
 
 #include "core/base/result.h"
 #include "core/graph/graph.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/device/queue.h"
 #include "runtime/launches/launch_plan.h"
 #include "runtime/launches/layout.h"
 
@@ -32,24 +35,6 @@ struct LaunchLayouts {
   std::vector<Layout> outputs;
 };
 
-/// A launch made ready to run any number of times. Not thread-safe.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-  /// Pointers parallel to Launch::inputs and outputs. Constants have been given to
-  /// Backend::compile already; their pointers may be null. Errors: kInvalidInput if the inputs
-  /// break a requirement of an operator, such as the range of an index.
-  virtual core::Status run(std::span<const std::byte* const> inputs,
-                           std::span<std::byte* const> outputs, std::byte* scratch) = 0;
-  virtual std::size_t scratch_bytes() const { return 0; }
-  /// The input over which output 0 may be written, which saves a copy: run() then gets the same
-  /// pointer for both. The executor does so where nothing reads that input later; who times
-  /// kernels should do so too.
-  virtual std::optional<std::size_t> in_place_input() const { return std::nullopt; }
-  /// For reports: "oneDNN jit:avx512_core", "reference".
-  virtual std::string implementation() const = 0;
-};
-
 /// Values of constants and folded expressions, row-major; null if the tensor is not constant or
 /// its value is to be given at run time.
 using ConstantValue = std::function<core::LiteralPtr(core::TensorId)>;
@@ -58,6 +43,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const DeviceInfo& device() const = 0;
+  /// The memory that its kernels read and write. Lives as long as the backend.
+  virtual DeviceMemory& memory() = 0;
+  /// Runs its kernels. Must not outlive the backend. Errors: kUnavailable if the device fails.
+  virtual core::Result<std::unique_ptr<Queue>> make_queue() = 0;
+  /// Says what its kernels can fuse; nobody else decides that.
   virtual const FusionRules& fusion(Fusion fusion) const = 0;
   /// How a launch wants its inputs and leaves its outputs, when input i lies in `stored[i]`.
   /// `wanted` comes with everything row-major, which is also the default answer. The executor
@@ -82,14 +72,5 @@ class Backend {
 
 /// Every node by its comprehension, in doubles. Slow and right.
 std::unique_ptr<Backend> make_reference_backend();
-
-/// The reference kernel, for backends to end their lists with.
-core::Result<std::unique_ptr<Kernel>> compile_reference(const core::Graph& graph,
-                                                        const Launch& launch,
-                                                        const LaunchLayouts& layouts,
-                                                        const ConstantValue& constants);
-/// A plain strided copy, likewise.
-std::unique_ptr<Kernel> compile_reference_conversion(const core::TensorType& type, Layout from,
-                                                     Layout to);
 
 }  // namespace soapstone::runtime

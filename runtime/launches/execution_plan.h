@@ -22,7 +22,7 @@ struct Conversion {
 /// side by side where its result lies.
 struct View {
   core::NodeId node;
-  Layout layout;  ///< Of its inputs.
+  Layout layout;  ///< The one in which its inputs lie.
 };
 
 struct PlanStep {

@@ -1,5 +1,5 @@
-// What one kernel launch covers. A graph's cost and its execution both go launch by launch, so
-// that search and executor agree on what is fused.
+// A launch is the part of a graph that one kernel runs. A graph's cost and its execution both go
+// launch by launch, so that search and executor agree on what is fused.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ enum class EpilogueKind : std::uint8_t {
 struct EpilogueStep {
   EpilogueKind kind;
   core::NodeId node;
-  core::TensorId operand;  ///< What is added or multiplied; none for an activation.
+  core::TensorId operand;  ///< The second argument of add or mul; none for an activation.
 };
 
 struct Launch {
   core::NodeId head;
   std::vector<EpilogueStep> epilogue;
   std::vector<core::TensorId> inputs;   ///< Each tensor once, in order of first use; constants too.
-  std::vector<core::TensorId> outputs;  ///< Of the last step.
+  std::vector<core::TensorId> outputs;  ///< The results of the last step.
 
   core::NodeId last_node() const { return epilogue.empty() ? head : epilogue.back().node; }
   /// Head, then the epilogue.
@@ -56,7 +56,8 @@ class FusionRules {
   virtual bool can_append(const core::Graph& graph, const Launch& so_far,
                           const EpilogueStep& step) const = 0;
 };
-/// Accepts the steps that `fusion` names, for any backend. Used with roofline costs.
+/// The rules of the reference backend, and of estimates and drawings that are for no device in
+/// particular. The rules of a real device are Backend::fusion().
 const FusionRules& generic_fusion(Fusion fusion);
 
 /// The longest launch that starts with `head`: steps are appended as long as the result so far has

@@ -1,5 +1,6 @@
-// What identifies a launch in the cost database (text) and in memory (hash). Tensors are numbered
-// in the order of Launch::inputs, so that ids and names of the graph do not matter.
+// The names of launches, by which they are found in the cost database (text) and in memory (hash).
+// Tensors are numbered in the order of Launch::inputs, so that ids and names of the graph do not
+// matter.
 #include <fmt/format.h>
 
 #include "core/base/check.h"

@@ -1,5 +1,5 @@
-// Whether a graph can be run at all within the limits on memory and work, asked before anything is
-// allocated: a few bytes of a model can ask for any size.
+// Says whether a graph can be run at all within the limits on memory and work, asked before
+// anything is allocated: a few bytes of a model can ask for any size.
 #pragma once
 
 #include "core/base/result.h"
@@ -16,9 +16,9 @@ core::Status check_memory(const core::Graph& graph);
 /// Operations of one run that are still worth waiting for: hours on one core.
 inline constexpr double kMostOperations = 1e14;
 
-/// Whether one run ends within a time that anyone would wait: a window or a product of a few bytes
-/// can take for ever. Opaque nodes count nothing.
-/// Errors: kUnsupported, which names the node that takes most.
+/// Checks that one run ends within a time that anyone would wait: a window or a product of a few
+/// bytes can take for ever. Opaque nodes count nothing. Errors: kUnsupported, which names the node
+/// that takes most.
 core::Status check_work(const core::Graph& graph);
 
 }  // namespace soapstone::runtime

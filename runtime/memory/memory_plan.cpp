@@ -30,7 +30,7 @@ class PlacedSlots {
     }
   }
 
-  /// Those in use at some step at which `slot` is, ascending in offset.
+  /// The placed slots that are in use at some step at which `slot` is, ascending in offset.
   const std::vector<const Slot*>& live_with(const Slot& slot) {
     found_.clear();
     for (std::size_t at = slot.first_use + leaves_; at > 0; at /= 2)

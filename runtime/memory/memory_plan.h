@@ -1,4 +1,4 @@
-// Where tensors lie in one block of memory.
+// A memory plan says where tensors lie in one block of memory.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace soapstone::runtime {
 
-/// Where each tensor lies in one arena. Lifetimes of tensors that share bytes do not overlap.
+/// Gives each tensor its place in one arena. Lifetimes of tensors that share bytes do not overlap.
 struct MemoryPlan {
   struct Slot {
     core::TensorId tensor;
@@ -28,7 +28,7 @@ struct MemoryPlan {
 /// Complexity: near linear in the number of slots times how many are live at once.
 MemoryPlan plan_memory(std::vector<MemoryPlan::Slot> lifetimes);
 
-/// What a tensor of so many bytes takes in an arena: offsets are multiples of 64.
+/// The room that a tensor of so many bytes takes in an arena: offsets are multiples of 64.
 std::size_t slot_bytes(std::size_t bytes);
 
 /// MemoryPlan::peak_bytes without a plan. Complexity: linear in slots and steps.

@@ -44,7 +44,7 @@ class NodeOrder {
     }
   }
 
-  /// What no launch needed comes last.
+  /// Nodes that no launch needed come last.
   std::vector<NodeId> finish() {
     for (const NodeId id : graph_.order()) place(id);
     return std::move(order_);

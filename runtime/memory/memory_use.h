@@ -8,13 +8,13 @@
 
 namespace soapstone::runtime {
 
-/// What Executable::make() sets aside for a graph. Activations are all tensors that are computed
-/// from the graph's inputs, its outputs included; they lie in one arena, in which bytes are used
-/// again. "Peak memory" is `peak_bytes`, the size of that arena. Weights, and the graph's inputs,
-/// are counted apart: their bytes are taken for as long as the model is loaded, whatever the order
-/// of execution is. What kernels use while they run (Kernel::scratch_bytes) is not in it.
+/// The memory that Executable::make() sets aside for a graph. Activations are all tensors that are
+/// computed from the graph's inputs, its outputs included; they lie in one arena, in which bytes
+/// are used again. "Peak memory" is `peak_bytes`, the size of that arena. Weights, and the graph's
+/// inputs, are counted apart: their bytes are taken for as long as the model is loaded, whatever
+/// the order of execution is. What kernels use while they run (Kernel::scratch_bytes) is not in it.
 struct MemoryUse {
-  std::size_t peak_bytes = 0;    ///< Of activations: ExecutableReport::arena_bytes.
+  std::size_t peak_bytes = 0;    ///< ExecutableReport::arena_bytes, for activations.
   std::size_t live_bytes = 0;    ///< Most that is live at any step; at most peak_bytes.
   std::size_t peak_steps = 0;    ///< Steps of the plan at which so much is live.
   std::size_t weight_bytes = 0;  ///< Constants that are left when constant expressions are folded.

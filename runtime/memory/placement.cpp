@@ -13,7 +13,7 @@ using core::TensorId;
 
 namespace {
 
-/// What an opaque operator leaves may be of a size that nobody knows: it counts nothing.
+/// Results of opaque operators whose size nobody knows count nothing.
 std::size_t known_bytes(const core::TensorType& type) {
   return type.shape_known && core::concrete(type.shape) ? storage_bytes(type) : 0;
 }

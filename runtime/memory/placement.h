@@ -16,7 +16,7 @@ namespace soapstone::runtime {
 /// Places all activations of a plan. A tensor in two layouts has two places.
 class Placement {
  public:
-  /// Whether slots get offsets, or only the times at which they are in use.
+  /// Slots get offsets, or only the times at which they are in use.
   enum class Detail : std::uint8_t { kOffsets, kLifetimes };
   /// `in_place[k]`: the input that launch k may overwrite with its output 0, if any.
   Placement(const core::Graph& graph, const ExecutionPlan& plan,

@@ -13,12 +13,12 @@ namespace {
 using Unit = ScheduleModel::Unit;
 using Order = std::vector<std::uint32_t>;
 
-/// What an exhaustive search may order.
+/// The most units that an exhaustive search orders.
 constexpr std::size_t kMostUnits = 64;
 /// Around the peak of what is too large for it.
 constexpr std::size_t kWindow = 40;
 constexpr int kMostWindows = 64;
-/// Who asks for less wants an answer at once.
+/// A caller that allows less work than this wants an answer at once.
 constexpr std::size_t kFewStates = 1000;
 
 /// Units that wait for nothing run right before the first that waits for them: what they leave then

@@ -126,7 +126,8 @@ class OrderSearch {
       known->second = state.peak;
     }
     states_.push_back(state);
-    // Of equal peaks the one that is furthest on: below `enough` that goes straight to the end.
+    // Among equal peaks the state that is furthest on comes first: below `enough` that goes
+    // straight to the end.
     queue_.emplace(state.peak, 64 - std::popcount(state.done), state.live, states_.size() - 1);
   }
 

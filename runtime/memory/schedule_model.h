@@ -1,4 +1,4 @@
-// What a scheduler needs to know of a plan: units that run one after the other, which must precede
+// A plan as a scheduler sees it: units that run one after the other, which must precede
 // which, and the bytes that each brings into being and lets go of. It knows no operators.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace soapstone::runtime {
 struct ScheduleModel {
   struct Unit {
     std::vector<std::uint32_t> before, after;  ///< Units: producers of what it reads, and readers.
-    std::vector<std::uint32_t> slots;          ///< That it writes or reads, each once, ascending.
-    std::vector<std::uint32_t> writes;         ///< Those of them that it writes.
+    std::vector<std::uint32_t> slots;          ///< Written or read by it, each once, ascending.
+    std::vector<std::uint32_t> writes;         ///< The slots that it writes.
     std::optional<std::uint32_t> overwrites;   ///< The slot that its first write may replace.
   };
   /// Bytes that live from the first unit that uses them to the last.
@@ -40,7 +40,7 @@ ScheduleModel make_schedule_model(const core::Graph& graph, const ExecutionPlan&
 class LiveBytes {
  public:
   explicit LiveBytes(const ScheduleModel& model);
-  /// What running the unit next would add while it runs, and what would be live more, or less,
+  /// The bytes that running the unit next adds while it runs, and those live more, or less,
   /// once it has run.
   struct Change {
     std::size_t during = 0;

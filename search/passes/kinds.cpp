@@ -161,7 +161,7 @@ void Kinds::prepare_to_saturate() {
     if (cost.estimated_us > 0) return std::nullopt;
     return cost.total_us;
   };
-  e_node_cost_ = cost::make_roofline_cost(runtime::Fusion::kFull, cost::calibrate(time));
+  e_node_cost_ = cost::make_roofline_cost(cost_.fusion_rules(), cost::calibrate(time));
 }
 
 RegionLimits Kinds::limits(const Region& region, std::uint64_t budget) const {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ops/definition/registry.h"
+#include "runtime/launches/host_backend.h"
 #include "tests/support/graphs.h"
 #include "tests/support/temporary_folder.h"
 
@@ -22,7 +23,7 @@ using runtime::LaunchLayouts;
 using runtime::Layout;
 
 /// Does nothing but watch its buffers. Knows relu in place, and convolutions in channels-last.
-class FakeBackend final : public runtime::Backend {
+class FakeBackend final : public runtime::HostBackend {
  public:
   int compiled = 0;
   int run = 0;
@@ -40,35 +41,13 @@ class FakeBackend final : public runtime::Backend {
     if (graph.node(launch.head).op->name != "conv") return;
     wanted.inputs[0] = wanted.outputs[0] = Layout::kChannelsLast;
   }
-  core::Result<std::unique_ptr<runtime::Kernel>> compile(const Graph& graph, const Launch& launch,
-                                                         const LaunchLayouts&,
-                                                         const runtime::ConstantValue& constants,
-                                                         std::vector<std::string>*) override {
-    const std::string& op = graph.node(launch.head).op->name;
-    if (op == refuses) return core::unsupported("no kernel for " + op);
-    ++compiled;
-    std::vector<bool> is_constant;
-    for (core::TensorId input : launch.inputs) {
-      const core::LiteralPtr value = constants(input);
-      is_constant.push_back(value != nullptr);
-      if (value) constants_seen.push_back(value);
-    }
-    return std::unique_ptr<runtime::Kernel>(
-        std::make_unique<FakeKernel>(*this, op == "relu", std::move(is_constant)));
-  }
-  core::Result<std::unique_ptr<runtime::Kernel>> compile_conversion(const core::TensorType&, Layout,
-                                                                    Layout) override {
-    ++compiled;
-    return std::unique_ptr<runtime::Kernel>(
-        std::make_unique<FakeKernel>(*this, false, std::vector{false}));
-  }
 
  private:
-  class FakeKernel final : public runtime::Kernel {
+  class FakeKernel final : public runtime::HostKernel {
    public:
     FakeKernel(FakeBackend& backend, bool in_place, std::vector<bool> is_constant)
         : backend_(backend), in_place_(in_place), is_constant_(std::move(is_constant)) {}
-    core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+    core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                      std::byte* scratch) override {
       ++backend_.run;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -91,6 +70,28 @@ class FakeBackend final : public runtime::Backend {
     bool in_place_;
     std::vector<bool> is_constant_;
   };
+
+  core::Result<std::unique_ptr<runtime::HostKernel>>
+  make_kernel(const Graph& graph, const Launch& launch, const LaunchLayouts&,
+              const runtime::ConstantValue& constants, std::vector<std::string>*) override {
+    const std::string& op = graph.node(launch.head).op->name;
+    if (op == refuses) return core::unsupported("no kernel for " + op);
+    ++compiled;
+    std::vector<bool> is_constant;
+    for (core::TensorId input : launch.inputs) {
+      const core::LiteralPtr value = constants(input);
+      is_constant.push_back(value != nullptr);
+      if (value) constants_seen.push_back(value);
+    }
+    return std::unique_ptr<runtime::HostKernel>(
+        std::make_unique<FakeKernel>(*this, op == "relu", std::move(is_constant)));
+  }
+  core::Result<std::unique_ptr<runtime::HostKernel>> make_conversion(const core::TensorType&,
+                                                                     Layout, Layout) override {
+    ++compiled;
+    return std::unique_ptr<runtime::HostKernel>(
+        std::make_unique<FakeKernel>(*this, false, std::vector{false}));
+  }
 
   runtime::DeviceInfo device_{"fake", "none", 1};
 };

@@ -56,6 +56,23 @@ TEST(Roofline, AnEpilogueMovesNoIntermediates) {
             expected(3, 4 * (6 + 15 + 10) + 4 * (10 + 5 + 10) + 4 * (10 + 10), 60 + 10 + 10));
 }
 
+/// A device that fuses biases alone.
+class BiasFusion final : public runtime::FusionRules {
+ public:
+  bool can_append(const core::Graph&, const runtime::Launch&,
+                  const runtime::EpilogueStep& step) const override {
+    return step.kind == runtime::EpilogueKind::kBias;
+  }
+};
+
+TEST(Roofline, TheDeviceSaysWhatItFuses) {
+  const BiasFusion rules;
+  const auto model = make_roofline_cost(rules, kDigits);
+  EXPECT_EQ(model->graph_cost(graph_of(kFused)).total_us,
+            expected(2, 4 * (6 + 15 + 5 + 10) + 4 * (10 + 10), 60 + 10 + 10));
+  EXPECT_EQ(&model->fusion_rules(), &rules);
+}
+
 TEST(Roofline, ConstantExpressionsAreFree) {
   EXPECT_EQ(cost(R"(graph g
     a: f32[2, 3]

@@ -66,7 +66,7 @@ TEST(MedianInterval, HoldsForManySamples) {
 struct FakeRun {
   double us = 1;
   std::vector<std::int64_t> calls = {};
-  Stopwatch stopwatch() {
+  TimedRuns runs() {
     return [this](std::int64_t repetitions) {
       calls.push_back(repetitions);
       return us * static_cast<double>(repetitions);
@@ -76,7 +76,7 @@ struct FakeRun {
 
 TEST(Measure, RepeatsUntilASampleIsLongEnough) {
   FakeRun run{.us = 2};
-  const Measurement measured = measure(run.stopwatch(), {.min_sample_us = 200, .samples = 9});
+  const Measurement measured = measure(run.runs(), {.min_sample_us = 200, .samples = 9});
   EXPECT_EQ(measured.cost_us, 2);
   EXPECT_EQ(measured.spread_us, 0);
   EXPECT_EQ(measured.samples, 9);
@@ -86,9 +86,9 @@ TEST(Measure, RepeatsUntilASampleIsLongEnough) {
 
 TEST(Measure, KeepsToItsBudget) {
   FakeRun slow{.us = 30'000};
-  EXPECT_EQ(measure(slow.stopwatch(), {.max_total_us = 200'000}).samples, 5);
+  EXPECT_EQ(measure(slow.runs(), {.max_total_us = 200'000}).samples, 5);
   FakeRun endless{.us = 1e6};
-  const Measurement measured = measure(endless.stopwatch(), {.max_total_us = 200'000});
+  const Measurement measured = measure(endless.runs(), {.max_total_us = 200'000});
   EXPECT_EQ(measured.samples, 1);
   EXPECT_EQ(measured.cost_us, 1e6);
   EXPECT_EQ(endless.calls.size(), 1u);
@@ -96,7 +96,7 @@ TEST(Measure, KeepsToItsBudget) {
 
 TEST(Measure, TakesMoreSamplesWhenTheyAreFarApart) {
   int call = 0;
-  const Stopwatch noisy = [&](std::int64_t repetitions) {
+  const TimedRuns noisy = [&](std::int64_t repetitions) {
     return (++call % 2 ? 300.0 : 600.0) * static_cast<double>(repetitions);
   };
   const Measurement measured = measure(noisy, {.min_sample_us = 200, .samples = 9});
@@ -107,7 +107,7 @@ TEST(Measure, TakesMoreSamplesWhenTheyAreFarApart) {
 
 TEST(Measure, IgnoresAFewSlowSamples) {
   int call = 0;
-  const Stopwatch disturbed = [&](std::int64_t repetitions) {
+  const TimedRuns disturbed = [&](std::int64_t repetitions) {
     return (++call % 5 == 0 ? 9000.0 : 300.0) * static_cast<double>(repetitions);
   };
   const Measurement measured = measure(disturbed, {});
@@ -117,7 +117,7 @@ TEST(Measure, IgnoresAFewSlowSamples) {
 
 TEST(SampleInTurn, AlternatesAndReversesTheOrder) {
   std::string order;
-  const std::vector<Stopwatch> runs = {
+  const std::vector<TimedRuns> runs = {
       [&](std::int64_t) {
         order += 'a';
         return 2000.0;
@@ -142,7 +142,7 @@ TEST(SampleInTurn, AlternatesAndReversesTheOrder) {
 
 TEST(SampleInTurn, StopsAtItsBudgetButNotBelowTheFewestRounds) {
   FakeRun run{.us = 1e6};
-  const std::vector<Stopwatch> runs = {run.stopwatch()};
+  const std::vector<TimedRuns> runs = {run.runs()};
   EXPECT_EQ(sample_in_turn(runs, 50, 1).size(), static_cast<std::size_t>(kFewestForInterval));
   EXPECT_EQ(sample_in_turn(runs, 50, 10e6).size(), 9u);
   EXPECT_EQ(sample_in_turn(runs, 1, 1e9).size(), static_cast<std::size_t>(kFewestForInterval));
@@ -151,7 +151,7 @@ TEST(SampleInTurn, StopsAtItsBudgetButNotBelowTheFewestRounds) {
 TEST(SampleInTurn, GivesNothingOnceItIsStopped) {
   core::StopToken stop;
   int runs_left = 20;
-  const std::vector<Stopwatch> runs = {[&](std::int64_t) {
+  const std::vector<TimedRuns> runs = {[&](std::int64_t) {
     if (--runs_left == 0) stop.request_stop();
     return 2000.0;
   }};
@@ -161,7 +161,7 @@ TEST(SampleInTurn, GivesNothingOnceItIsStopped) {
 
 TEST(SampleInTurn, RepeatsWhatIsShort) {
   FakeRun run{.us = 10};
-  const std::vector<Stopwatch> runs = {run.stopwatch()};
+  const std::vector<TimedRuns> runs = {run.runs()};
   const auto rows = sample_in_turn(runs, 6, 1e9);
   EXPECT_EQ(run.calls.back(), 100);
   EXPECT_EQ(rows.front().front(), 10);

@@ -6,16 +6,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/launches/backend.h"
+#include "runtime/launches/host_backend.h"
 
 namespace soapstone::runtime::test {
 
-class InPlaceKernel final : public Kernel {
+class InPlaceKernel final : public HostKernel {
  public:
-  explicit InPlaceKernel(std::unique_ptr<Kernel> kernel, bool has_inputs)
+  explicit InPlaceKernel(std::unique_ptr<HostKernel> kernel, bool has_inputs)
       : kernel_(std::move(kernel)), has_inputs_(has_inputs) {}
-  core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                   std::byte* scratch) override {
+  core::Status run(HostInputs inputs, HostOutputs outputs, std::byte* scratch) override {
     return kernel_->run(inputs, outputs, scratch);
   }
   std::optional<std::size_t> in_place_input() const override {
@@ -24,13 +23,13 @@ class InPlaceKernel final : public Kernel {
   std::string implementation() const override { return kernel_->implementation(); }
 
  private:
-  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<HostKernel> kernel_;
   bool has_inputs_;
 };
 
-class ChannelsLastBackend final : public Backend {
+class ChannelsLastBackend final : public HostBackend {
  public:
-  const DeviceInfo& device() const override { return reference_->device(); }
+  const DeviceInfo& device() const override { return device_; }
   const FusionRules& fusion(Fusion fusion) const override { return generic_fusion(fusion); }
   void choose_layouts(const core::Graph& graph, const Launch& launch,
                       std::span<const Layout> stored, LaunchLayouts& wanted) const override {
@@ -41,22 +40,21 @@ class ChannelsLastBackend final : public Backend {
     std::ranges::fill(wanted.inputs, Layout::kChannelsLast);
     std::ranges::fill(wanted.outputs, Layout::kChannelsLast);
   }
-  core::Result<std::unique_ptr<Kernel>> compile(const core::Graph& graph, const Launch& launch,
-                                                const LaunchLayouts& layouts,
-                                                const ConstantValue& constants,
-                                                std::vector<std::string>* why_not) override {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
-                               reference_->compile(graph, launch, layouts, constants, why_not));
-    return std::unique_ptr<Kernel>(
-        std::make_unique<InPlaceKernel>(std::move(kernel), !launch.inputs.empty()));
-  }
-  core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
-                                                           Layout from, Layout to) override {
-    return reference_->compile_conversion(type, from, to);
-  }
 
  private:
-  std::unique_ptr<Backend> reference_ = make_reference_backend();
+  core::Result<std::unique_ptr<HostKernel>>
+  make_kernel(const core::Graph& graph, const Launch& launch, const LaunchLayouts& layouts,
+              const ConstantValue& constants, std::vector<std::string>*) override {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel, compile_reference(graph, launch, layouts, constants));
+    return std::unique_ptr<HostKernel>(
+        std::make_unique<InPlaceKernel>(std::move(kernel), !launch.inputs.empty()));
+  }
+  core::Result<std::unique_ptr<HostKernel>> make_conversion(const core::TensorType& type,
+                                                            Layout from, Layout to) override {
+    return compile_reference_conversion(type, from, to);
+  }
+
+  DeviceInfo device_{"reference", "comprehensions in doubles", 1};
 };
 
 }  // namespace soapstone::runtime::test

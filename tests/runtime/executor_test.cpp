@@ -1,16 +1,34 @@
 // Graphs come to what their operators mean, whatever is fused, folded, viewed, converted or written
-// in place.
+// in place, on the host as on a device that shares nothing with it.
 #include "runtime/execution/executor.h"
 
 #include "runtime/execution/fold.h"
-#include "tests/runtime/channels_last_backend.h"
 #include "tests/runtime/random_graph.h"
+#include "tests/runtime/remote_backend.h"
 #include "tests/runtime/runtime_test.h"
 
 namespace soapstone::runtime::test {
 namespace {
 
-TEST(Executor, RunsFusedAndUnfused) {
+struct Device {
+  const char* name;
+  std::unique_ptr<Backend> (*make)();
+};
+constexpr Device kDevices[] = {
+    {"Reference", make_reference_backend},
+    {"ChannelsLast",
+     []() -> std::unique_ptr<Backend> { return std::make_unique<ChannelsLastBackend>(); }},
+    {"Remote", []() -> std::unique_ptr<Backend> { return std::make_unique<RemoteBackend>(); }},
+};
+
+class ExecutorTest : public testing::TestWithParam<Device> {
+ protected:
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
+};
+INSTANTIATE_TEST_SUITE_P(Devices, ExecutorTest, testing::ValuesIn(kDevices),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(ExecutorTest, RunsFusedAndUnfused) {
   const core::Graph graph = parse(R"(
   x: f32[1, 3, 8, 8]
   w: f32[4, 3, 3, 3]
@@ -23,26 +41,21 @@ TEST(Executor, RunsFusedAndUnfused) {
   q = relu(s)
   return q
 )");
-  const auto backend = make_reference_backend();
   for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull})
-    expect_right(graph, *backend, fusion, 1e-6);
+    expect_right(graph, *backend_, fusion, 1e-6);
 }
 
-TEST(Executor, RunsRandomGraphs) {
-  ChannelsLastBackend layouts;
-  const auto reference = make_reference_backend();
+TEST_P(ExecutorTest, RunsRandomGraphs) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const core::Graph graph = RandomGraph(seed).make(20);
-    expect_right(graph, layouts, Fusion::kFull, 1e-4, seed);
-    expect_right(graph, *reference, Fusion::kFull, 1e-4, seed);
+    expect_right(graph, *backend_, Fusion::kFull, 1e-4, seed);
   }
 }
 
-TEST(Executor, RunsAgainOnTheSameInputs) {
+TEST_P(ExecutorTest, RunsAgainOnTheSameInputs) {
   const core::Graph graph = parse("\n  x: f32[8]\n  y = exp(x)\n  z = neg(y)\n  return z\n");
-  const auto backend = make_reference_backend();
-  Executable program = executable(graph, *backend);
+  Executable program = executable(graph, *backend_);
   const auto inputs = random_inputs(graph, 3);
   const auto first = program.run(inputs);
   ASSERT_TRUE(program.run_again().ok());
@@ -51,7 +64,7 @@ TEST(Executor, RunsAgainOnTheSameInputs) {
   EXPECT_EQ((*first)[0], (*second)[0]);
 }
 
-TEST(Executor, OutputsMayBeInputsConstantsAndViews) {
+TEST_P(ExecutorTest, OutputsMayBeInputsConstantsAndViews) {
   const core::Graph graph = parse(R"(
   x: f32[2, 3]
   c: f32[2] = {3, 4}
@@ -59,12 +72,11 @@ TEST(Executor, OutputsMayBeInputsConstantsAndViews) {
   r = reshape(x; shape=[6])
   return x, c, d, r
 )");
-  const auto backend = make_reference_backend();
-  expect_right(graph, *backend, Fusion::kFull);
-  EXPECT_EQ(executable(graph, *backend).report().launches, 0u);
+  expect_right(graph, *backend_, Fusion::kFull);
+  EXPECT_EQ(executable(graph, *backend_).report().launches, 0u);
 }
 
-TEST(Executor, ElementTypesSurvive) {
+TEST_P(ExecutorTest, ElementTypesSurvive) {
   const core::Graph graph = parse(R"(
   x: i64[4]
   y: f32[4]
@@ -73,8 +85,7 @@ TEST(Executor, ElementTypesSurvive) {
   s = where(l, y, y)
   return z, l, s
 )");
-  const auto backend = make_reference_backend();
-  Executable program = executable(graph, *backend);
+  Executable program = executable(graph, *backend_);
   const auto outputs = program.run(random_inputs(graph, 1, 100));
   ASSERT_TRUE(outputs.ok());
   EXPECT_EQ((*outputs)[0].data_type(), core::DataType::kInt64);
@@ -82,10 +93,9 @@ TEST(Executor, ElementTypesSurvive) {
   EXPECT_EQ((*outputs)[2].data_type(), core::DataType::kFloat32);
 }
 
-TEST(Executor, RefusesWrongInputs) {
+TEST_P(ExecutorTest, RefusesWrongInputs) {
   const core::Graph graph = parse("\n  x: f32[2, 3]\n  y = relu(x)\n  return y\n");
-  const auto backend = make_reference_backend();
-  Executable program = executable(graph, *backend);
+  Executable program = executable(graph, *backend_);
   const std::vector<core::Literal> none,
       transposed = {core::Literal::floats({3, 2}, std::vector<float>(6))};
   EXPECT_EQ(program.run(none).error().code, core::ErrorCode::kInvalidInput);
@@ -95,15 +105,14 @@ TEST(Executor, RefusesWrongInputs) {
       << error.message;
 }
 
-TEST(Executor, RefusesOpenShapes) {
+TEST_P(ExecutorTest, RefusesOpenShapes) {
   const core::Graph graph = parse("\n  x: f32[n, 3]\n  y = relu(x)\n  return y\n");
-  const auto backend = make_reference_backend();
-  const auto program = Executable::make(graph, *backend);
+  const auto program = Executable::make(graph, *backend_);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, core::ErrorCode::kUnsupported);
 }
 
-TEST(Executor, RefusesOpaqueNodes) {
+TEST_P(ExecutorTest, RefusesOpaqueNodes) {
   core::GraphBuilder builder;
   const core::TensorType type{core::DataType::kFloat32, core::to_shape({2}), true};
   const core::TensorId x = builder.add_input("x", type);
@@ -115,8 +124,7 @@ TEST(Executor, RefusesOpaqueNodes) {
   builder.set_outputs(results);
   const auto graph = std::move(builder).finish();
   ASSERT_TRUE(graph.ok());
-  const auto backend = make_reference_backend();
-  const auto program = Executable::make(*graph, *backend);
+  const auto program = Executable::make(*graph, *backend_);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, core::ErrorCode::kUnsupported);
   EXPECT_NE(program.error().message.find("TopK of node `best`"), std::string::npos);
@@ -141,7 +149,7 @@ TEST(Executor, ReportsWhatItDoes) {
   EXPECT_EQ(report.reference_kernels.size(), 3u);
 }
 
-TEST(Fold, KeepsWhatIsReadAndDropsTheRest) {
+TEST_P(ExecutorTest, FoldingKeepsWhatIsReadAndDropsTheRest) {
   const core::Graph graph = parse(R"(
   x: f32[2]
   c: f32[2] = {1, 2}
@@ -151,11 +159,10 @@ TEST(Fold, KeepsWhatIsReadAndDropsTheRest) {
   y = add(x, s)
   return y, d
 )");
-  const auto backend = make_reference_backend();
-  const auto folded = fold_constants(graph, *backend);
+  const auto folded = fold_constants(graph, *backend_);
   ASSERT_TRUE(folded.ok());
   EXPECT_EQ(folded->size(), 2u);  // s, and d because it is an output
-  expect_right(graph, *backend, Fusion::kFull);
+  expect_right(graph, *backend_, Fusion::kFull);
 }
 
 TEST(RandomInputs, AreTheSameEachTimeAndWithinBounds) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/launches/host_backend.h"
 #include "tests/support/rules.h"
 
 namespace soapstone::verifier {
@@ -44,32 +45,19 @@ TEST(SecondOpinion, SaysThatNoSizesFit) {
 }
 
 /// A backend with a fault that only a run can show.
-class WrongBackend final : public runtime::Backend {
+class WrongBackend final : public runtime::HostBackend {
  public:
-  const runtime::DeviceInfo& device() const override { return right_->device(); }
+  const runtime::DeviceInfo& device() const override { return device_; }
   const runtime::FusionRules& fusion(runtime::Fusion fusion) const override {
-    return right_->fusion(fusion);
-  }
-  core::Result<std::unique_ptr<runtime::Kernel>>
-  compile(const core::Graph& graph, const runtime::Launch& launch,
-          const runtime::LaunchLayouts& layouts, const runtime::ConstantValue& constants,
-          std::vector<std::string>* why_not) override {
-    auto kernel = right_->compile(graph, launch, layouts, constants, why_not);
-    if (!kernel) return kernel;
-    return std::unique_ptr<runtime::Kernel>(std::make_unique<Half>(*std::move(kernel)));
-  }
-  core::Result<std::unique_ptr<runtime::Kernel>> compile_conversion(const core::TensorType& type,
-                                                                    runtime::Layout from,
-                                                                    runtime::Layout to) override {
-    return right_->compile_conversion(type, from, to);
+    return runtime::generic_fusion(fusion);
   }
 
  private:
   /// The first result element comes out as 0.5.
-  class Half final : public runtime::Kernel {
+  class Half final : public runtime::HostKernel {
    public:
-    explicit Half(std::unique_ptr<runtime::Kernel> right) : right_(std::move(right)) {}
-    core::Status run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+    explicit Half(std::unique_ptr<runtime::HostKernel> right) : right_(std::move(right)) {}
+    core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                      std::byte* scratch) override {
       const core::Status status = right_->run(inputs, outputs, scratch);
       *reinterpret_cast<float*>(outputs[0]) = 0.5F;
@@ -78,9 +66,23 @@ class WrongBackend final : public runtime::Backend {
     std::string implementation() const override { return "wrong"; }
 
    private:
-    std::unique_ptr<runtime::Kernel> right_;
+    std::unique_ptr<runtime::HostKernel> right_;
   };
-  std::unique_ptr<runtime::Backend> right_ = runtime::make_reference_backend();
+
+  core::Result<std::unique_ptr<runtime::HostKernel>>
+  make_kernel(const core::Graph& graph, const runtime::Launch& launch,
+              const runtime::LaunchLayouts& layouts, const runtime::ConstantValue& constants,
+              std::vector<std::string>*) override {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
+                               runtime::compile_reference(graph, launch, layouts, constants));
+    return std::unique_ptr<runtime::HostKernel>(std::make_unique<Half>(std::move(kernel)));
+  }
+  core::Result<std::unique_ptr<runtime::HostKernel>>
+  make_conversion(const core::TensorType& type, runtime::Layout from, runtime::Layout to) override {
+    return runtime::compile_reference_conversion(type, from, to);
+  }
+
+  runtime::DeviceInfo device_{"wrong", "reference kernels with a fault", 1};
 };
 
 TEST(SecondOpinion, RunsTheKernelsOfTheBackend) {

@@ -8,9 +8,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-core::Literal list_literal(const Ints& values) {
-  return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
-}
 
 TEST(Concat, JoinsAlongAnAxis) {
   const core::Graph graph = graph_of("x: f32[2, 1]  y: f32[2, 2]", "concat(x, y; axis=1)");
@@ -110,7 +107,7 @@ core::Result<core::Graph> read(const SlicingRequest& request) {
   OnnxNode node{request.op_type, "", {"x"}, {}, request.attributes};
   for (const auto& list : request.lists) {
     node.inputs.push_back(list ? "list" + std::to_string(node.inputs.size()) : "");
-    if (list) onnx.constants.emplace(node.inputs.back(), list_literal(*list));
+    if (list) onnx.constants.emplace(node.inputs.back(), ints(*list));
   }
   for (std::size_t k = 0; k < request.results; ++k) node.outputs.push_back("y" + std::to_string(k));
   onnx.outputs = node.outputs;
