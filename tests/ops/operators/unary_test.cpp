@@ -5,13 +5,13 @@
 namespace soapstone::ops::test {
 namespace {
 
-struct Known {
+struct KnownUnary {
   const char* call;
   Values x, y;
 };
 
 TEST(Unary, HasKnownValues) {
-  const Known known[] = {
+  const KnownUnary known[] = {
       {"relu(x)", {-1, 0, 2}, {0, 0, 2}},
       {"leaky_relu(x; alpha=0.5)", {-2, 0, 2}, {-1, 0, 2}},
       {"sigmoid(x)", {0, std::log(3), -std::log(3)}, {0.5, 0.75, 0.25}},
@@ -40,7 +40,7 @@ TEST(Unary, HasKnownValues) {
       {"cast(x; to=\"bool\")", {-1.5, 0, 2.9}, {1, 0, 1}},
       {"cast(x; to=\"f16\")", {-1.5, 0, 2}, {-1.5, 0, 2}},
   };
-  for (const Known& k : known) {
+  for (const KnownUnary& k : known) {
     SCOPED_TRACE(k.call);
     expect_near(run(graph_of("x: f32[3]", k.call), {k.x})[0], k.y);
   }
