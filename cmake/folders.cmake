@@ -16,7 +16,7 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # Another folder's executable links th
 # the folder itself may include all its parts.
 #
 # FOLDERS are those whose headers this one may include. LINK names foreign libraries, for this
-# folder's sources alone; fmt and xxHash come with every folder. A folder without sources makes no
+# folder's sources alone; fmt comes with every folder. A folder without sources makes no
 # library, and no foreign library has to be there for it.
 function(soapstone_add_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FLOOR" "PARTS;FOLDERS;LINK;EXCLUDE")
@@ -51,7 +51,7 @@ function(soapstone_add_folder name)
       target_link_libraries(${library} PUBLIC soapstone_${folder})
     endif()
   endforeach()
-  set(foreign fmt::fmt xxHash::xxhash ${arg_LINK})
+  set(foreign fmt::fmt ${arg_LINK})
   soapstone_link_foreign(${library} ${foreign})
   set_property(TARGET ${library} PROPERTY SOAPSTONE_FOREIGN "${foreign}")
   set_property(GLOBAL APPEND PROPERTY SOAPSTONE_LIBRARIES ${library})

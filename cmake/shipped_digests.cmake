@@ -9,11 +9,11 @@ foreach(rules IN LISTS files)
   string(APPEND digests "    \"${digest}\", // ${name}\n")
 endforeach()
 file(WRITE "${output}" "// Made by cmake/shipped_digests.cmake.
-#include \"cli/shipped_rules.h\"
+#include \"jobs/rules/shipped_rules.h\"
 
 #include <array>
 
-namespace soapstone::cli {
+namespace soapstone::jobs {
 
 std::span<const std::string_view> shipped_digests() {
   static constexpr auto kDigests = std::to_array<std::string_view>({
@@ -21,5 +21,5 @@ ${digests}  });
   return kDigests;
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs
 ")

@@ -40,8 +40,8 @@ bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
 /// For a rule that no file is believed of: sizes and inputs for a look at the edges of types.
 constexpr int kEdgeSizes = 4, kEdgeTries = 400;
 
-/// What a file would say of a proved rule, less its types. Errors: kUnsupported: no sizes satisfy
-/// it.
+/// The label that a file would give a proved rule, less its types. Errors: kUnsupported: no sizes
+/// satisfy it.
 core::Status observe_label(Rule& rule, const VerifyOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
                              rules::check(rule, kEdgeSizes, options.seed + 1, kEdgeTries));

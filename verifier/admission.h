@@ -25,7 +25,7 @@ struct AdmissionOptions {
   VerifyOptions verify = {};
 };
 
-/// What becomes of a match. In an e-graph both sides are one, and each may stand for the other.
+/// The decision about a match. In an e-graph both sides are one, and each may stand for the other.
 enum class RuleUse : std::uint8_t { kReplace, kBothWays };
 
 /// Why a rule with this label must not be used where its f32 inputs stand for that type. Empty: it
@@ -63,7 +63,7 @@ class Admission {
 
   struct Refusal {
     std::string rule;    ///< Rule::name
-    std::string values;  ///< Of its parameters: `s = 2, t = 2`.
+    std::string values;  ///< Values of its parameters: `s = 2, t = 2`.
     std::string reason;
   };
   /// Values for which a proof was tried in vain, in the order of rules and values.
@@ -87,7 +87,8 @@ class Admission {
 
   std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use);
   void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
-  /// What a proof is about: a rule, its parameters, and if it depends on what f32 stands for, that.
+  /// The subject of a proof: a rule, its parameters, and if it depends on what f32 stands for,
+  /// that.
   struct Key {
     std::size_t rule = 0;
     Values values;

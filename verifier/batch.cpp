@@ -104,14 +104,14 @@ class Examination {
     if (verdict_.kind != VerdictKind::kRefuted) try_edges(edge_tries);
   }
 
-  /// Where every bit is the same there is little to find.
+  /// Little is to be found in rules that keep every bit.
   void try_edges(int edge_tries) {
-    constexpr int kSizes = 4, kShareOfExact = 8;
+    constexpr int kSizesTried = 4, kShareOfExact = 8;
     const bool exact =
         verdict_.kind == VerdictKind::kProved && verdict_.floats == rules::FloatBehavior::kExact;
     const int tries = exact ? edge_tries / kShareOfExact : edge_tries;
     const double before = core::thread_cpu_ms();
-    const auto report = rules::check(rule_, kSizes, options_.check_seed, tries);
+    const auto report = rules::check(rule_, kSizesTried, options_.check_seed, tries);
     edges_ms_ = core::thread_cpu_ms() - before;
     if (!report) return;
     verdict_.edges = report->edges;

@@ -15,10 +15,11 @@
 
 namespace soapstone::verifier {
 
-/// Of the prover, as written into rule files. Goes up when proofs of before must not be believed.
+/// The version of the prover that rule files name. It goes up when older proofs must not be
+/// believed.
 inline constexpr int kVersion = 2;
 
-/// What another look at a proved rule has found.
+/// The finding of another look at a proved rule.
 struct SecondLookResult {
   int sizes = 0;  ///< At how many sizes it looked.
   std::string disagreement;
@@ -60,12 +61,12 @@ struct RuleVerdict {
   std::string reason;  ///< Why it is unknown.
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   rules::FloatTypes types = rules::FloatTypes::any();  ///< For which all instances are proved.
-  rules::Edges edges;                                  ///< Of all instances.
+  rules::Edges edges;                                  ///< All instances together.
   /// Values of real parameters for which alone it is proved: `epsilon = 0.5`. Empty: for all.
   std::vector<std::string> only_values;
   std::vector<std::string> guard;  ///< Conditions on sizes, as in a `where` clause.
   std::optional<Refutation> refutation;
-  std::vector<std::string> saving_guard;  ///< Of a refuted rule: with these it is proved.
+  std::vector<std::string> saving_guard;  ///< Conditions with which a refuted rule is proved.
   /// Numbers contradict a proof: a fault of the prover or of the numbers. The rule is unknown.
   std::string disagreement;
   /// If VerifyOptions::keep_record says so: of all instances.

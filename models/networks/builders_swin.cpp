@@ -17,7 +17,7 @@ using core::Polynomial;
 using Tensor = Network::Tensor;
 
 constexpr double kSwinEpsilon = 1e-5;
-constexpr std::int64_t kStages = 4, kPatch = 4, kFeedForward = 4;
+constexpr std::int64_t kStages = 4, kPatch = 4, kWidening = 4;
 /// The mask adds this to scores that must not count.
 constexpr float kMasked = -100.0F;
 
@@ -212,7 +212,7 @@ class Swin {
     if (shifted) y = roll(name + "/shift_back", y, -shift);
     y = net_.reshape(name + "/tokens", y, {batch_, size_ * size_, width_});
     x = op("add", {x, y}, name + "/add1");
-    y = net_.linear(name + "/feed1", layer_norm(name + "/norm2", x), kFeedForward * width_);
+    y = net_.linear(name + "/feed1", layer_norm(name + "/norm2", x), kWidening * width_);
     y = net_.linear(name + "/feed2", gelu(name + "/gelu", y), width_);
     return op("add", {x, y}, name + "/add2");
   }

@@ -12,7 +12,7 @@ namespace {
 using core::Graph;
 using core::NodeId;
 using core::TensorId;
-using Ranges = std::vector<std::optional<ValueRange>>;
+using ValueRanges = std::vector<std::optional<ValueRange>>;
 
 void narrow(std::optional<ValueRange>& range, const ValueRange& by) {
   range = range ? ValueRange{std::max(range->low, by.low), std::min(range->high, by.high)} : by;
@@ -29,7 +29,7 @@ const ExprNode& counted(const ExprNode& value) {
 }
 
 /// Narrows the ranges by what the operator itself requires of the elements of its inputs.
-void narrow_by_requirements(const Graph& graph, NodeId id, Ranges& ranges) {
+void narrow_by_requirements(const Graph& graph, NodeId id, ValueRanges& ranges) {
   const core::Node& node = graph.node(id);
   if (is_opaque(node) || std::ranges::none_of(node.inputs, [&](TensorId input) {
         return holds_integers(graph, input);
@@ -61,8 +61,8 @@ std::span<const TensorId> moved_inputs(const core::Node& node) {
 
 }  // namespace
 
-Ranges valid_values(const Graph& graph) {
-  Ranges ranges(graph.tensor_bound());
+ValueRanges valid_values(const Graph& graph) {
+  ValueRanges ranges(graph.tensor_bound());
   const auto order = graph.order();
   for (std::size_t k = order.size(); k-- > 0;) {
     const core::Node& node = graph.node(order[k]);

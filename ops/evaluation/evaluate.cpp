@@ -58,7 +58,7 @@ struct CompiledSemantics<T>::Program {
   std::vector<std::uint32_t> outputs;                    // tensor numbers
   std::size_t slots = 0, scratch = 0, intermediate = 0;  // elements, for the largest and all stages
   std::uint64_t function_key;
-  /// Of which the values are computed once all stages are.
+  /// A requirement. Its values are computed after all stages.
   struct Check {
     evaluation::StageProgram<T> values;
     core::Dims dims;
@@ -100,7 +100,7 @@ struct CompiledSemantics<T>::Program {
     return core::Done{};
   }
 
-  /// Where each stage writes: the output that it is, or its place among the intermediates.
+  /// Finds the memory that each stage writes: an output, or a piece of the intermediates.
   void place(std::span<const std::span<T>> results, T* memory, T** targets) const {
     for (std::size_t s = 0; s < stages.size(); ++s) {
       targets[s] = nullptr;
@@ -199,5 +199,6 @@ core::Status CompiledSemantics<T>::execute(std::span<const std::span<const T>> i
 
 template class CompiledSemantics<double>;
 template class CompiledSemantics<Field::Value>;
+template class CompiledSemantics<Integer>;
 
 }  // namespace soapstone::ops

@@ -1,6 +1,6 @@
-// Runs comprehensions on numbers: in doubles (the reference executor) and in the prime field
-// 2^61 − 1 (fingerprints and rule checks). A comprehension is compiled to a loop nest once for
-// given sizes and then evaluated many times.
+// Runs comprehensions on numbers: in doubles (the reference executor), in the prime field 2^61 − 1
+// (fingerprints and rule checks), and in exact integers (see integers.h). A comprehension is
+// compiled to a loop nest once for given sizes and then evaluated many times.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Field {
   static constexpr Value kPrime = (Value{1} << 61) - 1;
 };
 
-/// A comprehension for concrete sizes, ready to run on values of type T: double or Field::Value.
+/// A comprehension for concrete sizes, to run on values of type T: double, Field::Value, Integer.
 template <class T>
 class CompiledSemantics {
  public:

@@ -5,6 +5,7 @@
 
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
+#include "ops/evaluation/integers.h"
 
 namespace soapstone::ops {
 namespace {
@@ -23,8 +24,31 @@ template <class T>
 std::vector<T> elements(const core::Literal& literal) {
   if constexpr (std::is_same_v<T, double>)
     return literal.to_doubles();
+  else if constexpr (std::is_same_v<T, Integer>)
+    return to_integers(literal).value();
   else
     return to_field(literal);
+}
+
+/// Exact integers know no reals.
+template <class T>
+core::Status check_type(const core::Tensor& tensor) {
+  if (!std::is_same_v<T, Integer> || !core::is_floating(tensor.type.data_type)) return core::Done{};
+  return core::unsupported(fmt::format("{} has elements of type {}, which are no integers",
+                                       describe(tensor), core::to_string(tensor.type.data_type)));
+}
+
+/// An integer must be one that its element type can hold.
+template <class T>
+core::Status check_values(std::span<const T> values, core::DataType type) {
+  if constexpr (std::is_same_v<T, Integer>)
+    for (std::size_t k = 0; k < values.size(); ++k)
+      if (!fits(values[k], type))
+        return core::unsupported(
+            fmt::format("element {} of the result {} of type {}", k,
+                        values[k] == kNoInteger ? "has no integer value" : "is beyond the integers",
+                        core::to_string(type)));
+  return core::Done{};
 }
 
 core::Result<core::Dims> dims_of(const core::Tensor& tensor) {
@@ -42,8 +66,9 @@ struct GraphProgram<T>::Program {
   struct Step {
     CompiledSemantics<T> semantics;
     std::vector<TensorId> inputs, outputs;
-    std::vector<TensorId> last_used;  // tensors that nobody needs after this step
-    std::string name;                 // of the node, for messages
+    std::vector<TensorId> last_used;    // tensors that nobody needs after this step
+    std::vector<core::DataType> types;  // of the outputs
+    std::string name;                   // of the node, for messages
   };
   std::vector<Step> steps;
   std::vector<std::size_t> sizes;         // by tensor id
@@ -55,6 +80,7 @@ struct GraphProgram<T>::Program {
     if (!tensor.value || !constants[id.index()].empty()) return core::Done{};
     if (core::size_bytes(tensor.value->data_type()) == 0)
       return core::unsupported(fmt::format("constant {} holds no numbers", describe(tensor)));
+    SOAPSTONE_RETURN_IF_ERROR(check_type<T>(tensor));
     constants[id.index()] = elements<T>(*tensor.value);
     return core::Done{};
   }
@@ -77,14 +103,18 @@ struct GraphProgram<T>::Program {
       SOAPSTONE_RETURN_IF_ERROR(add_constant(graph, t));
       dims.push_back(std::move(d));
     }
+    std::vector<core::DataType> types;
     for (TensorId t : node.outputs) {
       SOAPSTONE_ASSIGN_OR_RETURN(const core::Dims d, dims_of(graph.tensor(t)));
+      SOAPSTONE_RETURN_IF_ERROR(check_type<T>(graph.tensor(t)));
+      types.push_back(graph.tensor(t).type.data_type);
       sizes[t.index()] = static_cast<std::size_t>(core::element_count(d));
     }
     steps.push_back({CompiledSemantics<T>(semantics_of(graph, id), dims, key),
                      node.inputs,
                      node.outputs,
                      {},
+                     std::move(types),
                      describe(node)});
     return core::Done{};
   }
@@ -101,7 +131,7 @@ struct GraphProgram<T>::Program {
           }
   }
 
-  /// Where the values of a tensor are while the program runs.
+  /// The values of a tensor while the program runs: given, computed, or a constant's.
   std::span<const T> view(TensorId t, std::span<const std::vector<T>> given,
                           const std::vector<std::vector<T>>& computed) const {
     if (!t.valid()) return {};
@@ -129,6 +159,7 @@ core::Result<GraphProgram<T>> GraphProgram<T>::compile(const core::Graph& graph,
   program->outputs.assign(graph.outputs().begin(), graph.outputs().end());
   for (TensorId t : program->inputs) {
     SOAPSTONE_ASSIGN_OR_RETURN(const core::Dims dims, dims_of(graph.tensor(t)));
+    SOAPSTONE_RETURN_IF_ERROR(check_type<T>(graph.tensor(t)));
     program->sizes[t.index()] = static_cast<std::size_t>(core::element_count(dims));
   }
   for (core::NodeId id : graph.order())
@@ -161,6 +192,9 @@ GraphProgram<T>::run(std::span<const std::vector<T>> inputs) const {
       targets.push_back(values[t.index()]);
     }
     if (auto done = step.semantics.run(sources, targets); !done) return done.error().at(step.name);
+    for (std::size_t k = 0; k < targets.size(); ++k)
+      if (auto fit = check_values<T>(targets[k], step.types[k]); !fit)
+        return fit.error().at(step.name);
     for (TensorId t : step.last_used) std::vector<T>().swap(values[t.index()]);
   }
   std::vector<std::vector<T>> results;
@@ -181,9 +215,12 @@ core::Result<std::vector<std::vector<T>>> evaluate_graph(const core::Graph& grap
 
 template class GraphProgram<double>;
 template class GraphProgram<Field::Value>;
+template class GraphProgram<Integer>;
 template core::Result<std::vector<std::vector<double>>>
 evaluate_graph(const core::Graph&, std::span<const std::vector<double>>, std::uint64_t);
 template core::Result<std::vector<std::vector<Field::Value>>>
 evaluate_graph(const core::Graph&, std::span<const std::vector<Field::Value>>, std::uint64_t);
+template core::Result<std::vector<std::vector<Integer>>>
+evaluate_graph(const core::Graph&, std::span<const std::vector<Integer>>, std::uint64_t);
 
 }  // namespace soapstone::ops

@@ -1,5 +1,5 @@
 // Inner loops of the evaluator, over lanes and over the last binder of a sum of products; the only
-// place that knows how doubles and field elements are added, multiplied and compared.
+// place that knows how doubles, field elements and integers are added, multiplied and compared.
 #pragma once
 
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "ops/evaluation/field.h"
+#include "ops/evaluation/integer_arithmetic.h"
 
 namespace soapstone::ops::evaluation {
 
@@ -53,6 +54,20 @@ struct Arithmetic<field::Value> {
   static bool is_int(T v, std::int64_t& result) {
     result = field::to_signed(v);
     return true;
+  }
+};
+
+template <>
+struct Arithmetic<Integer> {
+  using T = Integer;
+  static T add(T a, T b) { return integers::add(a, b); }
+  static T multiply(T a, T b) { return integers::multiply(a, b); }
+  static T from_int(std::int64_t v) { return v; }
+  static T least() { return kNoInteger + 1; }
+  static T larger(T a, T b) { return integers::larger(a, b); }
+  static bool is_int(T v, std::int64_t& result) {
+    result = static_cast<std::int64_t>(v);
+    return result == v;
   }
 };
 
@@ -108,6 +123,10 @@ inline void invert_lanes(field::Value* out, Operand<field::Value> a, std::int64_
   }
 }
 
+inline void invert_lanes(Integer* out, Operand<Integer> a, std::int64_t low, std::int64_t high) {
+  map(out, a, low, high, integers::inverse);
+}
+
 template <class T>
 void copy(T* out, Operand<T> a, std::int64_t low, std::int64_t high) {
   map(out, a, low, high, [](T x) { return x; });
@@ -153,6 +172,15 @@ inline void apply_lanes(Function function, const Operand<field::Value>* a, field
   }
 }
 
+inline void apply_lanes(Function function, const Operand<Integer>* a, Integer* out,
+                        std::int64_t low, std::int64_t high, std::uint64_t) {
+  const std::size_t arity = properties(function).arity;
+  for (std::int64_t l = low; l < high; ++l) {
+    const Integer arguments[3] = {a[0][l], arity > 1 ? a[1][l] : 0, arity > 2 ? a[2][l] : 0};
+    out[l] = integers::apply(function, arguments);
+  }
+}
+
 /// Σ a[v]·b[v]. Four partial sums, so that additions need not wait for each other.
 inline double dot(Operand<double> a, Operand<double> b, std::int64_t low, std::int64_t high) {
   double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -181,6 +209,13 @@ inline field::Value dot(Operand<field::Value> a, Operand<field::Value> b, std::i
   return sum;
 }
 
+inline Integer dot(Operand<Integer> a, Operand<Integer> b, std::int64_t low, std::int64_t high) {
+  Integer sum = 0;
+  for (std::int64_t v = low; v < high; ++v)
+    sum = integers::add(sum, integers::multiply(a[v], b[v]));
+  return sum;
+}
+
 inline double sum_of(Operand<double> a, std::int64_t low, std::int64_t high) {
   double s0 = 0, s1 = 0;
   std::int64_t v = low;
@@ -195,6 +230,12 @@ inline field::Value sum_of(Operand<field::Value> a, std::int64_t low, std::int64
   field::Wide sum = 0;
   for (std::int64_t v = low; v < high; ++v) sum += a[v];
   return field::fold(sum);
+}
+
+inline Integer sum_of(Operand<Integer> a, std::int64_t low, std::int64_t high) {
+  Integer sum = 0;
+  for (std::int64_t v = low; v < high; ++v) sum = integers::add(sum, a[v]);
+  return sum;
 }
 
 }  // namespace soapstone::ops::evaluation

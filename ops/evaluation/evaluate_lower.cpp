@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "ops/evaluation/evaluate_program.h"
 #include "ops/evaluation/field.h"
+#include "ops/evaluation/integer_arithmetic.h"
 #include "ops/language/rational.h"
 
 namespace soapstone::ops::evaluation {
@@ -16,6 +17,8 @@ template <class T>
 T element(Rational value) {
   if constexpr (std::is_same_v<T, double>)
     return static_cast<double>(value.numerator) / static_cast<double>(value.denominator);
+  else if constexpr (std::is_same_v<T, Integer>)
+    return integers::from_rational(value);
   else
     return field_from_rational(canonical_constant(value));
 }
@@ -116,7 +119,7 @@ class Lowering {
     return result;
   }
 
-  /// What needs all slots to be known.
+  /// Completes a node once every form of the stage has its slot.
   void finish(Node<T>& node) {
     for (Nest& nest : node.nests)
       for (Loop& loop : nest.loops) loop.updates = updates(loop.variable);
@@ -176,5 +179,6 @@ StageProgram<T> lower(const StageTree& stage) {
 
 template StageProgram<double> lower(const StageTree& stage);
 template StageProgram<std::uint64_t> lower(const StageTree& stage);
+template StageProgram<Integer> lower(const StageTree& stage);
 
 }  // namespace soapstone::ops::evaluation

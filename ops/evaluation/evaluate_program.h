@@ -1,6 +1,7 @@
-// What CompiledSemantics runs. All affine forms of a stage live in `slots`, which the loops keep up
-// to date by additions. One output index, the lane, is not a loop: every node is evaluated for a
-// run of lanes at once, so the cost of interpreting is shared by them and inner loops are tight.
+// The program that CompiledSemantics runs. All affine forms of a stage live in `slots`, which the
+// loops keep up to date by additions. One output index, the lane, is not a loop: every node is
+// evaluated for a run of lanes at once, so the cost of interpreting is shared by them and inner
+// loops are tight.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "ops/evaluation/evaluate_tree.h"
+#include "ops/evaluation/integers.h"
 
 namespace soapstone::ops::evaluation {
 
@@ -60,9 +62,9 @@ struct Node {
   Function function = Function::kRelu;
   std::uint32_t tensor = 0;
   Form form;
-  T number{};  ///< Of kNumber; the factor of a product.
+  T number{};  ///< The value of kNumber; the factor of a product.
   std::vector<std::uint32_t> children;
-  std::vector<Nest> nests;  ///< Of each child of kGuard, kSum, kMax; of a lookup's body.
+  std::vector<Nest> nests;  ///< One per child of kGuard, kSum, kMax; a lookup's body has one.
   Product product;
 };
 
@@ -92,6 +94,7 @@ StageProgram<T> lower(const StageTree& stage);
 
 extern template StageProgram<double> lower(const StageTree& stage);
 extern template StageProgram<std::uint64_t> lower(const StageTree& stage);
+extern template StageProgram<Integer> lower(const StageTree& stage);
 
 /// Everything a running stage touches.
 template <class T>
@@ -108,5 +111,6 @@ void run_stage(const Frame<T>& frame);
 
 extern template void run_stage(const Frame<double>& frame);
 extern template void run_stage(const Frame<std::uint64_t>& frame);
+extern template void run_stage(const Frame<Integer>& frame);
 
 }  // namespace soapstone::ops::evaluation

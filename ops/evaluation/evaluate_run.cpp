@@ -146,8 +146,30 @@ class Runner {
     return a;
   }
 
+  /// A quotient of integers that is rounded at once: in between it has no value.
+  bool is_rounded_quotient(const Node<T>& node) const {
+    if (!integers::rounds(node.function)) return false;
+    const Node<T>& product = nodes_[node.children[0]];
+    return product.kind == NodeKind::kMul && product.children.size() == 2 &&
+           nodes_[product.children[1]].kind == NodeKind::kInverse;
+  }
+
+  View compute_quotient(const Node<T>& node, std::int64_t low, std::int64_t high, T* buffer,
+                        T* free) {
+    const Node<T>& product = nodes_[node.children[0]];
+    const Node<T>& divisor = nodes_[nodes_[product.children[1]].children[0]];
+    const View a = eval(nodes_[product.children[0]], low, high, free, free + block_);
+    T* const operand = free + block_;
+    const View b = eval(divisor, low, high, operand, operand + block_);
+    combine(buffer, a, b, low, high,
+            [&](T x, T y) { return integers::quotient(node.function, x, y); });
+    return {buffer, 1};
+  }
+
   View compute_function(const Node<T>& node, std::int64_t low, std::int64_t high, T* buffer,
                         T* free) {
+    if constexpr (std::is_same_v<T, Integer>)
+      if (is_rounded_quotient(node)) return compute_quotient(node, low, high, buffer, free);
     View arguments[3];
     for (std::size_t k = 0; k < node.children.size(); ++k, free += block_)
       arguments[k] = eval(nodes_[node.children[k]], low, high, free, free + block_);
@@ -299,5 +321,6 @@ void run_stage(const Frame<T>& frame) {
 
 template void run_stage(const Frame<double>& frame);
 template void run_stage(const Frame<std::uint64_t>& frame);
+template void run_stage(const Frame<Integer>& frame);
 
 }  // namespace soapstone::ops::evaluation

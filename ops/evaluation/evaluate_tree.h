@@ -1,5 +1,5 @@
 // A stage of a comprehension for concrete sizes, with every index expression affine in numbered
-// variables. Between Semantics and the program that runs; knows neither doubles nor the field.
+// variables. Between Semantics and the program that runs; knows none of the scalars.
 #pragma once
 
 #include <cstdint>
@@ -61,12 +61,12 @@ struct TreeNode {
   Affine position;  ///< Flat position of a read; value of an index; offset of a lookup key.
   Function function = Function::kRelu;
   std::vector<TreeNode> children;  ///< A lookup: body, key.
-  std::vector<Domain> domains;     ///< Of each child of kGuard, kSum, kMax; of a lookup's body.
+  std::vector<Domain> domains;  ///< One per child of kGuard, kSum, kMax; a lookup's body has one.
 };
 
 struct StageTree {
   std::vector<Range> index;  ///< Outermost first; sizes of 1 are gone.
-  Affine position;           ///< Where the element is written.
+  Affine position;           ///< The flat position of the element that is written.
   TreeNode body;
 };
 

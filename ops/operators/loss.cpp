@@ -15,7 +15,7 @@ constexpr const char* kName = "nll_loss";
 
 bool is_integer(DataType type) { return type == DataType::kInt64 || type == DataType::kInt32; }
 
-std::vector<TensorType> infer(InferContext& c) {
+std::vector<TensorType> infer_loss(InferContext& c) {
   if (!c.require(core::is_floating(c.input(0).data_type), "nll_loss.element_type",
                  "x must have floating-point elements"))
     return {};
@@ -153,7 +153,7 @@ ReadResult read_cross_entropy(OnnxImport& import) {
   return compose.finish({loss, likelihood});
 }
 
-core::Status write(OnnxExport& out) {
+core::Status write_loss(OnnxExport& out) {
   if (out.opset() < 12) return cannot_write(out, "NegativeLogLikelihoodLoss came with opset 12");
   const Attributes& attributes = out.node().attributes;
   OnnxAttributes written{{"reduction", attributes.get_text("reduction")}};
@@ -180,13 +180,13 @@ std::vector<OpDefinition> loss_ops() {
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kReduction,
       .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kFeatures},
-      .infer = infer,
+      .infer = infer_loss,
       .semantics = [](const OpInstance& op) { return Meaning(op).build(); },
       .onnx =
           OnnxMapping{
               {reader("NegativeLogLikelihoodLoss", Elements::kFloating, read_nll_loss, 12),
                reader("SoftmaxCrossEntropyLoss", Elements::kFloating, read_cross_entropy, 12)},
-              write},
+              write_loss},
   })};
 }
 

@@ -211,8 +211,9 @@ class ShippedRules(unittest.TestCase):
     """The reason why shipped files need no proof: the build proves them."""
 
     def test_all_are_proved_and_say_no_less(self):
-        files = sorted(RULES.glob("*.rules"))
-        self.assertGreaterEqual(len(files), 8)
+        # generate_rules_test makes generated.rules again, and proves its rules on the way.
+        files = sorted(set(RULES.glob("*.rules")) - {RULES / "generated.rules"})
+        self.assertGreaterEqual(len(files), 7)
         done = run("verify-rules", *files, "--json", "-", timeout=500)
         self.assertEqual(done.returncode, 0, done.stderr)
         verdicts = json.loads(done.stdout)["rules"]

@@ -1,6 +1,6 @@
 // The progress line: what it says, how often it is written, and that nothing else gets mixed up
 // with it.
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 #include <gtest/gtest.h>
 

@@ -42,6 +42,9 @@ CASES = {
 
     "half a number of samples": (["optimize-graph", SPACE.model, "--dry-run", "--verify", "3x"], 2,
                                  "--verify 3x: not a number of inputs"),
+    "inputs of another shape, before the search": (
+        ["optimize-graph", SPACE.model, "--dry-run", "--inputs", P / "other_shape.npz"], 3,
+        "the array 'x' is f32[3, 8], but the model reads x: f32[2, 8]"),
     "one model only": (["compare-graphs", SPACE.model], 2, "b is required"),
     "not equivalent": (["compare-graphs", SPACE.model, SPACE.other], 6,
                        "does not compute what"),
@@ -105,6 +108,12 @@ class Errors(unittest.TestCase):
                 self.assertTrue(any(line.startswith("error: ")
                                     for line in done.stderr.splitlines()), done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
+
+    def test_inputs_are_checked_before_the_search(self):
+        np.savez(P / "early.npz", x=np.zeros((3, 8), np.float32))
+        done = run("optimize-graph", SPACE.model, "--dry-run", "--inputs", P / "early.npz")
+        self.assertNotIn("simplifying", done.stderr)
+        self.assertIn("reading rules", done.stderr)
 
     def test_json_holds_the_error(self):
         done = run("inspect-graph", SPACE.garbage, "--json", "-")

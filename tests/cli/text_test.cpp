@@ -1,10 +1,11 @@
 // Tables, units, shapes on the command line, suggestions.
 #include <gtest/gtest.h>
 
-#include "cli/common_options.h"
-#include "cli/suggestion.h"
-#include "cli/table.h"
-#include "cli/units.h"
+#include "cli/options/common_options.h"
+
+#include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
+#include "jobs/base/nearest.h"
 
 namespace soapstone::cli {
 namespace {
@@ -86,9 +87,9 @@ TEST(ParseAssignment, ReadsANumber) {
 
 TEST(Nearest, FindsASlipOfTheFingerAndNothingElse) {
   const std::vector<std::string> names = {"squeezenet", "resnet50", "bert_base"};
-  EXPECT_EQ(nearest("squezenet", names), "squeezenet");
-  EXPECT_EQ(nearest("resnet05", names), "resnet50");
-  EXPECT_EQ(nearest("vgg", names), "");
+  EXPECT_EQ(jobs::nearest("squezenet", names), "squeezenet");
+  EXPECT_EQ(jobs::nearest("resnet05", names), "resnet50");
+  EXPECT_EQ(jobs::nearest("vgg", names), "");
 }
 
 }  // namespace

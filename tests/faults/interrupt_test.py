@@ -157,13 +157,13 @@ class Interrupt(unittest.TestCase):
 
     def test_verify_rules(self):
         self.each(0.15, lambda _: ["verify-rules", RULES / "contraction.rules",
-                                   RULES / "layout.rules"], self.nothing)
+                                   RULES / "pooling.rules"], self.nothing)
 
     def test_verify_rules_writes_whole_files(self):
-        original = (RULES / "layout.rules").read_text()
+        original = (RULES / "contraction.rules").read_text()
 
         def command(folder):
-            shutil.copy(RULES / "layout.rules", folder / "own.rules")
+            shutil.copy(RULES / "contraction.rules", folder / "own.rules")
             return ["verify-rules", folder / "own.rules", "--write", "--no-second-opinion"]
 
         def check(folder, _):

@@ -35,6 +35,7 @@ TEST(Fold, Shapes) {
   EXPECT_EQ(folded("r = Shape<start = 1>(x)"), "[2] {3, 4}");
   EXPECT_EQ(folded("r = Shape<start = -2, end = -1>(x)"), "[1] {3}");
   EXPECT_EQ(folded("r = Shape<start = 2, end = 1>(x)"), "[0] {}");
+  EXPECT_EQ(folded("r = Shape<start = -2, end = 9223372036854775807>(x)"), "[2] {3, 4}");
   EXPECT_EQ(folded("r = Size(x)"), "[] {24}");
 }
 
@@ -49,6 +50,10 @@ TEST(Fold, Arithmetic) {
   EXPECT_EQ(constants("[2] {7, -7}", "[1] {2}", "Min(a, b)"), "[2] {2, -7}");
   EXPECT_EQ(constant("int64[2] {7, -7}", "Neg(a)"), "[2] {-7, 7}");
   EXPECT_EQ(constant("int64[2] {7, -7}", "Abs(a)"), "[2] {7, 7}");
+  EXPECT_EQ(constants("[2] {-7, 7}", "[1] {-2}", "Div(a, b)"), "[2] {3, -3}");
+  EXPECT_EQ(constants("[2] {-7, 7}", "[1] {-2}", "Mod(a, b)"), "[2] {-1, -1}");
+  EXPECT_EQ(constants("[1] {9223372036854775807}", "[1] {3}", "Div(a, b)"),
+            "[1] {3074457345618258602}");
   EXPECT_EQ(constants("[2,1] {1, 2}", "[3] {10, 20, 30}", "Add(a, b)"),
             "[2, 3] {11, 21, 31, 12, 22, 32}");
 }
@@ -58,6 +63,48 @@ TEST(Fold, WhatIsUndefinedIsNotFolded) {
   EXPECT_EQ(constants("[1] {7}", "[1] {0}", "Mod(a, b)"), "not folded");
   EXPECT_EQ(constants("[1] {9223372036854775807}", "[1] {1}", "Add(a, b)"), "not folded");
   EXPECT_EQ(constants("[1] {4611686018427387904}", "[1] {2}", "Mul(a, b)"), "not folded");
+}
+
+TEST(Fold, WhatRoundsOrDoesNotFitIsNotFolded) {
+  EXPECT_EQ(constant("int64[1] {2147483648}", "Cast<to = 6>(a)"), "not folded");
+  EXPECT_EQ(constant("int64[1] {2147483647}", "Cast<to = 6>(a)"), "[1] {2147483647}");
+  EXPECT_EQ(constant("float[2] {1.5, -1.5}", "Cast<to = 7>(a)"), "[2] {1, -1}");
+  EXPECT_EQ(constant("float[1] {1e20}", "Cast<to = 7>(a)"), "not folded");
+  // As a double and back, to feed a shape: 2^63 − 1 is no double.
+  const auto through_doubles = [](const std::string& value) {
+    return folded("a = Constant<value = int64[1] {" + value +
+                  "}>() b = Cast<to = 11>(a) r = Cast<to = 7>(b) q = Trilu(x, r)");
+  };
+  EXPECT_EQ(through_doubles("16777217"), "[1] {16777217}");
+  EXPECT_EQ(through_doubles("9223372036854775807"), "not folded");
+}
+
+TEST(Fold, NarrowIntegersThatFit) {
+  const auto sum = [](const std::string& type) {
+    return folded("a = Constant<value = " + type + "[1] {100}>() b = Constant<value = " + type +
+                  "[1] {28}>() c = Add(a, b) r = Cast<to = 7>(c)");
+  };
+  EXPECT_EQ(sum("uint8"), "[1] {128}");
+  EXPECT_EQ(sum("int8"), "not folded");
+  EXPECT_EQ(constant("bool[2,2] {0, 1, 0, 0}",
+                     "Cast<to = 7>(b) b = ReduceMax<axes = [1], keepdims = 0>(a)"),
+            "[2] {1, 0}");
+}
+
+/// An operator with a meaning for known values alone has no reader: else there would be two
+/// meanings.
+TEST(Fold, OperatorsOfKnownValuesAreOpaqueAtRunTime) {
+  const auto read = [](const std::string& body) {
+    return operators(read_text(std::string(kFoldHead) +
+                               "(int64[2,2] x, int64 n, float z) => (int64[a,b] r) {" + body + "}")
+                         .graph);
+  };
+  EXPECT_EQ(read("r = Div(x, x)"), "opaque:Div");
+  EXPECT_EQ(read("r = Mod(x, x)"), "opaque:Mod");
+  EXPECT_EQ(read("r = ReduceProd(x)"), "opaque:ReduceProd");
+  EXPECT_EQ(read("r = Trilu(x)"), "opaque:Trilu");
+  EXPECT_EQ(read("r = Range(n, n, n)"), "opaque:Range");
+  EXPECT_EQ(read("r = NonZero(x)"), "opaque:NonZero");
 }
 
 TEST(Fold, Comparison) {
@@ -128,6 +175,13 @@ TEST(Fold, Creation) {
   EXPECT_EQ(constant("int64[2,2] {2, 3, 4, 5}", "ReduceSum<keepdims = 0>(a)"), "[] {14}");
   EXPECT_EQ(constant("int64[2,2] {2, 3, 4, 5}", "ReduceMax<axes = [-1], keepdims = 0>(a)"),
             "[2] {3, 5}");
+  EXPECT_EQ(
+      constant("int64[2,1,3] {1, 2, 3, 4, 5, 6}", "ReduceProd<axes = [0, 2], keepdims = 0>(a)"),
+      "[1] {720}");
+  EXPECT_EQ(folded("a = Constant<value_float = 0.0>() b = Constant<value_float = 7.0>()"
+                   " c = Constant<value_float = 3.0>() f = Range(a, b, c) r = Cast<to = 7>(f)"),
+            "[3] {0, 3, 6}");
+  EXPECT_EQ(constants("[2,2] {1, 2, 3, 4}", "[1] {1}", "Trilu(a, b)"), "[2, 2] {0, 2, 0, 0}");
   EXPECT_EQ(constant("int64[2,2] {0, 3, 4, 0}", "NonZero(a)"), "[2, 2] {0, 1, 1, 0}");
   EXPECT_EQ(constant("int64[2,2] {1, 2, 3, 4}", "Trilu<upper = 0>(a)"), "[2, 2] {1, 0, 3, 4}");
 }

@@ -40,7 +40,7 @@ class Npz(unittest.TestCase):
         numpy.savez(self.path / "order.npz",
                     image=numpy.asfortranarray(numpy.zeros((1, 3, 64, 64), numpy.float32)))
         (self.path / "garbage.npz").write_bytes(b"not an archive")
-        for file, message in (("name.npz", "no array for input image"),
+        for file, message in (("name.npz", "no array for the input 'image'"),
                               ("shape.npz", "[3, 64, 64]"),
                               ("order.npz", "Fortran order"),
                               ("garbage.npz", "cannot be opened as an .npz archive")):

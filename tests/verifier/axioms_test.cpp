@@ -1,6 +1,6 @@
 // Every axiom holds where it is evaluated, in doubles: on a dense grid around 0, at powers of two
 // of all sizes, and next to the points where it is tight.
-#include "verifier/normal_form/axioms.h"
+#include "verifier/orders/axioms.h"
 
 #include <gtest/gtest.h>
 

@@ -54,7 +54,7 @@ std::uint64_t content_hash(const Atom& atom) {
   return hash;
 }
 
-/// Of a set: sorted, each once.
+/// The hash of a set: values sorted, each once.
 std::uint64_t hash_of_set(std::vector<std::uint64_t> values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());

@@ -41,13 +41,13 @@ class Arena {
   /// Sorts, adds exponents of equal atoms, drops exponent 0.
   static std::vector<Factor> product(std::vector<Factor> factors);
 
-  /// Of a canonical name; 0 for all others.
+  /// The height of a canonical name; 0 for all others.
   static std::uint32_t height_of_name(Symbol symbol) {
     const bool canonical = symbol.id >= kFirstCanonical && symbol.id < kFirstFresh;
     return canonical ? (symbol.id - kFirstCanonical) / kPerHeight : 0;
   }
   static std::uint64_t hash(const Summand& summand);
-  /// Of a summand without regard to coefficient, indices and guards.
+  /// A hash of the summand without regard to coefficient, indices and guards.
   static std::uint64_t signature(const Summand& summand);
   static std::vector<Symbol> free_symbols(const Summand& summand);
   static std::uint32_t height(const Summand& summand);

@@ -27,7 +27,7 @@ class Simplex {
   std::span<const Fact> facts_;
   std::vector<Column> columns_;
   std::vector<std::vector<double>> rows_;  ///< Last: the right side.
-  std::vector<double> cost_;               ///< Of the artificial unknowns, reduced.
+  std::vector<double> cost_;               ///< Reduced costs of the artificial unknowns.
   std::vector<std::size_t> basis_;         ///< From columns_.size() on: artificial.
 };
 

@@ -50,7 +50,7 @@ class Monomial {
 };
 
 class Linear;
-/// What symbols stand for; short, so it is searched in order.
+/// Values of symbols; a short list, so it is searched in order.
 using Substitution = std::vector<std::pair<Symbol, Linear>>;
 
 class Linear {
@@ -70,7 +70,7 @@ class Linear {
   bool is_constant() const { return parts_.empty(); }
   std::int64_t constant() const { return constant_; }
   std::span<const Part> parts() const { return parts_; }
-  /// Of the symbol alone; products with it do not count.
+  /// The coefficient of the symbol alone; products with it do not count.
   std::int64_t coefficient(Symbol symbol) const;
   bool mentions(Symbol symbol) const;
   /// It occurs, and in no product.
@@ -84,7 +84,7 @@ class Linear {
   friend Linear operator*(const Linear& a, const Linear& b);
   Linear operator-() const { return scaled(-1); }
   Linear scaled(std::int64_t factor) const;
-  /// Of all coefficients and the constant; 0 for 0.
+  /// The greatest common divisor of all coefficients and the constant; 0 for 0.
   std::int64_t common_divisor() const;
   /// Precondition: divides every coefficient and the constant.
   Linear divided(std::int64_t divisor) const;

@@ -67,19 +67,19 @@ std::vector<core::DataType> input_types(const core::Graph& graph) {
 std::string Attempt::compare_requirements() {
   // First what the target demands; then what is certainly enough for it.
   for (std::size_t way = 0; way < 2 * orders_.size(); ++way) {
-    normalizer_.set_digits(orders_[way / 2]);
+    laws_.digits.set_order(orders_[way / 2]);
     Domain source;
     Domain target;
     bool exceeds = false;
     {
-      const Normalizer::Noting noting(normalizer_, source);
+      const Demands::Noting noting(laws_.demands, source);
       source_.note_requirements(false);
     }
     {
-      const Normalizer::Noting noting(normalizer_, target);
+      const Demands::Noting noting(laws_.demands, target);
       exceeds = target_.note_requirements(way % 2 == 1);
     }
-    Checker checker(normalizer_);
+    Checker checker(laws_.proof);
     if (!target.is_within(source, arena_, oracle_, checker)) continue;
     keeps_domain_ = keeps_domain_ && !exceeds && source.is_within(target, arena_, oracle_, checker);
     return {};
@@ -100,13 +100,13 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
     }
   }
   for (const bool expand : {false, true}) {
-    if (expand && (!may_expand_ || !normalizer_.met_expandable())) break;
-    normalizer_.set_expanding(expand);
+    if (expand && (!may_expand_ || !laws_.expansion.met)) break;
+    laws_.expansion.wanted = expand;
     expanded_ = expanded_ || expand;
     for (std::size_t k = 0; k < orders_.size(); ++k) {
       // Without any digits found, the last way differs from the first only when expanding.
       if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
-      normalizer_.set_digits(orders_[k]);
+      laws_.digits.set_order(orders_[k]);
       const Element element = any_element(shape);
       equation_.reset();
       if (equal_at(left, right, element) || equal_in_cases(left, right, element, 0) ||
@@ -122,9 +122,9 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
 Attempt::Element Attempt::any_element(const std::vector<Linear>& shape) {
   Element element;
   for (const Linear& size : shape) {
-    element.index.push_back(normalizer_.counter(0, size, element.ranges, element.symbols));
+    element.index.push_back(laws_.digits.counter(0, size, element.ranges, element.symbols));
   }
-  normalizer_.add_outer(element.symbols);
+  laws_.digits.add_outer(element.symbols);
   return element;
 }
 
@@ -145,7 +145,8 @@ void Attempt::note_equation(const NormalForm& form, const Element& element) {
   }
 }
 
-/// Where an equation between indices holds, one of them is the other from the start.
+/// Splits into the indices at which the equation holds, with one index put for another from the
+/// start, and all others.
 bool Attempt::equal_in_cases(core::TensorId left, core::TensorId right, const Element& element,
                              int depth) {
   const std::optional<Fact> equation = std::exchange(equation_, std::nullopt);
@@ -184,7 +185,7 @@ bool Attempt::equal_in_cases(core::TensorId left, core::TensorId right, const El
 NormalForm Attempt::congruent(core::TensorId result, NormalForm form, const Element& element) {
   const core::DataType type = rule_.source.tensor(result).type.data_type;
   if (core::is_floating(type) || type == core::DataType::kBool) return form;
-  return normalizer_.modulo(std::move(form), type, element.ranges);
+  return laws_.wrapping.modulo(std::move(form), type, element.ranges);
 }
 
 bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element& element) {
@@ -192,12 +193,12 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     Domain source;
     Domain target;
     const auto read = [&](GraphReader& reader, core::TensorId tensor, Domain& domain) {
-      const Normalizer::Noting noting(normalizer_, domain);
+      const Demands::Noting noting(laws_.demands, domain);
       return reader.element(tensor, element.index, element.ranges);
     };
     const NormalForm a = congruent(left, read(source_, left, source), element);
     const NormalForm b = congruent(left, read(target_, right, target), element);
-    // Where neither side has a value nothing is to be proved.
+    // Nothing is to be proved at inputs at which neither side has a value.
     Premises premises{source.non_negative_elements(element.ranges), {}};
     const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
     std::erase_if(premises.non_negative, [&](const Atom* atom) {
@@ -205,17 +206,17 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
     });
     for (const Domain* domain : {&source, &target}) {
       for (const NormalForm& form : domain->never_zero(element.ranges)) {
-        for (const Summand& summand : normalizer_.reciprocal(form, element.ranges)) {
+        for (const Summand& summand : laws_.simplifier.reciprocal(form, element.ranges)) {
           for (const Factor& factor : summand.factors) premises.defined.push_back(factor.atom);
         }
       }
     }
-    if (!prove_equal(normalizer_, a, b, element.ranges, premises, thorough_)) {
+    if (!prove_equal(laws_, a, b, element.ranges, premises, thorough_)) {
       note_equation(a, element);
       note_equation(b, element);
       return false;
     }
-    Checker checker(normalizer_);
+    Checker checker(laws_.proof);
     if (!target.demands_no_more_than(source, false, checker, element.ranges)) {
       reason_ = "the target may have no value where the source has one";
       lacks_values_ = true;
@@ -263,8 +264,7 @@ std::string Attempt::run(Effort effort) {
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
     orders_ = digit_orders(factorizations(shapes));
-    normalizer_.set_types(input_types(rule_.source));
-    normalizer_.set_unknown_numbers(options_.unknown_numbers);
+    laws_.ranges.set_types(input_types(rule_.source));
     if (std::string reason = compare_requirements(); !reason.empty()) return reason;
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
       if (std::string reason = compare(k, effort); !reason.empty()) return reason;

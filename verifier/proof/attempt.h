@@ -1,11 +1,13 @@
 // One attempt to prove a rule: both sides read as normal forms and compared, in several ways.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "verifier/normal_form/graph_reader.h"
+#include "verifier/checking/checker.h"
 #include "verifier/proof/verify.h"
+#include "verifier/reading/graph_reader.h"
 
 namespace soapstone::verifier {
 
@@ -16,8 +18,10 @@ class Attempt {
           Witness witness = {}, bool rounds = false)
       : rule_(rule), options_(options), sizes_(solve_sizes(rule)), witness_(std::move(witness)),
         oracle_(sizes_.background, sizes_.sizes, solver, witness_), budget_(options.max_steps),
-        normalizer_(arena_, oracle_, budget_), source_(rule.source, sizes_, normalizer_, rounds),
-        target_(rule.target, sizes_, normalizer_, rounds), solver_(solver) {}
+        laws_({arena_, oracle_, budget_},
+              [this] { return std::make_unique<Checker>(laws_.proof); }),
+        source_(rule.source, sizes_, laws_, options.unknown_numbers, rounds),
+        target_(rule.target, sizes_, laws_, options.unknown_numbers, rounds), solver_(solver) {}
 
   enum class Effort : std::uint8_t { kFirstWay, kAllWays };
   /// Empty: proved. Otherwise why not.
@@ -37,7 +41,7 @@ class Attempt {
   struct Element {
     std::vector<Linear> index;
     FactSet ranges;
-    std::vector<Symbol> symbols;  ///< Of the index.
+    std::vector<Symbol> symbols;  ///< Those in the index.
   };
   static constexpr std::int64_t kMaxEnumerated = 8;
 
@@ -52,9 +56,9 @@ class Attempt {
   bool equal_in_cases(core::TensorId left, core::TensorId right, const Element& element, int depth);
 
   static constexpr int kMaxEquations = 2;
-  std::optional<Fact> equation_;    ///< Of indices, on which the last comparison depended.
+  std::optional<Fact> equation_;    ///< The last comparison depended on this one of indices.
   std::vector<DigitOrder> orders_;  ///< Ways to split indices, to be tried in turn.
-  std::string reason_;              ///< What ended the last comparison early.
+  std::string reason_;              ///< The last comparison ended early because of this.
 
   const rules::Rule& rule_;
   const VerifyOptions& options_;
@@ -63,7 +67,7 @@ class Attempt {
   Oracle oracle_;
   Arena arena_;
   Budget budget_;
-  Normalizer normalizer_;
+  Laws laws_;
   GraphReader source_;
   GraphReader target_;
   Solver& solver_;

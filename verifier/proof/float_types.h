@@ -6,9 +6,9 @@
 
 namespace soapstone::verifier {
 
-/// Of a rule that is proved as it is written, with f32 for f32. Any type if its proof is about real
-/// numbers alone; if it casts or names a type, those types in place of f32 with which it is proved.
-/// Precondition: no parameters left.
+/// The types for which a rule holds that is proved with f32 for f32. Any type if its proof is about
+/// real numbers alone; if it casts or names a type, those types in place of f32 with which it is
+/// proved. Precondition: no parameters left.
 rules::FloatTypes proved_types(const rules::Rule& rule, Solver& solver,
                                const VerifyOptions& options);
 

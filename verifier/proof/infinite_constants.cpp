@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 #include <vector>
 
 namespace soapstone::verifier {
@@ -13,9 +12,12 @@ namespace {
 using core::Graph;
 using core::TensorId;
 
-/// Operators whose results are elements of their inputs.
-constexpr std::array<std::string_view, 7> kMoving = {"where", "transpose", "reshape", "concat",
-                                                     "split", "slice",     "expand"};
+/// Whether results are elements of operands, and nothing else.
+bool only_moves(const core::OpSchema& op) {
+  using enum core::Movement;
+  constexpr std::array kMoving = {kChoose, kPermute, kReshape, kJoin, kSplit, kCut, kRepeat};
+  return std::ranges::find(kMoving, op.movement) != kMoving.end();
+}
 
 bool is_infinite(const Graph& side, TensorId id) {
   if (!id.valid() || !side.tensor(id).value) return false;
@@ -32,7 +34,7 @@ bool only_moves_infinities(const Graph& side) {
       return input.valid() && (tainted[input.index()] || is_infinite(side, input));
     });
     if (!reads) continue;
-    if (std::ranges::find(kMoving, node.op->name) == kMoving.end()) return false;
+    if (!only_moves(*node.op)) return false;
     for (TensorId output : node.outputs) tainted[output.index()] = true;
   }
   return true;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "verifier/proof/order_cases.h"
+#include "verifier/orders/order_cases.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -16,7 +16,7 @@ constexpr int kMaxDenominators = 4;
 
 class Prover {
  public:
-  explicit Prover(Normalizer& normalizer) : normalizer_(normalizer), checker_(normalizer) {}
+  explicit Prover(Laws& laws) : laws_(laws), checker_(laws.proof) {}
 
   bool prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
              const Premises& premises, bool thorough);
@@ -27,30 +27,30 @@ class Prover {
   std::optional<NormalForm> without_denominator(const NormalForm& difference,
                                                 const FactSet& context, const Premises& premises);
 
-  Normalizer& normalizer_;
+  Laws& laws_;
   Checker checker_;
 };
 
 /// Splits on every guard that mentions no binder, then compares in each case.
 bool Prover::by_cases(const NormalForm& a, const NormalForm& b, const FactSet& context, int depth) {
   if (depth > kMaxCaseDepth) return false;
-  const Fact* found = normalizer_.outer_guard(a, context);
-  if (found == nullptr) found = normalizer_.outer_guard(b, context);
+  const Fact* found = laws_.cases.outer_guard(a, context);
+  if (found == nullptr) found = laws_.cases.outer_guard(b, context);
   if (found == nullptr) return checker_.equal(a, b, context);
   std::vector<Fact> cases{*found};
   for (Fact& opposite : found->negation()) cases.push_back(std::move(opposite));
   return std::all_of(cases.begin(), cases.end(), [&](const Fact& fact) {
     FactSet inside = context;
     insert(inside, fact);
-    return !normalizer_.oracle().possible(inside) ||
-           by_cases(normalizer_.under(a, inside), normalizer_.under(b, inside), inside, depth + 1);
+    return !laws_.proof.possible(inside) ||
+           by_cases(laws_.cases.under(a, inside), laws_.cases.under(b, inside), inside, depth + 1);
   });
 }
 
 NormalForm Prover::unrolled(const NormalForm& form, const FactSet& context, bool& changed) {
   NormalForm result;
   for (const Summand& summand : form) {
-    const auto parts = normalizer_.unrolled(summand, context);
+    const auto parts = laws_.simplifier.written_out(summand, context);
     changed = changed || parts;
     if (!parts) {
       result.push_back(summand);
@@ -69,8 +69,8 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
   const auto is_defined = [&](const Atom* reciprocal) {
     const std::vector<const Atom*>& known = premises.defined;
     return std::find(known.begin(), known.end(), reciprocal) != known.end() ||
-           normalizer_.is_count(reciprocal) ||
-           normalizer_.is_never_zero(reciprocal->arguments[0]->summands, context);
+           laws_.demands.is_count(reciprocal) ||
+           laws_.demands.is_never_zero(reciprocal->arguments[0]->summands, context);
   };
   const Atom* atom = nullptr;
   for (const Summand& summand : difference) {
@@ -103,7 +103,8 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
     std::erase_if(bare.factors, [&](const Factor& factor) { return factor.atom == atom; });
     NormalForm product{std::move(bare)};
     for (; missing.sign() > 0; missing = missing - 1) {
-      product = normalizer_.product(product, normalizer_.arena().open(atom->arguments[0]), context);
+      product =
+          laws_.simplifier.product(product, laws_.proof.arena.open(atom->arguments[0]), context);
     }
     result.insert(result.end(), product.begin(), product.end());
   }
@@ -113,8 +114,8 @@ std::optional<NormalForm> Prover::without_denominator(const NormalForm& differen
 bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& context,
                    const Premises& premises, bool thorough) {
   if (checker_.equal(a, b, context)) return true;
-  const bool has_cases = normalizer_.outer_guard(a, context) != nullptr ||
-                         normalizer_.outer_guard(b, context) != nullptr;
+  const bool has_cases = laws_.cases.outer_guard(a, context) != nullptr ||
+                         laws_.cases.outer_guard(b, context) != nullptr;
   if (has_cases && by_cases(a, b, context, 0)) return true;
   bool changed = false;
   const NormalForm x = unrolled(a, context, changed);
@@ -133,7 +134,7 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
   }
   difference = collected(std::move(difference));
   const auto is_zero = [&](bool with_axioms) {
-    return zero_in_every_order(normalizer_, checker_, difference, context, premises.non_negative,
+    return zero_in_every_order(laws_, checker_, difference, context, premises.non_negative,
                                with_axioms);
   };
   return is_zero(false) || (thorough && is_zero(true));
@@ -141,9 +142,9 @@ bool Prover::prove(const NormalForm& a, const NormalForm& b, const FactSet& cont
 
 }  // namespace
 
-bool prove_equal(Normalizer& normalizer, const NormalForm& a, const NormalForm& b,
-                 const FactSet& context, const Premises& premises, bool thorough) {
-  return Prover(normalizer).prove(a, b, context, premises, thorough);
+bool prove_equal(Laws& laws, const NormalForm& a, const NormalForm& b, const FactSet& context,
+                 const Premises& premises, bool thorough) {
+  return Prover(laws).prove(a, b, context, premises, thorough);
 }
 
 }  // namespace soapstone::verifier

@@ -14,7 +14,7 @@ namespace {
 
 using Numbers = std::vector<ops::Rational>;
 
-/// Of one set; 0.2 … 0.3, and a fraction that can be represented.
+/// The numbers of one set: 0.2 … 0.3, and a fraction that can be represented.
 double stand_in(std::size_t set, std::size_t parameter) {
   const auto odd = static_cast<double>(2 * (1009 * parameter + 524287 * set) + 1);
   return 0.2001953125 + odd * 0x1p-28;

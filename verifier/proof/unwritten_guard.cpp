@@ -22,7 +22,7 @@ rules::Rule as_written(const rules::Rule& rule) {
   return written;
 }
 
-/// What follows from the sizes of one rule.
+/// Equations that follow from the sizes of one rule.
 class Consequences {
  public:
   Consequences(const rules::Rule& rule, Solver& solver)

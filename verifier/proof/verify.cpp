@@ -29,7 +29,7 @@ bool mixes_float_types(const rules::Rule& rule) {
   return false;
 }
 
-/// Of a proved rule: `exact` is proved too, on rounded results.
+/// The float label of a proved rule: `exact` is proved too, on rounded results.
 rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proof, Solver& solver,
                                     const VerifyOptions& options) {
   const std::uint64_t steps = proof.steps();

@@ -18,18 +18,18 @@ std::string_view to_string(VerdictKind kind);
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnknown;
   std::string reason;  ///< Why it is unknown.
-  /// What the proof says of it; that one side overflows is for numbers to see (rules::check).
+  /// The float label that the proof gives. Overflows are found with numbers (rules::check).
   rules::FloatBehavior floats = rules::FloatBehavior::kExact;
   std::optional<Refutation> refutation;
-  /// Of a refuted rule: further conditions on its sizes under which it is proved.
+  /// Further conditions on the sizes of a refuted rule under which it is proved.
   std::vector<ops::SizeConstraint> saving_guard;
-  std::shared_ptr<const ProofRecord> record;  ///< Of a proof, if it was to be kept.
+  std::shared_ptr<const ProofRecord> record;  ///< The proof's answers, if they were to be kept.
   double cpu_ms = 0;
-  std::uint64_t steps = 0;  ///< Of the proof; the same on every machine.
+  std::uint64_t steps = 0;  ///< Steps of the proof: the same on every machine.
 };
 
 struct VerifyOptions {
-  /// Of all litmus files and shipped rules, no proof takes more than 6,000.
+  /// No proof of a litmus file or a shipped rule takes more than 6,000.
   std::uint64_t max_steps = 40'000;
   int refutation_sizes = 40;  ///< At how many sizes a counterexample is looked for.
   std::uint64_t seed = 0;
@@ -38,7 +38,7 @@ struct VerifyOptions {
   bool keep_record = false;
   /// Numbers in comprehensions that stand for any real number (real_parameters.h).
   std::vector<ops::Rational> unknown_numbers = {};
-  /// Of a refuted rule, look for sizes that must be equal.
+  /// Look for sizes that must be equal for a refuted rule to hold.
   bool look_for_guard = true;
 };
 

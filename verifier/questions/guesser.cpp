@@ -11,7 +11,7 @@ namespace {
 constexpr int kMaxGuesses = 40;
 constexpr int kMaxOrders = 24;
 
-/// What is known of the unknowns so far.
+/// The unknowns found so far.
 struct State {
   Substitution solved;
   std::vector<Symbol> unknown;

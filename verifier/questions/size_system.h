@@ -1,4 +1,4 @@
-// What is known of the sizes of one rule: equations solved, the rest as background facts.
+// The sizes of one rule: equations are solved, the rest are background facts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a proof needs besides computing: answers that are harder to find than to check. Found once,
+// Answers that are harder to find than to check: a proof needs them besides computing. Found once,
 // by the guesser and by elimination; kept, so that a proof can be replayed without either.
 #pragma once
 

@@ -9,8 +9,9 @@
 
 namespace soapstone::verifier {
 
-/// Those of rules::sample_parameters for the seeds 0, 1, 2, …, without repetitions, until there are
-/// `count` or 8 · count seeds were tried. One entry without values for a rule without parameters.
+/// The values of rules::sample_parameters for the seeds 0, 1, 2, …, without repetitions, until
+/// there are `count` or 8 · count seeds were tried. One entry without values for a rule without
+/// parameters.
 std::vector<rules::Bindings> parameter_grid(const rules::Rule& rule, int count);
 
 /// `s = 2, epsilon = 0.5`. Precondition: each parameter has a value.

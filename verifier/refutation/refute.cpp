@@ -21,7 +21,7 @@ using core::Symbol;
 using rules::Bindings;
 
 /// Draws of sizes that may fail: at first, and for each that did not.
-constexpr int kFirstAttempts = 400, kAttemptsPerSize = 50;
+constexpr int kFirstAttempts = 400, kRealAttemptsPerSize = 50;
 
 /// Sizes, inputs, and where the sides differ.
 struct Counterexample {
@@ -43,8 +43,8 @@ class Search {
   /// Every size sees integers and reals, some also what is special to functions.
   std::optional<Counterexample> find(int size_count) {
     int tried = 0;
-    for (int attempt = 0; tried < size_count && attempt < kFirstAttempts + kAttemptsPerSize * tried;
-         ++attempt) {
+    for (int attempt = 0;
+         tried < size_count && attempt < kFirstAttempts + kRealAttemptsPerSize * tried; ++attempt) {
       const Bindings sizes = draw_sizes(attempt);
       const auto sides = sides_at(sizes);
       if (!sides) continue;

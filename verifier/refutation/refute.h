@@ -15,10 +15,10 @@ namespace soapstone::verifier {
 
 /// A disagreement that anyone can run again.
 struct Refutation {
-  std::vector<std::pair<std::string, std::int64_t>> sizes;       ///< Of the symbols of the rule.
-  std::vector<std::pair<std::string, core::LiteralPtr>> inputs;  ///< Of both sides, in f64.
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< One for each symbol of the rule.
+  std::vector<std::pair<std::string, core::LiteralPtr>> inputs;  ///< Inputs of both sides, in f64.
   std::size_t output = 0, element = 0;
-  double source = 0, target = 0;  ///< What the reference executor computes there.
+  double source = 0, target = 0;  ///< Computed by the reference executor.
   /// All of it in a few lines, each input written out where it is small.
   std::string text;
 };

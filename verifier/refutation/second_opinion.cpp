@@ -141,7 +141,7 @@ class FloatRuns {
       const std::vector<double> a = left[k].to_doubles(), b = right[k].to_doubles();
       const double scale = root_mean_square(a);
       for (std::size_t i = 0; i < a.size() && opinion.agrees(); ++i) {
-        // Where the source has no value nothing is promised of the target.
+        // A rule promises nothing of the target at inputs where the source has no value.
         if (a[i] == b[i] || !std::isfinite(a[i])) continue;
         const double error = std::fabs(a[i] - b[i]) / std::max({std::fabs(a[i]), scale, 1e-30});
         if (std::isfinite(error))

@@ -19,9 +19,6 @@
 
 namespace soapstone::models {
 
-/// Integers larger than this in attributes and parameters are left to opaque nodes.
-inline constexpr std::int64_t kLargestParameter = std::int64_t{1} << 30;
-
 struct ImportState {
   ImportState(onnx::ModelProto document, ExternalFiles external)
       : model(std::move(document)), opsets(opsets_of(model)), files(std::move(external)) {}
@@ -46,8 +43,6 @@ struct ImportState {
   std::vector<std::string> warnings;
   std::int64_t folded_elements = 0;
   std::int64_t elements_read = 0;  ///< By folding.
-  /// The nodes that the reader of the present ONNX node has appended so far.
-  std::vector<core::NodeId> appended;
   std::vector<OriginalNode> originals;
   /// How many scopes define a name, subgraphs included.
   std::unordered_map<std::string, int> definitions;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "models/onnx/nodes/node_import.h"
+#include "models/onnx/nodes/reader_table.h"
 #include "models/onnx/reading/onnx_import.h"
-#include "models/onnx/reading/onnx_reader_table.h"
 #include "onnx/defs/schema.h"
 #include "ops/definition/registry.h"
 
@@ -135,21 +136,23 @@ bool may_yield_integers(const onnx::NodeProto& node, const std::vector<FoldInput
 }
 
 /// A small file could ask for large constants many times over.
-bool within_budget(ImportState& state, const std::vector<core::Literal>& values) {
+bool within_budget(ImportState& state, const std::vector<core::LiteralPtr>& values) {
   constexpr std::int64_t kMostInTotal = 1 << 26, kAlwaysFolded = 4096;
   std::int64_t count = 0;
-  for (const core::Literal& value : values) count += value.count();
+  for (const core::LiteralPtr& value : values) count += value->count();
   if (count > kAlwaysFolded && state.folded_elements + count > kMostInTotal) return false;
   state.folded_elements += count;
   return true;
 }
 
-/// Many nodes could read one large constant each, for a small result.
+/// Many nodes could read one large constant each, for a small result. A result of many inputs may
+/// be computed from all of them for each element.
 bool within_work(ImportState& state, const std::vector<FoldInput>& inputs) {
   constexpr std::int64_t kMostInTotal = std::int64_t{1} << 29, kAlwaysRead = 4096;
   std::int64_t count = 0;
   for (const FoldInput& input : inputs)
     if (input.value) count += input.value->count();
+  count *= std::ssize(inputs);
   if (count <= kAlwaysRead) return true;
   return (state.elements_read += count) <= kMostInTotal;
 }
@@ -160,16 +163,15 @@ core::Result<bool> import_folded(ImportState& state, const onnx::NodeProto& node
   const auto inputs = fold_inputs(state, node);
   if (!reals_too && !may_yield_integers(node, inputs)) return false;
   if (!within_work(state, inputs)) return false;
-  const auto values = fold(node, state.opsets.at(node.domain()), inputs);
+  const auto values = fold(node, state.opsets.at(node.domain()), inputs, state.files);
   if (!values) return false;
   const bool has_reals = std::any_of(values->begin(), values->end(), [](const auto& value) {
-    return core::is_floating(value.data_type());
+    return core::is_floating(value->data_type());
   });
   if ((has_reals && !reals_too) || !within_budget(state, *values)) return false;
   std::vector<TensorId> results;
-  for (const core::Literal& value : *values) {
-    results.push_back(state.builder.add_constant(std::make_shared<const core::Literal>(value)));
-  }
+  for (const core::LiteralPtr& value : *values)
+    results.push_back(state.builder.add_constant(value));
   bind_results(state, node, results);
   return true;
 }
@@ -188,8 +190,9 @@ std::string unreadable_input(const ImportState& state, const onnx::NodeProto& no
 }
 
 /// Keeps the node as it is, with what became of it.
-void record(ImportState& state, const onnx::NodeProto& node, const std::vector<TensorId>& results) {
-  if (state.appended.empty()) return;  // it passes on what it reads
+void record(ImportState& state, const onnx::NodeProto& node, const std::vector<TensorId>& results,
+            const std::vector<core::NodeId>& appended) {
+  if (appended.empty()) return;  // it passes on what it reads
   OriginalNode original;
   original.proto = node;
   for (const std::string& name : node.input()) {
@@ -201,9 +204,31 @@ void record(ImportState& state, const onnx::NodeProto& node, const std::vector<T
     const bool named = !node.output(k).empty();
     original.results.push_back(named ? results[static_cast<std::size_t>(k)] : TensorId::none());
   }
-  original.nodes = state.appended;
+  original.nodes = appended;
   std::sort(original.nodes.begin(), original.nodes.end());
   state.originals.push_back(std::move(original));
+}
+
+/// Lets `reader` append what the node means.
+/// Errors: kInvalidInput if the node breaks the ONNX standard; kUnsupported if it does not, but
+/// the reader cannot take it.
+core::Result<std::vector<TensorId>> read_with(const ops::OnnxReader& reader, ImportState& state,
+                                              const onnx::NodeProto& node, NodeImport& import) {
+  SOAPSTONE_RETURN_IF_ERROR(import.read_attributes());
+  auto results = reader.read(import);
+  if (results || results.error().code == core::ErrorCode::kUnsupported) return results;
+  // Either the file is wrong or our rule is narrower than ONNX; ONNX itself knows.
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string refusal, refusal_of_onnx(state, node));
+  if (refusal.empty()) return core::unsupported(results.error().message);
+  core::Error error = results.error();
+  error.hint = "ONNX's own shape inference says: " + refusal;
+  return error;
+}
+
+std::vector<TensorId> input_tensors(const ImportState& state, const onnx::NodeProto& node) {
+  std::vector<TensorId> inputs;
+  for (const std::string& name : node.input()) inputs.push_back(state.tensor(name));
+  return inputs;
 }
 
 }  // namespace
@@ -231,8 +256,9 @@ core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_s
   if (std::string why = unreadable_input(state, node); !why.empty()) {
     return import_opaque(state, node, std::move(why));
   }
-  state.appended.clear();
-  const auto results = read_with(*reader, state, node);
+  NodeImport import(node, state.opsets.at(node.domain()), state.builder, input_tensors(state, node),
+                    state.files);
+  const auto results = read_with(*reader, state, node, import);
   if (!results && results.error().code == core::ErrorCode::kUnsupported) {
     return import_opaque(state, node, results.error().message);
   }
@@ -240,7 +266,7 @@ core::Status import_node(ImportState& state, onnx::NodeProto& node, bool feeds_s
   if (!yields_all(node, *results)) {
     return import_opaque(state, node, "one of its results has no equivalent");
   }
-  record(state, node, *results);
+  record(state, node, *results, import.appended());
   bind_results(state, node, *results);
   return core::Done{};
 }

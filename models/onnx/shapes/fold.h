@@ -3,17 +3,15 @@
 // at run time is not folded. Weights are folded elsewhere, when the model is written.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/graph/literal.h"
 #include "models/onnx/format/onnx_protobuf.h"
+#include "models/onnx/format/onnx_weights.h"
+#include "models/onnx/shapes/known_values.h"
 
 namespace soapstone::models {
-
-/// Larger results are left to run time.
-inline constexpr std::int64_t kMostFoldedElements = 1 << 22;
 
 struct FoldInput {
   bool present = true;  ///< False: an optional input that is left out.
@@ -21,9 +19,11 @@ struct FoldInput {
   core::LiteralPtr value;  ///< Null: only the type is known.
 };
 
-/// The values of all outputs, or none if they cannot be known or computed exactly.
-std::optional<std::vector<core::Literal>> fold(const onnx::NodeProto& node, int opset,
-                                               std::span<const FoldInput> inputs);
+/// The values of all outputs, or none if they cannot be known or computed exactly. The node is
+/// read by its ordinary reader into a graph of constants, which the evaluator of comprehensions
+/// runs; `files` hold the values of its attributes.
+KnownValues fold(const onnx::NodeProto& node, int opset, std::span<const FoldInput> inputs,
+                 ExternalFiles& files);
 
 /// Whether fold() knows the operator at all.
 bool has_fold(const onnx::NodeProto& node);

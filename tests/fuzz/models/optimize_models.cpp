@@ -21,12 +21,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/model_files.h"
-#include "cli/optimize_job.h"
-#include "cli/optimize_output.h"
-#include "cli/optimize_report.h"
-#include "cli/rule_files.h"
-#include "cli/run_main.h"
+#include "cli/options/common_options.h"
+#include "cli/session/run_main.h"
+#include "jobs/models/model_files.h"
+#include "jobs/optimize/optimize_job.h"
+#include "jobs/optimize/optimize_output.h"
+#include "jobs/optimize/outcome.h"
+#include "jobs/rules/rule_library.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/open_sizes.h"
 #include "ops/definition/registry.h"
@@ -42,7 +43,7 @@ using nlohmann::json;
 
 /// Rules with what is known of their proofs.
 struct Rules {
-  explicit Rules(cli::LoadedRules loaded)
+  explicit Rules(jobs::LoadedRules loaded)
       : baseline(std::move(loaded.baseline)), search(std::move(loaded.search)),
         admit_baseline(baseline), admit_search(search) {}
   /// The baseline's come first; from the last on the first again.
@@ -57,8 +58,6 @@ struct Rules {
 
 class Server {
  public:
-  explicit Server(cli::Session& session) : session_(session) {}
-
   core::Result<json> answer(const json& job) {
     const std::string what = job.value("do", "");
     if (what == "operators") return operators();
@@ -76,16 +75,16 @@ class Server {
   core::Result<Rules*> rules_for(bool generated, int opset) {
     std::unique_ptr<Rules>& rules = rules_[{generated, opset}];
     if (!rules) {
-      cli::RuleOptions options;
+      jobs::RuleRequest options;
       options.generated = generated;
-      std::unique_ptr<cli::LoadedRules>& loaded = loaded_[generated];
+      std::unique_ptr<jobs::LoadedRules>& loaded = loaded_[generated];
       if (!loaded) {
-        SOAPSTONE_ASSIGN_OR_RETURN(auto read, cli::load_rules(options, session_));
-        SOAPSTONE_RETURN_IF_ERROR(cli::refuse_unproved(read, options));
-        loaded = std::make_unique<cli::LoadedRules>(std::move(read));
+        SOAPSTONE_ASSIGN_OR_RETURN(auto read, jobs::load_rules(options, jobs::Context{}));
+        SOAPSTONE_RETURN_IF_ERROR(jobs::refuse_unproved(read, options));
+        loaded = std::make_unique<jobs::LoadedRules>(std::move(read));
       }
-      cli::LoadedRules writable = *loaded;
-      cli::leave_out_unwritable(writable, opset);
+      jobs::LoadedRules writable = *loaded;
+      jobs::leave_out_unwritable(writable, opset);
       rules = std::make_unique<Rules>(std::move(writable));
     }
     return rules.get();
@@ -97,8 +96,7 @@ class Server {
   core::Result<json> round_trip(const json& job) const;
   core::Result<json> optimize(const json& job);
 
-  cli::Session& session_;
-  std::map<bool, std::unique_ptr<cli::LoadedRules>> loaded_;      ///< By "generated".
+  std::map<bool, std::unique_ptr<jobs::LoadedRules>> loaded_;     ///< By "generated".
   std::map<std::pair<bool, int>, std::unique_ptr<Rules>> rules_;  ///< And by opset.
 };
 
@@ -131,10 +129,18 @@ core::Result<json> Server::rule_source(const Rules& rules, const json& job) cons
   return json{{"rule", rule.name}, {"constant", source.constant_inputs}};
 }
 
+core::Result<jobs::Shapes> shapes_of(const json& job) {
+  jobs::Shapes shapes;
+  for (const std::string& text : job.value("shapes", std::vector<std::string>())) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto shape, cli::parse_shape(text));
+    shapes.insert_or_assign(std::move(shape.first), std::move(shape.second));
+  }
+  return shapes;
+}
+
 core::Result<models::OnnxModel> read(const json& job) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto options,
-                             cli::import_options(job.value("shapes", std::vector<std::string>())));
-  return models::read_onnx(job.value("in", ""), options);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto shapes, shapes_of(job));
+  return models::read_onnx(job.value("in", ""), {.shapes = std::move(shapes)});
 }
 
 void add_error(json& answer, const core::Error& error) {
@@ -162,25 +168,27 @@ core::Result<json> Server::round_trip(const json& job) const {
 /// "shapes", "generated"; "cost" is "roofline" or "random", with "seed"; "verify" is a number of
 /// inputs, 0 for none; "favor" is the number of a rule that is to pay with random costs; "budget",
 /// "patience" and "time" keep searches short.
-cli::OptimizeArguments arguments_of(const json& job) {
-  cli::OptimizeArguments arguments;
-  arguments.model = job.value("in", "");
-  arguments.output = job.value("out", "");
-  arguments.shapes = job.value("shapes", std::vector<std::string>());
-  arguments.costs = "roofline";
-  arguments.strategy = job.value("strategy", arguments.strategy);
-  arguments.objective.objective = job.value("objective", arguments.objective.objective);
-  const int samples = job.value("verify", 0);
-  arguments.verify = samples > 0 ? fmt::to_string(samples) : "off";
+core::Result<jobs::OptimizeRequest> request_of(const json& job) {
+  jobs::OptimizeRequest request;
+  request.model = job.value("in", "");
+  request.output = job.value("out", "");
+  SOAPSTONE_ASSIGN_OR_RETURN(request.shapes, shapes_of(job));
+  request.costs = jobs::CostKind::kRoofline;
+  const auto strategy = search::parse_strategy(job.value("strategy", "backtracking"));
+  const auto objective = search::parse_objective(job.value("objective", "latency"));
+  if (!strategy || !objective) return core::invalid_input("no such strategy or objective");
+  request.search.strategy = *strategy;
+  request.objective = *objective;
+  request.samples = job.value("verify", 0);
   // The fuzzer is the judge: here of what would be written without one.
-  arguments.judge.judge = job.value("judge", "none");
-  arguments.allow_unchecked = arguments.judge.judge == "none";
-  arguments.search.budget = job.value("budget", arguments.search.budget);
-  arguments.search.patience = job.value("patience", arguments.search.patience);
-  arguments.search.eqsat_nodes = job.value("e-nodes", arguments.search.eqsat_nodes);
-  arguments.search.time_s = job.value("time", 0.0);
-  arguments.search.jobs = 1;
-  return arguments;
+  request.judge.judge = job.value("judge", "none");
+  request.allow_unchecked = request.judge.judge == "none";
+  request.search.budget = job.value("budget", request.search.budget);
+  request.search.patience = job.value("patience", request.search.patience);
+  request.search.eqsat_nodes = job.value("e-nodes", request.search.eqsat_nodes);
+  request.search.time_s = job.value("time", 0.0);
+  request.search.jobs = 1;
+  return request;
 }
 
 /// The types at whose edges a rule says that it changes what is finite. Types of which nothing is
@@ -224,9 +232,10 @@ json applied_rules(const Rules& rules, const search::OptimizeReport& report) {
 }
 
 core::Result<json> Server::optimize(const json& job) {
-  const cli::OptimizeArguments arguments = arguments_of(job);
-  SOAPSTONE_ASSIGN_OR_RETURN(cli::OptimizeJob prepared,
-                             cli::prepare(arguments, cli::LoadedRules{}, session_));
+  const jobs::Context context;
+  SOAPSTONE_ASSIGN_OR_RETURN(const jobs::OptimizeRequest request, request_of(job));
+  SOAPSTONE_ASSIGN_OR_RETURN(jobs::OptimizeJob prepared,
+                             jobs::prepare(request, jobs::LoadedRules{}, context));
   SOAPSTONE_ASSIGN_OR_RETURN(Rules * rules,
                              rules_for(job.value("generated", false), prepared.model.opset));
   if (job.value("cost", "roofline") == "random") {
@@ -238,10 +247,10 @@ core::Result<json> Server::optimize(const json& job) {
   SOAPSTONE_ASSIGN_OR_RETURN(
       const auto report, search::optimize(prepared.model.graph, rules->admit_baseline,
                                           rules->admit_search, *prepared.cost, *prepared.backend,
-                                          prepared.optimize, core::silent(), session_.stop));
+                                          prepared.optimize, context.progress, context.stop));
   json answer{{"opaque", opaque_nodes(prepared.model)},
-              {"outcome", cli::outcome_name(report.outcome)},
-              {"result", cli::result_name(report.result)},
+              {"outcome", jobs::outcome_name(report.outcome)},
+              {"result", jobs::result_name(report.result)},
               {"rules", applied_rules(*rules, report)}};
   if (report.outcome == search::Outcome::kNotEquivalent) answer["offender"] = report.offending_rule;
   if (report.equivalence) answer["checked"] = report.equivalence->samples;
@@ -252,8 +261,8 @@ core::Result<json> Server::optimize(const json& job) {
     prepared.rules.baseline.assign(baseline.begin(), baseline.end());
     prepared.rules.search.assign(searched.begin(), searched.end());
   }
-  cli::RunSummary summary;
-  const auto written = cli::write_result(arguments, prepared, report, summary, session_);
+  jobs::RunSummary summary;
+  const auto written = jobs::write_result(request, prepared, report, summary, context);
   if (!written) add_error(answer, written.error());
   return answer;
 }
@@ -274,12 +283,7 @@ json answer_line(Server& server, const std::string& line) {
 }
 
 int run_all() {
-  cli::CommonOptions options;
-  options.quiet = true;
-  cli::Console console(options.verbosity());
-  const core::StopToken never;
-  cli::Session session(console, never, options);
-  Server server(session);
+  Server server;
   for (std::string line; std::getline(std::cin, line);) {
     const auto started = std::chrono::steady_clock::now();
     json answer = answer_line(server, line);

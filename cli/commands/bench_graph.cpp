@@ -1,0 +1,48 @@
+// bench-graph: how long a model takes on a device, launch by launch if wanted, and against another
+// model. Also carries measured costs from and to other machines.
+#include "cli/arguments/bench_options.h"
+#include "cli/reports/bench_report.h"
+#include "cli/session/run_main.h"
+
+namespace {
+
+using namespace soapstone;  // NOLINT: a main file
+
+core::Error usage(std::string message, std::string hint) {
+  return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
+}
+
+core::Status bench(const cli::BenchOptions& options, cli::Session& session) {
+  const bool exchanges = !options.import_costs.empty() || !options.export_costs.empty();
+  if (options.request.model.empty() && !exchanges) {
+    return usage("which model?", "give an ONNX file; bench-graph --help shows examples");
+  }
+  std::unique_ptr<cost::CostDatabase> database;
+  if (exchanges || options.request.breakdown) {
+    SOAPSTONE_ASSIGN_OR_RETURN(database, jobs::open_costs(options.request.device));
+  }
+  if (exchanges && !database) {
+    return usage("--cost-db none leaves no database to exchange", "give a file to --cost-db");
+  }
+  const jobs::Context context = session.context();
+  if (database)
+    SOAPSTONE_RETURN_IF_ERROR(jobs::import_costs(options.import_costs, *database, context));
+  if (!options.request.model.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const jobs::BenchOutcome outcome,
+                               jobs::bench(options.request, database.get(), context));
+    SOAPSTONE_RETURN_IF_ERROR(session.report(cli::bench_text(outcome), cli::bench_json(outcome)));
+  }
+  if (database)
+    SOAPSTONE_RETURN_IF_ERROR(jobs::export_costs(options.export_costs, *database, context));
+  return core::Done{};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::BenchOptions options;
+  cli::CommandLine line("bench-graph", "Times a model on this machine.");
+  cli::add_bench_options(line, options);
+  return cli::run_main(argc, argv, line, options,
+                       [&](cli::Session& session) { return bench(options, session); });
+}

@@ -1,0 +1,111 @@
+// The command line: which options there are, and reading them. CLI11 stays behind this header, as
+// its own headers take ten seconds to compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace soapstone::cli {
+
+/// One option that was declared. Its functions can be chained.
+class OptionHandle {
+ public:
+  explicit OptionHandle(CLI::Option* option, std::string default_text = {})
+      : option_(option), default_text_(std::move(default_text)) {}
+
+  OptionHandle& type(const std::string& name);  ///< The word for its value in the help.
+  OptionHandle& shows_default();
+  OptionHandle& required();
+  OptionHandle& one_each();               ///< Takes one value each time that it is given.
+  OptionHandle& separated_by(char mark);  ///< Takes several values in one word.
+  OptionHandle& needs(const OptionHandle& other);
+  OptionHandle& excludes(const OptionHandle& other);
+
+  OptionHandle& between(int least, int most);
+  OptionHandle& between(std::uint64_t least, std::uint64_t most);
+  OptionHandle& between(double least, double most);  ///< NaN is not.
+  OptionHandle& not_negative();
+  OptionHandle& one_of(std::vector<std::string> words);
+  /// `fault_of` returns what is wrong with a value, or an empty text.
+  OptionHandle& check(std::function<std::string(const std::string&)> fault_of);
+
+ private:
+  CLI::Option* option_;
+  std::string default_text_;
+};
+
+class CommandLine {
+ public:
+  CommandLine(std::string command, std::string description);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// Declares an option that is written to `value`, which must outlive this. `names`:
+  /// "-o,--output"; a word without dashes is a positional argument.
+  template <class T>
+  OptionHandle add(const std::string& names, T& value, const std::string& help);
+  OptionHandle add_flag(const std::string& names, bool& value, const std::string& help);
+  /// A flag with a text: `names` ends in its text when no other is given: "--explain{-}".
+  OptionHandle add_flag(const std::string& names, std::string& value, const std::string& help);
+  /// An option whose values go to a function.
+  OptionHandle add_each(const std::string& names, const std::string& help,
+                        std::function<void(const std::string&)> take);
+
+  /// An option whose values are words for values of a type.
+  template <class T>
+  OptionHandle add_choice(const std::string& names, T& value,
+                          std::vector<std::pair<std::string, T>> choices, const std::string& help) {
+    std::vector<std::string> words;
+    std::string chosen;
+    for (const auto& [word, meaning] : choices) {
+      words.push_back(word);
+      if (meaning == value) chosen = word;
+    }
+    const auto take = [&value, choices = std::move(choices)](const std::string& given) {
+      for (const auto& [word, meaning] : choices)
+        if (word == given) value = meaning;
+    };
+    OptionHandle option = add_word(names, help, std::move(chosen), take);
+    option.one_of(std::move(words));
+    return option;
+  }
+
+  void set_version(const std::string& text);
+  /// Shown below the options.
+  void set_footer(const std::string& text);
+
+  /// False: --help or --version was asked for, and printed if `may_print`. Errors: kUsage.
+  core::Result<bool> parse(int argc, const char* const* argv, bool may_print);
+
+ private:
+  OptionHandle add_word(const std::string& names, const std::string& help, std::string default_text,
+                        std::function<void(const std::string&)> take);
+  std::unique_ptr<CLI::App> app_;
+};
+
+extern template OptionHandle CommandLine::add(const std::string&, std::string&, const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, int&, const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::uint64_t&,
+                                              const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, double&, const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::optional<double>&,
+                                              const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::vector<std::string>&,
+                                              const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::vector<std::size_t>&,
+                                              const std::string&);
+
+}  // namespace soapstone::cli

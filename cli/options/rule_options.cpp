@@ -1,0 +1,28 @@
+// See rule_options.h.
+#include "cli/options/rule_options.h"
+
+namespace soapstone::cli {
+
+void add_rule_options(CommandLine& line, jobs::RuleRequest& request) {
+  line.add("--rules", request.files,
+           "Rule file to use instead of the shipped ones; may be repeated")
+      .type("FILE")
+      .one_each();
+  line.add_flag("--generated", request.generated,
+                "Use generated.rules as well, which generate-rules made: more ways, a slower "
+                "search");
+  line.add("--only", request.only, "Use this rule and no other; may be repeated")
+      .type("RULE")
+      .one_each();
+  line.add("--skip", request.skip, "Do not use this rule; may be repeated").type("RULE").one_each();
+  line.add_flag("--allow-unproved", request.allow_unproved,
+                "Use rules without a proof, too; the report says so");
+  line.add_flag("--trust-proofs", request.trust_proofs,
+                "Believe the proof lines of rule files of your own instead of proving the rules "
+                "again");
+  line.add_flag("--allow-range-changes", request.allow_range_changes,
+                "Use rules, too, whose result overflows, divides by zero or vanishes where what "
+                "it replaces does not, in the floating type at hand");
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,87 @@
+// See bench.h.
+#include "jobs/bench/bench.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "search/equivalence/sample_inputs.h"
+
+namespace soapstone::jobs {
+namespace {
+
+/// A model that has run once and can be timed.
+struct Loaded {
+  core::Graph graph;
+  runtime::Executable executable;
+};
+
+core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
+                          runtime::Backend& backend, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, read_model(path, request.shapes, context));
+  SOAPSTONE_RETURN_IF_ERROR(check_can_run(path, model.graph));
+  context.progress.stage("compiling " + path);
+  auto executable =
+      runtime::Executable::make(model.graph, backend, {.fusion = request.device.fusion});
+  if (!executable) return executable.error().at(path);
+  const auto inputs = search::sample_inputs(model.graph, search::SampleKind::kNormal, request.seed);
+  if (auto outputs = executable->run(inputs); !outputs) return outputs.error().at(path);
+  for (const auto& [node, why] : executable->report().reference_kernels) {
+    context.progress.log(
+        core::LogLevel::kWarning,
+        fmt::format("{}: {} runs on a slow reference kernel: {}", path, node, why));
+  }
+  return Loaded{std::move(model.graph), *std::move(executable)};
+}
+
+}  // namespace
+
+core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase* database,
+                                 const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
+  BenchOutcome report;
+  report.device = backend->device().key();
+  report.fusion = request.device.fusion;
+  SOAPSTONE_ASSIGN_OR_RETURN(Loaded model, load(request.model, request, *backend, context));
+  report.models.push_back({request.model, {}, model.executable.report()});
+  const double time_us = request.time_s * 1e6;
+  if (request.against.empty()) {
+    context.progress.stage("timing");
+    runtime::Executable* const alone[] = {&model.executable};
+    report.models[0].timing = cost::time_in_turn(alone, request.rounds, time_us, context.stop)[0];
+  } else {
+    SOAPSTONE_ASSIGN_OR_RETURN(Loaded other, load(request.against, request, *backend, context));
+    context.progress.stage("timing in turn");
+    const cost::Comparison comparison = cost::compare_and_time(
+        other.executable, model.executable, request.rounds, time_us, context.stop);
+    report.models[0].timing = comparison.b;
+    report.models.push_back({request.against, comparison.a, other.executable.report()});
+    report.ratio = comparison.ratio;
+  }
+  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
+  if (request.breakdown) {
+    context.progress.stage("timing launches");
+    report.launches =
+        cost::make_measured_cost(*backend, report.fusion, database, {.stop = &context.stop})
+            ->breakdown(model.graph);
+  }
+  return report;
+}
+
+core::Status import_costs(const std::string& path, cost::CostDatabase& database,
+                          const Context& context) {
+  if (path.empty()) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t count, database.import_json_lines(path));
+  context.progress.log(core::LogLevel::kInfo, fmt::format("read {} costs from {}", count, path));
+  return core::Done{};
+}
+
+core::Status export_costs(const std::string& path, cost::CostDatabase& database,
+                          const Context& context) {
+  if (path.empty()) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t count, database.export_json_lines(path));
+  context.progress.log(core::LogLevel::kInfo, fmt::format("wrote {} costs to {}", count, path));
+  return core::Done{};
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,76 @@
+// See compare.h.
+#include "jobs/compare/compare.h"
+
+#include <utility>
+
+#include "search/equivalence/random_weights.h"
+
+namespace soapstone::jobs {
+namespace {
+
+/// Asks a runtime that is not ours what it computes from the two files.
+core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
+                                            const search::EquivalenceOptions& equivalence,
+                                            const core::Graph& a, const core::Graph& b,
+                                            const Context& context) {
+  // Random weights are in no file.
+  if (request.random_weights) return search::JudgeReport{{}, false, "--random-weights", {}};
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
+  if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}};
+  const auto judge = FileJudge::of_files(*std::move(runtime.worker), request.a, request.b, a);
+  context.progress.stage("asking " + judge->runtime());
+  return search::Judgment(*judge, a, equivalence).run(b, context.progress, context.stop);
+}
+
+core::Status compare_numbers(const CompareRequest& request, const core::Graph& a,
+                             const core::Graph& b, runtime::Backend& backend,
+                             const search::EquivalenceOptions& equivalence, const Context& context,
+                             CompareOutcome& outcome) {
+  context.progress.stage("comparing");
+  const auto pair = request.random_weights ? search::randomize_weights(a, b, equivalence.seed)
+                                           : search::RandomizedPair{a, b};
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      outcome.numbers, search::check_equivalence(pair.original, pair.rewritten, backend,
+                                                 equivalence, context.progress, context.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(outcome.judge, ask_judge(request, equivalence, a, b, context));
+  return core::Done{};
+}
+
+}  // namespace
+
+core::Result<CompareOutcome> compare(const CompareRequest& request, const Context& context) {
+  const bool numbers = request.equivalence.samples > 0 || !request.inputs.empty();
+  if (!numbers && request.proof.empty()) {
+    return core::Error{core::ErrorCode::kUsage,
+                       "there is nothing to compare on",
+                       {},
+                       "give --samples 1 or more, --inputs or --proof"};
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
+                             read_model(request.a, request.shapes, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel b,
+                             read_result(request.b, request.shapes, context));
+  if (numbers) {
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.a, a.graph));
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.b, b.graph));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
+  search::EquivalenceOptions equivalence = request.equivalence;
+  for (const std::string& path : request.inputs) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto sample, read_inputs(path, a.graph));
+    equivalence.inputs.push_back(std::move(sample));
+  }
+  CompareOutcome outcome;
+  if (!request.proof.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(outcome.proof,
+                               check_proof(request.proof, a, b, request.shapes,
+                                           request.allow_range_changes, *backend, context));
+  }
+  if (numbers) {
+    SOAPSTONE_RETURN_IF_ERROR(
+        compare_numbers(request, a.graph, b.graph, *backend, equivalence, context, outcome));
+  }
+  return outcome;
+}
+
+}  // namespace soapstone::jobs

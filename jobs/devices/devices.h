@@ -1,0 +1,26 @@
+// The device on which a job runs kernels, and the costs by which it compares graphs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "cost/database/cost_database.h"
+#include "runtime/launches/backend.h"
+
+namespace soapstone::jobs {
+
+struct DeviceRequest {
+  std::string device = "cpu";  ///< Or "reference": slow and exact.
+  int threads = 1;             ///< Most threads that one kernel may use.
+  runtime::Fusion fusion = runtime::Fusion::kFull;
+  /// Path of the database of measured costs; empty: the user's own; `none`: nothing is kept.
+  std::string costs;
+};
+
+/// Errors: kUnavailable.
+core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request);
+/// Null for `none`. Errors: kUnavailable.
+core::Result<std::unique_ptr<cost::CostDatabase>> open_costs(const DeviceRequest& request);
+
+}  // namespace soapstone::jobs

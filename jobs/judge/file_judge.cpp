@@ -1,0 +1,93 @@
+// See file_judge.h.
+#include "jobs/judge/file_judge.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "workers/onnxruntime_worker.h"
+
+namespace soapstone::jobs {
+
+namespace fs = std::filesystem;
+
+core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
+  if (request.judge == "none") return IndependentRuntime{std::nullopt, "--judge none"};
+  auto worker = workers::start_onnxruntime(request.python);
+  if (worker) return IndependentRuntime{*std::move(worker), {}};
+  // A caller who names a runtime or its Python wants it.
+  if (request.judge == "onnxruntime" || !request.python.empty()) return worker.error();
+  return IndependentRuntime{std::nullopt, worker.error().message};
+}
+
+FileJudge::FileJudge(workers::RuntimeWorker worker, fs::path original, const core::Graph& interface)
+    : worker_(std::move(worker)), original_(std::move(original)) {
+  for (const core::TensorId id : interface.inputs())
+    input_names_.push_back(interface.tensor(id).name);
+}
+
+core::Result<std::unique_ptr<FileJudge>> FileJudge::of_result(workers::RuntimeWorker worker,
+                                                              fs::path original,
+                                                              const core::Graph& interface,
+                                                              std::string file_name, Write write) {
+  std::unique_ptr<FileJudge> judge(
+      new FileJudge(std::move(worker), std::move(original), interface));
+  SOAPSTONE_ASSIGN_OR_RETURN(judge->folder_, workers::PrivateFolder::make());
+  judge->rewritten_ = judge->folder_->path() / (file_name.empty() ? "result.onnx" : file_name);
+  judge->write_ = std::move(write);
+  return judge;
+}
+
+std::unique_ptr<FileJudge> FileJudge::of_files(workers::RuntimeWorker worker, fs::path original,
+                                               fs::path rewritten, const core::Graph& interface) {
+  std::unique_ptr<FileJudge> judge(
+      new FileJudge(std::move(worker), std::move(original), interface));
+  judge->rewritten_ = std::move(rewritten);
+  return judge;
+}
+
+std::string FileJudge::runtime() const {
+  return fmt::format("{} {}", worker_.identity().name, worker_.identity().version);
+}
+
+core::Status FileJudge::rewrite(const core::Graph& graph) {
+  if (!write_) return core::Done{};
+  if (written_ == graph.hash() && loaded_.contains(Model::kRewritten)) return core::Done{};
+  if (const auto old = loaded_.find(Model::kRewritten); old != loaded_.end()) {
+    worker_.close(old->second);
+    loaded_.erase(old);
+  }
+  written_ = 0;
+  SOAPSTONE_RETURN_IF_ERROR(write_(graph, rewritten_));
+  written_ = graph.hash();
+  return core::Done{};
+}
+
+core::Result<std::size_t> FileJudge::load(Model model) {
+  if (const auto known = loaded_.find(model); known != loaded_.end()) return known->second;
+  workers::LoadOptions options;
+  options.optimizations = model == Model::kOptimizedOriginal;
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::size_t number,
+      worker_.load(model == Model::kRewritten ? rewritten_ : original_, options));
+  loaded_.emplace(model, number);
+  return number;
+}
+
+core::Result<std::vector<core::Literal>> FileJudge::run(Model model,
+                                                        std::span<const core::Literal> inputs) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, load(model));
+  std::vector<workers::NamedTensor> named;
+  for (std::size_t k = 0; k < inputs.size(); ++k) named.push_back({input_names_[k], inputs[k]});
+  SOAPSTONE_ASSIGN_OR_RETURN(auto outputs, worker_.run(number, named));
+  std::vector<core::Literal> values;
+  for (workers::NamedTensor& output : outputs) values.push_back(std::move(output.value));
+  return values;
+}
+
+std::optional<fs::path> FileJudge::file_of(const core::Graph& graph) const {
+  if (!write_ || written_ != graph.hash()) return std::nullopt;
+  return rewritten_;
+}
+
+}  // namespace soapstone::jobs

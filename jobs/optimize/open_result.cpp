@@ -1,0 +1,157 @@
+// Every open dimension alone first, then all that may stay open together, at two more assignments.
+#include "jobs/optimize/open_result.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "jobs/models/model_files.h"
+#include "search/equivalence/equivalence.h"
+#include "search/proofs/proof_chain.h"
+
+namespace soapstone::jobs {
+namespace {
+
+using models::OpenDimension;
+using Sizes = std::vector<std::int64_t>;
+
+/// Other sizes to try: near ones, which cost no more, then those that divide as this one does.
+Sizes others(std::int64_t size) {
+  Sizes sizes;
+  for (const std::int64_t other : {size + 1, 2 * size, size + 2, 3 * size, 1L, size / 2, size + 4,
+                                   size + 8, size + 16, size + 32}) {
+    if (other > 0 && other != size && std::find(sizes.begin(), sizes.end(), other) == sizes.end())
+      sizes.push_back(other);
+  }
+  return sizes;
+}
+
+class Opening {
+ public:
+  Opening(const OptimizeRequest& request, const OptimizeJob& job, const core::Graph& graph,
+          const search::ProofChain& chain, const Context& context)
+      : request_(request), job_(job), graph_(graph), chain_(chain), context_(context) {}
+
+  OpenResult run() {
+    const auto dimensions = models::open_dimensions(job_.model);
+    if (dimensions.empty()) return {};
+    context_.progress.stage("trying other sizes");
+    std::vector<OpenDimension> open;
+    for (const OpenDimension& dimension : dimensions) {
+      if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
+    }
+    auto file = open.empty() ? std::nullopt : at_all_sizes(open);
+    if (!file) open.clear();
+    return {std::move(file), note(dimensions, open)};
+  }
+
+ private:
+  /// The model at other sizes, and what the steps make of it. None: it has no such size.
+  struct Sized {
+    models::OnnxModel model;
+    std::optional<core::Graph> graph;  ///< None: the steps cannot be taken there.
+  };
+
+  std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
+    models::ImportOptions import;
+    import.shapes = models::shapes_at(job_.model, dimensions, sizes);
+    auto model = models::read_onnx(request_.model, import);
+    if (!model) return std::nullopt;
+    Sized sized{*std::move(model), std::nullopt};
+    auto graph = search::replay_at_other_sizes(
+        chain_, sized.model.graph, *job_.backend,
+        {.allow_range_changes = request_.rules.allow_range_changes}, context_.stop);
+    if (graph) sized.graph = *std::move(graph);
+    return sized;
+  }
+
+  static bool agrees(models::OpenExport& file, const Sized& sized) {
+    if (!sized.graph) return false;
+    const auto same = file.add(*sized.graph, *sized.model.header);
+    return same.ok() && *same;
+  }
+
+  bool may_stay_open(const OpenDimension& dimension) {
+    auto file = models::OpenExport::begin(graph_, *job_.model.header);
+    if (!file) return false;
+    Sizes& found = sizes_.emplace_back();
+    for (const std::int64_t size : others(dimension.size)) {
+      const auto sized = at(std::span(&dimension, 1), {size});
+      if (!sized) continue;
+      if (!agrees(*file, *sized)) break;
+      found.push_back(size);
+      if (found.size() == 2) return true;
+    }
+    sizes_.pop_back();
+    return false;
+  }
+
+  /// Both files computed the same there too.
+  bool is_equivalent(const Sized& sized) const {
+    if (!job_.optimize.verify) return true;
+    search::EquivalenceOptions verify = *job_.optimize.verify;
+    verify.inputs.clear();  // they have the sizes that were given
+    const auto report = search::check_equivalence(sized.model.graph, *sized.graph, *job_.backend,
+                                                  verify, context_.progress, context_.stop);
+    return report.ok() && report->equal;
+  }
+
+  std::optional<models::OpenExport> at_all_sizes(std::span<const OpenDimension> open) {
+    auto file = models::OpenExport::begin(graph_, *job_.model.header);
+    if (!file) return std::nullopt;
+    for (const std::size_t turn : {0u, 1u}) {
+      Sizes sizes;
+      for (const Sizes& found : sizes_) sizes.push_back(found[turn]);
+      const auto sized = at(open, sizes);
+      if (!sized || !agrees(*file, *sized) || !is_equivalent(*sized)) return std::nullopt;
+      std::vector<std::string> text;
+      for (std::size_t k = 0; k < open.size(); ++k)
+        text.push_back(fmt::format("{}={}", open[k].text(), sizes[k]));
+      checked_.push_back(fmt::format("{}", fmt::join(text, ", ")));
+    }
+    return std::optional(*std::move(file));
+  }
+
+  std::string note(const std::vector<OpenDimension>& all,
+                   const std::vector<OpenDimension>& open) const {
+    const auto is_open = [&](const OpenDimension& dimension) {
+      return std::ranges::any_of(
+          open, [&](const OpenDimension& other) { return other.places == dimension.places; });
+    };
+    std::vector<std::string> closed, left;
+    for (const OpenDimension& dimension : all) {
+      if (is_open(dimension))
+        left.push_back(dimension.text());
+      else
+        closed.push_back(fmt::format("{}={}", dimension.text(), dimension.size));
+    }
+    std::string text;
+    if (!left.empty())
+      text = fmt::format("open in the result, and checked at {}: {}",
+                         fmt::join(checked_, " and at "), fmt::join(left, ", "));
+    if (!closed.empty())
+      text += fmt::format("{}the result is for these sizes and declares them: {}",
+                          text.empty() ? "" : "; ", fmt::join(closed, ", "));
+    return text;
+  }
+
+  const OptimizeRequest& request_;
+  const OptimizeJob& job_;
+  const core::Graph& graph_;
+  const search::ProofChain& chain_;
+  const Context& context_;
+  std::vector<Sizes> sizes_;          // of each dimension that may stay open: two others
+  std::vector<std::string> checked_;  // all of them together, as text
+};
+
+}  // namespace
+
+OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
+                            const core::Graph& graph, const search::ProofChain& chain,
+                            const Context& context) {
+  return Opening(request, job, graph, chain, context).run();
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,24 @@
+// Whether the result of an optimization holds at other sizes than those it was made for: the same
+// steps are taken there, and the files compared.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "jobs/optimize/optimize_job.h"
+#include "models/onnx/open_sizes.h"
+
+namespace soapstone::jobs {
+
+struct OpenResult {
+  std::optional<models::OpenExport> file;  ///< None: no size can stay open.
+  std::string note;  ///< A sentence about what was found; empty: no size was open.
+};
+
+/// `chain` leads from the model to `graph`, folding included. Takes no part in what is computed at
+/// the sizes given: a failure elsewhere means that sizes are declared as they are here.
+OpenResult leave_sizes_open(const OptimizeRequest& request, const OptimizeJob& job,
+                            const core::Graph& graph, const search::ProofChain& chain,
+                            const Context& context);
+
+}  // namespace soapstone::jobs

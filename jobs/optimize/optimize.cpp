@@ -1,0 +1,79 @@
+// See optimize.h.
+#include "jobs/optimize/optimize.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/clock.h"
+#include "jobs/optimize/optimize_job.h"
+#include "jobs/optimize/optimize_output.h"
+
+namespace soapstone::jobs {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using LabelRefusals = std::vector<verifier::Admission::LabelRefusal>;
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1000;  // kilobytes
+}
+
+LabelRefusals refused_by_label(const verifier::Admission& baseline,
+                               const verifier::Admission& rules) {
+  LabelRefusals all = baseline.label_refusals();
+  for (auto& refusal : rules.label_refusals()) all.push_back(std::move(refusal));
+  return all;
+}
+
+/// A caller who names rules wants them, so leaving one out is worth a warning; of the shipped ones
+/// the report tells.
+void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
+                 const Context& context) {
+  const bool chosen = !request.rules.files.empty() || !request.rules.only.empty();
+  for (const auto& refusal : refusals) {
+    context.progress.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
+                         fmt::format("rule {} matches and is left out: {}; --allow-range-changes "
+                                     "uses it",
+                                     refusal.rule, refusal.reason));
+  }
+}
+
+}  // namespace
+
+core::Result<OptimizeOutcome> optimize(const OptimizeRequest& request, const Context& context) {
+  const auto started = SteadyClock::now();
+  SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeJob job, prepare(request, context));
+  const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
+  const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,
+                                             .allow_range_changes =
+                                                 request.rules.allow_range_changes};
+  verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
+  if (job.trace) job.trace->run_begins(request, job);
+  context.announce_results();
+  OptimizeOutcome outcome;
+  SOAPSTONE_ASSIGN_OR_RETURN(outcome.report, search::optimize(job.model.graph, baseline, rules,
+                                                              *job.cost, *job.backend, job.optimize,
+                                                              context.progress, context.stop));
+  RunSummary& run = outcome.run;
+  run.model = request.model;
+  context.progress.stage("writing");
+  SOAPSTONE_RETURN_IF_ERROR(write_result(request, job, outcome.report, run, context));
+  run.costs = job.cost->description();
+  run.left_out = refused_by_label(baseline, rules);
+  log_refused(run.left_out, request, context);
+  run.device = job.backend->device().key();
+  run.total_cpu_s = core::process_cpu_s();
+  run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();
+  run.peak_rss_mb = peak_rss_mb();
+  if (job.trace) SOAPSTONE_RETURN_IF_ERROR(job.trace->run_ends(outcome.report, run));
+  if (request.explain) outcome.explanation = explain(outcome.report, baseline_rules, search_rules);
+  return outcome;
+}
+
+}  // namespace soapstone::jobs

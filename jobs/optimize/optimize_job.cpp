@@ -1,0 +1,187 @@
+// See optimize_job.h and request.h.
+#include "jobs/optimize/optimize_job.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cost/models/measured_cost.h"
+#include "cost/models/taso_cost.h"
+#include "jobs/models/model_files.h"
+#include "jobs/optimize/optimize_output.h"
+#include "models/onnx/open_sizes.h"
+#include "ops/onnx/onnx_writing.h"
+#include "search/baseline/simplify.h"
+
+namespace soapstone::jobs {
+namespace {
+
+core::Result<std::optional<search::EquivalenceOptions>>
+verify_options(const OptimizeRequest& request, const core::Graph& graph) {
+  if (request.samples < 1) return std::optional<search::EquivalenceOptions>();
+  search::EquivalenceOptions verify;
+  verify.samples = request.samples;
+  verify.rtol = request.rtol;
+  verify.atol = request.atol;
+  verify.seed = request.seed;
+  if (!request.inputs.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto inputs, read_inputs(request.inputs, graph));
+    verify.inputs.push_back(std::move(inputs));
+  }
+  return std::optional(std::move(verify));
+}
+
+/// Whether a graph can be written in the model's opset once its constants are folded. The model and
+/// the backend of the job have to outlive this.
+std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& job,
+                                                            bool keep_constants) {
+  return [header = job.model.header, backend = job.backend.get(),
+          keep_constants](const core::Graph& graph) -> core::Status {
+    core::Status status = models::check_writable(graph, *header);
+    if (status || keep_constants) return status;
+    const auto kept = models::constants_within_originals(graph, *header);
+    SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph folded,
+                               search::fold_constants(graph, *backend, kept));
+    return models::check_writable(folded, *header);
+  };
+}
+
+/// The runtime that looks at the result besides us, if there is one.
+core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
+  job.optimize.allow_unchecked = request.allow_unchecked;
+  if (!job.optimize.verify) return core::Done{};
+  if (request.graph) {
+    job.optimize.why_no_judge = "the model is in no file";
+    return core::Done{};
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
+  job.optimize.why_no_judge = runtime.why_not;
+  if (!runtime.worker) return core::Done{};
+  const auto write = [backend = job.backend.get(), header = job.model.header,
+                      keep = request.keep_constants](const core::Graph& graph, const auto& path) {
+    return write_graph(graph, *header, *backend, keep, path);
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      job.judge,
+      FileJudge::of_result(*std::move(runtime.worker), request.model, job.model.graph,
+                           std::filesystem::path(request.output).filename().string(), write));
+  job.optimize.judge = job.judge.get();
+  return core::Done{};
+}
+
+core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
+                          const Context& context) {
+  if (request.cost_model) {
+    job.cost = request.cost_model;
+  } else if (request.graph_cost) {
+    job.cost = make_graph_cost(request.graph_cost);
+  } else if (request.costs == CostKind::kRoofline) {
+    job.cost = cost::make_roofline_cost(request.device.fusion);
+  } else if (request.costs == CostKind::kTaso) {
+    job.cost = cost::make_taso_cost();
+  } else {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.database, open_costs(request.device));
+    job.cost = cost::make_measured_cost(*job.backend, request.device.fusion, job.database.get(),
+                                        {.stop = &context.stop});
+  }
+  return core::Done{};
+}
+
+}  // namespace
+
+std::string_view to_string(CostKind kind) {
+  switch (kind) {
+  case CostKind::kMeasured:
+    return "measured";
+  case CostKind::kRoofline:
+    return "roofline";
+  case CostKind::kTaso:
+    return "taso";
+  }
+  return "";
+}
+
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
+  std::vector<std::string> left_out;
+  for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
+    std::erase_if(*rules, [&](const rules::Rule& rule) {
+      for (const core::NodeId id : rule.target.order()) {
+        const std::string& op = rule.target.node(id).op->name;
+        const int first = ops::first_opset(op);
+        if (first <= opset) continue;
+        left_out.push_back(
+            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
+        return true;
+      }
+      return false;
+    });
+  }
+  return left_out;
+}
+
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context) {
+  context.progress.stage("reading rules");
+  SOAPSTONE_ASSIGN_OR_RETURN(LoadedRules rules, load_rules(request.rules, context));
+  SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(rules, request.rules));
+  return prepare(request, std::move(rules), context);
+}
+
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
+                                  const Context& context) {
+  OptimizeJob job;
+  job.rules = std::move(rules);
+  if (request.graph) {
+    job.model = model_of(*request.graph);
+  } else {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(request.model, request.shapes, context));
+  }
+  if (request.strict && !job.model.opaque_nodes.empty()) {
+    const models::OpaqueNode& first = job.model.opaque_nodes.front();
+    return core::unsupported(fmt::format("{} operators are not understood, first {} ({}): {}",
+                                         job.model.opaque_nodes.size(), first.name, first.op_type,
+                                         first.reason),
+                             "without --strict they are kept as they are")
+        .at(request.model);
+  }
+  for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {
+    context.progress.log(core::LogLevel::kInfo,
+                         fmt::format("{}: {}; the rule is left out", request.model, rule));
+  }
+  for (const models::OpaqueNode& node : job.model.opaque_nodes) {
+    context.progress.log(core::LogLevel::kWarning,
+                         fmt::format("{}: {} ({}) is kept as it is: {}", request.model, node.name,
+                                     node.op_type, node.reason));
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.backend, make_backend(request.device));
+  SOAPSTONE_RETURN_IF_ERROR(choose_costs(request, job, context));
+  job.optimize.objective = request.objective;
+  job.optimize.peak_limit_bytes = request.peak_limit_bytes;
+  job.optimize.search = request.search;
+  if (!request.trace.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
+    job.optimize.search.trace = job.trace.get();
+  }
+  if (!request.resume.empty()) {
+    job.checkpoint = std::make_unique<search::Checkpoint>(request.resume);
+    job.optimize.search.checkpoint = job.checkpoint.get();
+  }
+  job.optimize.fusion = request.device.fusion;
+  // The steps are taken again at other sizes where the file leaves sizes open.
+  job.optimize.record_chain = !request.proof.empty() || !models::open_dimensions(job.model).empty();
+  job.optimize.writable = writable_in(job, request.keep_constants);
+  job.optimize.measure = request.costs == CostKind::kMeasured && !request.has_own_costs();
+  // A model that could not be timed or checked afterwards is not worth a search.
+  if (job.optimize.measure || request.samples > 0) {
+    SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.model, job.model.graph));
+  }
+  // A caller who has little time to search has little time for timing.
+  if (request.search.time_s > 0)
+    job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);
+  SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
+  SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
+  return job;
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,42 @@
+// Gathers what an optimization works with: model, rules, backend, costs. optimize() is made of
+// these steps, for callers that replace one of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobs/base/context.h"
+#include "jobs/optimize/request.h"
+#include "jobs/optimize/trace_writer.h"
+#include "search/optimize.h"
+#include "search/passes/checkpoint.h"
+
+namespace soapstone::jobs {
+
+/// Everything that an optimization needs, made before it starts so that mistakes show at once.
+struct OptimizeJob {
+  models::OnnxModel model;
+  LoadedRules rules;
+  std::unique_ptr<runtime::Backend> backend;
+  std::unique_ptr<cost::CostDatabase> database;
+  std::shared_ptr<cost::CostModel> cost;
+  std::unique_ptr<FileJudge> judge;                ///< Null: there is none.
+  std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
+  std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
+  search::OptimizeOptions optimize;
+};
+
+/// Errors: those of reading the model, the rules and the inputs; kUnsupported if the request is
+/// strict.
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context);
+
+/// The same with rules that were read before. Rules that leave_out_unwritable() names are taken
+/// out.
+core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
+                                  const Context& context);
+/// Takes out the rules whose targets have an operator that the opset cannot express; returns a
+/// sentence about each.
+std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset);
+
+}  // namespace soapstone::jobs

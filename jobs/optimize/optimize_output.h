@@ -1,0 +1,24 @@
+// Writes the files of an optimization: the model, and the steps that made it.
+#pragma once
+
+#include <filesystem>
+
+#include "jobs/optimize/optimize_job.h"
+#include "jobs/optimize/outcome.h"
+
+namespace soapstone::jobs {
+
+/// Writes the graph as it is handed out: constant expressions as their values, unless they are to
+/// be kept. Errors: those of folding and writing.
+core::Status write_graph(const core::Graph& graph, const models::ModelHeader& header,
+                         runtime::Backend& backend, bool keep_constants,
+                         const std::filesystem::path& path);
+
+/// Writes what is to be written and says so in `run`.
+/// Errors: kInvalidInput if a file cannot be written; kInternal if it came out otherwise than the
+/// file that the judge has seen.
+core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job,
+                          const search::OptimizeReport& report, RunSummary& run,
+                          const Context& context);
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,66 @@
+// The request of optimize(). Every field has a default; new fields go to the end of their group.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/graph/graph.h"
+#include "cost/models/cost_model.h"
+#include "jobs/devices/devices.h"
+#include "jobs/devices/graph_cost.h"
+#include "jobs/judge/file_judge.h"
+#include "jobs/models/model_files.h"
+#include "jobs/rules/rule_library.h"
+#include "search/base/objective.h"
+#include "search/base/types.h"
+
+namespace soapstone::jobs {
+
+/// By what the search compares graphs.
+enum class CostKind : std::uint8_t {
+  kMeasured,  ///< Kernels timed on the device.
+  kRoofline,  ///< A formula, the same on every machine.
+  kTaso,      ///< The sum over operators that TASO minimizes.
+};
+/// "measured", "roofline", "taso"
+std::string_view to_string(CostKind kind);
+
+struct OptimizeRequest {
+  // The model, and where the result goes.
+  std::string model;                 ///< Path of an ONNX file.
+  std::optional<core::Graph> graph;  ///< A model in memory, which replaces the file.
+  Shapes shapes;
+  std::string output;  ///< Path of the ONNX file to write; empty: none is written.
+  bool dry_run = false;
+  bool keep_constants = false;  ///< Constant expressions are written as nodes, not as values.
+  bool strict = false;          ///< Operators that are not understood are an error.
+
+  // The rewrites that are allowed, and how results compare.
+  RuleRequest rules;
+  DeviceRequest device;
+  CostKind costs = CostKind::kMeasured;
+  std::shared_ptr<cost::CostModel> cost_model;  ///< The caller's own; replaces `costs`.
+  GraphCostFunction graph_cost;                 ///< Likewise, as a function on graphs.
+  search::ObjectiveKind objective = search::ObjectiveKind::kLatency;
+  std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
+  search::SearchOptions search;      ///< Its pointers are set by the job.
+
+  // How the result is checked.
+  int samples = 8;     ///< Random inputs on which it must agree with the original; 0: no check.
+  std::string inputs;  ///< Path of an archive (.npz) with inputs of the caller's own.
+  std::optional<double> rtol, atol;
+  std::uint64_t seed = 0;
+  JudgeRequest judge;
+  bool allow_unchecked = false;
+
+  // Records to write; empty paths: none.
+  std::string proof, trace, resume;
+  bool explain = false;  ///< Fills OptimizeOutcome::explanation.
+
+  bool has_own_costs() const { return cost_model != nullptr || graph_cost != nullptr; }
+};
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,149 @@
+// See rule_library.h.
+#include "jobs/rules/rule_library.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "jobs/base/nearest.h"
+#include "jobs/rules/belief.h"
+#include "rules/taso/import_taso.h"
+
+namespace soapstone::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+using rules::Rule;
+
+constexpr std::string_view kBaseline = "baseline";
+
+bool is_named(const Rule& rule, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return rule.base_name == name || rule.name == name;
+  });
+}
+
+core::Status require_known(const std::vector<Rule>& rules, const std::vector<std::string>& names,
+                           std::string_view option) {
+  for (const std::string& name : names) {
+    const bool known = std::any_of(rules.begin(), rules.end(),
+                                   [&](const Rule& rule) { return is_named(rule, {name}); });
+    if (known) continue;
+    std::vector<std::string> all;
+    for (const Rule& rule : rules) all.push_back(rule.base_name);
+    const std::string close = nearest(name, all);
+    return core::Error{core::ErrorCode::kUsage,
+                       fmt::format("{}: there is no rule '{}'", option, name),
+                       {},
+                       close.empty() ? "--list-rules shows all" : "did you mean " + close + "?"};
+  }
+  return core::Done{};
+}
+
+core::Result<std::vector<Rule>> read_search_rules(const RuleRequest& request,
+                                                  const Context& context) {
+  std::vector<std::string> files = request.files;
+  if (files.empty()) files = files_called("shipped");
+  // The baseline is loaded apart, and the generated rules are used only if asked for.
+  const auto is_apart = [&](const fs::path& file) {
+    return request.files.empty() &&
+           (file.stem() == kBaseline || file.filename() == kGeneratedRules);
+  };
+  std::erase_if(files, is_apart);
+  if (request.generated) files.push_back((rules_folder() / kGeneratedRules).string());
+  std::vector<Rule> all;
+  for (const std::string& file : files) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, request.trust_proofs, context));
+    std::ranges::move(read, std::back_inserter(all));
+  }
+  if (!request.text.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto own, parse_believed(request.text, context));
+    std::ranges::move(own, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace
+
+fs::path rules_folder() {
+  if (const char* folder = std::getenv("SOAPSTONE_RULES_DIR"); folder != nullptr) return folder;
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
+  if (fs::is_directory(installed, ignored)) return installed;
+  return SOAPSTONE_SOURCE_RULES_DIR;
+}
+
+std::vector<std::string> files_called(const std::string& name) {
+  if (name != "shipped") return {name};
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(rules_folder(), error))
+    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
+bool is_own_rule_file(const fs::path& file) { return file.extension() != ".pb"; }
+
+core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
+  RuleFileContents contents;
+  if (is_own_rule_file(file)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::read_rules(file));
+    contents.rules = std::move(read.rules);
+    return contents;
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, rules::import_taso_rules(file));
+  contents.rules = std::move(read.file.rules);
+  for (rules::UnmatchedRule& unmatched : read.unmatched)
+    contents.rules.push_back(std::move(unmatched.rule));
+  for (rules::SkippedRule& skipped : read.skipped)
+    contents.skipped.emplace_back(fmt::format("taso_{}", skipped.number),
+                                  std::move(skipped.reason));
+  return contents;
+}
+
+core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context) {
+  LoadedRules loaded;
+  const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
+                             read_believed(baseline, request.trust_proofs, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(request, context));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.only, "--only"));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.skip, "--skip"));
+  std::erase_if(loaded.search, [&](const Rule& rule) {
+    return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
+  });
+  return loaded;
+}
+
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {
+  if (request.allow_unproved) return core::Done{};
+  const Rule* first = nullptr;
+  std::size_t count = 0;
+  for (const auto* list : {&loaded.baseline, &loaded.search}) {
+    for_each_family(*list, [&](const Rule& rule, std::size_t) {
+      if (rule.evidence.kind == rules::Evidence::Kind::kProved) return;
+      ++count;
+      if (first == nullptr) first = &rule;
+    });
+  }
+  if (first == nullptr) return core::Done{};
+  const bool changed = first->evidence.kind == rules::Evidence::Kind::kNone;
+  const std::string why = changed && !first->evidence.detail.empty()
+                              ? fmt::format(" ({})", first->evidence.detail)
+                              : "";
+  const std::string others = count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
+  const std::string file = first->file.string();
+  return core::Error{core::ErrorCode::kUnsupported,
+                     fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
+                     fmt::format("{}:{}", file, first->line),
+                     fmt::format("verify-rules {} shows what is wrong with it; --allow-unproved "
+                                 "uses the rule all the same",
+                                 file)};
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,71 @@
+// The rules that a job works with: the shipped ones or the caller's own, some picked, some left
+// out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "jobs/base/context.h"
+#include "rules/rule/rule.h"
+
+namespace soapstone::jobs {
+
+struct RuleRequest {
+  std::vector<std::string> files;  ///< Instead of the shipped ones; empty: those.
+  std::string text;                ///< Rules in the rule language, in addition to all others.
+  std::vector<std::string> only;   ///< Names or instances; empty: all.
+  std::vector<std::string> skip;
+  bool generated = false;       ///< The rules of generated.rules, too.
+  bool allow_unproved = false;  ///< Otherwise one rule without a proof is an error.
+  bool allow_range_changes = false;
+  bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
+};
+
+/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
+std::filesystem::path rules_folder();
+
+/// The file in that folder which generate-rules made.
+inline constexpr std::string_view kGeneratedRules = "generated.rules";
+/// All files of the folder, in order, for the word `shipped`; else the file of that name.
+std::vector<std::string> files_called(const std::string& name);
+
+/// Whether the file is in our rule language; else it is one of TASO's.
+bool is_own_rule_file(const std::filesystem::path& file);
+
+/// The contents of a rule file.
+struct RuleFileContents {
+  std::vector<rules::Rule> rules;
+  /// Names of rules that the rule language cannot express, and why.
+  std::vector<std::pair<std::string, std::string>> skipped;
+};
+/// For proofs: rules of other systems that cannot be applied here are listed, too.
+core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file);
+
+struct LoadedRules {
+  std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
+  std::vector<rules::Rule> search;
+};
+/// Loads rules with evidence that may be believed (belief.h). Errors: those of reading rules;
+/// kUsage if `only` or `skip` names a rule that there is not; kInterrupted.
+core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
+
+/// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
+/// its place.
+core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request);
+
+/// Calls f(first instance, number of instances) for each rule as written.
+template <class F>
+void for_each_family(const std::vector<rules::Rule>& rules, F&& f) {
+  for (std::size_t first = 0; first < rules.size();) {
+    std::size_t last = first;
+    while (last < rules.size() && rules[last].base_name == rules[first].base_name) ++last;
+    f(rules[first], last - first);
+    first = last;
+  }
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,140 @@
+// See verify.h.
+#include "jobs/verify/verify.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/file_io.h"
+#include "jobs/devices/devices.h"
+#include "jobs/rules/rule_library.h"
+#include "rules/text/evidence.h"
+#include "verifier/refutation/second_opinion.h"
+#include "verifier/verdict_evidence.h"
+
+namespace soapstone::jobs {
+namespace {
+
+/// Numbers in a prime field and on the kernels of this machine, for one thread.
+verifier::SecondLook make_second_look() {
+  auto made = make_backend({});
+  const std::shared_ptr<runtime::Backend> backend =
+      made ? *std::move(made) : runtime::make_reference_backend();
+  return [backend](const rules::Rule& rule) -> verifier::SecondLookResult {
+    const auto opinion = verifier::second_opinion(rule, *backend);
+    if (!opinion) return {};  // no sizes that it could look at
+    return {opinion->field_sizes + opinion->float_sizes, opinion->disagreement};
+  };
+}
+
+/// The shipped files if the request names none and has no text.
+std::vector<std::string> files_of(const VerifyRequest& request) {
+  if (!request.files.empty() || !request.text.empty()) return request.files;
+  return files_called("shipped");
+}
+
+core::Status write_evidence(const std::string& file,
+                            const std::vector<verifier::RuleVerdict>& verdicts) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  std::vector<rules::EvidenceEdit> edits;
+  for (const verifier::RuleVerdict& v : verdicts)
+    if (v.file == file) edits.push_back({v.line, verifier::evidence_of(v)});
+  const std::string updated = rules::with_evidence(text.str(), edits);
+  if (updated == text.str()) return core::Done{};
+  return core::write_file(file, updated);
+}
+
+/// One file for each rule of which all instances are proved: `layout.transpose_twice.proof`.
+core::Status write_proofs(const std::string& folder,
+                          const std::vector<verifier::RuleVerdict>& verdicts) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const verifier::RuleVerdict& v : verdicts) {
+    if (v.kind != verifier::VerdictKind::kProved) continue;
+    const auto path =
+        std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(path, verifier::print_proofs(v.proofs)));
+  }
+  return core::Done{};
+}
+
+/// A rule of another system that cannot be expressed is listed as unknown.
+verifier::RuleVerdict skipped_rule(std::string rule, std::string reason, const std::string& file) {
+  verifier::RuleVerdict verdict;
+  verdict.rule = verdict.instance = std::move(rule);
+  verdict.file = file;
+  verdict.reason = std::move(reason);
+  return verdict;
+}
+
+core::Status add_text(const VerifyRequest& request, std::vector<rules::Rule>& all) {
+  if (request.text.empty()) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(request.text));
+  std::ranges::move(parsed.rules, std::back_inserter(all));
+  return core::Done{};
+}
+
+/// Errors: kUsage if evidence was to be written into a file that has no place for it.
+core::Status check_request(const VerifyRequest& request) {
+  const auto foreign = std::ranges::find_if_not(request.files, is_own_rule_file);
+  if (!request.write || foreign == request.files.end()) return core::Done{};
+  return core::Error{core::ErrorCode::kUsage,
+                     "--write cannot put evidence into a file of another system", *foreign,
+                     "leave out --write"};
+}
+
+}  // namespace
+
+bool VerifyOutcome::all_proved() const {
+  return std::ranges::all_of(verdicts, [](const verifier::RuleVerdict& verdict) {
+    return verdict.kind == verifier::VerdictKind::kProved && verdict.disagreement.empty();
+  });
+}
+
+core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& context) {
+  SOAPSTONE_RETURN_IF_ERROR(check_request(request));
+  const std::vector<std::string> files = files_of(request);
+  std::vector<rules::Rule> all;
+  std::vector<verifier::RuleVerdict> skipped;
+  for (const std::string& file : files) {
+    context.progress.stage("reading " + file);
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+    for (auto& [rule, reason] : contents.skipped)
+      skipped.push_back(skipped_rule(std::move(rule), std::move(reason), file));
+  }
+  SOAPSTONE_RETURN_IF_ERROR(add_text(request, all));
+  context.progress.stage(fmt::format("proving {} rules", all.size()));
+  if (request.write || !request.proofs.empty()) context.announce_results();
+  verifier::BatchOptions batch = request.batch;
+  batch.verify.keep_record = !request.proofs.empty();
+  if (request.second_opinion) batch.make_second_look = make_second_look;
+  VerifyOutcome outcome;
+  outcome.verdicts = verifier::verify_all(all, batch, context.progress, context.stop);
+  std::ranges::move(skipped, std::back_inserter(outcome.verdicts));
+  if (request.write)
+    for (const std::string& file : files)
+      SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, outcome.verdicts));
+  if (!request.proofs.empty())
+    SOAPSTONE_RETURN_IF_ERROR(write_proofs(request.proofs, outcome.verdicts));
+  return outcome;
+}
+
+core::Result<std::vector<rules::Rule>> read_all_rules(const VerifyRequest& request) {
+  std::vector<rules::Rule> all;
+  for (const std::string& file : files_of(request)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+  }
+  SOAPSTONE_RETURN_IF_ERROR(add_text(request, all));
+  return all;
+}
+
+}  // namespace soapstone::jobs

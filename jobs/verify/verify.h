@@ -1,0 +1,36 @@
+// verify(): are rules true? Proves them for all sizes, refutes them with an example, or says why
+// neither was possible.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/base/context.h"
+#include "rules/rule/rule.h"
+#include "verifier/batch.h"
+
+namespace soapstone::jobs {
+
+struct VerifyRequest {
+  std::vector<std::string> files;  ///< Rule files, TASO's among them; see also `text`.
+  std::string text;  ///< Rules in the rule language. Neither files nor text: the shipped files.
+  verifier::BatchOptions batch;
+  bool write = false;  ///< Puts the evidence under the rules in their files.
+  /// Tries each proved rule with numbers on the kernels of this machine, too.
+  bool second_opinion = false;
+  std::string proofs;  ///< Folder for a log of each proof; empty: none is written.
+};
+
+struct VerifyOutcome {
+  std::vector<verifier::RuleVerdict> verdicts;  ///< Incomplete if the job was stopped.
+
+  bool all_proved() const;
+};
+
+/// A refuted rule is an outcome, not an error. Errors: those of reading and writing the files.
+core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& context = {});
+
+/// The rules of all files of a request, in order. Errors: those of reading them.
+core::Result<std::vector<rules::Rule>> read_all_rules(const VerifyRequest& request);
+
+}  // namespace soapstone::jobs
