@@ -2,6 +2,8 @@
 // in place, on the host as on a device that shares nothing with it.
 #include "runtime/execution/executor.h"
 
+#include <ostream>
+
 #include "runtime/execution/fold.h"
 #include "tests/runtime/random_graph.h"
 #include "tests/runtime/remote_backend.h"
@@ -14,6 +16,7 @@ struct Device {
   const char* name;
   std::unique_ptr<Backend> (*make)();
 };
+void PrintTo(const Device& device, std::ostream* out) { *out << device.name; }
 constexpr Device kDevices[] = {
     {"Reference", make_reference_backend},
     {"ChannelsLast",
