@@ -21,6 +21,10 @@ using Values = std::vector<double>;
 using Ints = std::vector<std::int64_t>;
 constexpr auto kF32 = core::DataType::kFloat32;
 
+inline core::Literal ints(const Ints& values) {
+  return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
+}
+
 inline core::Result<core::Graph> parse(std::string_view text) {
   return core::parse_graph(text, registry(), infer_types);
 }

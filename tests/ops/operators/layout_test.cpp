@@ -12,10 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 constexpr auto kI64 = core::DataType::kInt64;
 
-core::Literal ints(const Ints& values) {
-  return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
-}
-
 TEST(Transpose, MovesDimensions) {
   const core::Graph graph = graph_of("x: f32[2, 3]", "transpose(x; perm=[1, 0])");
   expect_near(run(graph, {counting(6)})[0], {0, 3, 1, 4, 2, 5});

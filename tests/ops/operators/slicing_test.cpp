@@ -8,9 +8,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-core::Literal ints(const Ints& values) {
-  return core::Literal::ints({static_cast<std::int64_t>(values.size())}, values);
-}
 
 TEST(Concat, JoinsAlongAnAxis) {
   const core::Graph graph = graph_of("x: f32[2, 1]  y: f32[2, 2]", "concat(x, y; axis=1)");
