@@ -253,8 +253,8 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   if (!candidate.forward && !candidate.backward) return std::nullopt;
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
-  // If a constant's split point is free, split it where the other tensors are split; a rule that the
-  // point is free adds nothing.
+  // If a constant's split point is free, split it where the other tensors are split; a rule that
+  // the point is free adds nothing.
   const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
   candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
                                                        : examples_of(rule, direction->instances);

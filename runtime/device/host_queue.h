@@ -24,7 +24,8 @@ using HostOutputs = HostPointers<std::byte>;
 
 class HostKernel : public Kernel {
  public:
-  /// The arguments are those of a KernelCall. Errors: kInvalidInput if the inputs break a requirement of an operator.
+  /// The arguments are those of a KernelCall.
+  /// Errors: kInvalidInput if the inputs break a requirement of an operator.
   virtual core::Status run(HostInputs inputs, HostOutputs outputs, std::byte* scratch) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The large run of tests/fuzz/proofs/random_pairs: prove-random-pairs [SEED] [WORLDS] [DRAWS] [EXAMPLES].
-// Ends with 1 if a wrong pair is proved.
+// The large run of tests/fuzz/proofs/random_pairs: prove-random-pairs [SEED] [WORLDS] [DRAWS]
+// [EXAMPLES]. Ends with 1 if a wrong pair is proved.
 #include <fmt/format.h>
 
 #include <cstdlib>
