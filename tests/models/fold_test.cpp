@@ -186,6 +186,27 @@ TEST(Fold, Creation) {
   EXPECT_EQ(constant("int64[2,2] {1, 2, 3, 4}", "Trilu<upper = 0>(a)"), "[2, 2] {1, 0, 3, 4}");
 }
 
+TEST(Fold, NumbersNearTheEndsOf64Bits) {
+  const auto range = [](const std::string& start, const std::string& limit,
+                        const std::string& delta) {
+    return folded("a = Constant<value = int64 {" + start + "}>() b = Constant<value = int64 {" +
+                  limit + "}>() c = Constant<value = int64 {" + delta + "}>() r = Range(a, b, c)");
+  };
+  EXPECT_EQ(range("-1", "9223372036854775807", "4611686018427387904"),
+            "[2] {-1, 4611686018427387903}");
+  EXPECT_EQ(range("1099511627776", "1099511627778", "1"), "[2] {1099511627776, 1099511627777}");
+  EXPECT_EQ(range("0", "9223372036854775807", "1"), "not folded");
+  EXPECT_EQ(constants("[2,2] {1, 2, 3, 4}", "[1] {1099511627776}", "Trilu(a, b)"),
+            "[2, 2] {0, 0, 0, 0}");
+  EXPECT_EQ(constants("[2,2] {1, 2, 3, 4}", "[1] {-9223372036854775807}", "Trilu(a, b)"),
+            "[2, 2] {1, 2, 3, 4}");
+  EXPECT_EQ(folded("n = Constant<value = int64[1] {5001}>() a = ConstantOfShape<value = int64[1] "
+                   "{-1}>(n) r = ReduceProd(a)"),
+            "[1] {-1}");
+  EXPECT_EQ(constant("int64[3,3] {1, 2, 3, 4, 5, 6, 7, 8, 9}", "ReduceProd<axes = [0]>(a)"),
+            "[1, 3] {28, 80, 162}");
+}
+
 TEST(Fold, RealsThatFeedShapes) {
   // Exporters write the sizes of an interpolation like this: int to float, times a scale, floor, to
   // int.

@@ -71,7 +71,7 @@ KnownValues computed(const onnx::NodeProto& node, int opset, const std::vector<L
   NodeImport import(node, opset, builder, std::move(ids), files);
   if (!import.read_attributes()) return std::nullopt;
   if (node.op_type() == "NonZero") return one(positions_of_non_zeros(*inputs[0]));
-  if (const auto meaning = integer_meaning(import)) return known_values(*meaning, inputs);
+  if (const auto meaning = integer_meaning(import, inputs)) return known_values(*meaning, inputs);
   return as_read(node, import, std::move(builder));
 }
 

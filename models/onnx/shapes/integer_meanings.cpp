@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/onnx/shapes/known_values.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/infer_context.h"
+#include "ops/evaluation/integers.h"
 #include "ops/onnx/onnx_reduction.h"
 
 namespace soapstone::models {
@@ -19,6 +21,7 @@ using ops::Index;
 using ops::OnnxImport;
 using ops::SemanticsBuilder;
 using Int = std::int64_t;
+using Values = std::span<const core::LiteralPtr>;  // of inputs
 
 const core::TensorType& type_of(const OnnxImport& node, std::size_t k) {
   return node.type(node.input(k));
@@ -66,17 +69,18 @@ std::optional<IntegerMeaning> remainder(const OnnxImport& node) {
   });
 }
 
-std::optional<IntegerMeaning> triangle(const OnnxImport& node) {
+std::optional<IntegerMeaning> triangle(const OnnxImport& node, Values inputs) {
   const core::TensorType& type = type_of(node, 0);
   const std::size_t rank = type.shape.size();
   Int k = 0;
   if (ops::has_input(node, 1)) {
-    const core::LiteralPtr given = node.constant_input(1);
-    const auto values = given ? given->to_ints() : std::nullopt;
+    const auto values = inputs[1]->to_ints();
     if (!values || values->size() != 1) return std::nullopt;
     k = values->front();
   }
   if (rank < 2) return std::nullopt;
+  const Dims dims = *core::concrete(type.shape);
+  k = std::clamp(k, -dims[rank - 2], dims[rank - 1]);  // All diagonals beyond hold nothing.
   const bool upper = node.int_or("upper", 1) != 0;
   SemanticsBuilder builder(1);
   builder.output(type.shape, [&](const Index& i) {
@@ -84,39 +88,38 @@ std::optional<IntegerMeaning> triangle(const OnnxImport& node) {
     return ops::guard({upper ? ops::at_least(diagonal, k) : ops::at_least(k, diagonal)},
                       ops::read(0, i));
   });
-  return make(std::move(builder), type.data_type, *core::concrete(type.shape));
+  return make(std::move(builder), type.data_type, dims);
 }
 
-/// All elements along the reduced axes as the factors of one product.
-std::optional<IntegerMeaning> product(const OnnxImport& node) {
-  constexpr Int kMostFactors = 4096;
-  const core::TensorType& type = type_of(node, 0);
-  const Dims x = *core::concrete(type.shape);
-  const auto over = ops::read_reduction_axes(node);
-  if (!over) return std::nullopt;
-  Dims reduced(x.size(), 1), kept = x;
-  for (const Int axis : over->axes) {
-    const auto d = static_cast<std::size_t>(axis);
-    std::swap(reduced[d], kept[d]);
-  }
-  const Int factors = core::element_count(reduced);
-  if (factors < 1 || factors > kMostFactors) return std::nullopt;
-  SemanticsBuilder builder(1);
-  const auto all = builder.stage(core::to_shape(kept), [&](const Index& i) {
-    Expr result = ops::number(1.0);
-    for (Int k = 0; k < factors; ++k) {
-      Index element = i;
-      for (std::size_t d = x.size(), rest = static_cast<std::size_t>(k); d-- > 0;) {
-        const auto size = static_cast<std::size_t>(reduced[d]);
-        element[d] += static_cast<Int>(rest % size);
-        rest /= size;
-      }
-      result = std::move(result) * ops::read(0, std::move(element));
-    }
-    return result;
+/// A stage with the products of neighbors along `axis`, whose size `dims` then halves; the last
+/// element of an odd number stands alone.
+std::uint32_t products_of_pairs(SemanticsBuilder& builder, std::uint32_t of, Dims& dims,
+                                std::size_t axis) {
+  const Int size = dims[axis];
+  dims[axis] = (size + 1) / 2;
+  return builder.stage(core::to_shape(dims), [&](const Index& i) {
+    Index first = i, second = i;
+    first[axis] = i[axis] * 2;
+    second[axis] = i[axis] * 2 + 1;
+    const Expr other = ops::guard({ops::at_least(size - 1, second[axis])},
+                                  ops::read(of, second) - ops::number(1.0));
+    return ops::read(of, first) * (other + ops::number(1.0));
   });
+}
+
+/// Products along the reduced axes, pair by pair.
+std::optional<IntegerMeaning> product(const OnnxImport& node) {
+  const core::TensorType& type = type_of(node, 0);
+  const auto over = ops::read_reduction_axes(node);
+  if (!over || core::element_count(*core::concrete(type.shape)) == 0) return std::nullopt;
+  SemanticsBuilder builder(1);
+  Dims kept = *core::concrete(type.shape);
+  std::uint32_t all = 0;
+  for (const Int axis : over->axes)
+    while (kept[static_cast<std::size_t>(axis)] > 1)
+      all = products_of_pairs(builder, all, kept, static_cast<std::size_t>(axis));
   Dims dims;
-  for (std::size_t d = 0; d < x.size(); ++d) {
+  for (std::size_t d = 0; d < kept.size(); ++d) {
     const bool drop = !over->keep_dims && std::ranges::count(over->axes, static_cast<Int>(d)) > 0;
     if (!drop) dims.push_back(kept[d]);
   }
@@ -128,8 +131,8 @@ std::optional<IntegerMeaning> product(const OnnxImport& node) {
 
 /// The only element of an input that is a whole number: sums of such reals are exact, in whatever
 /// order a runtime takes them.
-std::optional<Int> whole_number(const OnnxImport& node, std::size_t k) {
-  const core::LiteralPtr value = node.constant_input(k);
+std::optional<Int> whole_number(Values inputs, std::size_t k) {
+  const core::LiteralPtr value = k < inputs.size() ? inputs[k] : nullptr;
   if (!value || value->count() != 1) return std::nullopt;
   if (const auto ints = value->to_ints()) return ints->front();
   constexpr double kMostExact = 1 << 23;
@@ -138,29 +141,36 @@ std::optional<Int> whole_number(const OnnxImport& node, std::size_t k) {
   return static_cast<Int>(real);
 }
 
-/// The numbers of a constant are small, so nothing here overflows.
-std::optional<IntegerMeaning> range(const OnnxImport& node) {
-  const auto start = whole_number(node, 0), limit = whole_number(node, 1);
-  const auto delta = whole_number(node, 2);
+/// start, start + delta, … before limit. The numbers are any of 64 bits, so their differences may
+/// need more.
+std::optional<IntegerMeaning> range(const OnnxImport& node, Values inputs) {
+  const auto start = whole_number(inputs, 0), limit = whole_number(inputs, 1);
+  const auto delta = whole_number(inputs, 2);
   if (!start || !limit || !delta || *delta == 0) return std::nullopt;
-  const Int span = *delta > 0 ? *limit - *start : *start - *limit;
-  const Dims dims{span <= 0 ? 0 : (span - 1) / std::abs(*delta) + 1};
+  const ops::Integer step = *delta < 0 ? -ops::Integer(*delta) : ops::Integer(*delta);
+  const ops::Integer span =
+      *delta > 0 ? ops::Integer(*limit) - *start : ops::Integer(*start) - *limit;
+  const ops::Integer count = span <= 0 ? 0 : (span - 1) / step + 1;
+  if (count > kMostFoldedElements) return std::nullopt;
+  const Dims dims{static_cast<Int>(count)};
   SemanticsBuilder builder(0);
-  builder.output(core::to_shape(dims),
-                 [&](const Index& i) { return ops::index_value(i[0] * *delta + *start); });
+  builder.output(core::to_shape(dims), [&](const Index& i) {
+    return ops::number(ops::Rational(*start)) +
+           ops::number(ops::Rational(*delta)) * ops::index_value(i[0]);
+  });
   return make(std::move(builder), type_of(node, 0).data_type, dims);
 }
 
 }  // namespace
 
-std::optional<IntegerMeaning> integer_meaning(const OnnxImport& node) {
+std::optional<IntegerMeaning> integer_meaning(const OnnxImport& node, Values inputs) {
   const std::string_view op = node.op_type();
-  if (op == "Range") return range(node);
+  if (op == "Range") return range(node, inputs);
   if (core::is_floating(type_of(node, 0).data_type)) return std::nullopt;
   if (op == "Div") return quotient(node);
   if (op == "Mod") return remainder(node);
   if (op == "ReduceProd") return product(node);
-  if (op == "Trilu") return triangle(node);
+  if (op == "Trilu") return triangle(node, inputs);
   return std::nullopt;
 }
 

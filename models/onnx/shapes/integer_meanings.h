@@ -2,6 +2,9 @@
 // time keeps them as they are, and only known values are computed with the meanings given here.
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "core/graph/literal.h"
 #include "ops/definition/onnx_mapping.h"
 #include "ops/language/comprehension.h"
@@ -17,8 +20,10 @@ struct IntegerMeaning {
 
 /// The meaning of Div, Mod, Range, ReduceProd and Trilu on known integers; none for other
 /// operators, for reals (but those of a Range that are whole numbers) and for nodes that are not as
-/// ONNX has them. Precondition: the first input is there, and all inputs are constants.
-std::optional<IntegerMeaning> integer_meaning(const ops::OnnxImport& node);
+/// ONNX has them. `inputs`: the values of the node's inputs, of any size, unlike those that a
+/// reader of operators sees. Precondition: the first input is there, and all inputs are constants.
+std::optional<IntegerMeaning> integer_meaning(const ops::OnnxImport& node,
+                                              std::span<const core::LiteralPtr> inputs);
 
 /// The results that follow from types alone (Shape, Size), which no comprehension of elements says.
 std::optional<core::Literal> value_of_type(const ops::OnnxImport& node,
