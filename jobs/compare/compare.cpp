@@ -69,6 +69,8 @@ core::Result<CompareOutcome> compare(const CompareRequest& request, const Contex
   if (numbers) {
     SOAPSTONE_RETURN_IF_ERROR(
         compare_numbers(request, a.graph, b.graph, *backend, equivalence, context, outcome));
+    // A difference that was found is one; that there is none was not seen.
+    if (outcome.numbers->equal) SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   }
   return outcome;
 }

@@ -9,7 +9,8 @@
 
 namespace soapstone::jobs {
 
-/// The cost of a graph, in microseconds or any other unit: less is better, and never below 0. The
+/// The cost of a graph, in microseconds or any other unit: less is better. A graph whose cost is no
+/// number of at least 0 is never chosen; that of the original must be one. The
 /// search also costs parts of a model and adds up what they gain, so a good function is a sum over
 /// operators. It must be safe to call from several threads.
 using GraphCostFunction = std::function<double(const core::Graph&)>;

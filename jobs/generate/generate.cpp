@@ -51,8 +51,9 @@ core::Result<std::vector<generator::Theme>> themes(const GenerateRequest& reques
 core::Result<std::vector<rules::Rule>> known_rules(const GenerateRequest& request,
                                                    const Context& context) {
   std::vector<rules::Rule> known;
-  for (const std::string& name : request.known)
-    for (const std::string& file : files_called(name)) {
+  for (const std::string& name : request.known) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_called(name));
+    for (const std::string& file : files) {
       if (file != name && std::filesystem::path(file).filename() == kGeneratedRules) continue;
       if (is_own_rule_file(file)) {
         SOAPSTONE_ASSIGN_OR_RETURN(auto believed, read_believed(file, false, context));
@@ -62,6 +63,7 @@ core::Result<std::vector<rules::Rule>> known_rules(const GenerateRequest& reques
       SOAPSTONE_ASSIGN_OR_RETURN(RuleFileContents contents, read_rule_file(file));
       std::ranges::move(contents.rules, std::back_inserter(known));
     }
+  }
   const auto unproved = std::ranges::count_if(known, [](const rules::Rule& rule) {
     return rule.evidence.kind != rules::Evidence::Kind::kProved;
   });

@@ -2,6 +2,7 @@
 #include "jobs/optimize/optimize_job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -76,6 +77,11 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   if (request.cost_model) {
     job.cost = request.cost_model;
   } else if (request.graph_cost) {
+    const double cost = request.graph_cost(job.model.graph);
+    if (!std::isfinite(cost) || cost < 0) {
+      return core::invalid_input(fmt::format("the cost function gives {} for the model", cost),
+                                 "costs are finite and at least 0");
+    }
     job.cost = make_graph_cost(request.graph_cost);
   } else if (request.costs == CostKind::kRoofline) {
     job.cost = cost::make_roofline_cost(request.device.fusion);

@@ -46,7 +46,9 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
 core::Result<std::vector<Rule>> read_search_rules(const RuleRequest& request,
                                                   const Context& context) {
   std::vector<std::string> files = request.files;
-  if (files.empty()) files = files_called("shipped");
+  if (files.empty()) {
+    if (auto shipped = files_called("shipped")) files = *std::move(shipped);
+  }
   // The baseline is loaded apart, and the generated rules are used only if asked for.
   const auto is_apart = [&](const fs::path& file) {
     return request.files.empty() &&
@@ -77,12 +79,16 @@ fs::path rules_folder() {
   return SOAPSTONE_SOURCE_RULES_DIR;
 }
 
-std::vector<std::string> files_called(const std::string& name) {
-  if (name != "shipped") return {name};
+core::Result<std::vector<std::string>> files_called(const std::string& name) {
+  if (name != "shipped") return std::vector<std::string>{name};
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(rules_folder(), error))
     if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+  if (files.empty()) {
+    return core::invalid_input(fmt::format("{}: no rule files are there", rules_folder().string()),
+                               "the environment's SOAPSTONE_RULES_DIR may name their folder");
+  }
   std::ranges::sort(files);
   return files;
 }

@@ -31,7 +31,8 @@ std::filesystem::path rules_folder();
 /// The file in that folder which generate-rules made.
 inline constexpr std::string_view kGeneratedRules = "generated.rules";
 /// All files of the folder, in order, for the word `shipped`; else the file of that name.
-std::vector<std::string> files_called(const std::string& name);
+/// Errors: kInvalidInput if the folder holds none.
+core::Result<std::vector<std::string>> files_called(const std::string& name);
 
 /// Whether the file is in our rule language; else it is one of TASO's.
 bool is_own_rule_file(const std::filesystem::path& file);

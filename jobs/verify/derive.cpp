@@ -42,7 +42,7 @@ core::Result<Premises> read_premises(const DeriveRequest& request, const Context
   Premises premises;
   std::vector<std::string> files;
   for (const std::string& name : request.from) {
-    const auto more = files_called(name);
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> more, files_called(name));
     files.insert(files.end(), more.begin(), more.end());
   }
   for (const std::string& file : files) {

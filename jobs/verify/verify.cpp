@@ -34,20 +34,33 @@ verifier::SecondLook make_second_look() {
 }
 
 /// The shipped files if the request names none and has no text.
-std::vector<std::string> files_of(const VerifyRequest& request) {
+core::Result<std::vector<std::string>> files_of(const VerifyRequest& request) {
   if (!request.files.empty() || !request.text.empty()) return request.files;
   return files_called("shipped");
 }
 
-core::Status write_evidence(const std::string& file,
-                            const std::vector<verifier::RuleVerdict>& verdicts) {
+core::Result<std::string> contents_of(const std::string& file) {
   std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
+  if (!(text << std::ifstream(file, std::ios::binary).rdbuf()))
+    return core::invalid_input(fmt::format("{}: cannot be read", file));
+  return text.str();
+}
+
+/// `proved`: the contents of the file when its rules were read. Errors: kInvalidInput if it was
+/// changed since, as nothing is known of the rules that are there now.
+core::Status write_evidence(const std::string& file, const std::string& proved,
+                            const std::vector<verifier::RuleVerdict>& verdicts) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, contents_of(file));
+  if (text != proved) {
+    return core::invalid_input(
+        fmt::format("{}: was changed while its rules were proved; nothing is written", file),
+        "verify the file again");
+  }
   std::vector<rules::EvidenceEdit> edits;
   for (const verifier::RuleVerdict& v : verdicts)
     if (v.file == file) edits.push_back({v.line, verifier::evidence_of(v)});
-  const std::string updated = rules::with_evidence(text.str(), edits);
-  if (updated == text.str()) return core::Done{};
+  const std::string updated = rules::with_evidence(text, edits);
+  if (updated == text) return core::Done{};
   return core::write_file(file, updated);
 }
 
@@ -93,18 +106,22 @@ core::Status check_request(const VerifyRequest& request) {
 }  // namespace
 
 bool VerifyOutcome::all_proved() const {
-  return std::ranges::all_of(verdicts, [](const verifier::RuleVerdict& verdict) {
-    return verdict.kind == verifier::VerdictKind::kProved && verdict.disagreement.empty();
-  });
+  return finished && std::ranges::all_of(verdicts, [](const verifier::RuleVerdict& verdict) {
+           return verdict.kind == verifier::VerdictKind::kProved && verdict.disagreement.empty();
+         });
 }
 
 core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& context) {
   SOAPSTONE_RETURN_IF_ERROR(check_request(request));
-  const std::vector<std::string> files = files_of(request);
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(request));
+  std::vector<std::string> texts;  // of the files, before their rules are read
   std::vector<rules::Rule> all;
   std::vector<verifier::RuleVerdict> skipped;
   for (const std::string& file : files) {
     context.progress.stage("reading " + file);
+    if (request.write) {
+      SOAPSTONE_ASSIGN_OR_RETURN(texts.emplace_back(), contents_of(file));
+    }
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
     for (auto& [rule, reason] : contents.skipped)
@@ -118,10 +135,11 @@ core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& 
   if (request.second_opinion) batch.make_second_look = make_second_look;
   VerifyOutcome outcome;
   outcome.verdicts = verifier::verify_all(all, batch, context.progress, context.stop);
+  outcome.finished = !context.stop.stop_requested();
   std::ranges::move(skipped, std::back_inserter(outcome.verdicts));
   if (request.write)
-    for (const std::string& file : files)
-      SOAPSTONE_RETURN_IF_ERROR(write_evidence(file, outcome.verdicts));
+    for (std::size_t k = 0; k < files.size(); ++k)
+      SOAPSTONE_RETURN_IF_ERROR(write_evidence(files[k], texts[k], outcome.verdicts));
   if (!request.proofs.empty())
     SOAPSTONE_RETURN_IF_ERROR(write_proofs(request.proofs, outcome.verdicts));
   return outcome;
@@ -129,7 +147,8 @@ core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& 
 
 core::Result<std::vector<rules::Rule>> read_all_rules(const VerifyRequest& request) {
   std::vector<rules::Rule> all;
-  for (const std::string& file : files_of(request)) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(request));
+  for (const std::string& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
   }

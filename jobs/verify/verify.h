@@ -22,8 +22,10 @@ struct VerifyRequest {
 };
 
 struct VerifyOutcome {
-  std::vector<verifier::RuleVerdict> verdicts;  ///< Incomplete if the job was stopped.
+  std::vector<verifier::RuleVerdict> verdicts;
+  bool finished = false;  ///< False: the job was stopped, and verdicts are missing.
 
+  /// Every rule that was asked for has a proof.
   bool all_proved() const;
 };
 

@@ -1,6 +1,8 @@
 // Jobs as a program calls them: with rules and costs of its own, and without a command line.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -73,6 +75,26 @@ TEST_F(Optimize, TakesARuleAndACostFunctionOfTheCaller) {
   EXPECT_EQ(outcome->run.output, "");
 }
 
+TEST_F(Optimize, RefusesCostsThatAreNoNumbers) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  for (const double cost : {std::nan(""), -1.0, HUGE_VAL}) {
+    request.graph_cost = [cost](const core::Graph&) { return cost; };
+    const auto outcome = optimize(request);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, core::ErrorCode::kInvalidInput);
+  }
+}
+
+TEST_F(Optimize, NeverChoosesAGraphThatHasNoCost) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.graph_cost = [](const core::Graph& graph) {
+    return graph.order().size() == 3 ? 3.0 : std::nan("");
+  };
+  const auto outcome = optimize(request);
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_EQ(outcome->report.graph.order().size(), 3U);
+}
+
 TEST_F(Optimize, WritesAModelThatWasInMemory) {
   OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
   request.output = (folder_ / "result.onnx").string();
@@ -82,6 +104,15 @@ TEST_F(Optimize, WritesAModelThatWasInMemory) {
   const auto summary = inspect(inspected);
   ASSERT_TRUE(summary) << summary.error().to_string();
   EXPECT_EQ(summary->summary.nodes, 2U);
+}
+
+TEST(Verify, MissesTheShippedRules) {
+  const TemporaryFolder empty;
+  setenv("SOAPSTONE_RULES_DIR", empty.path().c_str(), 1);
+  const auto outcome = verify({});
+  unsetenv("SOAPSTONE_RULES_DIR");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kInvalidInput);
 }
 
 TEST_F(Optimize, RefusesARuleWithoutAProof) {

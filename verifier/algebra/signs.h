@@ -1,6 +1,6 @@
 // Signs of forms: what is certainly never negative, or positive, whatever the values of the inputs.
-// sign(a·b) = sign(a)·sign(b), sign(f(x)) = sign(x) for functions that never fall and keep 0, and a
-// sum of what is not negative is not negative.
+// sign(a·b) = sign(a)·sign(b), x ≥ 0 implies f(x) ≥ 0 and x ≤ 0 implies f(x) ≤ 0 for functions that
+// never fall and keep 0, and a sum of what is not negative is not negative.
 #pragma once
 
 #include <optional>

@@ -83,7 +83,7 @@ NormalForm Exponentials::logarithm(NormalForm form, const FactSet& context) cons
       add(log_of({Summand{1, {}, {}, {{factor.atom, 1}}}}), factor.exponent);
     }
   }
-  const Fraction scale = leading_coefficient(proof_.arena, form);
+  const Fraction scale = leading_coefficient(proof_.arena, form).magnitude();
   form = scaled(std::move(form), scale.inverse());
   if (scale != Fraction(1)) add(log_of(constant(scale)), 1);
   if (as_constant(form) != Fraction(1)) add(log_of(std::move(form)), 1);

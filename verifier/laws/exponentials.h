@@ -17,7 +17,8 @@ class Exponentials {
   NormalForm exponential(const NormalForm& form) const;
   /// log(Π exp(tᵢ)^cᵢ) = Σ cᵢ·tᵢ; none if there are other factors.
   std::optional<NormalForm> exponent_of(const NormalForm& form) const;
-  /// log(c·Π aᵢ^kᵢ·rest) = log(c) + Σ kᵢ·log(aᵢ) + log(rest) for aᵢ that are never negative.
+  /// log(c·Π aᵢ^kᵢ·rest) = log(c) + Σ kᵢ·log(aᵢ) + log(rest) for c > 0, and aᵢ and a whole that are
+  /// never negative.
   NormalForm logarithm(NormalForm form, const FactSet& context) const;
   /// σ(x) = 1 / (1 + exp(−x)), tanh(x) = 1 − 2 / (1 + exp(2·x)).
   NormalForm in_exponentials(ops::Function function, const NormalForm& form,
