@@ -39,10 +39,10 @@ core::Result<std::vector<std::string>> files_of(const VerifyRequest& request) {
   return files_called("shipped");
 }
 
-core::Result<std::string> contents_of(const std::string& file) {
+/// Empty if the file cannot be read, which whoever parses it reports.
+std::string contents_of(const std::string& file) {
   std::ostringstream text;
-  if (!(text << std::ifstream(file, std::ios::binary).rdbuf()))
-    return core::invalid_input(fmt::format("{}: cannot be read", file));
+  if (const std::ifstream in(file, std::ios::binary); in) text << in.rdbuf();
   return text.str();
 }
 
@@ -50,7 +50,7 @@ core::Result<std::string> contents_of(const std::string& file) {
 /// changed since, as nothing is known of the rules that are there now.
 core::Status write_evidence(const std::string& file, const std::string& proved,
                             const std::vector<verifier::RuleVerdict>& verdicts) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, contents_of(file));
+  const std::string text = contents_of(file);
   if (text != proved) {
     return core::invalid_input(
         fmt::format("{}: was changed while its rules were proved; nothing is written", file),
@@ -119,9 +119,7 @@ core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& 
   std::vector<verifier::RuleVerdict> skipped;
   for (const std::string& file : files) {
     context.progress.stage("reading " + file);
-    if (request.write) {
-      SOAPSTONE_ASSIGN_OR_RETURN(texts.emplace_back(), contents_of(file));
-    }
+    if (request.write) texts.push_back(contents_of(file));
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
     for (auto& [rule, reason] : contents.skipped)

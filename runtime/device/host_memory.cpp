@@ -14,6 +14,7 @@ DeviceAddress address_of(const std::byte* data) {
 }  // namespace
 
 core::Result<DeviceAddress> HostMemory::allocate(std::size_t bytes) {
+  if (bytes == 0) return DeviceAddress();
   constexpr std::size_t kAlignment = 64;
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));

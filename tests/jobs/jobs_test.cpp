@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include <atomic>
 #include <cstdlib>
@@ -104,6 +105,17 @@ TEST_F(Optimize, WritesAModelThatWasInMemory) {
   const auto summary = inspect(inspected);
   ASSERT_TRUE(summary) << summary.error().to_string();
   EXPECT_EQ(summary->summary.nodes, 2U);
+}
+
+TEST(Verify, LeavesAFileWithoutRulesAlone) {
+  const TemporaryFolder folder;
+  VerifyRequest request;
+  request.files = {(folder.path() / "empty.rules").string()};
+  request.write = true;
+  std::ofstream(request.files[0]).close();
+  const auto outcome = verify(request);
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_TRUE(outcome->verdicts.empty());
 }
 
 TEST(Verify, MissesTheShippedRules) {
