@@ -45,7 +45,7 @@ struct OptimizeOptions {
 
 struct Latency {
   cost::Timing timing;
-  std::size_t peak_activation_bytes = 0;  ///< ExecutableReport::arena_bytes.
+  std::size_t peak_activation_bytes = 0;  ///< ExecutableReport::arena_bytes; 0: not known.
 };
 
 struct RuleUse {

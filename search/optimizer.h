@@ -1,6 +1,7 @@
 // The job of optimize() with what its stages share. Private to search/: choice.cpp chooses among
-// what was found, trial_choice.cpp does so in the runtime of the deployment, verification.cpp checks it, offender.cpp finds the rule that makes a difference,
-// proof_records.cpp says how the result was made.
+// what was found, trial_choice.cpp does so in the runtime of the deployment, verification.cpp
+// checks it, offender.cpp finds the rule that makes a difference, proof_records.cpp says how the
+// result was made.
 #pragma once
 
 #include <map>
@@ -50,6 +51,8 @@ class Optimizer {
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   core::Status compare_baseline();
+  core::Result<std::optional<cost::Comparison>>
+  try_change(const core::Graph& before, const core::Graph& after, double budget_s);
   core::Status try_baseline();
   core::Status choose_by_trials();
   core::Status time_result();

@@ -85,6 +85,12 @@ void declare_search(CommandLine& line, OptimizeOptions& options) {
   add_cost_db_option(line, options.request.device);
   add_fusion_option(line, options.request.device.fusion);
   add_device_options(line, options.request.device);
+  add_runtime_options(line, options.runtime);
+  line.add("--measure-time", options.request.measure_s,
+           "Most seconds to try changes in the runtime")
+      .type("S")
+      .not_negative()
+      .shows_default();
 }
 
 void declare_checks(CommandLine& line, OptimizeOptions& options) {
@@ -196,6 +202,8 @@ core::Result<jobs::OptimizeRequest> request_of(const OptimizeOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(request.objective, objective_of(options.objective));
   request.peak_limit_bytes = peak_limit_bytes(options.objective);
   SOAPSTONE_ASSIGN_OR_RETURN(request.samples, samples_of(options.verify));
+  SOAPSTONE_ASSIGN_OR_RETURN(request.runtime,
+                             runtime_of(options.runtime, options.request.judge.python));
   request.explain = !options.explain.empty();
   return request;
 }

@@ -5,6 +5,7 @@
 
 #include "cli/options/common_options.h"
 #include "cli/options/objective_options.h"
+#include "cli/options/runtime_options.h"
 #include "jobs/optimize/request.h"
 
 namespace soapstone::cli {
@@ -12,6 +13,7 @@ namespace soapstone::cli {
 struct OptimizeOptions : CommonOptions {
   jobs::OptimizeRequest request;
   ObjectiveOptions objective;
+  RuntimeOptions runtime;
   std::string verify = "8";  ///< A number of inputs, or "off".
   std::string explain;       ///< `-`: after the report; else a file; empty: not at all.
   double require_speedup = 0;

@@ -29,7 +29,10 @@ ordered_json json_or_null(const std::optional<T>& value, F&& f) {
 }
 
 void add_memory(ordered_json& json, const search::OptimizeReport& report) {
-  const auto peak = [](const search::Latency& l) { return l.peak_activation_bytes; };
+  const auto peak = [](const search::Latency& l) {
+    return l.peak_activation_bytes > 0 ? ordered_json(l.peak_activation_bytes)
+                                       : ordered_json(nullptr);
+  };
   json["objective"] = to_string(report.objective);
   const bool limited = report.objective == search::ObjectiveKind::kLatencyUnderMemory;
   json["peak_memory_limit_bytes"] =
@@ -60,6 +63,23 @@ void add_measurements(ordered_json& json, const search::OptimizeReport& report) 
       json_or_null(report.baseline_gain, [](double gain) { return gain; });
   json["baseline_speedup"] =
       json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
+}
+
+void add_trials(ordered_json& json, const search::OptimizeReport& report) {
+  json["runtime"] =
+      report.trials ? ordered_json(report.trials->runtime) : ordered_json("soapstone");
+  json["trials"] = ordered_json::array();
+  if (!report.trials) return;
+  for (const search::Trial& trial : report.trials->trials) {
+    const auto& [median, low, high] = trial.measured;
+    json["trials"].push_back({{"change", trial.what},
+                              {"places", trial.sites},
+                              {"predicted_speedup", trial.predicted},
+                              {"speedup", median},
+                              {"speedup_interval", {low, high}},
+                              {"verdict", to_string(trial.verdict)},
+                              {"note", trial.note}});
+  }
 }
 
 ordered_json difference_json(const std::optional<search::Difference>& difference) {
@@ -122,6 +142,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["outcome"] = jobs::outcome_name(report.outcome);
   json["result"] = jobs::result_name(report.result);
   add_measurements(json, report);
+  add_trials(json, report);
   add_memory(json, report);
   json["cost_before_us"] = report.cost_before.total_us;
   json["cost_after_us"] = report.cost_after.total_us;

@@ -89,7 +89,8 @@ std::string latency_text(const std::optional<search::Latency>& latency) {
 /// if a kernel deviates from its backend's plan.
 std::string memory_text(const runtime::MemoryUse& use,
                         const std::optional<search::Latency>& latency) {
-  return peak_text(latency ? latency->peak_activation_bytes : use.peak_bytes) +
+  const bool known = latency && latency->peak_activation_bytes > 0;
+  return peak_text(known ? latency->peak_activation_bytes : use.peak_bytes) +
          (use.complete ? "" : " at least");
 }
 
@@ -97,6 +98,10 @@ std::string estimate_text(const cost::GraphCost& cost) {
   if (cost.estimated_us <= 0) return time_text(cost.total_us);
   return fmt::format("{} ({:.0f} % estimated)", time_text(cost.total_us),
                      100 * cost.estimated_share());
+}
+
+std::string runtime_text(const search::OptimizeReport& report, const jobs::RunSummary& run) {
+  return report.trials ? report.trials->runtime : fmt::format("our own executor, {}", run.device);
 }
 
 class Lines {
@@ -193,6 +198,22 @@ void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
   }
 }
 
+void add_trials(Lines& lines, const search::OptimizeReport& report) {
+  if (!report.trials || report.trials->trials.empty()) return;
+  lines.line(fmt::format("\ntried in {}, in turn, {:.1f} s", report.trials->runtime,
+                         report.trials->wall_s));
+  lines.line(fmt::format("  {:<50}{:>6}{:>10}{:>10}{:>18}", "change", "places", "predicted",
+                         "measured", ""));
+  for (const search::Trial& trial : report.trials->trials) {
+    const bool measured =
+        trial.verdict == search::Verdict::kKept || trial.verdict == search::Verdict::kLeftOut;
+    lines.line(fmt::format("  {:<50}{:>6}{:>9.3f}x{:>10}{:>18}{}", trial.what, trial.sites,
+                           trial.predicted,
+                           measured ? fmt::format("{:.3f}x", trial.measured.median) : "",
+                           to_string(trial.verdict), trial.note.empty() ? "" : ": " + trial.note));
+  }
+}
+
 void add_search(Lines& lines, const search::OptimizeReport& report) {
   const search::SearchResult& found = report.search;
   std::string how;
@@ -220,6 +241,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   const auto& [report, run, explanation] = outcome;
   Lines lines;
   lines.line(fmt::format("{}: {}", run.model, headline(report)));
+  lines.line(fmt::format("timed in: {}", runtime_text(report, run)));
   if (const std::string judged = judge_text(report); !judged.empty()) lines.line(judged);
   add_taken_out(lines, report);
   lines.line("");
@@ -235,6 +257,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
             memory_text(report.memory_after, report.latency_after));
   lines.row("weights", peak_text(report.memory_before.weight_bytes),
             peak_text(report.memory_after.weight_bytes));
+  add_trials(lines, report);
   add_rules(lines, report);
   add_unproved(lines, report);
   add_equivalence(lines, report);

@@ -49,6 +49,15 @@ std::function<core::Status(const core::Graph&)> writable_in(const OptimizeJob& j
   };
 }
 
+/// Writes graphs as they will be handed out. The model and the backend of the job have to outlive
+/// this.
+FileClock::Write writer_of(const OptimizeJob& job, bool keep_constants) {
+  return [backend = job.backend.get(), header = job.model.header,
+          keep_constants](const core::Graph& graph, const auto& path) {
+    return write_graph(graph, *header, *backend, keep_constants, path);
+  };
+}
+
 /// The runtime that looks at the result besides us, if there is one.
 core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   job.optimize.allow_unchecked = request.allow_unchecked;
@@ -60,15 +69,36 @@ core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
   job.optimize.why_no_judge = runtime.why_not;
   if (!runtime.worker) return core::Done{};
-  const auto write = [backend = job.backend.get(), header = job.model.header,
-                      keep = request.keep_constants](const core::Graph& graph, const auto& path) {
-    return write_graph(graph, *header, *backend, keep, path);
-  };
   SOAPSTONE_ASSIGN_OR_RETURN(
-      job.judge,
-      FileJudge::of_result(*std::move(runtime.worker), request.model, job.model.graph,
-                           std::filesystem::path(request.output).filename().string(), write));
+      job.judge, FileJudge::of_result(*std::move(runtime.worker), request.model, job.model.graph,
+                                      std::filesystem::path(request.output).filename().string(),
+                                      writer_of(job, request.keep_constants)));
   job.optimize.judge = job.judge.get();
+  return core::Done{};
+}
+
+/// The runtime in which the result will be deployed, if it is not ours.
+core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  const bool is_named = request.runtime.kind == RuntimeRequest::Kind::kWorker;
+  if (!is_named && !job.optimize.measure) return core::Done{};
+  SOAPSTONE_ASSIGN_OR_RETURN(OpenedDeployment opened,
+                             open_deployment(request.runtime, request.device.threads));
+  if (opened.deployment) {
+    const std::string key = opened.deployment->key(job.backend->device().key());
+    auto clock = FileClock::make(*std::move(opened.deployment), request.model, job.model.graph,
+                                 writer_of(job, request.keep_constants), job.database.get(), key);
+    if (clock) {
+      job.clock = *std::move(clock);
+      job.optimize.clock = job.clock.get();
+      return core::Done{};
+    }
+    if (is_named) return clock.error();
+    opened.why_not = clock.error().message;
+  }
+  if (!opened.why_not.empty()) {
+    context.progress.log(core::LogLevel::kWarning,
+                         fmt::format("{}; results are timed on our own executor", opened.why_not));
+  }
   return core::Done{};
 }
 
@@ -185,6 +215,8 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   // A caller who has little time to search has little time for timing.
   if (request.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);
+  job.optimize.trials.time_s = request.measure_s;
+  SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jobs/base/context.h"
+#include "jobs/deployment/file_clock.h"
 #include "jobs/optimize/request.h"
 #include "jobs/optimize/trace_writer.h"
 #include "search/optimize.h"
@@ -22,6 +23,7 @@ struct OptimizeJob {
   std::unique_ptr<cost::CostDatabase> database;
   std::shared_ptr<cost::CostModel> cost;
   std::unique_ptr<FileJudge> judge;                ///< Null: there is none.
+  std::unique_ptr<FileClock> clock;                ///< Null: our executor is the runtime.
   std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
   std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
   search::OptimizeOptions optimize;

@@ -9,6 +9,7 @@
 
 #include "core/graph/graph.h"
 #include "cost/models/cost_model.h"
+#include "jobs/deployment/deployment.h"
 #include "jobs/devices/devices.h"
 #include "jobs/devices/graph_cost.h"
 #include "jobs/judge/file_judge.h"
@@ -44,6 +45,9 @@ struct OptimizeRequest {
   CostKind costs = CostKind::kMeasured;
   std::shared_ptr<cost::CostModel> cost_model;  ///< The caller's own; replaces `costs`.
   GraphCostFunction graph_cost;                 ///< Likewise, as a function on graphs.
+  /// Where the result will run. With costs that are not measured, kAuto is our executor.
+  RuntimeRequest runtime;
+  double measure_s = 60;  ///< For timing, as far as there is something to try.
   search::ObjectiveKind objective = search::ObjectiveKind::kLatency;
   std::size_t peak_limit_bytes = 0;  ///< For kLatencyUnderMemory.
   search::SearchOptions search;      ///< Its pointers are set by the job.

@@ -1,0 +1,42 @@
+// See runtime_options.h.
+#include "cli/options/runtime_options.h"
+
+#include <fmt/format.h>
+
+namespace soapstone::cli {
+
+void add_runtime_options(CommandLine& line, RuntimeOptions& options) {
+  line.add("--runtime", options.runtime,
+           "Where the model will run, and is timed: onnxruntime, openvino, soapstone (our own "
+           "executor), command:PROGRAM (docs/workers.md); auto: onnxruntime if it is there, else "
+           "soapstone")
+      .type("RUNTIME")
+      .shows_default();
+  line.add("--provider", options.provider,
+           "Execution provider or device of the runtime, by its own name [the CPU]")
+      .type("NAME");
+  line.add("--runtime-option", options.options,
+           "Option of the runtime, by its own name; may be repeated")
+      .type("NAME=VALUE")
+      .one_each();
+}
+
+core::Result<jobs::RuntimeRequest> runtime_of(const RuntimeOptions& options,
+                                              const std::string& python) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto request, jobs::parse_runtime_request(options.runtime));
+  request.choice.python = python;
+  request.provider = options.provider;
+  for (const std::string& option : options.options) {
+    const std::size_t equals = option.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return core::Error{core::ErrorCode::kUsage,
+                         fmt::format("--runtime-option {}: not of the form NAME=VALUE", option),
+                         {},
+                         "--runtime-option session.intra_op.allow_spinning=0"};
+    }
+    request.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
+  }
+  return request;
+}
+
+}  // namespace soapstone::cli
