@@ -48,8 +48,8 @@ class Compiled(Model):
                     if info.status == openvino.ProfilingInfo.Status.EXECUTED]
 
         profiled()
-        total_us, runs_infos = plain_and_profiled(self, profiled, runs)
-        return total_us, kernels_of(runs_infos, nodes_of(compiled), total_us)
+        totals, runs_infos = plain_and_profiled(self, profiled, runs)
+        return totals, kernels_of(runs_infos, nodes_of(compiled), totals)
 
 
 def nodes_of(compiled):
@@ -74,13 +74,13 @@ def origins_of(node):
     return [name.removesuffix("/WithoutBiases") for name in names if name]
 
 
-def kernels_of(runs, nodes, total_us):
+def kernels_of(runs, nodes, totals):
     last = [info.node_name for info in runs[-1]]
     runs = [infos for infos in runs if [info.node_name for info in infos] == last]
     times = [typical([info.real_time.total_seconds() * 1e6 for info in infos])
              for infos in zip(*runs)]
     kernels = []
-    for info, us in zip(runs[-1], without_profiler(times, total_us)):
+    for info, us in zip(runs[-1], without_profiler(times, totals)):
         node = nodes.get(info.node_name)
         tensors = ((), (), ()) if node is None else (
             [tensor_name(port.get_source_output()) for port in node.inputs()],

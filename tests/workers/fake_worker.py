@@ -121,6 +121,7 @@ def break_profile(folder, result, profile):
         "number_kernel": lambda: profile.update(kernels=[1]),
         "no_kernels": lambda: profile.pop("kernels"),
         "no_total": lambda: profile.pop("total_us"),
+        "negative_cpu": lambda: profile.update(total_cpu_us=-1),
         "zero_total": lambda: profile.update(total_us=0),
         "other_folder": lambda: result.update(file="../profile.json"),
         "absent_file": lambda: result.update(file="absent.json"),
@@ -166,7 +167,7 @@ for line in sys.stdin:
         result = {"samples": [{"wall_us": list(us), "cpu_us": list(us)} for us in times]}
     elif verb == "profile":
         us = prepared[request["model"]]
-        profile = {"total_us": us,
+        profile = {"total_us": us, "total_cpu_us": us,
                    "kernels": [{"name": "twice", "op": "Mul", "inputs": ["x", "two"],
                                 "outputs": ["y"], "origins": ["a", "b"], "us": us}]}
         result = {"file": "profile.json"}
