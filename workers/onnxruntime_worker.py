@@ -148,15 +148,14 @@ def kernels_of(runs, nodes, totals):
 
 
 def nodes_of(names, ops, nodes):
-    """The node of each kernel, or None. Nodes run in the order of the file; if that cannot be, they
-    are told by their names."""
-    if [node.op_type for node in nodes] == ops:
-        return list(nodes)
+    """The node of each kernel, or None: that of its name, or, if there is none or there are several,
+    that of its place, as nodes run in the order of the file."""
     by_name = {}
     for node in nodes:
         by_name.setdefault(node.name, []).append(node)
+    by_place = nodes if [node.op_type for node in nodes] == ops else [None] * len(ops)
     found = [by_name.get(name, []) for name in names]
-    return [same[0] if len(same) == 1 else None for same in found]
+    return [same[0] if len(same) == 1 else node for same, node in zip(found, by_place)]
 
 
 class OnnxRuntime(Runtime):
