@@ -97,11 +97,11 @@ def kernel(name, op, us, inputs=(), outputs=(), origins=()):
             "origins": list(origins)}
 
 
-def typical(times):
-    """The mean of times that are hardly longer than their lower quartile. Clocks that count whole
-    microseconds are averaged, and what was interrupted is left out, even if most were."""
-    times = sorted(times)
-    most = 1.25 * times[len(times) // 4] + 1
+def typical(times, error_us=1):
+    """The mean of times that are hardly longer than their lower quartile, where each may be wrong by
+    the error. Clocks that count whole microseconds are averaged, and what was interrupted is left
+    out, even if most were."""
+    most = 1.25 * sorted(times)[len(times) // 4] + error_us
     return statistics.fmean(us for us in times if us <= most)
 
 

@@ -309,6 +309,7 @@ for count in (1, 2, 3, 5):
 assert typical([1]) == 1 and typical([3, 1, 2]) == 1.5
 assert typical([2, 2, 3, 1000, 3000, 900, 800]) == 7 / 3
 assert typical([100, 101, 102, 200]) == 101
+assert typical([0, 10, 4, 6, 900], error_us=30) == 5
 assert without_profiler([], (5, 5)) == []
 assert without_profiler([4, 2], (10, 10)) == [4, 2]
 assert without_profiler([4, 2], (4, 8)) == without_profiler([4, 2], (8, 4)) == [3, 1]
