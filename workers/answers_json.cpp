@@ -235,11 +235,13 @@ core::Result<RuntimeProfile> parse_profile(std::string_view text) {
   const json body = parse(text);
   if (body.is_discarded() || !body.is_object()) return no_answer("the profile is no JSON object");
   const auto total_us = magnitude_of(field(body, "total_us"));
-  if (!total_us || *total_us == 0) return no_answer("the profile has no total_us that is a time");
+  const auto total_cpu_us = magnitude_of(field(body, "total_cpu_us"));
+  if (!total_us || *total_us == 0 || !total_cpu_us)
+    return no_answer("the profile has no total_us or no total_cpu_us that is a time");
   const json* const kernels = field(body, "kernels");
   if (kernels == nullptr || !kernels->is_array())
     return no_answer("the profile has no list of kernels");
-  RuntimeProfile profile{{}, *total_us};
+  RuntimeProfile profile{{}, *total_us, *total_cpu_us};
   for (const json& entry : *kernels) {
     SOAPSTONE_ASSIGN_OR_RETURN(RuntimeKernel kernel, kernel_of(entry));
     profile.kernels.push_back(std::move(kernel));

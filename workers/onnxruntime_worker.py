@@ -59,8 +59,8 @@ class Session(Model):
                 for value, result in zip(self.session.get_outputs(), results)]
 
     def bound(self, session):
-        """A function that runs on the prepared inputs. Inputs and outputs stay where the provider
-        has them, so nothing is converted from or to Python's arrays."""
+        """A function that runs on the prepared inputs. Nothing is converted from or to arrays of
+        Python."""
         binding = session.io_binding()
         for name, value in self.inputs.items():
             binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(value))
@@ -81,9 +81,9 @@ class Session(Model):
         (folder / WEIGHTS).unlink(missing_ok=True)
         profiled = self.bound(session)
         profiled()
-        total_us, _ = plain_and_profiled(self, profiled, runs)
+        totals, _ = plain_and_profiled(self, profiled, runs)
         events = kernels_by_run(session.end_profiling())[1:]
-        return total_us, kernels_of(events, optimized_nodes(folder), total_us)
+        return totals, kernels_of(events, optimized_nodes(folder), totals)
 
 
 def write_graph(options, folder):
@@ -127,13 +127,13 @@ def same_kernels(events, others):
         event["name"] == other["name"] for event, other in zip(events, others))
 
 
-def kernels_of(runs, nodes, total_us):
+def kernels_of(runs, nodes, totals):
     """The kernels of a run, with typical times. Runs that differ from the last (an If that went
     another way) are left out."""
     last = runs[-1]
     runs = [events for events in runs if same_kernels(events, last)]
     times = without_profiler([typical([event["dur"] for event in events]) for events in zip(*runs)],
-                             total_us)
+                             totals)
     names = [event["name"].removesuffix("_kernel_time") for event in last]
     ops = [event["args"]["op_name"] for event in last]
     found = nodes_of(names, ops, nodes or [])
@@ -148,15 +148,14 @@ def kernels_of(runs, nodes, total_us):
 
 
 def nodes_of(names, ops, nodes):
-    """The node of each kernel, or None. Nodes run in the order of the file; if that cannot be, they
-    are told by their names."""
-    if [node.op_type for node in nodes] == ops:
-        return list(nodes)
+    """The node of each kernel, or None: that of its name, or, if there is none or there are several,
+    that of its place, as nodes run in the order of the file."""
     by_name = {}
     for node in nodes:
         by_name.setdefault(node.name, []).append(node)
+    by_place = nodes if [node.op_type for node in nodes] == ops else [None] * len(ops)
     found = [by_name.get(name, []) for name in names]
-    return [same[0] if len(same) == 1 else None for same in found]
+    return [same[0] if len(same) == 1 else node for same, node in zip(found, by_place)]
 
 
 class OnnxRuntime(Runtime):
@@ -176,6 +175,9 @@ class OnnxRuntime(Runtime):
             raise Refusal("load", f"this ONNX Runtime has no {provider}, only "
                                   + ", ".join(self.providers()))
         levels = onnxruntime.GraphOptimizationLevel
+        # The threads of one session would otherwise spin while another one is timed.
+        stop = "session.force_spinning_stop"
+        defaults = [(stop, "1")] if threads > 1 and stop not in dict(options) else []
 
         def make_options():
             made = onnxruntime.SessionOptions()
@@ -184,9 +186,7 @@ class OnnxRuntime(Runtime):
             made.intra_op_num_threads = threads
             made.inter_op_num_threads = 1
             made.log_severity_level = 3
-            # The threads of one session would otherwise spin while another one is timed.
-            made.add_session_config_entry("session.force_spinning_stop", "1")
-            for name, value in options:
+            for name, value in [*defaults, *options]:
                 set_option(made, name, value)
             return made
 

@@ -9,6 +9,9 @@ try:
 except Exception as error:  # noqa: BLE001: a broken installation fails in many ways
     MISSING = f"cannot import openvino: {error}"
 
+# Times of single runs follow from averages that are rounded: the more runs, the more wrongly.
+MOST_RUNS = 30
+
 
 class Compiled(Model):
     def __init__(self, outputs, compile_with):
@@ -47,9 +50,9 @@ class Compiled(Model):
             return [info for info in request.profiling_info
                     if info.status == openvino.ProfilingInfo.Status.EXECUTED]
 
-        profiled()
-        total_us, runs_infos = plain_and_profiled(self, profiled, runs)
-        return total_us, kernels_of(runs_infos, nodes_of(compiled), total_us)
+        cold = profiled()
+        totals, runs_infos = plain_and_profiled(self, profiled, min(runs, MOST_RUNS))
+        return totals, kernels_of([cold, *runs_infos], nodes_of(compiled), totals)
 
 
 def nodes_of(compiled):
@@ -74,13 +77,24 @@ def origins_of(node):
     return [name.removesuffix("/WithoutBiases") for name in names if name]
 
 
-def kernels_of(runs, nodes, total_us):
-    last = [info.node_name for info in runs[-1]]
-    runs = [infos for infos in runs if [info.node_name for info in infos] == last]
-    times = [typical([info.real_time.total_seconds() * 1e6 for info in infos])
-             for infos in zip(*runs)]
+def times_of(infos):
+    """The time of a kernel in each run but the first, from what OpenVINO reports: the average over
+    all its runs so far, in whole microseconds, so that each time may be wrong by their count."""
+    sums = [count * info.real_time.total_seconds() * 1e6 for count, info in enumerate(infos, 1)]
+    return [after - before for before, after in zip(sums, sums[1:])]
+
+
+def kernels_of(runs, nodes, totals):
+    """The kernels of the last run, with typical times."""
+    by_kernel = {}
+    for infos in runs:
+        for info in infos:
+            by_kernel.setdefault(info.node_name, []).append(info)
+    last = [info for info in runs[-1] if len(by_kernel[info.node_name]) > 1]
+    times = [max(typical(times_of(by_kernel[info.node_name]), error_us=3 * len(runs)), 0)
+             for info in last]
     kernels = []
-    for info, us in zip(runs[-1], without_profiler(times, total_us)):
+    for info, us in zip(last, without_profiler(times, totals)):
         node = nodes.get(info.node_name)
         tensors = ((), (), ()) if node is None else (
             [tensor_name(port.get_source_output()) for port in node.inputs()],

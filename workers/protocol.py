@@ -9,10 +9,12 @@ import gc
 import json
 import math
 import os
+import re
 import statistics
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 try:
     import numpy as np
@@ -28,6 +30,7 @@ ELEMENTS = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64"
             "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16",
             "u8": "uint8", "bool": "bool"}
 NAMES = {element: name for name, element in ELEMENTS.items()}
+OUT_OF_MEMORY = re.compile(r"bad[ _]alloc|failed to allocate|out of memory", re.IGNORECASE)
 FEWEST_ROUNDS = 3
 SAMPLE_US = 1000  # Shorter runs are repeated until a sample takes about so long.
 MOST_REPEATS = 1000
@@ -55,11 +58,11 @@ class Model:
 
     def execute(self):
         """Runs once on the prepared inputs. This is what is timed, so it does nothing else."""
-        raise NotImplementedError
+        raise Refusal("protocol", "no inputs were prepared")
 
     def profile(self, runs, folder):
-        """The time of a run without profiling (see plain_and_profiled), and a list of kernel(...) in the order in which
-        they run. `folder` is for files on the way; it is emptied afterwards."""
+        """The Totals of plain_and_profiled, and a list of kernel(...) in the order in which they run.
+        `folder` is for files on the way; it is emptied afterwards."""
         raise Refusal("runtime", "this runtime tells nothing of its kernels")
 
 
@@ -81,27 +84,35 @@ class Runtime:
         raise NotImplementedError
 
 
+class Totals(NamedTuple):
+    """The time of one run without profiling, by the clock on the wall and of all threads."""
+
+    wall_us: float
+    cpu_us: float
+
+
 def kernel(name, op, us, inputs=(), outputs=(), origins=()):
     """One kernel of a profile; `us` is the time of its calls in one run of the model."""
     return {"name": name, "op": op, "us": us, "inputs": list(inputs), "outputs": list(outputs),
             "origins": list(origins)}
 
 
-def typical(times):
-    """The mean of the middle half: clocks that count whole microseconds are averaged, and outliers
-    are left out."""
-    times = sorted(times)
-    cut = len(times) // 4
-    return statistics.fmean(times[cut:len(times) - cut])
+def typical(times, error_us=1):
+    """The mean of times that are hardly longer than their lower quartile, where each may be wrong by
+    the error. Clocks that count whole microseconds are averaged, and what was interrupted is left
+    out, even if most were."""
+    most = 1.25 * sorted(times)[len(times) // 4] + error_us
+    return statistics.fmean(us for us in times if us <= most)
 
 
-def without_profiler(kernel_us, total_us):
+def without_profiler(kernel_us, totals):
     """Times of kernels without the time that the profiler itself adds to each: by how much they
-    exceed, per kernel, a run without it, if that is a few microseconds. A larger difference has
-    another cause and is left alone."""
+    exceed, per kernel, a run without it, up to a few microseconds. On a busy machine one thread
+    waits for the processor in runs, but hardly in the typical call of a kernel: so the lesser of
+    both totals counts."""
     if not kernel_us:
         return kernel_us
-    own = min(max((sum(kernel_us) - total_us) / len(kernel_us), 0), MOST_PROFILER_US)
+    own = min(max((sum(kernel_us) - min(totals)) / len(kernel_us), 0), MOST_PROFILER_US)
     return [max(us - own, us / 10) for us in kernel_us]
 
 
@@ -147,14 +158,14 @@ def repeats_of(model):
 
 
 def plain_and_profiled(model, profiled, runs):
-    """The median time of a run of the model, and what `profiled` returns from as many runs as are
+    """The Totals of the model, medians over its runs, and what `profiled` returns from as many runs as are
     asked for, which alternate with the others so that both see the same machine."""
     repeats = min(repeats_of(model), max(1, runs // FEWEST_ROUNDS))
     totals, results = [], []
     for _ in range(math.ceil(runs / repeats)):
-        totals.append(sample(model, repeats)[0])
+        totals.append(sample(model, repeats))
         results += [profiled() for _ in range(repeats)]
-    return statistics.median(totals), results
+    return Totals(*(statistics.median(times) for times in zip(*totals))), results
 
 
 def order_of(count, turn):
@@ -198,30 +209,36 @@ class Server:
         self.models[self.loaded] = model
         return {"model": self.loaded}
 
+    def model(self, number):
+        if number not in self.models:
+            raise Refusal("protocol", f"there is no model {number}")
+        return self.models[number]
+
     def inputs(self, request):
         folder = Path(request["folder"])
         return {tensor["name"]: read_tensor(tensor, folder) for tensor in request["inputs"]}
 
     def run(self, request):
-        results = self.models[request["model"]].run(self.inputs(request))
+        results = self.model(request["model"]).run(self.inputs(request))
         folder = Path(request["folder"])
         return {"outputs": [write_tensor(name, value, folder, f"out{index}.bin")
                             for index, (name, value) in enumerate(results)]}
 
     def prepare(self, request):
-        self.models[request["model"]].prepare(self.inputs(request))
+        self.model(request["model"]).prepare(self.inputs(request))
         return {}
 
     def time(self, request):
-        models = [self.models[number] for number in request["models"]]
+        models = [self.model(number) for number in request["models"]]
         return {"samples": time_in_turn(models, request["rounds"], request["budget_us"])}
 
     def profile(self, request):
-        model, runs = self.models[request["model"]], request["runs"]
+        model, runs = self.model(request["model"]), request["runs"]
         folder = Path(request["folder"])
         with quiet():
-            total_us, kernels = model.profile(runs, folder)
-        text = json.dumps({"total_us": total_us, "kernels": kernels})
+            totals, kernels = model.profile(runs, folder)
+        text = json.dumps({"total_us": totals.wall_us, "total_cpu_us": totals.cpu_us,
+                           "kernels": kernels})
         (folder / "profile.json").write_text(text, encoding="utf-8")
         return {"file": "profile.json"}
 
@@ -242,7 +259,7 @@ class Server:
             kind, message = "memory", str(error) or "MemoryError"
         except Exception as error:  # noqa: BLE001: a runtime's own classes are many
             message = f"{error}" or type(error).__name__
-            kind = "memory" if "bad allocation" in message or "bad_alloc" in message else "runtime"
+            kind = "memory" if OUT_OF_MEMORY.search(message) else "runtime"
         return {"id": request.get("id"), "error": {"kind": kind, "message": message}}
 
 

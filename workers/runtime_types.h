@@ -40,6 +40,7 @@ struct RuntimeKernel {
 struct RuntimeProfile {
   std::vector<RuntimeKernel> kernels;  ///< In the order in which they run.
   double total_us = 0;                 ///< The median of runs without profiling.
+  double total_cpu_us = 0;             ///< The same, of all threads of the runtime.
 };
 
 /// One entry a round: the time of one run of the model.

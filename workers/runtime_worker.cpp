@@ -87,7 +87,7 @@ core::Result<std::size_t> RuntimeWorker::load(const fs::path& path, const LoadOp
   core::Error error = loaded.error();
   if (error.code == core::ErrorCode::kUnsupported) {
     error.message = fmt::format("{} cannot load the model: {}", identity_.name, error.message);
-    error.hint = "a newer version of it or another runtime may; or it lacks such an option";
+    error.hint = "try other options, a newer version of it, or another runtime";
   }
   return error;
 }

@@ -1,13 +1,12 @@
 """A worker that speaks the protocol and misbehaves as its first argument says: `none`, or
 VERB:FAULT, for each request with that verb; `once:VERB:FAULT` in the first process alone; `chaos`
-ends each process at a random moment. The second argument is a file that counts processes.
+ends each process within a millisecond of one of its first 24 requests, another one each time. The second argument is a file that counts processes.
 
 It doubles what it is given; all its times are the sum of the inputs that were prepared."""
 
 import array
 import json
 import os
-import random
 import signal
 import sys
 import time
@@ -16,10 +15,7 @@ faulty_verb, fault, counter = "", sys.argv[1], sys.argv[2]
 processes = 1 + (int(open(counter).read()) if os.path.exists(counter) else 0)
 with open(counter, "w") as file:
     file.write(str(processes))
-if fault == "chaos":
-    # The default action for this signal is to end, whatever the process is doing.
-    signal.setitimer(signal.ITIMER_REAL, random.Random(processes).uniform(0.001, 0.03))
-elif fault.startswith("once:"):
+if fault.startswith("once:"):
     fault = fault[5:] if processes == 1 else "none"
 if ":" in fault:
     faulty_verb, fault = fault.split(":")
@@ -121,6 +117,7 @@ def break_profile(folder, result, profile):
         "number_kernel": lambda: profile.update(kernels=[1]),
         "no_kernels": lambda: profile.pop("kernels"),
         "no_total": lambda: profile.pop("total_us"),
+        "negative_cpu": lambda: profile.update(total_cpu_us=-1),
         "zero_total": lambda: profile.update(total_us=0),
         "other_folder": lambda: result.update(file="../profile.json"),
         "absent_file": lambda: result.update(file="absent.json"),
@@ -142,9 +139,13 @@ def write(request, name, contents):
 
 
 prepared = {}
-models = 0
+models = requests = 0
 for line in sys.stdin:
     request = json.loads(line)
+    requests += 1
+    if fault == "chaos" and requests == 1 + processes * 7 % 24:
+        # The default action for this signal is to end, whatever the process is doing.
+        signal.setitimer(signal.ITIMER_REAL, (1 + processes * 104729 % 1000) * 1e-6)
     verb, result, profile = request["verb"], {}, None
     is_faulty = verb == faulty_verb
     if is_faulty and break_process(request):
@@ -166,7 +167,7 @@ for line in sys.stdin:
         result = {"samples": [{"wall_us": list(us), "cpu_us": list(us)} for us in times]}
     elif verb == "profile":
         us = prepared[request["model"]]
-        profile = {"total_us": us,
+        profile = {"total_us": us, "total_cpu_us": us,
                    "kernels": [{"name": "twice", "op": "Mul", "inputs": ["x", "two"],
                                 "outputs": ["y"], "origins": ["a", "b"], "us": us}]}
         result = {"file": "profile.json"}

@@ -306,12 +306,14 @@ for count in (1, 2, 3, 5):
         assert sum(order[0] == index for order in orders) == 2, (count, orders)
         followed = {order[k + 1] for order in orders for k in range(count - 1) if order[k] == index}
         assert len(followed) == min(2, count - 1), (index, followed)
-assert typical([1]) == 1 and typical([3, 1, 2]) == 2
-assert typical([2, 2, 3, 1000]) == 2.5
-assert without_profiler([], 5) == []
-assert without_profiler([4, 2], 10) == [4, 2]
-assert without_profiler([4, 2], 4) == [3, 1]
-assert without_profiler([100, 2], 50) == [97, 0.2], "three microseconds at most"
+assert typical([1]) == 1 and typical([3, 1, 2]) == 1.5
+assert typical([2, 2, 3, 1000, 3000, 900, 800]) == 7 / 3
+assert typical([100, 101, 102, 200]) == 101
+assert typical([0, 10, 4, 6, 900], error_us=30) == 5
+assert without_profiler([], (5, 5)) == []
+assert without_profiler([4, 2], (10, 10)) == [4, 2]
+assert without_profiler([4, 2], (4, 8)) == without_profiler([4, 2], (8, 4)) == [3, 1]
+assert without_profiler([100, 2], (50, 50)) == [97, 0.2], "three microseconds at most"
 """
 
 if __name__ == "__main__":
