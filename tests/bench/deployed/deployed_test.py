@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 import export_models
 import model_inputs
+import other_optimizers
 import ratios
 import time_in_runtimes
 
@@ -85,6 +86,15 @@ class Ratios(unittest.TestCase):
                                  ([[1.0]], [[1.0], [1.0]])]:
             with self.assertRaises(ValueError):
                 ratios.speedup(original, result)
+
+    def test_the_best_of_others_is_no_matter_of_luck(self):
+        lucky = {label: [np.full(9, 0.5 if load == place else 1.0) for load in range(3)]
+                 for place, label in enumerate("abc")}
+        ours = [np.full(9, 1.0)] * 3
+        np.testing.assert_allclose(ratios.against_the_best(lucky, ours, 0.2), 1)
+        better = [np.full(9, 0.6)] * 3
+        np.testing.assert_allclose(ratios.against_the_best({**lucky, "d": better}, ours, 0.2), 0.6)
+        np.testing.assert_allclose(ratios.against_the_best({"d": better[:1]}, ours[:1], 0.2), 0.6)
 
     def test_summary(self):
         text = ratios.summary({"a": (2.0, 1.9, 2.1), "b": (0.5, 0.4, 1.1), "c": (0.9, 0.8, 0.95)})
@@ -166,6 +176,23 @@ class Models(unittest.TestCase):
         self.assertNotIn("error", entry["optimization"])
         self.assertEqual(entry["unchanged"], not entry["reports"], entry)
         self.assertIn("| small |", done.stdout)
+
+    def test_other_optimizers_beside_ours(self):
+        small_model(self.folder / "small.onnx")
+        report = self.folder / "others.json"
+        done = subprocess.run(
+            [sys.executable, HERE / "other_optimizers.py", self.folder, "small", "--ours", self.folder,
+             "--seconds", "0.2", "--loads", "2", "--json", report], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        entry = json.loads(report.read_text())["small"]
+        files = entry["reports"][0]["files"]
+        made = set(files) - {"control", "ours"}  # The packages need not be there.
+        self.assertEqual(made | set(entry["errors"]), set(other_optimizers.OPTIMIZERS))
+        self.assertFalse(made & set(entry["errors"]))
+        for found in files.values():
+            self.assertLess(found["difference"]["relative"], 1e-5)
+        self.assertIn("ours: 1 models", done.stdout)
+        self.assertEqual("ours beside the best of them: 1 models" in done.stdout, bool(made))
 
     def test_light_model(self):
         makers = export_models.catalog(python="none")

@@ -83,14 +83,11 @@ def optimize(model, work):
 
 
 def against_the_best(report):
-    """The best of the others, and how many times faster than that our result is."""
-    others = {label: found["low"][0] for label, found in report["files"].items()
-              if label in OPTIMIZERS}
+    """How many times faster our result is than the best of the others, if there are both."""
+    others = {label: report["times"][label] for label in report["files"] if label in OPTIMIZERS}
     if OURS not in report["files"] or not others:
         return None
-    best = max(others, key=others.get)
-    times = report["times"]
-    return best, ratios.speedup(times[best], times[OURS], ratios.QUANTILES["low"])
+    return ratios.against_the_best(others, report["times"][OURS], ratios.QUANTILES["low"])
 
 
 def row(name, entry, report):
@@ -105,7 +102,7 @@ def row(name, entry, report):
     best = against_the_best(report)
     return (name, f"{report['runtime']} {report['version']}, {report['threads']}",
             *(cell(label) for label in (OURS, *OPTIMIZERS, CONTROL)),
-            f"{interval(best[1])} {best[0]}" if best else "")
+            interval(best) if best else "")
 
 
 TITLES = ("model", "runtime, threads", OURS, *OPTIMIZERS, CONTROL, "ours beside the best of them")
@@ -133,7 +130,7 @@ def summaries(entries):
                 found.setdefault((where, label), {})[name] = result["low"]
             best = against_the_best(report)
             if best:
-                found.setdefault((where, "ours beside the best of them"), {})[name] = best[1]
+                found.setdefault((where, "ours beside the best of them"), {})[name] = best
     for (where, label), values in found.items():
         yield f"{where}: {label}: {ratios.summary(values)}"
 
