@@ -9,10 +9,12 @@ void add_cost_rules_options(CommandLine& line, CostRulesOptions& options) {
   line.add("files", options.request.files, "Rule files, .pb files of TASO among them")
       .type("FILE")
       .required();
-  line.add("--costs", options.request.costs,
-           "roofline (the same on every machine), or measured (on the device)")
+  using jobs::GainKind;
+  line.add_choice<GainKind>(
+          "--costs", options.request.costs,
+          {{"roofline", GainKind::kRoofline}, {"measured", GainKind::kMeasured}},
+          "roofline (the same on every machine), or measured (on the device)")
       .type("COSTS")
-      .one_of({"roofline", "measured"})
       .shows_default();
   line.add_flag("--time", options.request.time,
                 "Also run both sides of what pays, whole and in turn, and give the ratio");

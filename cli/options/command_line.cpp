@@ -2,6 +2,7 @@
 #include "cli/options/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "jobs/base/nearest.h"
@@ -175,6 +176,22 @@ void CommandLine::set_version(const std::string& text) {
 }
 
 void CommandLine::set_footer(const std::string& text) { app_->footer(text); }
+
+std::string CommandLine::with_options(const std::string& text) const {
+  std::string shown;
+  std::size_t at = 0;
+  for (std::size_t open; (open = text.find('`', at)) != std::string::npos;) {
+    const std::size_t close = text.find('`', open + 1);
+    if (close == std::string::npos) break;
+    std::string option = "--" + text.substr(open + 1, close - open - 1);
+    std::ranges::replace(option, '_', '-');
+    const bool known = app_->get_option_no_throw(option) != nullptr;
+    shown += text.substr(at, open - at);
+    shown += known ? option : text.substr(open, close + 1 - open);
+    at = close + 1;
+  }
+  return shown + text.substr(at);
+}
 
 core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool may_print) {
   try {

@@ -4,9 +4,12 @@
 namespace soapstone::cli {
 
 void add_device_options(CommandLine& line, jobs::DeviceRequest& request) {
-  line.add("--device", request.device, "Device to run on: cpu, or reference (slow, exact)")
+  using jobs::DeviceKind;
+  line.add_choice<DeviceKind>(
+          "--device", request.device,
+          {{"cpu", DeviceKind::kCpu}, {"reference", DeviceKind::kReference}},
+          "Device to run on: cpu, or reference (slow, exact)")
       .type("NAME")
-      .one_of({"cpu", "reference"})
       .shows_default();
   line.add("--threads", request.threads, "Threads that a kernel may use")
       .type("N")
@@ -33,10 +36,14 @@ void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request) {
 }
 
 void add_judge_options(CommandLine& line, jobs::JudgeRequest& request) {
-  line.add("--judge", request.judge,
-           "Who else runs both files and compares: onnxruntime; auto: that, if it is there; none")
+  using jobs::JudgeKind;
+  line.add_choice<JudgeKind>(
+          "--judge", request.judge,
+          {{"auto", JudgeKind::kAuto},
+           {"onnxruntime", JudgeKind::kOnnxRuntime},
+           {"none", JudgeKind::kNone}},
+          "Who else runs both files and compares: onnxruntime; auto: that, if it is there; none")
       .type("RUNTIME")
-      .one_of({"auto", "onnxruntime", "none"})
       .shows_default();
   line.add("--python", request.python,
            "Python that has onnxruntime [$SOAPSTONE_PYTHON, else python3]")

@@ -32,7 +32,7 @@ ordered_json options_json(const OptimizeRequest& request) {
           {"patience", search.patience},
           {"region", search.region_sizes},
           {"memory_limit_mib", search.memory_mib},
-          {"costs", to_string(request.costs)},
+          {"costs", request.costs_name()},
           {"fusion", runtime::to_string(request.device.fusion)},
           {"verify", verify_text(request)},
           {"seed", request.seed}};
