@@ -37,7 +37,8 @@ core::Result<const models::ModelBuilder*> builder_of(const BuildOptions& options
   }
   const std::string close = jobs::nearest(options.name, names);
   return jobs::usage_error(fmt::format("there is no built-in model '{}'", options.name),
-                    close.empty() ? "build-model --list shows all" : "did you mean " + close + "?");
+                           close.empty() ? "build-model --list shows all"
+                                         : "did you mean " + close + "?");
 }
 
 core::Result<std::map<std::string, std::int64_t>> settings_of(const BuildOptions& options,
@@ -51,7 +52,7 @@ core::Result<std::map<std::string, std::int64_t>> settings_of(const BuildOptions
     SOAPSTONE_ASSIGN_OR_RETURN(const auto setting, parse_assignment(text));
     if (std::find(known.begin(), known.end(), setting.first) == known.end()) {
       return jobs::usage_error(fmt::format("{} has no parameter '{}'", builder.name, setting.first),
-                        fmt::format("it has: {}", fmt::join(known, ", ")));
+                               fmt::format("it has: {}", fmt::join(known, ", ")));
     }
     values[setting.first] = setting.second;
   }

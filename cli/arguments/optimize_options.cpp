@@ -146,7 +146,7 @@ core::Result<int> samples_of(const std::string& verify) {
   const auto [stop, error] = std::from_chars(verify.data(), end, samples);
   if (error != std::errc() || stop != end || samples < 1) {
     return jobs::usage_error(fmt::format("--verify {}: not a number of inputs", verify),
-                       "--verify 8, or --verify off");
+                             "--verify 8, or --verify off");
   }
   return samples;
 }
@@ -179,7 +179,8 @@ core::Status check_usage(const OptimizeOptions& options) {
     return jobs::usage_error("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
   }
   if (options.request.output.empty() && !options.request.dry_run) {
-    return jobs::usage_error("where should the result go?", "-o OUT.onnx, or --dry-run to write nothing");
+    return jobs::usage_error("where should the result go?",
+                             "-o OUT.onnx, or --dry-run to write nothing");
   }
   return check_files(options);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "jobs/base/nearest.h"
+#include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
 namespace {
@@ -31,7 +32,7 @@ std::string suggest_option(const CLI::App& app) {
   return name.empty() ? name : "did you mean " + name + "?";
 }
 
-core::Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+core::Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string hint = suggest_option(app);
   if (hint.empty()) hint = fmt::format("{} --help lists the options", app.get_name());
   const std::string surplus = surplus_argument(app);
@@ -40,7 +41,7 @@ core::Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
           ? std::string(error.what())
           : fmt::format("there is no {} {}",
                         surplus.starts_with('-') ? "option" : "place for the argument", surplus);
-  return {core::ErrorCode::kUsage, message, {}, hint};
+  return jobs::usage_error(message, hint);
 }
 
 /// Numbers are read as options of that type read them. NaN is in no range.
@@ -198,7 +199,7 @@ core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool ma
     app_->parse(argc, argv);
     return true;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return usage_error(*app_, error);
+    if (error.get_exit_code() != 0) return parse_error(*app_, error);
     if (may_print) app_->exit(error);  // --help, --version
     return false;
   }

@@ -5,10 +5,9 @@ namespace soapstone::cli {
 
 void add_device_options(CommandLine& line, jobs::DeviceRequest& request) {
   using jobs::DeviceKind;
-  line.add_choice<DeviceKind>(
-          "--device", request.device,
-          {{"cpu", DeviceKind::kCpu}, {"reference", DeviceKind::kReference}},
-          "Device to run on: cpu, or reference (slow, exact)")
+  line.add_choice<DeviceKind>("--device", request.device,
+                              {{"cpu", DeviceKind::kCpu}, {"reference", DeviceKind::kReference}},
+                              "Device to run on: cpu, or reference (slow, exact)")
       .type("NAME")
       .shows_default();
   line.add("--threads", request.threads, "Threads that a kernel may use")
@@ -33,6 +32,24 @@ void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request) {
            "Database of measured costs; none keeps nothing [" +
                cost::CostDatabase::default_path().string() + "]")
       .type("FILE");
+}
+
+void add_timing_device_options(CommandLine& line, jobs::DeviceRequest& request) {
+  add_device_options(line, request);
+  add_fusion_option(line, request.fusion);
+  add_cost_db_option(line, request);
+}
+
+void add_timing_options(CommandLine& line, int& rounds, const std::string& what, double& time_s,
+                        const std::string& time_option, const std::string& each) {
+  line.add("--rounds", rounds, "Most times that " + what + " is timed")
+      .type("N")
+      .between(1, 1'000'000)
+      .shows_default();
+  line.add(time_option, time_s, "Seconds to spend on timing" + each)
+      .type("S")
+      .not_negative()
+      .shows_default();
 }
 
 void add_judge_options(CommandLine& line, jobs::JudgeRequest& request) {

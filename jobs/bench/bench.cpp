@@ -35,8 +35,8 @@ core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
   return Loaded{std::move(model.graph), *std::move(executable)};
 }
 
-core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request, cost::CostDatabase* database,
-                                 const Context& context) {
+core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request,
+                                           cost::CostDatabase* database, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
   BenchOutcome report;
   report.device = backend->device().key();
@@ -70,8 +70,10 @@ core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request, cost::Co
 
 }  // namespace
 
-core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase* database, const Context& context) {
-  return guarded(context, [&](const Context& inner) { return bench_unguarded(request, database, inner); });
+core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase* database,
+                                 const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return bench_unguarded(request, database, inner); });
 }
 
 core::Status import_costs(const std::string& path, cost::CostDatabase& database,

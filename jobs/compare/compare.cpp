@@ -38,7 +38,8 @@ core::Status compare_numbers(const CompareRequest& request, const core::Graph& a
   return core::Done{};
 }
 
-core::Result<CompareOutcome> compare_unguarded(const CompareRequest& request, const Context& context) {
+core::Result<CompareOutcome> compare_unguarded(const CompareRequest& request,
+                                               const Context& context) {
   const bool numbers = request.equivalence.samples > 0 || !request.inputs.empty();
   if (!numbers && request.proof.empty()) {
     return usage_error("there is nothing to compare on",

@@ -27,8 +27,7 @@ executable(const core::Graph& side, const CostRulesRequest& request, runtime::Ba
 
 /// Both sides in turn, whole. None if a side does not run on the device.
 std::optional<cost::Comparison> timed(const Trial& trial, const CostRulesRequest& request,
-                                      runtime::Backend& backend,
-                                      const core::StopToken& stop) {
+                                      runtime::Backend& backend, const core::StopToken& stop) {
   auto source = executable(trial.source, request, backend);
   auto target = executable(trial.target, request, backend);
   if (!source || !target) return std::nullopt;
@@ -48,7 +47,7 @@ core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& a
     row.gain = best_gain(instances, *costs.model, gain);
     const auto shown = std::ranges::find(instances, row.gain.trial.instance, &rules::Rule::name);
     row.equation = equation_text(shown == instances.end() ? instances[0] : *shown);
-    if (request.time && row.gain.pays()) 
+    if (request.time && row.gain.pays())
       row.timed = timed(row.gain.trial, request, *costs.backend, context.stop);
     SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     rows.push_back(std::move(row));
@@ -56,17 +55,18 @@ core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& a
   return rows;
 }
 
-core::Result<CostRulesOutcome> cost_rules_unguarded(const CostRulesRequest& request, const Context& context) {
+core::Result<CostRulesOutcome> cost_rules_unguarded(const CostRulesRequest& request,
+                                                    const Context& context) {
   if (request.time && request.costs != GainKind::kMeasured)
-    return usage_error("`time` runs kernels, which a roofline has not",
-                       "set `costs` to measured");
+    return usage_error("`time` runs kernels, which a roofline has not", "set `costs` to measured");
   std::vector<rules::Rule> all;
   for (const std::string& file : request.files) {
     context.progress.stage("reading " + file);
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs, make_gain_costs(request.costs, request.device, context.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs,
+                             make_gain_costs(request.costs, request.device, context.stop));
   context.progress.stage("costing");
   CostRulesOutcome outcome{{}, costs.name, costs.model->description()};
   SOAPSTONE_ASSIGN_OR_RETURN(outcome.rules, cost_all(all, request, costs, context));
@@ -76,7 +76,8 @@ core::Result<CostRulesOutcome> cost_rules_unguarded(const CostRulesRequest& requ
 }  // namespace
 
 core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request, const Context& context) {
-  return guarded(context, [&](const Context& inner) { return cost_rules_unguarded(request, inner); });
+  return guarded(context,
+                 [&](const Context& inner) { return cost_rules_unguarded(request, inner); });
 }
 
 }  // namespace soapstone::jobs

@@ -38,7 +38,8 @@ struct CostRulesOutcome {
   std::string description;  ///< CostModel::description()
 };
 
-/// Errors: kUsage if a roofline is to be timed, or there are to be no costs; those of reading rules; kUnavailable; kInterrupted.
+/// Errors: kUsage if a roofline is to be timed, or there are to be no costs; those of reading
+/// rules; kUnavailable; kInterrupted.
 core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request,
                                           const Context& context = {});
 

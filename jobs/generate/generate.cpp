@@ -114,7 +114,8 @@ core::Status note_gains(const GenerateRequest& request, const Context& context,
                         GenerateOutcome& outcome) {
   if (request.gains == GainKind::kNone) return core::Done{};
   context.progress.stage("costing");
-  SOAPSTONE_ASSIGN_OR_RETURN(const GainCosts costs, make_gain_costs(request.gains, {}, context.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(const GainCosts costs,
+                             make_gain_costs(request.gains, {}, context.stop));
   const GainOptions options = gain_options(costs, request.seed, context.stop);
   std::vector<NamedRule>& rules = outcome.rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -204,7 +205,8 @@ core::Status require_writable(const std::string& path) {
   return core::Done{};
 }
 
-core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request, const Context& context) {
+core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request,
+                                                 const Context& context) {
   const bool writes = !request.output.empty() && !request.is_assistant();
   if (writes && request.processes == nullptr)
     SOAPSTONE_RETURN_IF_ERROR(require_writable(request.output));

@@ -27,8 +27,8 @@ struct GenerateRequest {
   std::string output = {};  ///< Path of the rule file to write; empty: none is written.
   int jobs = 0;             ///< Threads; 0: all cores. The result does not depend on it.
   std::uint64_t seed = 1;
-  std::uint64_t memory_limit_mb = 0;  ///< MiB for the tables of the enumeration; 0: any.
-  std::string resume = {};            ///< Folder that keeps what is finished; empty: none.
+  std::uint64_t memory_limit_mb = 0;     ///< MiB for the tables of the enumeration; 0: any.
+  std::string resume = {};               ///< Folder that keeps what is finished; empty: none.
   GainKind gains = GainKind::kRoofline;  ///< By which a comment above each rule says its gain.
   /// Derive all equalities again from the rules that are kept, and add what that does not reach.
   bool check = false;

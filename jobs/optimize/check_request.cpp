@@ -53,8 +53,7 @@ core::Status check_objective(const OptimizeRequest& request) {
 }
 
 core::Status check_verification(const OptimizeRequest& request) {
-  if (request.samples < 0)
-    return usage_error("`samples` is negative", "0 turns the check off");
+  if (request.samples < 0) return usage_error("`samples` is negative", "0 turns the check off");
   if (request.samples == 0 && !request.inputs.empty())
     return usage_error("there are `inputs` for the check, which is turned off",
                        "let it take one random input at least (`samples`), or leave out `inputs`");

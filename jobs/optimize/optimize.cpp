@@ -45,7 +45,8 @@ void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
   }
 }
 
-core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request, const Context& context) {
+core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
+                                                 const Context& context) {
   const auto started = SteadyClock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeJob job, prepare(request, context));
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);

@@ -84,7 +84,8 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
                                  "costs are finite and at least 0");
     }
     const std::string& name = request.graph_cost_name;
-    job.cost = make_graph_cost(request.graph_cost, name.empty() ? "a function" : "function " + name);
+    job.cost =
+        make_graph_cost(request.graph_cost, name.empty() ? "a function" : "function " + name);
   } else if (request.costs == CostKind::kRoofline) {
     job.cost = cost::make_roofline_cost(request.device.fusion);
   } else if (request.costs == CostKind::kTaso) {

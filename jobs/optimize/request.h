@@ -42,10 +42,10 @@ struct OptimizeRequest {
   RuleRequest rules;
   DeviceRequest device;
   CostKind costs = CostKind::kMeasured;
-  /// The caller's own; replaces `costs`. Its description() tells checkpoints of one model from those
-  /// of another.
+  /// The caller's own; replaces `costs`. Its description() tells checkpoints of one model from
+  /// those of another.
   std::shared_ptr<cost::CostModel> cost_model;
-  GraphCostFunction graph_cost;                 ///< Likewise, as a function on graphs.
+  GraphCostFunction graph_cost;  ///< Likewise, as a function on graphs.
   /// Names `graph_cost` in reports. With `resume` it must be there: a checkpoint that was made with
   /// a function of another name is refused, so a function that changes needs a new name.
   std::string graph_cost_name;

@@ -86,8 +86,7 @@ void apply_line(const EvidenceLine& found, const Family& family, const Context& 
 core::Status prove(const std::vector<Family>& families, const ProofCache& cache,
                    const std::vector<std::string>& keys, const Context& context) {
   std::vector<Rule> all;
-  for (const Family& family : families)
-    all.insert(all.end(), family.begin(), family.end());
+  for (const Family& family : families) all.insert(all.end(), family.begin(), family.end());
   const fs::path& file = families.front().front().file;
   context.progress.stage(fmt::format("proving {} rules of {}", families.size(),
                                      file.empty() ? "a text" : file.filename().string()));

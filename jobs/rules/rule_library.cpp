@@ -150,8 +150,7 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& reque
       file.empty() ? "" : fmt::format("verify-rules {} shows what is wrong with it; ", file);
   return core::Error{core::ErrorCode::kUnsupported,
                      fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
-                     rules::place_of(*first),
-                     look + "`allow_unproved` uses the rule all the same"};
+                     rules::place_of(*first), look + "`allow_unproved` uses the rule all the same"};
 }
 
 }  // namespace soapstone::jobs

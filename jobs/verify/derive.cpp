@@ -60,7 +60,7 @@ core::Result<Premises> read_premises(const DeriveRequest& request, const Context
 }
 
 core::Result<DeriveOutcome> derive_unguarded(const std::vector<rules::Rule>& rules,
-                                   const DeriveRequest& request, const Context& context) {
+                                             const DeriveRequest& request, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Premises premises, read_premises(request, context));
   context.progress.stage(
       fmt::format("deriving {} rules from {}", rules.size(), premises.rules.size()));
@@ -80,8 +80,10 @@ std::size_t DeriveOutcome::count(std::optional<generator::Derivability> verdict)
       std::ranges::count(rules, verdict, &generator::RuleDerivability::verdict));
 }
 
-core::Result<DeriveOutcome> derive(const std::vector<rules::Rule>& rules, const DeriveRequest& request, const Context& context) {
-  return guarded(context, [&](const Context& inner) { return derive_unguarded(rules, request, inner); });
+core::Result<DeriveOutcome> derive(const std::vector<rules::Rule>& rules,
+                                   const DeriveRequest& request, const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return derive_unguarded(rules, request, inner); });
 }
 
 }  // namespace soapstone::jobs

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kInstancesPerRule = 6;
 
 core::Result<verifier::MutationScore> mutate_unguarded(const std::vector<rules::Rule>& rules,
-                                             const MutateRequest& request, const Context& context) {
+                                                       const MutateRequest& request,
+                                                       const Context& context) {
   verifier::ScoreOptions options;
   options.mutants = request.mutants;
   options.seed = request.seed;
@@ -31,8 +32,10 @@ core::Result<verifier::MutationScore> mutate_unguarded(const std::vector<rules::
 
 }  // namespace
 
-core::Result<verifier::MutationScore> mutate(const std::vector<rules::Rule>& rules, const MutateRequest& request, const Context& context) {
-  return guarded(context, [&](const Context& inner) { return mutate_unguarded(rules, request, inner); });
+core::Result<verifier::MutationScore> mutate(const std::vector<rules::Rule>& rules,
+                                             const MutateRequest& request, const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return mutate_unguarded(rules, request, inner); });
 }
 
 }  // namespace soapstone::jobs

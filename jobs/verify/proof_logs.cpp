@@ -57,12 +57,11 @@ class LogCheck {
     const auto missing = std::ranges::find_if_not(
         families_, [&](const Family& f) { return logged_.contains(f.data()); });
     const Rule& rule = missing->front();
-    return core::Error{core::ErrorCode::kUnsupported,
-                       fmt::format("{} of {} rules have no log; the first is {}",
-                                   families_.size() - logged_.size(), families_.size(),
-                                   rule.base_name),
-                       rules::place_of(rule),
-                       "verifying with `proofs` writes a log for each rule that is proved"};
+    return core::Error{
+        core::ErrorCode::kUnsupported,
+        fmt::format("{} of {} rules have no log; the first is {}",
+                    families_.size() - logged_.size(), families_.size(), rule.base_name),
+        rules::place_of(rule), "verifying with `proofs` writes a log for each rule that is proved"};
   }
 
  private:
@@ -89,8 +88,9 @@ class LogCheck {
   std::unique_ptr<verifier::Solver> solver_ = verifier::make_z3_solver();
 };
 
-core::Result<CheckedLogs> check_logs_unguarded(const std::string& folder, std::span<const Rule> rules,
-                                     int specializations, const Context& context) {
+core::Result<CheckedLogs> check_logs_unguarded(const std::string& folder,
+                                               std::span<const Rule> rules, int specializations,
+                                               const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, logs_in(folder));
   LogCheck check(rules, specializations);
   std::size_t proofs = 0;
@@ -107,8 +107,11 @@ core::Result<CheckedLogs> check_logs_unguarded(const std::string& folder, std::s
 
 }  // namespace
 
-core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const Rule> rules, int specializations, const Context& context) {
-  return guarded(context, [&](const Context& inner) { return check_logs_unguarded(folder, rules, specializations, inner); });
+core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const Rule> rules,
+                                     int specializations, const Context& context) {
+  return guarded(context, [&](const Context& inner) {
+    return check_logs_unguarded(folder, rules, specializations, inner);
+  });
 }
 
 }  // namespace soapstone::jobs
