@@ -14,6 +14,11 @@
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 
+/// The rules of an installed package. A program that is built with the package compiles
+/// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
+/// is null.
+extern "C" __attribute__((weak)) const char soapstone_installed_rules[];
+
 namespace soapstone::jobs {
 namespace {
 
@@ -77,6 +82,8 @@ fs::path rules_folder() {
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
   if (fs::is_directory(installed, ignored)) return installed;
+  const char* const of_package = soapstone_installed_rules;
+  if (of_package != nullptr) return of_package;
   return SOAPSTONE_SOURCE_RULES_DIR;
 }
 
