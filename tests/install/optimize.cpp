@@ -33,7 +33,6 @@ int main() {
   request.rules.text = kRule;                       // It is proved before it is used.
   request.rules.only = {"one_relu_behind_concat"};  // Without this line: the shipped rules, too.
   request.graph_cost = operators;
-  request.graph_cost_name = "operators";  // In reports, and for checkpoints.
   const auto outcome = jobs::optimize(request);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().to_string().c_str()), 1;
   const search::OptimizeReport& report = outcome->report;
