@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "workers/onnxruntime_worker.h"
+#include "workers/runtimes.h"
 
 namespace soapstone::jobs {
 
@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
   if (request.judge == JudgeKind::kNone)
     return IndependentRuntime{std::nullopt, "none was asked for"};
-  auto worker = workers::start_onnxruntime(request.python);
+  workers::RuntimeChoice choice;  // ONNX Runtime
+  choice.python = request.python;
+  auto worker = workers::start_runtime_worker(choice);
   if (worker) return IndependentRuntime{*std::move(worker), {}};
   if (request.is_required()) return worker.error();
   return IndependentRuntime{std::nullopt, worker.error().message};
