@@ -28,13 +28,13 @@ install(DIRECTORY workers/ DESTINATION "${CMAKE_INSTALL_DATADIR}/soapstone/worke
 
 configure_package_config_file(
   cmake/SoapstoneConfig.cmake.in "${PROJECT_BINARY_DIR}/SoapstoneConfig.cmake"
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_DATADIR NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(
   "${PROJECT_BINARY_DIR}/SoapstoneConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/SoapstoneConfig.cmake"
         "${PROJECT_BINARY_DIR}/SoapstoneConfigVersion.cmake"
-        cmake/dependencies.cmake
+        cmake/dependencies.cmake cmake/rules_location.cpp
   DESTINATION "${package_dir}")
 
 # No system has this build of ONNX, so it comes along.

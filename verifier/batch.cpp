@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "rules/rule/constraints.h"
+#include "rules/rule/families.h"
 #include "verifier/proof/float_types.h"
 #include "verifier/proof/real_parameters.h"
 #include "verifier/proof/unwritten_guard.h"
@@ -36,22 +37,6 @@ std::string equation_text(const core::Polynomial& zero, const Rule& rule) {
   const core::Symbol first = zero.terms()[0].monomial[0];
   return core::Polynomial(first).to_string(rule.source.symbols()) + " = " +
          (core::Polynomial(first) - zero).to_string(rule.source.symbols());
-}
-
-/// Consecutive instances of one rule of one file.
-struct Family {
-  std::size_t first = 0, count = 0;
-};
-
-std::vector<Family> families_of(std::span<const Rule> rules) {
-  std::vector<Family> families;
-  for (std::size_t k = 0; k < rules.size(); ++k) {
-    const bool same = k > 0 && rules[k].base_name == rules[k - 1].base_name &&
-                      rules[k].file == rules[k - 1].file && rules[k].line == rules[k - 1].line;
-    if (!same) families.push_back({k, 0});
-    ++families.back().count;
-  }
-  return families;
 }
 
 /// One instance, looked at by one thread. Writes into a RuleVerdict of its own.
@@ -214,12 +199,12 @@ class Batch {
   Batch(std::span<const Rule> rules, const BatchOptions& options, core::ProgressSink& progress,
         const core::StopToken& stop)
       : rules_(rules), options_(options), progress_(progress), stop_(stop),
-        families_(families_of(rules)), family_of_(rules.size()),
+        families_(rules::families(rules)), family_of_(rules.size()),
         refuted_(std::make_unique<std::atomic<std::size_t>[]>(families_.size())),
         results_(rules.size()) {
     for (std::size_t f = 0; f < families_.size(); ++f) {
       refuted_[f] = rules.size();
-      for (std::size_t k = 0; k < families_[f].count; ++k) family_of_[families_[f].first + k] = f;
+      for (const Rule& rule : families_[f]) family_of_[index_of(rule)] = f;
     }
   }
 
@@ -233,7 +218,7 @@ class Batch {
       work();
     }
     std::vector<RuleVerdict> verdicts;
-    for (const Family& family : families_) {
+    for (const Family family : families_) {
       auto verdict = combined(family);
       if (!verdict) continue;
       verdicts.push_back(*std::move(verdict));
@@ -242,6 +227,12 @@ class Batch {
   }
 
  private:
+  using Family = std::span<const Rule>;
+
+  std::size_t index_of(const Rule& rule) const {
+    return static_cast<std::size_t>(&rule - rules_.data());
+  }
+
   void work() {
     const SecondLook second_look =
         options_.make_second_look ? options_.make_second_look() : SecondLook();
@@ -252,7 +243,7 @@ class Batch {
       const std::size_t family = family_of_[k];
       progress_.update(k, rules_.size(), rules_[k].base_name);
       if (refuted_[family] < k) continue;
-      const auto count = static_cast<int>(families_[family].count);
+      const auto count = static_cast<int>(families_[family].size());
       constexpr int kLeastSizes = 20, kLeastEdgeTries = 64;
       const int sizes = std::max((options_.check_sizes + count - 1) / count,
                                  std::min(kLeastSizes, options_.check_sizes));
@@ -274,12 +265,12 @@ class Batch {
   }
 
   /// None: it was not finished.
-  std::optional<RuleVerdict> combined(const Family& family) {
+  std::optional<RuleVerdict> combined(Family family) {
     RuleVerdict all;
-    for (std::size_t k = family.first; k < family.first + family.count; ++k) {
-      std::optional<RuleVerdict>& one = results_[k];
+    for (const Rule& rule : family) {
+      std::optional<RuleVerdict>& one = results_[index_of(rule)];
       if (!one) return std::nullopt;
-      if (k == family.first) {
+      if (&rule == &family.front()) {
         all = *std::move(one);
       } else {
         add(*std::move(one), all);

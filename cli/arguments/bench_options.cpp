@@ -11,18 +11,9 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
            "Time another model in turn with it, and give the ratio")
       .type("FILE");
   line.add_flag("--breakdown", options.request.breakdown, "Also time each launch alone");
-  line.add("--rounds", options.request.rounds, "Most times that a model is timed")
-      .type("N")
-      .between(1, 1'000'000)
-      .shows_default();
-  line.add("--time", options.request.time_s, "Seconds to spend on timing")
-      .type("S")
-      .not_negative()
-      .shows_default();
+  add_timing_options(line, options.request.rounds, "a model", options.request.time_s, "--time", "");
   add_shape_option(line, options.request.shapes);
-  add_device_options(line, options.request.device);
-  add_fusion_option(line, options.request.device.fusion);
-  add_cost_db_option(line, options.request.device);
+  add_timing_device_options(line, options.request.device);
   line.add("--import-costs", options.import_costs, "Read costs that --export-costs wrote")
       .type("FILE");
   line.add("--export-costs", options.export_costs,

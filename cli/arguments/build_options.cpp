@@ -7,15 +7,9 @@
 #include <fmt/ranges.h>
 
 #include "jobs/base/nearest.h"
+#include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
-namespace {
-
-core::Error wrong_name(std::string message, std::string hint) {
-  return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
-}
-
-}  // namespace
 
 void add_build_options(CommandLine& line, BuildOptions& options) {
   line.add("name", options.name, "Built-in model").type("NAME");
@@ -42,8 +36,9 @@ core::Result<const models::ModelBuilder*> builder_of(const BuildOptions& options
     names.push_back(builder.name);
   }
   const std::string close = jobs::nearest(options.name, names);
-  return wrong_name(fmt::format("there is no built-in model '{}'", options.name),
-                    close.empty() ? "build-model --list shows all" : "did you mean " + close + "?");
+  return jobs::usage_error(fmt::format("there is no built-in model '{}'", options.name),
+                           close.empty() ? "build-model --list shows all"
+                                         : "did you mean " + close + "?");
 }
 
 core::Result<std::map<std::string, std::int64_t>> settings_of(const BuildOptions& options,
@@ -56,8 +51,8 @@ core::Result<std::map<std::string, std::int64_t>> settings_of(const BuildOptions
   for (const std::string& text : options.settings) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto setting, parse_assignment(text));
     if (std::find(known.begin(), known.end(), setting.first) == known.end()) {
-      return wrong_name(fmt::format("{} has no parameter '{}'", builder.name, setting.first),
-                        fmt::format("it has: {}", fmt::join(known, ", ")));
+      return jobs::usage_error(fmt::format("{} has no parameter '{}'", builder.name, setting.first),
+                               fmt::format("it has: {}", fmt::join(known, ", ")));
     }
     values[setting.first] = setting.second;
   }

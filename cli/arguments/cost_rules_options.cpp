@@ -9,24 +9,17 @@ void add_cost_rules_options(CommandLine& line, CostRulesOptions& options) {
   line.add("files", options.request.files, "Rule files, .pb files of TASO among them")
       .type("FILE")
       .required();
-  line.add("--costs", options.request.costs,
-           "roofline (the same on every machine), or measured (on the device)")
+  using jobs::GainKind;
+  line.add_choice<GainKind>("--costs", options.request.costs,
+                            {{"roofline", GainKind::kRoofline}, {"measured", GainKind::kMeasured}},
+                            "roofline (the same on every machine), or measured (on the device)")
       .type("COSTS")
-      .one_of({"roofline", "measured"})
       .shows_default();
   line.add_flag("--time", options.request.time,
                 "Also run both sides of what pays, whole and in turn, and give the ratio");
-  line.add("--rounds", options.request.rounds, "Most times that a side is timed")
-      .type("N")
-      .between(1, 1'000'000)
-      .shows_default();
-  line.add("--time-limit", options.request.time_s, "Seconds to spend on timing a rule")
-      .type("S")
-      .not_negative()
-      .shows_default();
-  add_device_options(line, options.request.device);
-  add_fusion_option(line, options.request.device.fusion);
-  add_cost_db_option(line, options.request.device);
+  add_timing_options(line, options.request.rounds, "a side", options.request.time_s, "--time-limit",
+                     " a rule");
+  add_timing_device_options(line, options.request.device);
   add_seed_option(line, options.request.seed);
   add_common_options(line, options);
   set_examples(line, "  $ cost-rules mine.rules\n"

@@ -47,11 +47,15 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
   line.add_flag("--check", options.request.check,
                 "Derive all equalities that were found from the rules that are kept, take in again "
                 "what that does not reach, and say what is left");
-  line.add("--rank", options.request.gains,
-           "Say above each rule what it gains at sizes that networks have: roofline (the "
-           "same everywhere), measured (on this machine), or none")
+  using jobs::GainKind;
+  line.add_choice<GainKind>(
+          "--rank", options.request.gains,
+          {{"roofline", GainKind::kRoofline},
+           {"measured", GainKind::kMeasured},
+           {"none", GainKind::kNone}},
+          "Say above each rule what it gains at sizes that networks have: roofline (the "
+          "same everywhere), measured (on this machine), or none")
       .type("COSTS")
-      .one_of({"roofline", "measured", "none"})
       .shows_default();
   add_seed_option(line, options.request.seed);
   add_jobs_option(line, options.request.jobs);

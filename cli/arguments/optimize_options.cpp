@@ -6,18 +6,15 @@
 #include <fmt/format.h>
 
 #include "cli/options/device_options.h"
-#include "cli/options/output_files.h"
 #include "cli/options/rule_options.h"
+#include "jobs/base/output_files.h"
+#include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
 namespace {
 
 /// More than any search sees, and exact as a double.
 constexpr std::uint64_t kMostGraphs = 1'000'000'000'000'000;
-
-core::Error wrong_usage(std::string message, std::string hint = {}) {
-  return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
-}
 
 void declare_strategy(CommandLine& line, OptimizeOptions& options) {
   search::SearchOptions& search = options.request.search;
@@ -138,14 +135,14 @@ void declare_records(CommandLine& line, OptimizeOptions& options) {
 
 /// The output may be the model itself: who asks for that wants it replaced.
 core::Status check_files(const OptimizeOptions& options) {
-  const OutputFile files[] = {
+  const jobs::OutputFile files[] = {
       {"--output", options.request.dry_run ? "" : options.request.output, true},
       {"--proof", options.request.proof},
       {"--json", options.json},
       {"--explain", options.explain},
       {"--trace", options.request.trace},
       {"--resume", options.request.resume}};
-  return check_outputs(options.request.model, files);
+  return jobs::check_outputs(options.request.model, files);
 }
 
 core::Result<int> samples_of(const std::string& verify) {
@@ -154,8 +151,8 @@ core::Result<int> samples_of(const std::string& verify) {
   const char* const end = verify.data() + verify.size();
   const auto [stop, error] = std::from_chars(verify.data(), end, samples);
   if (error != std::errc() || stop != end || samples < 1) {
-    return wrong_usage(fmt::format("--verify {}: not a number of inputs", verify),
-                       "--verify 8, or --verify off");
+    return jobs::usage_error(fmt::format("--verify {}: not a number of inputs", verify),
+                             "--verify 8, or --verify off");
   }
   return samples;
 }
@@ -185,14 +182,11 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
 
 core::Status check_usage(const OptimizeOptions& options) {
   if (options.request.model.empty()) {
-    return wrong_usage("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
+    return jobs::usage_error("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
   }
   if (options.request.output.empty() && !options.request.dry_run) {
-    return wrong_usage("where should the result go?", "-o OUT.onnx, or --dry-run to write nothing");
-  }
-  if (options.request.dry_run && !options.request.proof.empty()) {
-    return wrong_usage("--dry-run writes nothing that --proof could prove",
-                       "leave one of them out");
+    return jobs::usage_error("where should the result go?",
+                             "-o OUT.onnx, or --dry-run to write nothing");
   }
   return check_files(options);
 }

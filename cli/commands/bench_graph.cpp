@@ -3,26 +3,25 @@
 #include "cli/arguments/bench_options.h"
 #include "cli/reports/bench_report.h"
 #include "cli/session/run_main.h"
+#include "jobs/base/usage_error.h"
 
 namespace {
 
 using namespace soapstone;  // NOLINT: a main file
 
-core::Error usage(std::string message, std::string hint) {
-  return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
-}
-
 core::Status bench(const cli::BenchOptions& options, cli::Session& session) {
   const bool exchanges = !options.import_costs.empty() || !options.export_costs.empty();
   if (options.request.model.empty() && !exchanges) {
-    return usage("which model?", "give an ONNX file; bench-graph --help shows examples");
+    return jobs::usage_error("which model?",
+                             "give an ONNX file; bench-graph --help shows examples");
   }
   std::unique_ptr<cost::CostDatabase> database;
   if (exchanges || options.request.breakdown) {
     SOAPSTONE_ASSIGN_OR_RETURN(database, jobs::open_costs(options.request.device));
   }
   if (exchanges && !database) {
-    return usage("--cost-db none leaves no database to exchange", "give a file to --cost-db");
+    return jobs::usage_error("--cost-db none leaves no database to exchange",
+                             "give a file to --cost-db");
   }
   const jobs::Context context = session.context();
   if (database)

@@ -2,6 +2,7 @@
 #include "cli/arguments/build_options.h"
 #include "cli/reports/build_report.h"
 #include "cli/session/run_main.h"
+#include "jobs/base/usage_error.h"
 #include "models/onnx/format/onnx_model.h"
 
 namespace {
@@ -11,8 +12,7 @@ using namespace soapstone;  // NOLINT: a main file
 core::Status build(const cli::BuildOptions& options, cli::Session& session) {
   if (options.list) return session.report(cli::builders_text(), cli::builders_json());
   if (options.name.empty()) {
-    return core::Error{
-        core::ErrorCode::kUsage, "which model?", {}, "build-model --list shows the built-in ones"};
+    return jobs::usage_error("which model?", "build-model --list shows the built-in ones");
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const models::ModelBuilder* builder, cli::builder_of(options));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto values, cli::settings_of(options, *builder));

@@ -15,7 +15,8 @@ using Rules = std::vector<rules::Rule>;
 
 core::Status verify(const cli::VerifyOptions& options, cli::Session& session) {
   jobs::VerifyRequest request = options.request;
-  request.second_opinion = (options.second_opinion || request.write) && !options.no_second_opinion;
+  if (options.second_opinion || options.no_second_opinion)
+    request.second_opinion = options.second_opinion;
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::VerifyOutcome outcome,
                              jobs::verify(request, session.context()));
   SOAPSTONE_RETURN_IF_ERROR(session.report(cli::verdicts_text(outcome.verdicts, options.quiet),

@@ -2,9 +2,11 @@
 #include "cli/options/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "jobs/base/nearest.h"
+#include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
 namespace {
@@ -30,7 +32,7 @@ std::string suggest_option(const CLI::App& app) {
   return name.empty() ? name : "did you mean " + name + "?";
 }
 
-core::Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+core::Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string hint = suggest_option(app);
   if (hint.empty()) hint = fmt::format("{} --help lists the options", app.get_name());
   const std::string surplus = surplus_argument(app);
@@ -39,7 +41,7 @@ core::Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
           ? std::string(error.what())
           : fmt::format("there is no {} {}",
                         surplus.starts_with('-') ? "option" : "place for the argument", surplus);
-  return {core::ErrorCode::kUsage, message, {}, hint};
+  return jobs::usage_error(message, hint);
 }
 
 /// Numbers are read as options of that type read them. NaN is in no range.
@@ -176,12 +178,28 @@ void CommandLine::set_version(const std::string& text) {
 
 void CommandLine::set_footer(const std::string& text) { app_->footer(text); }
 
+std::string CommandLine::with_options(const std::string& text) const {
+  std::string shown;
+  std::size_t at = 0;
+  for (std::size_t open; (open = text.find('`', at)) != std::string::npos;) {
+    const std::size_t close = text.find('`', open + 1);
+    if (close == std::string::npos) break;
+    std::string option = "--" + text.substr(open + 1, close - open - 1);
+    std::ranges::replace(option, '_', '-');
+    const bool known = app_->get_option_no_throw(option) != nullptr;
+    shown += text.substr(at, open - at);
+    shown += known ? option : text.substr(open, close + 1 - open);
+    at = close + 1;
+  }
+  return shown + text.substr(at);
+}
+
 core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool may_print) {
   try {
     app_->parse(argc, argv);
     return true;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return usage_error(*app_, error);
+    if (error.get_exit_code() != 0) return parse_error(*app_, error);
     if (may_print) app_->exit(error);  // --help, --version
     return false;
   }

@@ -87,6 +87,10 @@ class CommandLine {
   /// Shown below the options.
   void set_footer(const std::string& text);
 
+  /// The text of a job, with options in place of the fields of its request that stand in backticks:
+  /// --keep-constants for `keep_constants`. A field without an option stays.
+  std::string with_options(const std::string& text) const;
+
   /// False: --help or --version was asked for, and printed if `may_print`. Errors: kUsage.
   core::Result<bool> parse(int argc, const char* const* argv, bool may_print);
 

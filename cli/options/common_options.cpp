@@ -7,15 +7,12 @@
 #include <fmt/format.h>
 
 #include "core/base/memory_limit.h"
+#include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
 namespace {
 
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
-
-core::Error usage(std::string message, std::string hint) {
-  return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
-}
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t number = 0;
@@ -93,7 +90,7 @@ core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& 
   const char* const form = "write NAME=1x3x224x224, or DIMENSION=4";
   const std::size_t equals = text.rfind('=');
   if (equals == 0 || equals == std::string::npos) {
-    return usage(fmt::format("'{}' gives no sizes", text), form);
+    return jobs::usage_error(fmt::format("'{}' gives no sizes", text), form);
   }
   core::Dims dims;
   for (std::size_t begin = equals + 1; begin <= text.size();) {
@@ -101,13 +98,13 @@ core::Result<std::pair<std::string, core::Dims>> parse_shape(const std::string& 
     const std::string_view digits = std::string_view(text).substr(begin, end - begin);
     const auto size = parse_number(digits);
     if (!size || *size < 0 || *size > kLargestSize) {
-      return usage(fmt::format("'{}' is not a size, in '{}'", digits, text), form);
+      return jobs::usage_error(fmt::format("'{}' is not a size, in '{}'", digits, text), form);
     }
     dims.push_back(*size);
     begin = end + 1;
   }
   if (!core::checked_element_count(dims)) {
-    return usage(fmt::format("'{}' has too many elements", text), "");
+    return jobs::usage_error(fmt::format("'{}' has too many elements", text), "");
   }
   return std::pair(text.substr(0, equals), std::move(dims));
 }
@@ -117,7 +114,7 @@ core::Result<std::pair<std::string, std::int64_t>> parse_assignment(const std::s
   const auto number =
       equals == std::string::npos ? std::nullopt : parse_number(text.c_str() + equals + 1);
   if (equals == 0 || !number) {
-    return usage(fmt::format("'{}' sets nothing", text), "write KEY=NUMBER");
+    return jobs::usage_error(fmt::format("'{}' sets nothing", text), "write KEY=NUMBER");
   }
   return std::pair(text.substr(0, equals), *number);
 }

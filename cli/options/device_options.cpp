@@ -4,9 +4,11 @@
 namespace soapstone::cli {
 
 void add_device_options(CommandLine& line, jobs::DeviceRequest& request) {
-  line.add("--device", request.device, "Device to run on: cpu, or reference (slow, exact)")
+  using jobs::DeviceKind;
+  line.add_choice<DeviceKind>("--device", request.device,
+                              {{"cpu", DeviceKind::kCpu}, {"reference", DeviceKind::kReference}},
+                              "Device to run on: cpu, or reference (slow, exact)")
       .type("NAME")
-      .one_of({"cpu", "reference"})
       .shows_default();
   line.add("--threads", request.threads, "Threads that a kernel may use")
       .type("N")
@@ -32,11 +34,33 @@ void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request) {
       .type("FILE");
 }
 
+void add_timing_device_options(CommandLine& line, jobs::DeviceRequest& request) {
+  add_device_options(line, request);
+  add_fusion_option(line, request.fusion);
+  add_cost_db_option(line, request);
+}
+
+void add_timing_options(CommandLine& line, int& rounds, const std::string& what, double& time_s,
+                        const std::string& time_option, const std::string& each) {
+  line.add("--rounds", rounds, "Most times that " + what + " is timed")
+      .type("N")
+      .between(1, 1'000'000)
+      .shows_default();
+  line.add(time_option, time_s, "Seconds to spend on timing" + each)
+      .type("S")
+      .not_negative()
+      .shows_default();
+}
+
 void add_judge_options(CommandLine& line, jobs::JudgeRequest& request) {
-  line.add("--judge", request.judge,
-           "Who else runs both files and compares: onnxruntime; auto: that, if it is there; none")
+  using jobs::JudgeKind;
+  line.add_choice<JudgeKind>(
+          "--judge", request.judge,
+          {{"auto", JudgeKind::kAuto},
+           {"onnxruntime", JudgeKind::kOnnxRuntime},
+           {"none", JudgeKind::kNone}},
+          "Who else runs both files and compares: onnxruntime; auto: that, if it is there; none")
       .type("RUNTIME")
-      .one_of({"auto", "onnxruntime", "none"})
       .shows_default();
   line.add("--python", request.python,
            "Python that has onnxruntime [$SOAPSTONE_PYTHON, else python3]")

@@ -1,6 +1,8 @@
 // See objective_options.h.
 #include "cli/options/objective_options.h"
 
+#include "jobs/base/usage_error.h"
+
 namespace soapstone::cli {
 
 using search::ObjectiveKind;
@@ -26,15 +28,11 @@ core::Result<ObjectiveKind> objective_of(const ObjectiveOptions& options) {
   const ObjectiveKind kind = *search::parse_objective(options.objective);
   if (limited == (kind == ObjectiveKind::kLatencyUnderMemory)) return kind;
   if (limited) {
-    return core::Error{core::ErrorCode::kUsage,
-                       "--objective " + options.objective + " has no limit",
-                       {},
-                       "--objective latency-under-memory, or no --peak-memory-limit"};
+    return jobs::usage_error("--objective " + options.objective + " has no limit",
+                             "--objective latency-under-memory, or no --peak-memory-limit");
   }
-  return core::Error{core::ErrorCode::kUsage,
-                     "--objective latency-under-memory: under which limit?",
-                     {},
-                     "--peak-memory-limit MIB"};
+  return jobs::usage_error("--objective latency-under-memory: under which limit?",
+                           "--peak-memory-limit MIB");
 }
 
 std::size_t peak_limit_bytes(const ObjectiveOptions& options) {

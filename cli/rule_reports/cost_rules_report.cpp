@@ -34,7 +34,7 @@ std::string cost_rules_text(const jobs::CostRulesRequest& request,
     pay += pays ? 1 : 0;
     if (only_paying && !pays) continue;
     std::vector<std::string> cells = {row.rule, fmt::to_string(row.instances),
-                                      jobs::gain_text(row.gain, request.costs)};
+                                      jobs::gain_text(row.gain, jobs::to_string(request.costs))};
     if (request.time) cells.push_back(timed_text(row));
     table.add_row(std::move(cells));
   }

@@ -6,6 +6,7 @@
 
 #include "cli/reports/json_text.h"
 #include "cli/terminal/table.h"
+#include "rules/rule/families.h"
 
 namespace soapstone::cli {
 namespace {
@@ -37,11 +38,12 @@ std::string rules_text(const jobs::LoadedRules& loaded) {
                {"what it does"},
                {"edges"}});
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
-    jobs::for_each_family(*list, [&](const rules::Rule& rule, std::size_t instances) {
-      table.add_row({rule.base_name, fmt::to_string(instances), evidence_text(rule),
+    for (const std::span<const rules::Rule> family : rules::families(*list)) {
+      const rules::Rule& rule = family.front();
+      table.add_row({rule.base_name, fmt::to_string(family.size()), evidence_text(rule),
                      rules::to_string(rule.types), std::string(rules::to_string(rule.floats)),
                      rule.description, edges_text(rule)});
-    });
+    }
   }
   return table.to_string();
 }
@@ -49,10 +51,11 @@ std::string rules_text(const jobs::LoadedRules& loaded) {
 std::string rules_json(const jobs::LoadedRules& loaded) {
   auto json = nlohmann::ordered_json::array();
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
-    jobs::for_each_family(*list, [&](const rules::Rule& rule, std::size_t instances) {
+    for (const std::span<const rules::Rule> family : rules::families(*list)) {
+      const rules::Rule& rule = family.front();
       json.push_back({{"rule", rule.base_name},
                       {"baseline", list == &loaded.baseline},
-                      {"instances", instances},
+                      {"instances", family.size()},
                       {"evidence", evidence_text(rule)},
                       {"types", rules::to_string(rule.types)},
                       {"floats", rules::to_string(rule.floats)},
@@ -60,7 +63,7 @@ std::string rules_json(const jobs::LoadedRules& loaded) {
                       {"description", rule.description},
                       {"file", rule.file.filename().string()},
                       {"line", rule.line}});
-    });
+    }
   }
   return json_text(json);
 }

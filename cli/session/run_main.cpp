@@ -17,6 +17,7 @@
 #include "cli/reports/error_json.h"
 #include "core/base/file_io.h"
 #include "core/base/memory_limit.h"
+#include "jobs/base/guard.h"
 
 namespace soapstone::cli {
 namespace {
@@ -119,18 +120,6 @@ class TerminateGuard {
   std::terminate_handler before_;
 };
 
-core::Error out_of_memory(Console* console) {
-  const std::string stage = console == nullptr ? "" : console->current_stage();
-  return core::unavailable(
-      fmt::format("out of memory{}{}: {} are allowed", stage.empty() ? "" : " while ", stage,
-                  core::memory_text(core::memory_limit())),
-      "--max-memory GIB allows more; else use a smaller model or another machine");
-}
-
-bool is_lack_of_memory(const std::error_code& code) {
-  return code == std::errc::not_enough_memory || code == std::errc::resource_unavailable_try_again;
-}
-
 }  // namespace
 
 void print_error(const core::Error& error) {
@@ -144,14 +133,11 @@ core::Status without_exceptions(const std::function<core::Status()>& body, Conso
   using core::ErrorCode;
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory(console);
-  } catch (const std::length_error&) {  // more than any memory holds
-    return out_of_memory(console);
-  } catch (const std::system_error& failure) {
-    if (is_lack_of_memory(failure.code())) return out_of_memory(console);
-    return core::unavailable(failure.what());
   } catch (const std::exception& exception) {
+    const std::string stage = console == nullptr ? "" : console->current_stage();
+    if (auto error = jobs::lack_of_memory(exception, stage)) return *std::move(error);
+    if (dynamic_cast<const std::system_error*>(&exception) != nullptr)
+      return core::unavailable(exception.what());
     return core::Error{ErrorCode::kInternal,
                        fmt::format("unexpected: {}", exception.what()),
                        {},
@@ -194,11 +180,14 @@ int run_main(int argc, const char* const* argv, CommandLine& line, const CommonO
     status = core::unavailable("cannot write to standard output", "is the disk full?");
   }
   if (status || options.is_silent) return 0;
-  print_error(status.error());
+  core::Error error = status.error();
+  error.message = line.with_options(error.message);
+  error.hint = line.with_options(error.hint);
+  print_error(error);
   if (!session.has_reported() && !options.json.empty()) {
-    (void)session.report("", error_json(status.error()));  // the first error is the one that counts
+    (void)session.report("", error_json(error));  // the first error is the one that counts
   }
-  return static_cast<int>(status.error().code);
+  return static_cast<int>(error.code);
 }
 
 }  // namespace soapstone::cli

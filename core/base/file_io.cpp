@@ -79,6 +79,22 @@ void keep_permissions(const fs::path& target, int descriptor) {
 
 }  // namespace
 
+Result<std::string> read_file(const fs::path& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.value < 0) return cannot_read(path, reason());
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  std::string contents;
+  for (std::size_t size = 0;;) {
+    contents.resize(size + kPiece);
+    const ssize_t count = ::read(file.value, contents.data() + size, kPiece);
+    if (count < 0 && errno != EINTR) return cannot_read(path, reason());
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count != 0) continue;
+    contents.resize(size);
+    return contents;
+  }
+}
+
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const fs::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) return cannot_read(path, reason());

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/base/result.h"
@@ -32,6 +33,10 @@ class MappedFile {
   const void* address_;
   std::size_t size_;
 };
+
+/// The whole contents of a file, a pipe or a terminal. For what is large and regular, MappedFile
+/// copies nothing. Errors: kInvalidInput if it is missing or unreadable.
+Result<std::string> read_file(const std::filesystem::path& path);
 
 /// A file that appears under its name with all of its contents, or not at all. Until commit() it
 /// has no name where the file system can do that, so that not even SIGKILL leaves a part of it

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jobs/base/guard.h"
 #include "search/equivalence/sample_inputs.h"
 
 namespace soapstone::jobs {
@@ -34,10 +35,8 @@ core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
   return Loaded{std::move(model.graph), *std::move(executable)};
 }
 
-}  // namespace
-
-core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase* database,
-                                 const Context& context) {
+core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request,
+                                           cost::CostDatabase* database, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
   BenchOutcome report;
   report.device = backend->device().key();
@@ -64,8 +63,17 @@ core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase
     report.launches =
         cost::make_measured_cost(*backend, report.fusion, database, {.stop = &context.stop})
             ->breakdown(model.graph);
+    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());  // what was not timed is an estimate
   }
   return report;
+}
+
+}  // namespace
+
+core::Result<BenchOutcome> bench(const BenchRequest& request, cost::CostDatabase* database,
+                                 const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return bench_unguarded(request, database, inner); });
 }
 
 core::Status import_costs(const std::string& path, cost::CostDatabase& database,

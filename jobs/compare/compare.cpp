@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "jobs/base/guard.h"
+#include "jobs/base/usage_error.h"
 #include "search/equivalence/random_weights.h"
 
 namespace soapstone::jobs {
@@ -14,7 +16,7 @@ core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
                                             const core::Graph& a, const core::Graph& b,
                                             const Context& context) {
   // Random weights are in no file.
-  if (request.random_weights) return search::JudgeReport{{}, false, "--random-weights", {}};
+  if (request.random_weights) return search::JudgeReport{{}, false, "random weights", {}};
   SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
   if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}};
   const auto judge = FileJudge::of_files(*std::move(runtime.worker), request.a, request.b, a);
@@ -36,15 +38,12 @@ core::Status compare_numbers(const CompareRequest& request, const core::Graph& a
   return core::Done{};
 }
 
-}  // namespace
-
-core::Result<CompareOutcome> compare(const CompareRequest& request, const Context& context) {
+core::Result<CompareOutcome> compare_unguarded(const CompareRequest& request,
+                                               const Context& context) {
   const bool numbers = request.equivalence.samples > 0 || !request.inputs.empty();
   if (!numbers && request.proof.empty()) {
-    return core::Error{core::ErrorCode::kUsage,
-                       "there is nothing to compare on",
-                       {},
-                       "give --samples 1 or more, --inputs or --proof"};
+    return usage_error("there is nothing to compare on",
+                       "set `samples` to 1 or more, or give `inputs` or a `proof`");
   }
   SOAPSTONE_ASSIGN_OR_RETURN(const models::OnnxModel a,
                              read_model(request.a, request.shapes, context));
@@ -73,6 +72,12 @@ core::Result<CompareOutcome> compare(const CompareRequest& request, const Contex
     if (outcome.numbers->equal) SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   }
   return outcome;
+}
+
+}  // namespace
+
+core::Result<CompareOutcome> compare(const CompareRequest& request, const Context& context) {
+  return guarded(context, [&](const Context& inner) { return compare_unguarded(request, inner); });
 }
 
 }  // namespace soapstone::jobs

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "core/base/file_io.h"
 #include "jobs/models/model_files.h"
 #include "search/proofs/proof_chain.h"
 
@@ -16,11 +15,8 @@ namespace {
 using core::Graph;
 
 core::Result<search::ProofChain> read_chain(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad()) return core::invalid_input("the proof cannot be read").at(path);
-  auto chain = search::parse_chain(text.str());
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(path));
+  auto chain = search::parse_chain(text);
   if (!chain) return chain.error().at(path);
   return chain;
 }

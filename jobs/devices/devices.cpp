@@ -8,7 +8,7 @@
 namespace soapstone::jobs {
 
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request) {
-  if (request.device == "reference") return runtime::make_reference_backend();
+  if (request.device == DeviceKind::kReference) return runtime::make_reference_backend();
   return cpu::make_cpu_backend({.threads = request.threads});
 }
 

@@ -1,6 +1,7 @@
 // The device on which a job runs kernels, and the costs by which it compares graphs.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,9 +11,14 @@
 
 namespace soapstone::jobs {
 
+enum class DeviceKind : std::uint8_t {
+  kCpu,
+  kReference,  ///< Slow and exact.
+};
+
 struct DeviceRequest {
-  std::string device = "cpu";  ///< Or "reference": slow and exact.
-  int threads = 1;             ///< Most threads that one kernel may use.
+  DeviceKind device = DeviceKind::kCpu;
+  int threads = 1;  ///< Most threads that one kernel may use.
   runtime::Fusion fusion = runtime::Fusion::kFull;
   /// Path of the database of measured costs; empty: the user's own; `none`: nothing is kept.
   std::string costs;

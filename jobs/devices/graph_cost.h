@@ -15,7 +15,7 @@ namespace soapstone::jobs {
 /// operators. It must be safe to call from several threads.
 using GraphCostFunction = std::function<double(const core::Graph&)>;
 
-/// `description` names the costs in reports.
+/// `description` names the costs in reports, and in checkpoints: other costs need another one.
 std::unique_ptr<cost::CostModel> make_graph_cost(GraphCostFunction function,
                                                  std::string description = "a function");
 

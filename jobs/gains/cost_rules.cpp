@@ -5,9 +5,12 @@
 #include <iterator>
 #include <span>
 
+#include "jobs/base/guard.h"
+#include "jobs/base/usage_error.h"
 #include "jobs/gains/gain_costs.h"
 #include "jobs/rules/rule_equation.h"
 #include "jobs/rules/rule_library.h"
+#include "rules/rule/families.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -24,52 +27,57 @@ executable(const core::Graph& side, const CostRulesRequest& request, runtime::Ba
 
 /// Both sides in turn, whole. None if a side does not run on the device.
 std::optional<cost::Comparison> timed(const Trial& trial, const CostRulesRequest& request,
-                                      runtime::Backend& backend) {
+                                      runtime::Backend& backend, const core::StopToken& stop) {
   auto source = executable(trial.source, request, backend);
   auto target = executable(trial.target, request, backend);
   if (!source || !target) return std::nullopt;
-  return cost::compare_and_time(*source, *target, request.rounds, request.time_s * 1e6);
+  return cost::compare_and_time(*source, *target, request.rounds, request.time_s * 1e6, stop);
 }
 
 core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& all,
                                                const CostRulesRequest& request,
                                                const GainCosts& costs, const Context& context) {
   std::vector<CostedRule> rows;
-  const GainOptions gain = gain_options(costs, request.seed);
-  for (std::size_t first = 0, last = 0; first < all.size(); first = last) {
-    while (last < all.size() && all[last].base_name == all[first].base_name) ++last;
-    context.progress.update(first, all.size(), all[first].base_name);
-    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-    const auto instances = std::span(all).subspan(first, last - first);
-    CostedRule row{all[first].base_name, {}, last - first, {}, {}};
+  const GainOptions gain = gain_options(costs, request.seed, context.stop);
+  std::size_t done = 0;
+  for (const std::span<const rules::Rule> instances : rules::families(all)) {
+    context.progress.update(done, all.size(), instances.front().base_name);
+    done += instances.size();
+    CostedRule row{instances.front().base_name, {}, instances.size(), {}, {}};
     row.gain = best_gain(instances, *costs.model, gain);
     const auto shown = std::ranges::find(instances, row.gain.trial.instance, &rules::Rule::name);
     row.equation = equation_text(shown == instances.end() ? instances[0] : *shown);
-    if (request.time && row.gain.pays()) row.timed = timed(row.gain.trial, request, *costs.backend);
+    if (request.time && row.gain.pays())
+      row.timed = timed(row.gain.trial, request, *costs.backend, context.stop);
+    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-}  // namespace
-
-core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request, const Context& context) {
-  if (request.time && request.costs != "measured")
-    return core::Error{core::ErrorCode::kUsage,
-                       "--time runs kernels, which a roofline has not",
-                       {},
-                       "add --costs measured"};
+core::Result<CostRulesOutcome> cost_rules_unguarded(const CostRulesRequest& request,
+                                                    const Context& context) {
+  if (request.time && request.costs != GainKind::kMeasured)
+    return usage_error("`time` runs kernels, which a roofline has not", "set `costs` to measured");
   std::vector<rules::Rule> all;
   for (const std::string& file : request.files) {
     context.progress.stage("reading " + file);
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs, make_gain_costs(request.costs, request.device));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs,
+                             make_gain_costs(request.costs, request.device, context.stop));
   context.progress.stage("costing");
   CostRulesOutcome outcome{{}, costs.name, costs.model->description()};
   SOAPSTONE_ASSIGN_OR_RETURN(outcome.rules, cost_all(all, request, costs, context));
   return outcome;
+}
+
+}  // namespace
+
+core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request, const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return cost_rules_unguarded(request, inner); });
 }
 
 }  // namespace soapstone::jobs

@@ -15,7 +15,7 @@ namespace soapstone::jobs {
 struct CostRulesRequest {
   std::vector<std::string> files;
   DeviceRequest device;
-  std::string costs = "roofline";  ///< Or "measured".
+  GainKind costs = GainKind::kRoofline;
   std::uint64_t seed = 1;
   bool time = false;    ///< Also runs both sides of what pays, whole and in turn.
   int rounds = 40;      ///< Most times that a side is timed.
@@ -38,7 +38,8 @@ struct CostRulesOutcome {
   std::string description;  ///< CostModel::description()
 };
 
-/// Errors: kUsage if a roofline is to be timed; those of reading rules; kUnavailable; kInterrupted.
+/// Errors: kUsage if a roofline is to be timed, or there are to be no costs; those of reading
+/// rules; kUnavailable; kInterrupted.
 core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request,
                                           const Context& context = {});
 

@@ -15,9 +15,11 @@ struct GainCosts {
   std::unique_ptr<cost::CostModel> model;
   std::string name;  ///< `roofline`, or the device's key.
 };
-/// `kind`: roofline or measured. Errors: kUnavailable.
-core::Result<GainCosts> make_gain_costs(const std::string& kind, const DeviceRequest& device);
+/// Timing ends soon after `stop`, which must outlive the result: what it gives then are estimates.
+/// Errors: kUsage for GainKind::kNone; kUnavailable.
+core::Result<GainCosts> make_gain_costs(GainKind kind, const DeviceRequest& device,
+                                        const core::StopToken& stop);
 /// Fewer sizes where each is timed.
-GainOptions gain_options(const GainCosts& costs, std::uint64_t seed);
+GainOptions gain_options(const GainCosts& costs, std::uint64_t seed, const core::StopToken& stop);
 
 }  // namespace soapstone::jobs

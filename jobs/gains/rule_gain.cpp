@@ -68,6 +68,18 @@ std::string sizes_text(const Trial& trial) {
 
 }  // namespace
 
+std::string_view to_string(GainKind kind) {
+  switch (kind) {
+  case GainKind::kNone:
+    return "none";
+  case GainKind::kRoofline:
+    return "roofline";
+  case GainKind::kMeasured:
+    return "measured";
+  }
+  return "";
+}
+
 std::vector<Trial> trials(std::span<const Rule> instances, const GainOptions& options) {
   std::vector<Trial> all;
   const std::size_t count = std::min(options.instances, instances.size());
@@ -99,6 +111,7 @@ RuleGain best_gain(std::span<const Rule> instances, cost::CostModel& costs,
   std::vector<Trial> all = trials(instances, options);
   best.trials = all.size();
   for (Trial& trial : all) {
+    if (options.stop != nullptr && options.stop->stop_requested()) break;
     const SideCost source = cost_of(trial.source, costs);
     if (source.cost_us == 0) continue;
     const SideCost target = cost_of(trial.target, costs);
@@ -113,7 +126,7 @@ RuleGain best_gain(std::span<const Rule> instances, cost::CostModel& costs,
   return best;
 }
 
-std::string gain_text(const RuleGain& gain, const std::string& costs) {
+std::string gain_text(const RuleGain& gain, std::string_view costs) {
   if (gain.trials == 0) return "not costed: no realistic sizes fit";
   if (!gain.has_cost()) return "enables others: views or weights alone, which cost nothing";
   const std::string speedup =

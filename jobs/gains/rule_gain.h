@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,10 +15,20 @@
 
 namespace soapstone::jobs {
 
+/// The costs by which gains are estimated.
+enum class GainKind : std::uint8_t {
+  kNone,      ///< Gains are not estimated.
+  kRoofline,  ///< A formula, the same on every machine.
+  kMeasured,  ///< Kernels timed on the device.
+};
+/// "none", "roofline", "measured"
+std::string_view to_string(GainKind kind);
+
 struct GainOptions {
   std::size_t instances = 6;  ///< Instances of a rule to cost, spread over all of them.
   std::size_t sizes = 12;     ///< Sizes at which each instance is costed.
   std::uint64_t seed = 1;
+  const core::StopToken* stop = nullptr;  ///< Ends the costing between two trials; may be null.
 };
 
 /// A rule with numbers, its weights in place.
@@ -46,11 +57,11 @@ struct RuleGain {
   bool pays() const;
 };
 
-/// The best of all trials. `instances` are those of one rule.
+/// The best of all trials, or of those before the stop. `instances` are those of one rule.
 RuleGain best_gain(std::span<const rules::Rule> instances, cost::CostModel& costs,
                    const GainOptions& options);
 
 /// `pays: 1.83x at m=128, k=512, n=512, weights constant (roofline)`, or that it enables others.
-std::string gain_text(const RuleGain& gain, const std::string& costs);
+std::string gain_text(const RuleGain& gain, std::string_view costs);
 
 }  // namespace soapstone::jobs

@@ -17,6 +17,8 @@
 #include "generator/generalization/several_results.h"
 #include "generator/selection/minimize.h"
 #include "generator/vocabulary/presets.h"
+#include "jobs/base/guard.h"
+#include "jobs/base/usage_error.h"
 #include "jobs/gains/gain_costs.h"
 #include "jobs/generate/completion.h"
 #include "jobs/generate/tile_exchange.h"
@@ -34,10 +36,8 @@ core::Result<std::vector<generator::Theme>> themes(const GenerateRequest& reques
   std::set<std::size_t> ranks(request.ranks.begin(), request.ranks.end());
   constexpr std::size_t kMostRanks = 3;
   if (ranks.size() > kMostRanks)
-    return core::Error{core::ErrorCode::kUsage,
-                       fmt::format("--ranks takes {} different ones at most", kMostRanks),
-                       {},
-                       "run it once for each few, with --known for what is there"};
+    return usage_error(fmt::format("`ranks` takes {} different ones at most", kMostRanks),
+                       "run it once for each few, with `known` for what is there");
   std::vector<std::string> operators;
   for (const std::string& name : request.operators)
     if (std::ranges::find(operators, name) == operators.end()) operators.push_back(name);
@@ -112,15 +112,16 @@ void add(const generator::Enumeration& enumeration, GenerateOutcome& outcome) {
 /// Writes above each rule what it gains. Errors: kUnavailable, kInterrupted.
 core::Status note_gains(const GenerateRequest& request, const Context& context,
                         GenerateOutcome& outcome) {
-  if (request.gains == "none") return core::Done{};
+  if (request.gains == GainKind::kNone) return core::Done{};
   context.progress.stage("costing");
-  SOAPSTONE_ASSIGN_OR_RETURN(const GainCosts costs, make_gain_costs(request.gains, {}));
-  const GainOptions options = gain_options(costs, request.seed);
+  SOAPSTONE_ASSIGN_OR_RETURN(const GainCosts costs,
+                             make_gain_costs(request.gains, {}, context.stop));
+  const GainOptions options = gain_options(costs, request.seed, context.stop);
   std::vector<NamedRule>& rules = outcome.rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     context.progress.update(i, rules.size(), rules[i].name);
-    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     auto gain = best_gain(rules[i].rule.instances, *costs.model, options);
+    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     rules[i].comment = gain_text(gain, costs.name);
     outcome.gains.push_back({rules[i].name, costs.name, std::move(gain)});
   }
@@ -187,7 +188,9 @@ std::string heading(const GenerateRequest& request) {
       request.ranks.empty() ? "" : fmt::format(" --ranks {}", fmt::join(request.ranks, ","));
   const std::string known =
       request.known.empty() ? "" : fmt::format(" --known {}", fmt::join(request.known, ","));
-  const std::string rank = request.gains == "roofline" ? "" : " --rank " + request.gains;
+  const std::string rank = request.gains == GainKind::kRoofline
+                               ? ""
+                               : fmt::format(" --rank {}", to_string(request.gains));
   const std::string nodes = request.limits.nodes == generator::DerivationLimits{}.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", request.limits.nodes);
@@ -202,9 +205,8 @@ core::Status require_writable(const std::string& path) {
   return core::Done{};
 }
 
-}  // namespace
-
-core::Result<GenerateOutcome> generate(const GenerateRequest& request, const Context& context) {
+core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request,
+                                                 const Context& context) {
   const bool writes = !request.output.empty() && !request.is_assistant();
   if (writes && request.processes == nullptr)
     SOAPSTONE_RETURN_IF_ERROR(require_writable(request.output));
@@ -226,6 +228,12 @@ core::Result<GenerateOutcome> generate(const GenerateRequest& request, const Con
   outcome.text = rule_file_text(outcome.rules, heading(request));
   if (writes) SOAPSTONE_RETURN_IF_ERROR(core::write_file(request.output, outcome.text));
   return outcome;
+}
+
+}  // namespace
+
+core::Result<GenerateOutcome> generate(const GenerateRequest& request, const Context& context) {
+  return guarded(context, [&](const Context& inner) { return generate_unguarded(request, inner); });
 }
 
 }  // namespace soapstone::jobs

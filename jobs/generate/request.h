@@ -27,10 +27,9 @@ struct GenerateRequest {
   std::string output = {};  ///< Path of the rule file to write; empty: none is written.
   int jobs = 0;             ///< Threads; 0: all cores. The result does not depend on it.
   std::uint64_t seed = 1;
-  std::uint64_t memory_limit_mb = 0;  ///< MiB for the tables of the enumeration; 0: any.
-  std::string resume = {};            ///< Folder that keeps what is finished; empty: none.
-  /// Costs by which a comment above each rule says what it gains: roofline, measured or none.
-  std::string gains = "roofline";
+  std::uint64_t memory_limit_mb = 0;     ///< MiB for the tables of the enumeration; 0: any.
+  std::string resume = {};               ///< Folder that keeps what is finished; empty: none.
+  GainKind gains = GainKind::kRoofline;  ///< By which a comment above each rule says its gain.
   /// Derive all equalities again from the rules that are kept, and add what that does not reach.
   bool check = false;
   generator::DerivationLimits limits = {};
@@ -64,7 +63,7 @@ struct GenerateOutcome {
   std::vector<NotedGain> gains;
   std::optional<Completeness> check;  ///< If the request asks for it.
   std::string text;                   ///< The rules as a rule file.
-  double enumerate_s = 0, reduce_s = 0, minimize_s = 0, prove_ms = 0;  ///< CPU time.
+  double enumerate_s = 0, reduce_s = 0, minimize_s = 0, prove_ms = 0;  ///< CPU time of the process.
 };
 
 }  // namespace soapstone::jobs

@@ -12,13 +12,13 @@ namespace soapstone::jobs {
 namespace fs = std::filesystem;
 
 core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
-  if (request.judge == "none") return IndependentRuntime{std::nullopt, "--judge none"};
+  if (request.judge == JudgeKind::kNone)
+    return IndependentRuntime{std::nullopt, "none was asked for"};
   workers::RuntimeChoice choice;  // ONNX Runtime
   choice.python = request.python;
   auto worker = workers::start_runtime_worker(choice);
   if (worker) return IndependentRuntime{*std::move(worker), {}};
-  // A caller who names a runtime or its Python wants it.
-  if (request.judge == "onnxruntime" || !request.python.empty()) return worker.error();
+  if (request.is_required()) return worker.error();
   return IndependentRuntime{std::nullopt, worker.error().message};
 }
 

@@ -2,6 +2,7 @@
 // out.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,10 +16,21 @@
 
 namespace soapstone::jobs {
 
+enum class JudgeKind : std::uint8_t {
+  kAuto,         ///< ONNX Runtime, if it is there.
+  kOnnxRuntime,  ///< It is an error if it is not there.
+  kNone,
+};
+
 struct JudgeRequest {
-  /// "onnxruntime"; "auto": that, if it is there; "none".
-  std::string judge = "auto";
+  JudgeKind judge = JudgeKind::kAuto;
   std::string python;  ///< Python with onnxruntime; empty: $SOAPSTONE_PYTHON, else python3.
+
+  /// Whether the job must fail without a judge: a caller who names a runtime or its Python wants
+  /// it.
+  bool is_required() const {
+    return judge == JudgeKind::kOnnxRuntime || (judge == JudgeKind::kAuto && !python.empty());
+  }
 };
 
 /// A runtime, or why there is none.

@@ -194,6 +194,7 @@ ExplainedResult explain(const search::OptimizeReport& report, const rules::RuleS
   ExplainedResult result;
   for (const auto& [name, count] : report.simplify.rules_applied) {
     const auto rule = std::ranges::find(baseline.rules(), name, &rules::Rule::base_name);
+    CHECK(rule != baseline.rules().end(), "the baseline applied a rule that it does not have");
     result.baseline.push_back({name, rule->description, count});
   }
   result.merged_duplicates = report.simplify.merged_duplicates;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/clock.h"
+#include "jobs/base/guard.h"
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
 
@@ -38,15 +39,14 @@ void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
   const bool chosen = !request.rules.files.empty() || !request.rules.only.empty();
   for (const auto& refusal : refusals) {
     context.progress.log(chosen ? core::LogLevel::kWarning : core::LogLevel::kInfo,
-                         fmt::format("rule {} matches and is left out: {}; --allow-range-changes "
-                                     "uses it",
+                         fmt::format("rule {} matches and is left out, as range changes are not "
+                                     "allowed: {}",
                                      refusal.rule, refusal.reason));
   }
 }
 
-}  // namespace
-
-core::Result<OptimizeOutcome> optimize(const OptimizeRequest& request, const Context& context) {
+core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
+                                                 const Context& context) {
   const auto started = SteadyClock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeJob job, prepare(request, context));
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
@@ -74,6 +74,12 @@ core::Result<OptimizeOutcome> optimize(const OptimizeRequest& request, const Con
   if (job.trace) SOAPSTONE_RETURN_IF_ERROR(job.trace->run_ends(outcome.report, run));
   if (request.explain) outcome.explanation = explain(outcome.report, baseline_rules, search_rules);
   return outcome;
+}
+
+}  // namespace
+
+core::Result<OptimizeOutcome> optimize(const OptimizeRequest& request, const Context& context) {
+  return guarded(context, [&](const Context& inner) { return optimize_unguarded(request, inner); });
 }
 
 }  // namespace soapstone::jobs

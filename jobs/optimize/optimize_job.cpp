@@ -11,6 +11,7 @@
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
 #include "jobs/models/model_files.h"
+#include "jobs/optimize/check_request.h"
 #include "jobs/optimize/optimize_output.h"
 #include "models/onnx/open_sizes.h"
 #include "ops/onnx/onnx_writing.h"
@@ -112,7 +113,9 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
       return core::invalid_input(fmt::format("the cost function gives {} for the model", cost),
                                  "costs are finite and at least 0");
     }
-    job.cost = make_graph_cost(request.graph_cost);
+    const std::string& name = request.graph_cost_name;
+    job.cost =
+        make_graph_cost(request.graph_cost, name.empty() ? "a function" : "function " + name);
   } else if (request.costs == CostKind::kRoofline) {
     job.cost = cost::make_roofline_cost(request.device.fusion);
   } else if (request.costs == CostKind::kTaso) {
@@ -158,6 +161,7 @@ std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
 }
 
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context) {
+  SOAPSTONE_RETURN_IF_ERROR(check_request(request));
   context.progress.stage("reading rules");
   SOAPSTONE_ASSIGN_OR_RETURN(LoadedRules rules, load_rules(request.rules, context));
   SOAPSTONE_RETURN_IF_ERROR(refuse_unproved(rules, request.rules));
@@ -178,7 +182,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
     return core::unsupported(fmt::format("{} operators are not understood, first {} ({}): {}",
                                          job.model.opaque_nodes.size(), first.name, first.op_type,
                                          first.reason),
-                             "without --strict they are kept as they are")
+                             "without `strict` they are kept as they are")
         .at(request.model);
   }
   for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {

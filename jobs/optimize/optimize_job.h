@@ -29,12 +29,12 @@ struct OptimizeJob {
   search::OptimizeOptions optimize;
 };
 
-/// Errors: those of reading the model, the rules and the inputs; kUnsupported if the request is
-/// strict.
+/// Errors: those of check_request(), and of reading the model, the rules and the inputs;
+/// kUnsupported if the request is strict.
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context);
 
-/// The same with rules that were read before. Rules that leave_out_unwritable() names are taken
-/// out.
+/// The same with rules that were read before, for a request that check_request() has passed. Rules
+/// that leave_out_unwritable() names are taken out.
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
                                   const Context& context);
 /// Takes out the rules whose targets have an operator that the opset cannot express; returns a

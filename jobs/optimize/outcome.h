@@ -22,6 +22,7 @@ struct RunSummary {
   std::string device;
   /// Rules that matched tensors of a type for which their label forbids them.
   std::vector<verifier::Admission::LabelRefusal> left_out;
+  /// CPU time of the whole process while the job ran: other jobs that ran beside it are in it.
   double total_cpu_s = 0;
   double total_wall_s = 0;
   double peak_rss_mb = 0;

@@ -43,8 +43,13 @@ struct OptimizeRequest {
   RuleRequest rules;
   DeviceRequest device;
   CostKind costs = CostKind::kMeasured;
-  std::shared_ptr<cost::CostModel> cost_model;  ///< The caller's own; replaces `costs`.
-  GraphCostFunction graph_cost;                 ///< Likewise, as a function on graphs.
+  /// The caller's own; replaces `costs`. Its description() tells checkpoints of one model from
+  /// those of another.
+  std::shared_ptr<cost::CostModel> cost_model;
+  GraphCostFunction graph_cost;  ///< Likewise, as a function on graphs.
+  /// Names `graph_cost` in reports. With `resume` it must be there: a checkpoint that was made with
+  /// a function of another name is refused, so a function that changes needs a new name.
+  std::string graph_cost_name;
   /// Where the result will run. With costs that are not measured, kAuto is our executor.
   RuntimeRequest runtime;
   double measure_s = 60;  ///< For timing, as far as there is something to try.
@@ -65,6 +70,8 @@ struct OptimizeRequest {
   bool explain = false;  ///< Fills OptimizeOutcome::explanation.
 
   bool has_own_costs() const { return cost_model != nullptr || graph_cost != nullptr; }
+  /// What a report calls the costs: "measured", …, or "own".
+  std::string_view costs_name() const { return has_own_costs() ? "own" : to_string(costs); }
 };
 
 }  // namespace soapstone::jobs

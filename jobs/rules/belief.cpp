@@ -2,7 +2,6 @@
 #include "jobs/rules/belief.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -10,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "core/base/file_io.h"
 #include "jobs/rules/proof_cache.h"
 #include "jobs/rules/shipped_rules.h"
+#include "rules/rule/families.h"
 #include "rules/text/evidence.h"
 #include "verifier/batch.h"
 #include "verifier/verdict_evidence.h"
@@ -24,19 +25,8 @@ using rules::Evidence;
 using rules::EvidenceLine;
 using rules::Rule;
 
-/// Instances of one rule of the file, which follow each other.
-using Family = std::vector<Rule*>;
-
-std::vector<Family> families_of(std::vector<Rule>& rules) {
-  std::vector<Family> families;
-  for (Rule& rule : rules) {
-    const Rule* last = families.empty() ? nullptr : families.back().front();
-    if (last == nullptr || last->base_name != rule.base_name || last->line != rule.line)
-      families.emplace_back();
-    families.back().push_back(&rule);
-  }
-  return families;
-}
+/// The instances of one rule.
+using Family = std::span<Rule>;
 
 /// A verdict on a rule as one line: an evidence line, or why it has no proof.
 constexpr std::string_view kProof = "proof ", kUnproved = "unproved ";
@@ -71,7 +61,7 @@ std::string label_text(const rules::FloatTypes& types, rules::FloatBehavior floa
 /// Puts what was found in place of what the file says. Who says more of roundings than was found
 /// may have a reason; who says less is corrected.
 void apply_line(const EvidenceLine& found, const Family& family, const Context& context) {
-  const Rule& first = *family.front();
+  const Rule& first = family.front();
   const bool proved = found.evidence.kind == Evidence::Kind::kProved;
   const bool claimed = first.types.known() && first.edges.has_value();
   const auto floats = claimed ? std::max(first.floats, found.floats) : found.floats;
@@ -79,17 +69,16 @@ void apply_line(const EvidenceLine& found, const Family& family, const Context& 
   const std::string now = label_text(found.types, floats, found.edges);
   if (claimed && proved && before != now)
     context.progress.log(core::LogLevel::kWarning,
-                         fmt::format("{}:{}: rule {} is labeled `{}`; what was found here counts: "
+                         fmt::format("{}: rule {} is labeled `{}`; what was found here counts: "
                                      "`{}`",
-                                     first.file.string(), first.line, first.base_name, before,
-                                     now));
-  for (Rule* rule : family) {
+                                     rules::place_of(first), first.base_name, before, now));
+  for (Rule& rule : family) {
     if (!proved) {
-      rule->evidence = found.evidence;
+      rule.evidence = found.evidence;
       continue;
     }
-    rules::put_label(found, *rule);
-    rule->floats = floats;
+    rules::put_label(found, rule);
+    rule.floats = floats;
   }
 }
 
@@ -97,10 +86,10 @@ void apply_line(const EvidenceLine& found, const Family& family, const Context& 
 core::Status prove(const std::vector<Family>& families, const ProofCache& cache,
                    const std::vector<std::string>& keys, const Context& context) {
   std::vector<Rule> all;
-  for (const Family& family : families)
-    for (const Rule* rule : family) all.push_back(*rule);
+  for (const Family& family : families) all.insert(all.end(), family.begin(), family.end());
+  const fs::path& file = families.front().front().file;
   context.progress.stage(fmt::format("proving {} rules of {}", families.size(),
-                                     families.front().front()->file.filename().string()));
+                                     file.empty() ? "a text" : file.filename().string()));
   const auto verdicts = verifier::verify_all(all, {}, context.progress, context.stop);
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   for (std::size_t k = 0; k < families.size() && k < verdicts.size(); ++k) {
@@ -115,14 +104,14 @@ core::Status prove_all(std::vector<Rule>& rules, const Context& context) {
   const ProofCache cache(context.progress);
   std::vector<Family> open;
   std::vector<std::string> keys;
-  for (Family& family : families_of(rules)) {
-    std::string key = ProofCache::key({family.begin(), family.end()});
+  for (const Family family : rules::families(std::span(rules))) {
+    std::string key = ProofCache::key(family);
     const auto known = cache.find(key);
     const auto line = known ? parse_line(*known) : std::nullopt;
     if (line) {
       apply_line(*line, family, context);
     } else {
-      open.push_back(std::move(family));
+      open.push_back(family);
       keys.push_back(std::move(key));
     }
   }
@@ -148,11 +137,7 @@ void refuse_other_versions(std::vector<Rule>& rules) {
 core::Result<std::vector<Rule>> read_believed(const fs::path& file, bool trust_proofs,
                                               const Context& context) {
   // The bytes that are hashed are those that are parsed, though the file may change meanwhile.
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream bytes;
-  if (in) bytes << in.rdbuf();
-  if (!in || in.bad()) return rules::read_rules(file).error();
-  const std::string text = bytes.str();
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
   SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file));
   if (is_shipped(text)) return std::move(parsed.rules);
   if (trust_proofs) {

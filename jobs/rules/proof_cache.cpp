@@ -91,11 +91,11 @@ ProofCache::ProofCache(core::ProgressSink& log) : log_(log) {
   }
 }
 
-std::string ProofCache::key(const std::vector<const rules::Rule*>& instances) {
+std::string ProofCache::key(std::span<const rules::Rule> instances) {
   std::string text = fmt::format("verifier {}; z3 {}; build {}\n", verifier::kVersion,
                                  verifier::z3_version(), build_id());
-  for (const rules::Rule* instance : instances) {
-    rules::Rule plain = *instance;
+  for (const rules::Rule& instance : instances) {
+    rules::Rule plain = instance;
     plain.evidence = {};
     plain.description.clear();
     text += rules::print(plain);

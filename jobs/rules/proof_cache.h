@@ -5,8 +5,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "core/base/progress.h"
 #include "rules/rule/rule.h"
@@ -21,7 +21,7 @@ class ProofCache {
 
   /// The key of a rule: a digest of the text of all its instances and of what would prove them (the
   /// versions of the prover and of Z3, and this very program).
-  static std::string key(const std::vector<const rules::Rule*>& instances);
+  static std::string key(std::span<const rules::Rule> instances);
 
   /// None: there is no entry, or one that is damaged or not the user's own, which the log tells.
   std::optional<std::string> find(const std::string& key) const;

@@ -9,8 +9,15 @@
 #include <fmt/format.h>
 
 #include "jobs/base/nearest.h"
+#include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
+
+/// The rules of an installed package. A program that is built with the package compiles
+/// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
+/// is null.
+extern "C" __attribute__((weak)) const char soapstone_installed_rules[];
 
 namespace soapstone::jobs {
 namespace {
@@ -27,7 +34,7 @@ bool is_named(const Rule& rule, const std::vector<std::string>& names) {
 }
 
 core::Status require_known(const std::vector<Rule>& rules, const std::vector<std::string>& names,
-                           std::string_view option) {
+                           std::string_view field) {
   for (const std::string& name : names) {
     const bool known = std::any_of(rules.begin(), rules.end(),
                                    [&](const Rule& rule) { return is_named(rule, {name}); });
@@ -35,10 +42,9 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
     std::vector<std::string> all;
     for (const Rule& rule : rules) all.push_back(rule.base_name);
     const std::string close = nearest(name, all);
-    return core::Error{core::ErrorCode::kUsage,
-                       fmt::format("{}: there is no rule '{}'", option, name),
-                       {},
-                       close.empty() ? "--list-rules shows all" : "did you mean " + close + "?"};
+    return usage_error(fmt::format("`{}`: there is no rule '{}'", field, name),
+                       close.empty() ? "the rule files have their names"
+                                     : "did you mean " + close + "?");
   }
   return core::Done{};
 }
@@ -76,6 +82,8 @@ fs::path rules_folder() {
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
   if (fs::is_directory(installed, ignored)) return installed;
+  const char* const of_package = soapstone_installed_rules;
+  if (of_package != nullptr) return of_package;
   return SOAPSTONE_SOURCE_RULES_DIR;
 }
 
@@ -118,8 +126,9 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
   SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
                              read_believed(baseline, request.trust_proofs, context));
   SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(request, context));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.only, "--only"));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.skip, "--skip"));
+  SOAPSTONE_RETURN_IF_ERROR(rules::check_names(loaded.search));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.only, "only"));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.skip, "skip"));
   std::erase_if(loaded.search, [&](const Rule& rule) {
     return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
   });
@@ -131,11 +140,11 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& reque
   const Rule* first = nullptr;
   std::size_t count = 0;
   for (const auto* list : {&loaded.baseline, &loaded.search}) {
-    for_each_family(*list, [&](const Rule& rule, std::size_t) {
-      if (rule.evidence.kind == rules::Evidence::Kind::kProved) return;
+    for (const std::span<const Rule> family : rules::families(*list)) {
+      if (family.front().evidence.kind == rules::Evidence::Kind::kProved) continue;
       ++count;
-      if (first == nullptr) first = &rule;
-    });
+      if (first == nullptr) first = &family.front();
+    }
   }
   if (first == nullptr) return core::Done{};
   const bool changed = first->evidence.kind == rules::Evidence::Kind::kNone;
@@ -144,12 +153,11 @@ core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& reque
                               : "";
   const std::string others = count > 1 ? fmt::format(", nor have {} other rules", count - 1) : "";
   const std::string file = first->file.string();
+  const std::string look =
+      file.empty() ? "" : fmt::format("verify-rules {} shows what is wrong with it; ", file);
   return core::Error{core::ErrorCode::kUnsupported,
                      fmt::format("rule {} has no proof{}{}", first->base_name, why, others),
-                     fmt::format("{}:{}", file, first->line),
-                     fmt::format("verify-rules {} shows what is wrong with it; --allow-unproved "
-                                 "uses the rule all the same",
-                                 file)};
+                     rules::place_of(*first), look + "`allow_unproved` uses the rule all the same"};
 }
 
 }  // namespace soapstone::jobs

@@ -25,7 +25,8 @@ struct RuleRequest {
   bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
 };
 
-/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the source tree.
+/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the package that this program
+/// was built with, else in the source tree.
 std::filesystem::path rules_folder();
 
 /// The file in that folder which generate-rules made.
@@ -51,22 +52,12 @@ struct LoadedRules {
   std::vector<rules::Rule> search;
 };
 /// Loads rules with evidence that may be believed (belief.h). Errors: those of reading rules;
-/// kUsage if `only` or `skip` names a rule that there is not; kInterrupted.
+/// kUsage if `only` or `skip` names a rule that there is not; kInvalidInput if two files have rules
+/// of the same name; kInterrupted.
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request);
-
-/// Calls f(first instance, number of instances) for each rule as written.
-template <class F>
-void for_each_family(const std::vector<rules::Rule>& rules, F&& f) {
-  for (std::size_t first = 0; first < rules.size();) {
-    std::size_t last = first;
-    while (last < rules.size() && rules[last].base_name == rules[first].base_name) ++last;
-    f(rules[first], last - first);
-    first = last;
-  }
-}
 
 }  // namespace soapstone::jobs

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "jobs/base/guard.h"
 #include "jobs/rules/belief.h"
 #include "jobs/rules/rule_library.h"
 
@@ -58,15 +59,8 @@ core::Result<Premises> read_premises(const DeriveRequest& request, const Context
   return premises;
 }
 
-}  // namespace
-
-std::size_t DeriveOutcome::count(std::optional<generator::Derivability> verdict) const {
-  return static_cast<std::size_t>(
-      std::ranges::count(rules, verdict, &generator::RuleDerivability::verdict));
-}
-
-core::Result<DeriveOutcome> derive(const std::vector<rules::Rule>& rules,
-                                   const DeriveRequest& request, const Context& context) {
+core::Result<DeriveOutcome> derive_unguarded(const std::vector<rules::Rule>& rules,
+                                             const DeriveRequest& request, const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Premises premises, read_premises(request, context));
   context.progress.stage(
       fmt::format("deriving {} rules from {}", rules.size(), premises.rules.size()));
@@ -77,6 +71,19 @@ core::Result<DeriveOutcome> derive(const std::vector<rules::Rule>& rules,
   outcome.reversed = premises.reversed;
   outcome.left_out = premises.left_out;
   return outcome;
+}
+
+}  // namespace
+
+std::size_t DeriveOutcome::count(std::optional<generator::Derivability> verdict) const {
+  return static_cast<std::size_t>(
+      std::ranges::count(rules, verdict, &generator::RuleDerivability::verdict));
+}
+
+core::Result<DeriveOutcome> derive(const std::vector<rules::Rule>& rules,
+                                   const DeriveRequest& request, const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return derive_unguarded(rules, request, inner); });
 }
 
 }  // namespace soapstone::jobs

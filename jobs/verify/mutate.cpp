@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <thread>
 
+#include "jobs/base/guard.h"
+
 namespace soapstone::jobs {
 namespace {
 
 constexpr std::size_t kInstancesPerRule = 6;
 
-}  // namespace
-
-core::Result<verifier::MutationScore> mutate(const std::vector<rules::Rule>& rules,
-                                             const MutateRequest& request, const Context& context) {
+core::Result<verifier::MutationScore> mutate_unguarded(const std::vector<rules::Rule>& rules,
+                                                       const MutateRequest& request,
+                                                       const Context& context) {
   verifier::ScoreOptions options;
   options.mutants = request.mutants;
   options.seed = request.seed;
@@ -27,6 +28,14 @@ core::Result<verifier::MutationScore> mutate(const std::vector<rules::Rule>& rul
       verifier::mutation_origins(rules, kInstancesPerRule, request.seed), options);
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   return score;
+}
+
+}  // namespace
+
+core::Result<verifier::MutationScore> mutate(const std::vector<rules::Rule>& rules,
+                                             const MutateRequest& request, const Context& context) {
+  return guarded(context,
+                 [&](const Context& inner) { return mutate_unguarded(rules, request, inner); });
 }
 
 }  // namespace soapstone::jobs

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/base/file_io.h"
+#include "jobs/base/guard.h"
+#include "rules/rule/families.h"
 #include "verifier/proof/proof_log.h"
 #include "verifier/questions/z3_solver.h"
 
@@ -21,20 +22,6 @@ namespace fs = std::filesystem;
 using rules::Rule;
 using Family = std::span<const Rule>;
 
-/// Instances of one rule of one file.
-std::vector<Family> families_of(std::span<const Rule> rules) {
-  std::vector<Family> families;
-  for (std::size_t first = 0; first < rules.size();) {
-    std::size_t last = first;
-    while (last < rules.size() && rules[last].base_name == rules[first].base_name &&
-           rules[last].file == rules[first].file && rules[last].line == rules[first].line)
-      ++last;
-    families.push_back(rules.subspan(first, last - first));
-    first = last;
-  }
-  return families;
-}
-
 core::Result<std::vector<fs::path>> logs_in(const std::string& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -44,7 +31,7 @@ core::Result<std::vector<fs::path>> logs_in(const std::string& folder) {
     return core::Error{core::ErrorCode::kInvalidInput,
                        error ? "the folder cannot be read: " + error.message()
                              : "there are no proof logs",
-                       folder, "verify-rules --proofs DIR writes them"};
+                       folder, "verifying with `proofs` writes them"};
   std::ranges::sort(paths);
   return paths;
 }
@@ -52,13 +39,12 @@ core::Result<std::vector<fs::path>> logs_in(const std::string& folder) {
 class LogCheck {
  public:
   LogCheck(std::span<const Rule> rules, int specializations)
-      : families_(families_of(rules)), specializations_(specializations) {}
+      : families_(rules::families(rules)), specializations_(specializations) {}
 
   /// How many proofs the log holds.
   core::Result<std::size_t> check(const fs::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto proofs, verifier::parse_proofs(text.str()));
+    SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(path));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto proofs, verifier::parse_proofs(text));
     if (proofs.empty()) return core::invalid_input("the log holds no proof");
     SOAPSTONE_RETURN_IF_ERROR(find_subject(proofs));
     SOAPSTONE_RETURN_IF_ERROR(verifier::check_proofs(proofs, *solver_));
@@ -71,12 +57,11 @@ class LogCheck {
     const auto missing = std::ranges::find_if_not(
         families_, [&](const Family& f) { return logged_.contains(f.data()); });
     const Rule& rule = missing->front();
-    return core::Error{core::ErrorCode::kUnsupported,
-                       fmt::format("{} of {} rules have no log; the first is {}",
-                                   families_.size() - logged_.size(), families_.size(),
-                                   rule.base_name),
-                       fmt::format("{}:{}", rule.file.string(), rule.line),
-                       "verify-rules --proofs DIR writes a log for each rule that it proves"};
+    return core::Error{
+        core::ErrorCode::kUnsupported,
+        fmt::format("{} of {} rules have no log; the first is {}",
+                    families_.size() - logged_.size(), families_.size(), rule.base_name),
+        rules::place_of(rule), "verifying with `proofs` writes a log for each rule that is proved"};
   }
 
  private:
@@ -86,7 +71,7 @@ class LogCheck {
     core::Status failure = core::Error{core::ErrorCode::kInvalidInput,
                                        fmt::format("there is no rule {} in these files", name),
                                        {},
-                                       "name the file of the rule: verify-rules FILE --check DIR"};
+                                       "name the file of the rule, too"};
     for (const Family& family : families_) {
       if (family.front().base_name != name) continue;
       failure = verifier::check_subject(proofs, family, specializations_);
@@ -103,10 +88,9 @@ class LogCheck {
   std::unique_ptr<verifier::Solver> solver_ = verifier::make_z3_solver();
 };
 
-}  // namespace
-
-core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const Rule> rules,
-                                     int specializations, const Context& context) {
+core::Result<CheckedLogs> check_logs_unguarded(const std::string& folder,
+                                               std::span<const Rule> rules, int specializations,
+                                               const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, logs_in(folder));
   LogCheck check(rules, specializations);
   std::size_t proofs = 0;
@@ -119,6 +103,15 @@ core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const 
   }
   SOAPSTONE_RETURN_IF_ERROR(check.all_have_logs());
   return CheckedLogs{paths.size(), proofs};
+}
+
+}  // namespace
+
+core::Result<CheckedLogs> check_logs(const std::string& folder, std::span<const Rule> rules,
+                                     int specializations, const Context& context) {
+  return guarded(context, [&](const Context& inner) {
+    return check_logs_unguarded(folder, rules, specializations, inner);
+  });
 }
 
 }  // namespace soapstone::jobs

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
-#include <sstream>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/file_io.h"
+#include "jobs/base/guard.h"
+#include "jobs/base/output_files.h"
+#include "jobs/base/usage_error.h"
 #include "jobs/devices/devices.h"
 #include "jobs/rules/rule_library.h"
 #include "rules/text/evidence.h"
@@ -39,18 +41,11 @@ core::Result<std::vector<std::string>> files_of(const VerifyRequest& request) {
   return files_called("shipped");
 }
 
-/// Empty if the file cannot be read, which whoever parses it reports.
-std::string contents_of(const std::string& file) {
-  std::ostringstream text;
-  if (const std::ifstream in(file, std::ios::binary); in) text << in.rdbuf();
-  return text.str();
-}
-
 /// `proved`: the contents of the file when its rules were read. Errors: kInvalidInput if it was
 /// changed since, as nothing is known of the rules that are there now.
 core::Status write_evidence(const std::string& file, const std::string& proved,
                             const std::vector<verifier::RuleVerdict>& verdicts) {
-  const std::string text = contents_of(file);
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
   if (text != proved) {
     return core::invalid_input(
         fmt::format("{}: was changed while its rules were proved; nothing is written", file),
@@ -64,18 +59,41 @@ core::Status write_evidence(const std::string& file, const std::string& proved,
   return core::write_file(file, updated);
 }
 
-/// One file for each rule of which all instances are proved: `layout.transpose_twice.proof`.
-core::Status write_proofs(const std::string& folder,
+/// `layout.transpose_twice.proof`; of a rule that was given as text `text.transpose_twice.proof`.
+/// Of several such names the second is `layout.transpose_twice.2.proof`. `taken`: those in use.
+std::string log_name(const verifier::RuleVerdict& verdict, std::set<std::string>& taken) {
+  const std::string source = verdict.file.empty() ? "text" : verdict.file.stem().string();
+  std::string name = fmt::format("{}.{}.proof", source, verdict.rule);
+  for (int number = 2; !taken.insert(name).second; ++number)
+    name = fmt::format("{}.{}.{}.proof", source, verdict.rule, number);
+  return name;
+}
+
+/// One file for each rule of which all instances are proved.
+core::Status write_proofs(const std::filesystem::path& folder,
                           const std::vector<verifier::RuleVerdict>& verdicts) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::set<std::string> taken;
   for (const verifier::RuleVerdict& v : verdicts) {
     if (v.kind != verifier::VerdictKind::kProved) continue;
-    const auto path =
-        std::filesystem::path(folder) / fmt::format("{}.{}.proof", v.file.stem().string(), v.rule);
-    SOAPSTONE_RETURN_IF_ERROR(core::write_file(path, verifier::print_proofs(v.proofs)));
+    SOAPSTONE_RETURN_IF_ERROR(
+        core::write_file(folder / log_name(v, taken), verifier::print_proofs(v.proofs)));
   }
   return core::Done{};
+}
+
+/// Errors: kInvalidInput if something that the job is to write could not be written.
+core::Status prepare_outputs(const VerifyRequest& request, const std::vector<std::string>& files) {
+  if (!request.proofs.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(request.proofs, error);
+    if (error)
+      return core::invalid_input("`proofs`: the folder cannot be made: " + error.message())
+          .at(request.proofs);
+  }
+  if (!request.write) return core::Done{};
+  std::vector<OutputFile> outputs;
+  for (const std::string& file : files) outputs.push_back({"`write`", file});
+  return check_outputs({}, outputs);
 }
 
 /// A rule of another system that cannot be expressed is listed as unknown.
@@ -96,11 +114,50 @@ core::Status add_text(const VerifyRequest& request, std::vector<rules::Rule>& al
 
 /// Errors: kUsage if evidence was to be written into a file that has no place for it.
 core::Status check_request(const VerifyRequest& request) {
+  if (!request.write) return core::Done{};
+  if (request.files.empty() && !request.text.empty())
+    return usage_error("`write` puts evidence into files, but the rules are a text",
+                       "leave out `write`, or give the rules as a file");
   const auto foreign = std::ranges::find_if_not(request.files, is_own_rule_file);
-  if (!request.write || foreign == request.files.end()) return core::Done{};
-  return core::Error{core::ErrorCode::kUsage,
-                     "--write cannot put evidence into a file of another system", *foreign,
-                     "leave out --write"};
+  if (foreign == request.files.end()) return core::Done{};
+  return usage_error("`write` cannot put evidence into a file of another system",
+                     "leave out `write`")
+      .at(*foreign);
+}
+
+core::Result<VerifyOutcome> verify_unguarded(const VerifyRequest& request, const Context& context) {
+  SOAPSTONE_RETURN_IF_ERROR(check_request(request));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(request));
+  SOAPSTONE_RETURN_IF_ERROR(prepare_outputs(request, files));
+  std::vector<std::string> texts;  // of the files, before their rules are read
+  std::vector<rules::Rule> all;
+  std::vector<verifier::RuleVerdict> skipped;
+  for (const std::string& file : files) {
+    context.progress.stage("reading " + file);
+    if (request.write) {
+      SOAPSTONE_ASSIGN_OR_RETURN(texts.emplace_back(), core::read_file(file));
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
+    std::ranges::move(contents.rules, std::back_inserter(all));
+    for (auto& [rule, reason] : contents.skipped)
+      skipped.push_back(skipped_rule(std::move(rule), std::move(reason), file));
+  }
+  SOAPSTONE_RETURN_IF_ERROR(add_text(request, all));
+  context.progress.stage(fmt::format("proving {} rules", all.size()));
+  if (request.write || !request.proofs.empty()) context.announce_results();
+  verifier::BatchOptions batch = request.batch;
+  batch.verify.keep_record = !request.proofs.empty();
+  if (request.second_opinion.value_or(request.write)) batch.make_second_look = make_second_look;
+  VerifyOutcome outcome;
+  outcome.verdicts = verifier::verify_all(all, batch, context.progress, context.stop);
+  outcome.finished = !context.stop.stop_requested();
+  std::ranges::move(skipped, std::back_inserter(outcome.verdicts));
+  if (request.write)
+    for (std::size_t k = 0; k < files.size(); ++k)
+      SOAPSTONE_RETURN_IF_ERROR(write_evidence(files[k], texts[k], outcome.verdicts));
+  if (!request.proofs.empty())
+    SOAPSTONE_RETURN_IF_ERROR(write_proofs(request.proofs, outcome.verdicts));
+  return outcome;
 }
 
 }  // namespace
@@ -112,35 +169,7 @@ bool VerifyOutcome::all_proved() const {
 }
 
 core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& context) {
-  SOAPSTONE_RETURN_IF_ERROR(check_request(request));
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(request));
-  std::vector<std::string> texts;  // of the files, before their rules are read
-  std::vector<rules::Rule> all;
-  std::vector<verifier::RuleVerdict> skipped;
-  for (const std::string& file : files) {
-    context.progress.stage("reading " + file);
-    if (request.write) texts.push_back(contents_of(file));
-    SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
-    std::ranges::move(contents.rules, std::back_inserter(all));
-    for (auto& [rule, reason] : contents.skipped)
-      skipped.push_back(skipped_rule(std::move(rule), std::move(reason), file));
-  }
-  SOAPSTONE_RETURN_IF_ERROR(add_text(request, all));
-  context.progress.stage(fmt::format("proving {} rules", all.size()));
-  if (request.write || !request.proofs.empty()) context.announce_results();
-  verifier::BatchOptions batch = request.batch;
-  batch.verify.keep_record = !request.proofs.empty();
-  if (request.second_opinion) batch.make_second_look = make_second_look;
-  VerifyOutcome outcome;
-  outcome.verdicts = verifier::verify_all(all, batch, context.progress, context.stop);
-  outcome.finished = !context.stop.stop_requested();
-  std::ranges::move(skipped, std::back_inserter(outcome.verdicts));
-  if (request.write)
-    for (std::size_t k = 0; k < files.size(); ++k)
-      SOAPSTONE_RETURN_IF_ERROR(write_evidence(files[k], texts[k], outcome.verdicts));
-  if (!request.proofs.empty())
-    SOAPSTONE_RETURN_IF_ERROR(write_proofs(request.proofs, outcome.verdicts));
-  return outcome;
+  return guarded(context, [&](const Context& inner) { return verify_unguarded(request, inner); });
 }
 
 core::Result<std::vector<rules::Rule>> read_all_rules(const VerifyRequest& request) {

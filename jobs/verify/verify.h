@@ -2,6 +2,7 @@
 // neither was possible.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,10 @@ struct VerifyRequest {
   std::vector<std::string> files;  ///< Rule files, TASO's among them; see also `text`.
   std::string text;  ///< Rules in the rule language. Neither files nor text: the shipped files.
   verifier::BatchOptions batch;
-  bool write = false;  ///< Puts the evidence under the rules in their files.
-  /// Tries each proved rule with numbers on the kernels of this machine, too.
-  bool second_opinion = false;
+  bool write = false;  ///< Puts the evidence under the rules of `files`, or of the shipped files.
+  /// Whether each proved rule is tried with numbers on the kernels of this machine, too. None: if
+  /// its evidence is written.
+  std::optional<bool> second_opinion;
   std::string proofs;  ///< Folder for a log of each proof; empty: none is written.
 };
 
@@ -29,7 +31,8 @@ struct VerifyOutcome {
   bool all_proved() const;
 };
 
-/// A refuted rule is an outcome, not an error. Errors: those of reading and writing the files.
+/// A refuted rule is an outcome, not an error. Errors: those of reading and writing the files;
+/// kUsage if evidence is to be written and there is no file for it.
 core::Result<VerifyOutcome> verify(const VerifyRequest& request, const Context& context = {});
 
 /// The rules of all files of a request, in order. Errors: those of reading them.

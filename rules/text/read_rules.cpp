@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <thread>
 
+#include "core/base/file_io.h"
 #include "rules/text/evidence.h"
 #include "rules/text/expand.h"
 #include "rules/text/rule_parser.h"
@@ -163,15 +162,8 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
 }
 
 Result<RuleFile> read_rules(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad()) {
-    core::Error error = core::invalid_input("the rule file cannot be read");
-    error.where = file.string();
-    return error;
-  }
-  return parse_rules(text.str(), file);
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
+  return parse_rules(text, file);
 }
 
 Result<RuleFile> read_rule_folder(const fs::path& folder) {

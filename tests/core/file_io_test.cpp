@@ -35,6 +35,18 @@ class FileIo : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(FileIo, ReadsAWholeFileHoweverLong) {
+  for (const std::size_t size : {0, 1, 65536, 200001}) {
+    std::string text(size, 'a');
+    if (size > 0) text.back() = '\0';
+    ASSERT_TRUE(write_file(folder_ / "long", text).ok());
+    EXPECT_EQ(read_file(folder_ / "long").value(), text);
+  }
+  EXPECT_THAT(read_file(folder_ / "absent").error().to_string(),
+              HasSubstr("absent: cannot be read: No such file"));
+  EXPECT_THAT(read_file(folder_.path()).error().to_string(), HasSubstr("Is a directory"));
+}
+
 TEST_F(FileIo, NothingIsThereBeforeTheCommit) {
   const fs::path path = folder_ / "out";
   const auto file = AtomicFile::create(path);

@@ -1,5 +1,5 @@
-"""Installs the build to a temporary prefix, then builds three programs against it and runs them:
-the examples of docs/library.md."""
+"""Installs the build to a temporary prefix, then builds programs against it and runs them: the
+examples of docs/library.md, and one that must find the rules of the package."""
 
 import os
 import subprocess
@@ -14,6 +14,7 @@ EXPECTED = {
     "optimize": ["operators instead of", "x one_relu_behind_concat"],
     "verify": ["matmul_is_associative: proved", "matmul_commutes: refuted"],
     "generate": ["rule add_as_add_", "proof all-sizes"],
+    "rules": ["/prefix/share/soapstone/rules"],
 }
 
 
@@ -28,8 +29,8 @@ def main():
         return 0
     with tempfile.TemporaryDirectory() as temporary:
         prefix, clients = Path(temporary, "prefix"), Path(temporary, "clients")
-        environment = os.environ | {"XDG_CACHE_HOME": temporary,
-                                    "SOAPSTONE_RULES_DIR": str(prefix / "share/soapstone/rules")}
+        environment = os.environ | {"XDG_CACHE_HOME": temporary}
+        environment.pop("SOAPSTONE_RULES_DIR", None)
         run("cmake", "--install", build_dir, "--prefix", prefix, stdout=subprocess.DEVNULL)
         run("cmake", "-S", HERE, "-B", clients, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
         run("cmake", "--build", clients)

@@ -2,13 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <new>
 
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/file_io.h"
+#include "jobs/gains/cost_rules.h"
 #include "jobs/generate/generate.h"
 #include "jobs/inspect/inspect.h"
 #include "jobs/optimize/optimize.h"
@@ -107,6 +113,184 @@ TEST_F(Optimize, WritesAModelThatWasInMemory) {
   EXPECT_EQ(summary->summary.nodes, 2U);
 }
 
+TEST_F(Optimize, KeepsCheckpointsOfFunctionsApartByName) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.resume = (folder_ / "checkpoint").string();
+  const auto unnamed = optimize(request);
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().code, core::ErrorCode::kUsage);
+  EXPECT_NE(unnamed.error().hint.find("graph_cost_name"), std::string::npos);
+  request.graph_cost_name = "operators";
+  for (int run = 0; run < 2; ++run) {
+    const auto outcome = optimize(request);
+    ASSERT_TRUE(outcome) << outcome.error().to_string();
+    EXPECT_EQ(outcome->run.costs, "function operators");
+  }
+  request.graph_cost_name = "others";
+  const auto other = optimize(request);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("other costs"), std::string::npos) << other.error().message;
+}
+
+/// Contradictions, each with a word of the message that tells of it.
+TEST_F(Optimize, RefusesRequestsThatContradictThemselves) {
+  using Change = std::function<void(OptimizeRequest&)>;
+  const std::string inside = (folder_ / "result.onnx").string();
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"there is no model", [](OptimizeRequest& r) { r.graph.reset(); }},
+      {"two models", [](OptimizeRequest& r) { r.model = "model.onnx"; }},
+      {"`shapes`", [](OptimizeRequest& r) { r.shapes["x"] = {1}; }},
+      {"`strict`", [](OptimizeRequest& r) { r.strict = true; }},
+      {"`judge`", [](OptimizeRequest& r) { r.judge.judge = JudgeKind::kOnnxRuntime; }},
+      {"`judge`", [](OptimizeRequest& r) { r.judge.python = "python3"; }},
+      {"two costs", [](OptimizeRequest& r) { r.cost_model = make_graph_cost(operators); }},
+      {"names no function",
+       [](OptimizeRequest& r) {
+         r.graph_cost = {};
+         r.graph_cost_name = "operators";
+       }},
+      {"several lines", [](OptimizeRequest& r) { r.graph_cost_name = "a\nb"; }},
+      {"`objective`",
+       [](OptimizeRequest& r) { r.objective = search::ObjectiveKind::kLatencyUnderMemory; }},
+      {"`objective`", [](OptimizeRequest& r) { r.peak_limit_bytes = 1; }},
+      {"`samples`", [](OptimizeRequest& r) { r.samples = -1; }},
+      {"`inputs`",
+       [](OptimizeRequest& r) {
+         r.samples = 0;
+         r.inputs = "x.npz";
+       }},
+      {"`proof`", [&](OptimizeRequest& r) { r.proof = inside; }},
+      {"`dry_run`",
+       [&](OptimizeRequest& r) {
+         r.output = inside;
+         r.proof = (folder_ / "proof").string();
+         r.dry_run = true;
+       }},
+      {"`output` and `proof` are the same file",
+       [&](OptimizeRequest& r) { r.output = r.proof = inside; }}};
+  for (const auto& [words, change] : cases) {
+    OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+    change(request);
+    const auto outcome = optimize(request);
+    ASSERT_FALSE(outcome) << words;
+    EXPECT_EQ(outcome.error().code, core::ErrorCode::kUsage) << outcome.error().to_string();
+    EXPECT_NE(outcome.error().message.find(words), std::string::npos) << outcome.error().message;
+    EXPECT_FALSE(outcome.error().hint.empty()) << words;
+  }
+}
+
+TEST_F(Optimize, SaysBeforeTheSearchThatAFileCannotBeWritten) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.output = (folder_ / "no" / "result.onnx").string();
+  bool searched = false;
+  request.graph_cost = [&](const core::Graph& graph) {
+    searched = true;
+    return operators(graph);
+  };
+  const auto outcome = optimize(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kInvalidInput);
+  EXPECT_FALSE(searched);
+}
+
+TEST_F(Optimize, CallsCostsOfTheCallerOwnInTheTrace) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.trace = (folder_ / "trace").string();
+  ASSERT_TRUE(optimize(request));
+  const std::string trace = core::read_file(request.trace).value();
+  EXPECT_NE(trace.find("\"costs\":\"own\""), std::string::npos) << trace;
+  EXPECT_EQ(trace.find("measured"), std::string::npos) << trace;
+}
+
+TEST_F(Optimize, RefusesTwoRulesOfOneName) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.rules.files = {(folder_ / "mine.rules").string()};
+  std::ofstream(request.rules.files[0]) << kOneRelu;
+  const auto outcome = optimize(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("two rules one_relu_behind_concat"), std::string::npos)
+      << outcome.error().message;
+}
+
+TEST_F(Optimize, TurnsLackOfMemoryIntoAnErrorAndPassesOtherExceptions) {
+  OptimizeRequest request = request_of(kOneRelu, "one_relu_behind_concat");
+  request.graph_cost = [](const core::Graph&) -> double { throw std::bad_alloc(); };
+  const auto outcome = optimize(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kUnavailable);
+  EXPECT_NE(outcome.error().message.find("out of memory while "), std::string::npos)
+      << outcome.error().message;
+  request.graph_cost = [](const core::Graph&) -> double { throw 7; };
+  EXPECT_THROW((void)optimize(request), int);
+}
+
+TEST(Verify, WritesNoEvidenceIntoAText) {
+  VerifyRequest request;
+  request.text = kOneRelu;
+  request.write = true;
+  const auto outcome = verify(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kUsage);
+}
+
+TEST(Verify, TakesASecondLookWhereEvidenceIsWritten) {
+  const TemporaryFolder folder;
+  VerifyRequest request;
+  request.files = {(folder / "mine.rules").string()};
+  for (const bool write : {false, true}) {
+    std::ofstream(request.files[0]) << kOneRelu;
+    request.write = write;
+    const auto outcome = verify(request);
+    ASSERT_TRUE(outcome) << outcome.error().to_string();
+    ASSERT_EQ(outcome->verdicts.size(), 1U);
+    EXPECT_EQ(outcome->verdicts[0].second_sizes > 0, write);
+  }
+}
+
+/// Rules of equal names in files of equal names, and rules that lie in no file.
+TEST(Verify, GivesEachLogANameOfItsOwn) {
+  const TemporaryFolder folder;
+  VerifyRequest request;
+  for (const char* part : {"a", "b"}) {
+    std::filesystem::create_directory(folder / part);
+    request.files.push_back((folder / part / "mine.rules").string());
+    std::ofstream(request.files.back()) << kOneRelu;
+  }
+  request.text = kOneRelu;
+  request.proofs = (folder / "logs").string();
+  const auto outcome = verify(request);
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  for (const char* name :
+       {"mine.one_relu_behind_concat.proof", "mine.one_relu_behind_concat.2.proof",
+        "text.one_relu_behind_concat.proof"})
+    EXPECT_TRUE(std::filesystem::exists(folder / "logs" / name)) << name;
+}
+
+/// A token that is set from the start: nothing but a look at it keeps these from their work.
+TEST(CostRules, IsStoppedWhileItTimes) {
+  const TemporaryFolder folder;
+  CostRulesRequest request;
+  request.files = {(folder / "mine.rules").string()};
+  std::ofstream(request.files[0]) << kOneRelu;
+  request.device.costs = "none";
+  request.costs = GainKind::kMeasured;
+  core::StopToken stop;
+  stop.request_stop();
+  const auto outcome = cost_rules(request, {.stop = stop});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kInterrupted);
+  EXPECT_TRUE(cost_rules(request));
+}
+
+TEST(CostRules, RefusesCostsThatItCannotUse) {
+  CostRulesRequest request;
+  request.costs = GainKind::kNone;
+  EXPECT_EQ(cost_rules(request).error().code, core::ErrorCode::kUsage);
+  request.costs = GainKind::kRoofline;
+  request.time = true;
+  EXPECT_EQ(cost_rules(request).error().code, core::ErrorCode::kUsage);
+}
+
 TEST(Verify, LeavesAFileWithoutRulesAlone) {
   const TemporaryFolder folder;
   VerifyRequest request;
@@ -133,6 +317,8 @@ TEST_F(Optimize, RefusesARuleWithoutAProof) {
   EXPECT_EQ(outcome.error().code, core::ErrorCode::kUnsupported);
   EXPECT_NE(outcome.error().message.find("rule no_relu has no proof"), std::string::npos)
       << outcome.error().message;
+  EXPECT_EQ(outcome.error().where, "line 1 of the rules given as text");
+  EXPECT_EQ(outcome.error().hint, "`allow_unproved` uses the rule all the same");
 }
 
 /// Counts what a job says.
@@ -180,7 +366,7 @@ TEST(Generate, WritesRulesThatOptimizeReads) {
   GenerateRequest request;
   request.operators = {"relu", "mul"};
   request.ops = 2;
-  request.gains = "none";
+  request.gains = GainKind::kNone;
   const auto outcome = generate(request);
   ASSERT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_FALSE(outcome->rules.empty());

@@ -1,4 +1,5 @@
-// Messages on rules that are not well formed: one case for each.
+// Messages on rules that are not well formed: one case for each. Names that collide, and families.
+#include "rules/rule/families.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {
@@ -275,6 +276,34 @@ rule r
 )";
   for (std::size_t length = 0; length < whole.size(); ++length)
     (void)parse_rules(whole.substr(0, length));
+}
+
+Rule rule_at(const std::string& name, const std::string& file, int line) {
+  Rule made;
+  made.base_name = name;
+  made.file = file;
+  made.line = line;
+  return made;
+}
+
+TEST(Families, AreInstancesOfOneRuleOfOneFile) {
+  const std::vector<Rule> rules = {rule_at("a", "x", 1), rule_at("a", "x", 1), rule_at("b", "x", 9),
+                                   rule_at("b", "y", 9), rule_at("b", "y", 20)};
+  std::vector<std::size_t> sizes;
+  for (const auto family : families(rules)) sizes.push_back(family.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 1, 1, 1}));
+  EXPECT_TRUE(families(std::vector<Rule>()).empty());
+}
+
+TEST(Families, OfOneNameInTwoFilesAreRefused) {
+  std::vector<Rule> rules = {rule_at("a", "x", 1), rule_at("a", "x", 1), rule_at("b", "y", 2)};
+  EXPECT_TRUE(check_names(rules));
+  rules.push_back(rule_at("a", "", 3));
+  const core::Status refused = check_names(rules);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().to_string(),
+            "line 3 of the rules given as text: there are two rules a: the other one is at x:1 "
+            "(rename one of them)");
 }
 
 }  // namespace

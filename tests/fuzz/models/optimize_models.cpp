@@ -181,8 +181,9 @@ core::Result<jobs::OptimizeRequest> request_of(const json& job) {
   request.objective = *objective;
   request.samples = job.value("verify", 0);
   // The fuzzer is the judge: here of what would be written without one.
-  request.judge.judge = job.value("judge", "none");
-  request.allow_unchecked = request.judge.judge == "none";
+  const bool judged = job.value("judge", "none") != "none";
+  request.judge.judge = judged ? jobs::JudgeKind::kAuto : jobs::JudgeKind::kNone;
+  request.allow_unchecked = !judged;
   request.search.budget = job.value("budget", request.search.budget);
   request.search.patience = job.value("patience", request.search.patience);
   request.search.eqsat_nodes = job.value("e-nodes", request.search.eqsat_nodes);

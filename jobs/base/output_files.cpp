@@ -1,5 +1,5 @@
 // See output_files.h.
-#include "cli/options/output_files.h"
+#include "jobs/base/output_files.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-namespace soapstone::cli {
+#include "jobs/base/usage_error.h"
+
+namespace soapstone::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,15 +28,15 @@ bool same_file(const std::string& a, const std::string& b) {
   return first == fs::weakly_canonical(fs::absolute(b, error), error);
 }
 
-core::Error usage(std::string message, std::string_view option, const std::string& path) {
-  return core::Error{core::ErrorCode::kUsage, std::move(message), path,
-                     fmt::format("another file to {}", option)};
+core::Error clash(std::string message, const OutputFile& file) {
+  return usage_error(std::move(message), fmt::format("give another file as {}", file.name))
+      .at(file.path);
 }
 
 /// Errors: kInvalidInput: no such folder, it is not writable, or the path is a folder.
 core::Status check_writable(const OutputFile& file) {
   const auto error = [&](std::string_view reason) {
-    return core::invalid_input(fmt::format("{}: cannot be written: {}", file.option, reason),
+    return core::invalid_input(fmt::format("{}: cannot be written: {}", file.name, reason),
                                "choose a file in a writable folder")
         .at(file.path);
   };
@@ -53,17 +55,16 @@ core::Status check_writable(const OutputFile& file) {
 core::Status check_outputs(const std::string& input, std::span<const OutputFile> files) {
   for (std::size_t k = 0; k < files.size(); ++k) {
     if (!is_file(files[k])) continue;
-    const auto& [option, path, may_be_input] = files[k];
-    if (!may_be_input && same_file(path, input))
-      return usage(fmt::format("{} would overwrite the model", option), option, path);
+    const auto& [name, path, may_be_input] = files[k];
+    if (!may_be_input && !input.empty() && same_file(path, input))
+      return clash(fmt::format("{} would overwrite the model", name), files[k]);
     for (const OutputFile& other : files.first(k))
       if (is_file(other) && same_file(path, other.path))
-        return usage(fmt::format("{} and {} are the same file", other.option, option), option,
-                     path);
+        return clash(fmt::format("{} and {} are the same file", other.name, name), files[k]);
   }
   for (const OutputFile& file : files)
     if (is_file(file)) SOAPSTONE_RETURN_IF_ERROR(check_writable(file));
   return core::Done{};
 }
 
-}  // namespace soapstone::cli
+}  // namespace soapstone::jobs
