@@ -288,8 +288,9 @@ Semantics stage_of(const Polynomial& size,
   return std::move(builder).finish();
 }
 
+/// The operator has an attribute that is 7.
 bool chooses(const std::function<Expr(SemanticsBuilder&, const Polynomial&)>& body) {
-  return choices_of(stage_of(6, body), core::Attributes{}).has_value();
+  return choices_of(stage_of(6, body), core::Attributes{{"value", 7.0}}).has_value();
 }
 
 TEST(Choices, SumsOfSeveralElementsAreComputed) {
@@ -313,10 +314,14 @@ TEST(Choices, SumsOfSeveralElementsAreComputed) {
     const Symbol v = b.fresh(), w = b.fresh();
     return sum({{v, 0, 3}, {w, 0, 3}}, read(0, {v}), {equal(Polynomial(v) + w, i)});
   }));
-  EXPECT_FALSE(chooses([](auto&, const Polynomial& i) {
-    return guard({less(i, 3)}, read(0, {i})) +
-           number(1.0) * (number(1.0) - guard({less(i, 4)}, number(1.0)));
-  }));
+  const auto framed = [](std::int64_t size, std::int64_t hole) {
+    return chooses([=](auto&, const Polynomial& i) {
+      return guard({less(i, size)}, read(0, {i})) +
+             number(7.0) * (number(1.0) - guard({less(i, hole)}, number(1.0)));
+    });
+  };
+  EXPECT_TRUE(framed(3, 3));
+  EXPECT_FALSE(framed(3, 2)) << "both at position 2";
   EXPECT_FALSE(chooses([](auto&, const Polynomial& i) { return number(2.0) + read(0, {i}); }));
   EXPECT_FALSE(chooses([](auto&, const Polynomial&) { return number(2.0); }));
 }
