@@ -17,7 +17,7 @@ namespace {
 using core::AttributeRole;
 
 /// A tensor with its values.
-struct Field {
+struct HeldTensor {
   Dims dims;
   Values values;
 
@@ -39,7 +39,7 @@ struct Field {
 struct Moved {
   const core::Graph& graph;
   const core::Node& node;
-  std::vector<Field> inputs;
+  std::vector<HeldTensor> inputs;
 
   Ints ints(AttributeRole role) const {
     return node.attributes.get_ints(node.op->find_role(role)->name);
@@ -60,7 +60,7 @@ double cut(const Moved& moved, Ints index) {
 
 double joined(const Moved& moved, Ints index) {
   const std::size_t axis = axis_by_role(moved.node);
-  for (const Field& input : moved.inputs) {
+  for (const HeldTensor& input : moved.inputs) {
     if (index[axis] < input.dims[axis]) return input.at(index);
     index[axis] -= input.dims[axis];
   }
@@ -129,8 +129,8 @@ ElementOf reference(Movement movement, const Moved& moved) {
     return nullptr;
   case Movement::kReshape:
     return [&](const Ints& i, std::size_t) {
-      const Field position{*core::concrete(moved.graph.tensor(moved.node.outputs[0]).type.shape),
-                           {}};
+      const HeldTensor position{
+          *core::concrete(moved.graph.tensor(moved.node.outputs[0]).type.shape), {}};
       std::int64_t place = 0;
       for (std::size_t d = 0; d < i.size(); ++d) place = place * position.dims[d] + i[d];
       return moved.inputs[0].values.at(static_cast<std::size_t>(place));
