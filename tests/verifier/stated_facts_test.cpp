@@ -86,8 +86,8 @@ TEST(StatedFacts, DoNotHideThatIntegersWrap) {
 TEST(StatedFacts, AreNotNeededForWhatOnlyMoves) {
   const auto copied = [](ops::SemanticsBuilder&, const Index& i) { return ops::read(0, i); };
   const char* rule = "rule r\n  x: i32[n]\n  source\n    t = abs(x)\n    u = cast(t; to=\"i64\")\n"
-                     "    y = add(u, u)\n  target\n    u = cast(x; to=\"i64\")\n"
-                     "    y = add(u, u)\n";
+                     "    y = add(u, u)\n  target\n    v = cast(x; to=\"i64\")\n"
+                     "    y = add(v, v)\n";
   EXPECT_EQ(verdict_with(operator_of(core::Movement::kOther, copied), rule), VerdictKind::kProved);
 }
 
