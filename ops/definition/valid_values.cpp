@@ -48,15 +48,26 @@ void narrow_by_requirements(const Graph& graph, NodeId id, ValueRanges& ranges) 
 std::span<const TensorId> moved_inputs(const core::Node& node) {
   const std::span<const TensorId> inputs = node.inputs;
   switch (node.op->movement) {
-  case Movement::kNone:
-    return {};
   case Movement::kJoin:
     return inputs;
   case Movement::kChoose:
     return inputs.subspan(1);
-  default:
-    return inputs.first(std::min<std::size_t>(1, inputs.size()));
+  case Movement::kReshape:
+  case Movement::kPermute:
+  case Movement::kRepeat:
+  case Movement::kCut:
+  case Movement::kSplit:
+  case Movement::kFrame:
+  case Movement::kSelect:
+  case Movement::kConvert:  // An integer stays the same number wherever it fits.
+    return inputs.first(1);
+  case Movement::kNone:
+  case Movement::kFill:
+  case Movement::kDiagonal:
+  case Movement::kOther:
+    return {};
   }
+  return {};
 }
 
 }  // namespace

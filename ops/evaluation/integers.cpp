@@ -97,11 +97,29 @@ Integer apply(Function function, const Integer* arguments) {
 }  // namespace integers
 
 bool fits(Integer value, DataType type) {
-  if (type == DataType::kBool) return value == 0 || value == 1;
-  const bool is_unsigned = core::to_string(type).starts_with('u');
-  const auto bits = 8 * core::size_bytes(type) - (is_unsigned ? 0 : 1);
-  const Integer bound = Integer{1} << bits;
-  return value < bound && value >= (is_unsigned ? 0 : -bound);
+  const auto bits = 8 * core::size_bytes(type);
+  switch (type) {
+  case DataType::kBool:
+    return value == 0 || value == 1;
+  case DataType::kUInt64:
+  case DataType::kUInt32:
+  case DataType::kUInt16:
+  case DataType::kUInt8:
+    return value >= 0 && value < Integer{1} << bits;
+  case DataType::kInt64:
+  case DataType::kInt32:
+  case DataType::kInt16:
+  case DataType::kInt8:
+    return value >= -(Integer{1} << (bits - 1)) && value < Integer{1} << (bits - 1);
+  case DataType::kFloat64:
+  case DataType::kFloat32:
+  case DataType::kFloat16:
+  case DataType::kBFloat16:
+  case DataType::kString:
+  case DataType::kOther:
+    return false;
+  }
+  return false;
 }
 
 std::optional<std::vector<Integer>> to_integers(const core::Literal& literal) {

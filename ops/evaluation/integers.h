@@ -17,7 +17,7 @@ __extension__ typedef __int128 Integer;
 /// is computed of it has no value either, unless `select` takes the other branch.
 inline constexpr Integer kNoInteger = Integer{1} << 127;
 
-/// Whether an element of that type can be the value. Precondition: an integer type or bool.
+/// Whether an element of that type can be the value: false for types that are no integers'.
 bool fits(Integer value, core::DataType type);
 
 /// The elements of a constant; none if they are no integers.

@@ -179,7 +179,7 @@ std::vector<OpDefinition> loss_ops() {
               {"ignore_index", AttributeRole::kLabels, Sizes{}, {Sizes{}}}},
       .inputs = std::pair<std::size_t, std::size_t>(2, 3),
       .op_class = OpClass::kReduction,
-      .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kFeatures},
+      .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kChannels},
       .infer = infer_loss,
       .semantics = [](const OpInstance& op) { return Meaning(op).build(); },
       .onnx =

@@ -27,12 +27,14 @@ namespace {
 
 constexpr const char* kName = "thresholded_relu";
 
-std::vector<rules::Rule> shipped_rule() {
+/// A litmus file: its first line says what must come of the rule.
+std::string litmus_text() {
   std::ifstream file(std::filesystem::path(SOAPSTONE_SOURCE_DIR) /
                      "tests/added_operator/join_thresholded.rule");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return rules_of(text);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
+
+std::vector<rules::Rule> shipped_rule() { return rules_of(litmus_text()); }
 
 core::Graph two_parts(const std::string& second_threshold) {
   return graph_of("graph g\n  x: f32[64, 32]\n  y: f32[64, 16]\n"
@@ -97,7 +99,8 @@ TEST(AddedOperator, IsDrawnFor) {
   }
 }
 
-TEST(AddedOperator, IsProvedWith) {
+TEST(AddedOperator, IsProvedAsItsLitmusFileSays) {
+  EXPECT_TRUE(litmus_text().starts_with("# expect: proved\n"));
   const rules::Rule rule = shipped_rule().at(0);
   const auto special = rules::specialize(rule, *rules::sample_parameters(rule, 1));
   ASSERT_TRUE(special.ok());
@@ -158,7 +161,13 @@ TEST(AddedOperator, IsReadAndWritten) {
       "<ir_version: 8, opset_import: [\"\" : 13]>\n"
       "g (float[2,3] x) => (float[2,3] y) { y = ThresholdedRelu<alpha = 0.25>(x) }");
   EXPECT_EQ(models::operators(model.graph), kName);
-  EXPECT_EQ(models::op_types(models::parse_proto(models::write_mapped(model))), "ThresholdedRelu");
+  const core::Node& node = model.graph.node(model.graph.order()[0]);
+  EXPECT_EQ(node.attributes.get_real("alpha"), 0.25);
+  const auto written = models::parse_proto(models::write_mapped(model));
+  EXPECT_EQ(models::op_types(written), "ThresholdedRelu");
+  ASSERT_EQ(written.graph().node(0).attribute_size(), 1);
+  EXPECT_EQ(written.graph().node(0).attribute(0).name(), "alpha");
+  EXPECT_EQ(written.graph().node(0).attribute(0).f(), 0.25F);
 }
 
 }  // namespace

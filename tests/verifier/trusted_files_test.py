@@ -1,5 +1,6 @@
-"""docs/proofs.md lists the files that proofs rest on. Both of its lists are compared with what the
-code includes: the checker's files, and those of the laws and of the way to a proof."""
+"""docs/proofs.md lists the files that proofs rest on. Its lists are compared with what the code
+includes: the checker's files, those of the laws and of the way to a proof, and what both take from
+the folders ops/ and rules/ below."""
 
 import os
 import re
@@ -7,7 +8,8 @@ import sys
 from pathlib import Path
 
 INCLUDE = re.compile(r'^#include "(verifier/[^"]+)"', re.MULTILINE)
-NAMED = re.compile(r"`(verifier/[\w./]+)`")
+BELOW = re.compile(r'^#include "((?:ops|rules)/[^"]+)"', re.MULTILINE)
+NAMED = re.compile(r"`((?:verifier|ops|rules)/[\w./]+)`")
 CHECKER = ["verifier/checking/checker.h"]
 LAWS = ["verifier/proof/attempt.h"]
 # The part that puts the checker and the laws together.
@@ -38,6 +40,20 @@ class Includes:
         return seen, met
 
 
+def below(texts, trusted):
+    """The files of ops/ and rules/ that trusted ones need: headers, and the source of each header.
+    The families of operators are no part of it: they are what a proof is about."""
+    todo = [header for name in trusted for header in BELOW.findall(texts[name])]
+    seen = set()
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in texts:
+            continue
+        seen.add(name)
+        todo += BELOW.findall(texts[name]) + [re.sub(r"\.h$", ".cpp", name)]
+    return seen
+
+
 def is_in(name, place):
     """`place`: a file, or a folder that ends in a slash."""
     return name.startswith(place) if place.endswith("/") else name == place
@@ -53,11 +69,12 @@ def section(text, title):
 
 def problems(texts, document):
     """What the lists lack, and what they have that no trusted file needs."""
-    includes = Includes(texts)
+    includes = Includes({name: t for name, t in texts.items() if name.startswith("verifier/")})
     asked = section(document, "Asked, and not trusted")
     checker, met = includes.closure(CHECKER, asked)
     laws, met_by_laws = includes.closure(LAWS, asked)
-    for title, needed in [("The checker", checker), ("The laws", laws - checker)]:
+    for title, needed in [("The checker", checker), ("The laws", laws - checker),
+                          ("Below both", below(texts, laws | checker))]:
         listed = section(document, title)
         for name in sorted(needed):
             if not any(is_in(name, place) for place in listed):
@@ -94,12 +111,17 @@ def self_test(texts, document):
     more = document.replace("- `verifier/checking/checker.h`",
                             "- `verifier/questions/guesser.h`: x.\n- `verifier/checking/checker.h`")
     assert any("guesser.h is listed, but" in p for p in problems(texts, more))
+    believing = with_include("verifier/reading/graph_reader.cpp", "ops/definition/by_role.h")
+    assert any("by_role.h is trusted and not listed" in p for p in problems(believing, document))
+    unlisted = document.replace("`ops/analysis/choices.cpp`", "x")
+    assert any("choices.cpp is trusted and not listed" in p for p in problems(texts, unlisted))
 
 
 def main():
     root = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2]))
     texts = {str(path.relative_to(root)): path.read_text()
-             for path in (root / "verifier").rglob("*") if path.suffix in {".h", ".cpp"}}
+             for folder in ["verifier", "ops", "rules"] for path in (root / folder).rglob("*")
+             if path.suffix in {".h", ".cpp"}}
     document = (root / "docs/proofs.md").read_text()
     self_test(texts, document)
     found = list(problems(texts, document))

@@ -2,22 +2,17 @@
 #include "verifier/proof/infinite_constants.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
+
+#include "ops/analysis/choices.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::verifier {
 namespace {
 
 using core::Graph;
 using core::TensorId;
-
-/// Whether results are elements of operands, and nothing else.
-bool only_moves(const core::OpSchema& op) {
-  using enum core::Movement;
-  constexpr std::array kMoving = {kChoose, kPermute, kReshape, kJoin, kSplit, kCut, kRepeat};
-  return std::ranges::find(kMoving, op.movement) != kMoving.end();
-}
 
 bool is_infinite(const Graph& side, TensorId id) {
   if (!id.valid() || !side.tensor(id).value) return false;
@@ -26,15 +21,24 @@ bool is_infinite(const Graph& side, TensorId id) {
   return std::ranges::any_of(values, [](double v) { return std::isinf(v); });
 }
 
+/// Infinite elements become elements of results, and nothing is computed with or decided by them.
 bool only_moves_infinities(const Graph& side) {
   std::vector<bool> tainted(side.tensor_bound());
   for (core::NodeId id : side.order()) {
     const core::Node& node = side.node(id);
-    const bool reads = std::ranges::any_of(node.inputs, [&](TensorId input) {
+    const auto is_tainted = [&](TensorId input) {
       return input.valid() && (tainted[input.index()] || is_infinite(side, input));
-    });
-    if (!reads) continue;
-    if (!only_moves(*node.op)) return false;
+    };
+    if (std::ranges::none_of(node.inputs, is_tainted)) continue;
+    const auto choices = ops::choices_of(ops::semantics_of(side, id), node.attributes);
+    if (!choices) return false;
+    const core::DataType type = side.tensor(node.outputs[0]).type.data_type;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!is_tainted(node.inputs[k])) continue;
+      if (choices->compared.contains(static_cast<std::uint32_t>(k)) ||
+          side.tensor(node.inputs[k]).type.data_type != type)
+        return false;
+    }
     for (TensorId output : node.outputs) tainted[output.index()] = true;
   }
   return true;

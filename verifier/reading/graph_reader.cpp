@@ -5,11 +5,11 @@
 #include <cmath>
 #include <functional>
 
-#include "ops/analysis/ingredients.h"
-#include "ops/definition/by_role.h"
+#include "ops/analysis/choices.h"
 #include "ops/definition/infer_rules.h"
 #include "ops/definition/registry.h"
 #include "ops/language/rational.h"
+#include "verifier/reading/selection.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -36,22 +36,24 @@ std::vector<Fraction> values_of(const core::Literal& literal, bool exact) {
   return result;
 }
 
-/// Each result is an element of an input, or a number that the node names: it fits into the type.
-bool chooses(const core::Graph& graph, const core::Node& node, const ops::Semantics& meaning,
-             core::DataType type) {
-  const auto has_type = [&](core::TensorId input) {
-    return !input.valid() || graph.tensor(input).type.data_type == type;
-  };
-  switch (node.op->movement) {
-  case core::Movement::kConvert:
-    return false;
-  case core::Movement::kNone:
-  case core::Movement::kOther:
-    return std::ranges::all_of(node.inputs, has_type) &&
-           ops::only_chooses(meaning, node.attributes);
-  default:
-    return true;
+/// Where the numbers of a node's results come from, as its definition says.
+struct Origin {
+  std::optional<ops::Choices> choices;  ///< None: the results are computed.
+  std::vector<core::DataType> types;    ///< Of the operands that are chosen or computed with.
+};
+
+/// Integers that a computation of floating numbers reads are positions, not numbers of its own.
+Origin origin_of(const core::Graph& graph, const core::Node& node, const ops::Semantics& meaning) {
+  Origin origin{ops::choices_of(meaning, node.attributes), {}};
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    if (!node.inputs[k].valid()) continue;
+    const core::DataType type = graph.tensor(node.inputs[k]).type.data_type;
+    const bool counts = origin.choices
+                            ? origin.choices->chosen.contains(static_cast<std::uint32_t>(k))
+                            : core::is_floating(type);
+    if (counts) origin.types.push_back(type);
   }
+  return origin;
 }
 
 bool has_division(const ops::ExprNode& node) {
@@ -169,25 +171,25 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
 }
 
 /// The element that a tensor of this type holds after an exact computation. A floating type rounds
-/// it, which only counts where every bit does; but a cast to fewer bits is there to round, and one
-/// of a large integer has no other value.
+/// it, which only counts where every bit does; but one that comes from a wider type is there to be
+/// rounded, and one of a large integer has no other value.
 NormalForm GraphReader::as_stored(core::NodeId id, const NormalForm& exactly, core::DataType type,
                                   const FactSet& context) {
   if (type == core::DataType::kBool) return exactly;
-  const bool is_floating = core::is_floating(type);
-  const core::Node& node = graph_.node(id);
-  if (node.op->movement == core::Movement::kConvert) {
-    const core::DataType from = graph_.tensor(node.inputs[0]).type.data_type;
-    const bool widens = is_floating && core::is_floating(from) && holds_all_of(type, from);
-    if (widens) return exactly;
-    if (is_floating) return laws_.rounding.rounded(exactly, type, context);
-    if (core::is_floating(from)) return laws_.wrapping.truncated(exactly, type, context);
-  } else if (is_floating) {
-    return rounds_ ? laws_.rounding.rounded(exactly, type, context) : exactly;
+  const Origin origin = origin_of(graph_, graph_.node(id), semantics(id));
+  const bool same_type =
+      std::ranges::all_of(origin.types, [&](core::DataType from) { return from == type; });
+  if (core::is_floating(type)) {
+    if (same_type) return rounds_ ? laws_.rounding.rounded(exactly, type, context) : exactly;
+    const bool widens = origin.choices && !origin.choices->names_numbers &&
+                        std::ranges::all_of(origin.types, [&](core::DataType from) {
+                          return core::is_floating(from) && holds_all_of(type, from);
+                        });
+    return widens ? exactly : laws_.rounding.rounded(exactly, type, context);
   }
-  return chooses(graph_, node, semantics(id), type)
-             ? exactly
-             : laws_.wrapping.wrapped(exactly, type, context);
+  if (std::ranges::any_of(origin.types, core::is_floating))
+    return laws_.wrapping.truncated(exactly, type, context);
+  return origin.choices && same_type ? exactly : laws_.wrapping.wrapped(exactly, type, context);
 }
 
 NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
@@ -203,8 +205,10 @@ NormalForm GraphReader::stage(core::NodeId node, std::uint32_t tensor,
   }
   const bool is_result =
       std::find(meaning.outputs.begin(), meaning.outputs.end(), tensor) != meaning.outputs.end();
-  if (is_result && graph_.node(node).op->movement == core::Movement::kSelect)
-    note_selector(node, index, context);
+  if (const auto selection = is_result ? selection_of(meaning, stage) : std::nullopt)
+    laws_.selectors.add(
+        comprehensions_.evaluate(selection->place, names, reader(node), shape_of(node), context),
+        Linear(selection->size).substitute(names), context);
   return comprehensions_.evaluate(stage.body, names, reader(node), shape_of(node), context);
 }
 
@@ -220,18 +224,6 @@ ComprehensionReader::ShapeOf GraphReader::shape_of(core::NodeId node) {
     if (from < meaning.input_count) return shape(graph_.node(node).inputs[from]);
     return applied(meaning.stages[from - meaning.input_count].shape);
   };
-}
-
-/// The first stage of a gather is where each index points to.
-void GraphReader::note_selector(core::NodeId node, const std::vector<Linear>& index,
-                                const FactSet& context) {
-  const core::Node& gather = graph_.node(node);
-  const std::size_t axis = ops::axis_by_role(gather);
-  const std::size_t rank = shape(gather.inputs[1]).size();
-  const auto first = index.begin() + static_cast<std::ptrdiff_t>(axis);
-  const std::vector<Linear> at(first, first + static_cast<std::ptrdiff_t>(rank));
-  const NormalForm place = stage(node, semantics(node).input_count, at, context);
-  laws_.selectors.add(place, shape(gather.inputs[0])[axis], context);
 }
 
 bool GraphReader::note_requirements(bool may_exceed) {

@@ -35,7 +35,6 @@ class GraphReader {
   const ops::Semantics& semantics(core::NodeId node);
   ComprehensionReader::Element reader(core::NodeId node);
   ComprehensionReader::ShapeOf shape_of(core::NodeId node);
-  void note_selector(core::NodeId node, const std::vector<Linear>& index, const FactSet& context);
   NormalForm as_stored(core::NodeId id, const NormalForm& exactly, core::DataType type,
                        const FactSet& context);
 

@@ -91,7 +91,7 @@ KnownValues computed_as_i64(const onnx::NodeProto& node, int opset, std::vector<
   return values;
 }
 
-KnownValues value_of_type(const onnx::NodeProto& node, int opset, const FoldInput& input,
+KnownValues fold_of_type(const onnx::NodeProto& node, int opset, const FoldInput& input,
                           ExternalFiles& files) {
   core::GraphBuilder nothing;
   NodeImport import(node, opset, nothing, {TensorId::none()}, files);
@@ -108,7 +108,7 @@ KnownValues fold(const onnx::NodeProto& node, int opset, std::span<const FoldInp
                  ExternalFiles& files) {
   if (!has_fold(node) || inputs.empty() || !inputs[0].present) return std::nullopt;
   if (node.op_type() == "Shape" || node.op_type() == "Size")
-    return value_of_type(node, opset, inputs[0], files);
+    return fold_of_type(node, opset, inputs[0], files);
   if (is_left_alone(node, inputs[0].type.data_type)) return std::nullopt;
   std::vector<LiteralPtr> values;
   for (const FoldInput& input : inputs) {
