@@ -6,7 +6,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Error usage(std::string message, std::string hint) {
   return {core::ErrorCode::kUsage, std::move(message), {}, std::move(hint)};
