@@ -172,7 +172,9 @@ core::Status Optimizer::compare_baseline() {
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;
-  if (options_.measure && !interrupted()) {
+  if (options_.clock != nullptr) {
+    faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
+  } else if (options_.measure && !interrupted()) {
     progress_.stage("timing the baseline");
     SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, backend_, options_.fusion));
     SOAPSTONE_ASSIGN_OR_RETURN(auto after,
@@ -189,8 +191,12 @@ core::Status Optimizer::compare_baseline() {
 }
 
 core::Status Optimizer::choose() {
-  if (options_.measure && !interrupted()) SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
-  const bool timed = report_.speedup.has_value();
+  if (options_.clock != nullptr) {
+    SOAPSTONE_RETURN_IF_ERROR(choose_by_trials());
+  } else if (options_.measure && !interrupted()) {
+    SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
+  }
+  const bool timed = report_.speedup.has_value() || report_.trials;
   if (!timed && !report_.search.best.empty()) {
     chosen_ = objective_.needs_memory() ? choose_by_objective({}) : 0;
     if (chosen_) report_.outcome = Outcome::kImproved;

@@ -14,6 +14,7 @@
 #include "search/equivalence/judgment.h"
 #include "search/proofs/proof_chain.h"
 #include "search/search.h"
+#include "search/trials/trials.h"
 
 namespace soapstone::search {
 
@@ -31,6 +32,10 @@ struct OptimizeOptions {
   /// Time the original and the best graphs end to end, in turn, and keep the original unless the
   /// gain is real. Off for costs that are not of this device (roofline).
   bool measure = true;
+  /// The runtime in which the result will be deployed: what is found is accepted by trials there
+  /// (run_trials), and the result has to be faster there than the original. None: it is timed here.
+  TrialClock* clock = nullptr;
+  TrialOptions trials;
   bool record_chain = true;  ///< Takes time for each rewrite, whatever it touches.
   double measure_time_s = 20;
   int measure_rounds = 200;
@@ -90,8 +95,9 @@ struct OptimizeReport {
     return objective != ObjectiveKind::kLatencyUnderMemory ||
            memory_after.peak_bytes <= peak_limit_bytes;
   }
-  /// Time before / time after, paired.
+  /// Time before / time after, paired. Before is the baseline; with trials, the original.
   std::optional<cost::RatioInterval> speedup;
+  std::optional<TrialReport> trials;  ///< Set if there is a clock.
   /// Time of the original / time of the baseline, where that decided: by the cost model, and as
   /// measured.
   std::optional<double> baseline_gain;

@@ -1,5 +1,5 @@
 // The job of optimize() with what its stages share. Private to search/: choice.cpp chooses among
-// what was found, verification.cpp checks it, offender.cpp finds the rule that makes a difference,
+// what was found, trial_choice.cpp does so in the runtime of the deployment, verification.cpp checks it, offender.cpp finds the rule that makes a difference,
 // proof_records.cpp says how the result was made.
 #pragma once
 
@@ -50,6 +50,9 @@ class Optimizer {
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   core::Status compare_baseline();
+  core::Status try_baseline();
+  core::Status choose_by_trials();
+  core::Status time_result();
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();

@@ -130,19 +130,19 @@ void Admission::prove(const Key& key, Entry& entry) const {
   entry.cpu_ms = core::thread_cpu_ms() - before;
 }
 
-void Admission::exclude(std::string_view base_name) {
+void Admission::set_excluded(std::string_view base_name, bool excluded) {
   const auto rules = rules_.rules();
   for (std::size_t k = 0; k < rules.size(); ++k) {
     if (rules[k].base_name != base_name) continue;
-    excluded_[k] = true;
-    state_[k] = State::kRefused;
-    is_plain_[k] = false;
+    excluded_[k] = excluded;
+    is_plain_[k] =
+        !excluded && state_[k] == State::kAdmitted && forbids_nothing(rules[k], options_);
   }
 }
 
 std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleUse use) {
   const Rule& rule = rules_[id];
-  if (excluded_[id.index()]) return "it was taken out, since results differed after it";
+  if (excluded_[id.index()]) return "it was taken out";
   if (state_[id.index()] == State::kRefused)
     return rule.evidence.detail.empty() ? "the rule has no proof" : rule.evidence.detail;
   if (options_.believe_files) {

@@ -58,7 +58,8 @@ class Admission {
   bool is_proved(core::RuleId rule) const;
 
   /// From now on no match of the rules of that Rule::base_name is admitted. Not thread-safe.
-  void exclude(std::string_view base_name);
+  void exclude(std::string_view base_name) { set_excluded(base_name, true); }
+  void readmit(std::string_view base_name) { set_excluded(base_name, false); }
   bool is_excluded(core::RuleId rule) const { return excluded_[rule.index()]; }
 
   struct Refusal {
@@ -81,6 +82,7 @@ class Admission {
   double cpu_ms() const;
 
  private:
+  void set_excluded(std::string_view base_name, bool excluded);
   enum class State : std::uint8_t { kAdmitted, kRefused, kOnDemand };
   struct Entry;
   using Values = std::vector<std::int64_t>;

@@ -1,51 +1,22 @@
 // See runtime_worker.h.
 #include "workers/runtime_worker.h"
 
-#include <fstream>
-#include <system_error>
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "workers/exchange_files.h"
 #include "workers/messages.h"
 
 namespace soapstone::workers {
-namespace {
 
 namespace fs = std::filesystem;
 
-core::Status write_elements(const core::Literal& value, const fs::path& path) {
-  std::ofstream file(path, std::ios::binary);
-  const auto bytes = value.bytes();
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
-  if (file.flush()) return core::Done{};
-  return core::unavailable("cannot be written", "is the disk full?").at(path.string());
-}
+namespace {
 
-/// Empties the folder of files that an earlier run, or an earlier process, has left.
-void empty(const fs::path& folder) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) fs::remove_all(entry, ignored);
-}
-
-/// Errors: kUnavailable: there is no such plain file, or it has another size.
-core::Result<core::Literal> read_elements(const TensorFile& tensor, const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(path, error)) || error)
-    return core::unavailable("its answer names a file that it has not written");
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error || size != tensor.bytes()) {
-    return core::unavailable(fmt::format("its output '{}' is to have {} bytes and has {}",
-                                         tensor.name, tensor.bytes(), size));
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-    return core::unavailable("its output cannot be read");
-  fs::remove(path, error);
-  return core::Literal::copy(tensor.type, tensor.dims, bytes);
-}
+constexpr double kLongestBudgetUs = 24 * 3600e6;
+constexpr int kMostProfiledRuns = 1000;
 
 }  // namespace
 
@@ -58,7 +29,10 @@ core::Result<RuntimeWorker> RuntimeWorker::start(WorkerOptions options) {
 
 core::Status RuntimeWorker::start_process() {
   SOAPSTONE_ASSIGN_OR_RETURN(process_, WorkerProcess::start(options_.command));
-  for (Model& model : models_) model.number.reset();
+  for (Model& model : models_) {
+    model.number.reset();
+    model.is_prepared = false;
+  }
   const std::int64_t id = next_request_++;
   auto line = process_->exchange(hello_request(id), options_.start_timeout_s);
   if (!line) return broken(line.error().message);
@@ -68,9 +42,10 @@ core::Status RuntimeWorker::start_process() {
   return core::Done{};
 }
 
-/// Gives the process up and makes an error of the message.
+/// Gives the process up and makes an error of the message. If the process runs still, it did not
+/// keep to the protocol: then the message gets the end of what it wrote to its standard error.
 core::Error RuntimeWorker::broken(std::string message) {
-  if (process_) process_->end();
+  if (process_ && process_->is_running()) message = process_->failure(std::move(message)).message;
   process_.reset();
   return core::unavailable(std::move(message)).at(options_.command.back());
 }
@@ -104,29 +79,53 @@ core::Status RuntimeWorker::load_there(Model& model) {
 }
 
 core::Result<std::size_t> RuntimeWorker::load(const fs::path& path, const LoadOptions& options) {
-  models_.push_back({fs::absolute(path), options, std::nullopt, true});
+  models_.push_back({fs::absolute(path), options, std::nullopt, true, std::nullopt, false});
   const std::size_t number = models_.size() - 1;
   auto loaded = with_restart<core::Done>([&] { return load_there(models_[number]); });
   if (loaded) return number;
   models_[number].is_open = false;
-  return loaded.error();
+  core::Error error = loaded.error();
+  if (error.code == core::ErrorCode::kUnsupported) {
+    error.message = fmt::format("{} cannot load the model: {}", identity_.name, error.message);
+    error.hint = "a newer version of it or another runtime may; or it lacks such an option";
+  }
+  return error;
+}
+
+core::Status RuntimeWorker::prepare_there(Model& model) {
+  SOAPSTONE_RETURN_IF_ERROR(load_there(model));
+  if (model.is_prepared) return core::Done{};
+  empty_folder(folder_.path());
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<TensorFile> files,
+                             write_tensors(*model.inputs, folder_.path()));
+  const std::int64_t id = next_request_++;
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string request,
+                             prepare_request(id, {*model.number, folder_.path(), files}));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string line,
+                             process_->exchange(request, options_.run_timeout_s));
+  empty_folder(folder_.path());
+  SOAPSTONE_RETURN_IF_ERROR(plain_answer(line, id));
+  model.is_prepared = true;
+  return core::Done{};
+}
+
+core::Status RuntimeWorker::prepare(std::size_t number, std::span<const NamedTensor> inputs) {
+  Model& model = open_model(number);
+  model.inputs.emplace(inputs.begin(), inputs.end());
+  model.is_prepared = false;
+  auto prepared = with_restart<core::Done>([&] { return prepare_there(model); });
+  if (!prepared) model.inputs.reset();
+  return prepared;
 }
 
 core::Result<std::vector<NamedTensor>>
 RuntimeWorker::run_there(const Model& model, std::span<const NamedTensor> inputs) {
-  empty(folder_.path());
-  std::vector<TensorFile> files;
-  for (const NamedTensor& input : inputs) {
-    TensorFile file{input.name, input.value.data_type(), input.value.dims(),
-                    fmt::format("in{}.bin", files.size())};
-    if (core::size_bytes(file.type) == 0)
-      return core::unsupported(fmt::format("input '{}' does not hold numbers", input.name));
-    SOAPSTONE_RETURN_IF_ERROR(write_elements(input.value, folder_.path() / file.file));
-    files.push_back(std::move(file));
-  }
+  empty_folder(folder_.path());
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<TensorFile> files,
+                             write_tensors(inputs, folder_.path()));
   const std::int64_t id = next_request_++;
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string request,
-                             run_request(id, *model.number, folder_.path(), files));
+                             run_request(id, {*model.number, folder_.path(), files}));
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string line,
                              process_->exchange(request, options_.run_timeout_s));
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<TensorFile> outputs, run_answer(line, id));
@@ -136,8 +135,7 @@ RuntimeWorker::run_there(const Model& model, std::span<const NamedTensor> inputs
     return core::unsupported(fmt::format("its results have {} bytes, which is too much", total));
   std::vector<NamedTensor> results;
   for (const TensorFile& output : outputs) {
-    SOAPSTONE_ASSIGN_OR_RETURN(core::Literal value,
-                               read_elements(output, folder_.path() / output.file));
+    SOAPSTONE_ASSIGN_OR_RETURN(core::Literal value, read_tensor(output, folder_.path()));
     results.push_back({output.name, std::move(value)});
   }
   return results;
@@ -145,16 +143,73 @@ RuntimeWorker::run_there(const Model& model, std::span<const NamedTensor> inputs
 
 core::Result<std::vector<NamedTensor>> RuntimeWorker::run(std::size_t number,
                                                           std::span<const NamedTensor> inputs) {
-  CHECK(number < models_.size() && models_[number].is_open, "a model that is not loaded");
+  Model& model = open_model(number);
   return with_restart<std::vector<NamedTensor>>([&]() -> core::Result<std::vector<NamedTensor>> {
-    SOAPSTONE_RETURN_IF_ERROR(load_there(models_[number]));
-    return run_there(models_[number], inputs);
+    SOAPSTONE_RETURN_IF_ERROR(load_there(model));
+    return run_there(model, inputs);
   });
 }
 
+core::Result<std::vector<Samples>> RuntimeWorker::time_there(std::span<const std::size_t> numbers,
+                                                             std::size_t rounds, double budget_us) {
+  std::vector<std::int64_t> models;
+  for (const std::size_t number : numbers) {
+    SOAPSTONE_RETURN_IF_ERROR(prepare_there(models_[number]));
+    models.push_back(*models_[number].number);
+  }
+  const std::int64_t id = next_request_++;
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string line,
+                             process_->exchange(time_request(id, models, rounds, budget_us),
+                                                options_.run_timeout_s + budget_us * 1e-6));
+  return time_answer(line, id, models.size(), rounds);
+}
+
+core::Result<std::vector<Samples>> RuntimeWorker::time(std::span<const std::size_t> numbers,
+                                                       int rounds, double budget_us) {
+  for (const std::size_t number : numbers)
+    CHECK(open_model(number).inputs, "a model that is not prepared is to be timed");
+  if (numbers.empty()) return std::vector<Samples>();
+  if (numbers.size() > kMostSamples / kFewestRounds)
+    return core::unsupported(fmt::format("{} models are too many to be timed", numbers.size()));
+  const std::size_t most = kMostSamples / numbers.size();
+  const std::size_t count =
+      std::clamp(static_cast<std::size_t>(std::max(rounds, 0)), kFewestRounds, most);
+  budget_us = budget_us > 0 ? std::min(budget_us, kLongestBudgetUs) : 0;
+  return with_restart<std::vector<Samples>>([&] { return time_there(numbers, count, budget_us); });
+}
+
+core::Result<RuntimeProfile> RuntimeWorker::profile_there(Model& model, int runs) {
+  SOAPSTONE_RETURN_IF_ERROR(prepare_there(model));
+  empty_folder(folder_.path());
+  const std::int64_t id = next_request_++;
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string request,
+                             profile_request(id, *model.number, runs, folder_.path()));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::string line,
+      process_->exchange(request, options_.load_timeout_s + options_.run_timeout_s));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string file, profile_answer(line, id));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text,
+                             read_text(folder_.path() / file, kMostProfileBytes));
+  empty_folder(folder_.path());
+  return parse_profile(text);
+}
+
+core::Result<RuntimeProfile> RuntimeWorker::profile(std::size_t number, int runs) {
+  Model& model = open_model(number);
+  CHECK(model.inputs, "a model that is not prepared is to be profiled");
+  const int count = std::clamp(runs, static_cast<int>(kFewestRounds), kMostProfiledRuns);
+  return with_restart<RuntimeProfile>([&] { return profile_there(model, count); });
+}
+
+RuntimeWorker::Model& RuntimeWorker::open_model(std::size_t number) {
+  CHECK(number < models_.size() && models_[number].is_open, "a model that is not loaded");
+  return models_[number];
+}
+
 void RuntimeWorker::close(std::size_t number) {
-  Model& model = models_[number];
+  Model& model = open_model(number);
   model.is_open = false;
+  model.inputs.reset();
   if (!process_ || !model.number) return;
   const auto line = process_->exchange(close_request(next_request_++, *model.number), 60);
   if (!line) process_.reset();

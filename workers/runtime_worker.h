@@ -1,5 +1,5 @@
-// A runtime behind the worker protocol (docs/workers.md): models are loaded, run and closed there.
-// Nothing that the worker says is believed before it is checked.
+// A runtime behind the worker protocol (docs/workers.md): models are loaded, run, timed, profiled
+// and closed there. Nothing that the worker says is believed before it is checked.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,17 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/graph/literal.h"
 #include "workers/private_folder.h"
+#include "workers/runtime_types.h"
 #include "workers/worker_process.h"
 
 namespace soapstone::workers {
-
-struct NamedTensor {
-  std::string name;
-  core::Literal value;
-};
-
-struct RuntimeIdentity {
-  std::string name;     ///< "ONNX Runtime"
-  std::string version;  ///< "1.31.1"
-};
-
-struct LoadOptions {
-  bool optimizations = false;  ///< Whether the runtime may optimize the graph.
-  int threads = 1;
-  std::string provider = "CPUExecutionProvider";
-};
 
 struct WorkerOptions {
   std::vector<std::string> command;
   double start_timeout_s = 60;
   double load_timeout_s = 600;
-  double run_timeout_s = 600;
+  double run_timeout_s = 600;  ///< Also for time() and profile(), beyond their budgets.
   std::uint64_t most_output_bytes = std::uint64_t{1}
                                     << 32;  ///< Most bytes that the outputs of one run may have.
 };
@@ -50,11 +34,22 @@ class RuntimeWorker {
   static core::Result<RuntimeWorker> start(WorkerOptions options);
 
   const RuntimeIdentity& identity() const { return identity_; }
-  /// The number of the model here; it survives restarts.
+  /// The number of the model here. Models and their prepared inputs survive restarts.
   core::Result<std::size_t> load(const std::filesystem::path& path, const LoadOptions& options);
   /// One tensor for each of the model's inputs; its outputs in the order of the model.
   core::Result<std::vector<NamedTensor>> run(std::size_t model,
                                              std::span<const NamedTensor> inputs);
+  /// Sets the inputs with which time() and profile() run the model; they stay in the worker.
+  core::Status prepare(std::size_t model, std::span<const NamedTensor> inputs);
+  /// Times models in turn: each round runs every model, often enough for a sample of about a
+  /// millisecond, in an order that changes. Ends after `rounds` or `budget_us`, whichever is
+  /// first, but not before three rounds. All models have the same number of samples.
+  /// Precondition: the models are prepared; one may be named twice (a control).
+  core::Result<std::vector<Samples>> time(std::span<const std::size_t> models, int rounds,
+                                          double budget_us);
+  /// Which kernels the runtime runs and how long each takes, over `runs` runs (at least three).
+  /// Precondition: the model is prepared.
+  core::Result<RuntimeProfile> profile(std::size_t model, int runs);
   void close(std::size_t model);
   int restarts() const { return restarts_; }
 
@@ -64,15 +59,21 @@ class RuntimeWorker {
     LoadOptions options;
     std::optional<std::int64_t> number;  ///< The worker's; none: not loaded there.
     bool is_open = true;
+    std::optional<std::vector<NamedTensor>> inputs;  ///< Those of prepare().
+    bool is_prepared = false;                        ///< Whether the worker has them.
   };
 
   RuntimeWorker(WorkerOptions options, PrivateFolder folder)
       : options_(std::move(options)), folder_(std::move(folder)) {}
   core::Status start_process();
   core::Status load_there(Model& model);
+  core::Status prepare_there(Model& model);
   core::Result<std::vector<NamedTensor>> run_there(const Model& model,
                                                    std::span<const NamedTensor> inputs);
-  core::Result<std::vector<NamedTensor>> read_outputs(std::size_t count);
+  core::Result<std::vector<Samples>> time_there(std::span<const std::size_t> models,
+                                                std::size_t rounds, double budget_us);
+  core::Result<RuntimeProfile> profile_there(Model& model, int runs);
+  Model& open_model(std::size_t number);
   template <class T, class Attempt>
   core::Result<T> with_restart(Attempt attempt);
   core::Error broken(std::string message);

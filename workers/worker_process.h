@@ -46,15 +46,15 @@ class WorkerProcess {
   /// Sends a line and waits for the line that answers it. After an Error the process is dead.
   /// Errors: kUnavailable: it crashed, was silent for too long, or wrote more than a line may have.
   core::Result<std::string> exchange(std::string_view line, double timeout_s);
-  /// Kills it.
-  void end();
-  /// The end of what it wrote to its standard error.
-  const std::string& last_words() const { return last_words_; }
+  bool is_running() const { return id_ >= 0; }
+  /// Kills it and makes an Error of the message and of the end of what it wrote to its standard
+  /// error.
+  core::Error failure(std::string message);
   pid_t id() const { return id_; }
 
  private:
   WorkerProcess() = default;
-  core::Error failure(std::string message);
+  void end();
   bool send_some(std::string_view& rest);
   bool read_answer();
   void read_words();

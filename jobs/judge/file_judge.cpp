@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "workers/onnxruntime_worker.h"
+#include "workers/runtimes.h"
 
 namespace soapstone::jobs {
 
@@ -13,7 +13,9 @@ namespace fs = std::filesystem;
 
 core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
   if (request.judge == "none") return IndependentRuntime{std::nullopt, "--judge none"};
-  auto worker = workers::start_onnxruntime(request.python);
+  workers::RuntimeChoice choice;  // ONNX Runtime
+  choice.python = request.python;
+  auto worker = workers::start_runtime_worker(choice);
   if (worker) return IndependentRuntime{*std::move(worker), {}};
   // A caller who names a runtime or its Python wants it.
   if (request.judge == "onnxruntime" || !request.python.empty()) return worker.error();

@@ -39,6 +39,12 @@ class RuleApplication {
     return core::Done{};
   }
 
+  std::vector<TensorId> results() {
+    std::vector<TensorId> results;
+    for (std::size_t k = 0; k < match_.outputs.size(); ++k) results.push_back(result(k));
+    return results;
+  }
+
  private:
   TensorId id_of(TensorId id) {
     if (!id.valid()) return id;
@@ -154,6 +160,15 @@ bool closes_cycle(const Graph& graph, const Rule& rule, const Match& match) {
   for (std::size_t i = 0; i < count; ++i)
     if (reaches[i][i]) return true;
   return false;
+}
+
+Result<Applied> apply_and_follow(const Graph& graph, const Rule& rule, const Match& match) {
+  Edited edited(graph);
+  RuleApplication application(edited, rule, match);
+  SOAPSTONE_RETURN_IF_ERROR(application.run());
+  std::vector<TensorId> results = application.results();
+  SOAPSTONE_ASSIGN_OR_RETURN(Graph after, std::move(edited.builder).finish());
+  return Applied{std::move(after), std::move(results)};
 }
 
 Result<Graph> apply(const Graph& graph, const Rule& rule, const Match& match) {

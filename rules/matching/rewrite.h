@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "rules/rule/rule.h"
 
@@ -11,6 +12,14 @@ struct Rewrite {
   core::RuleId rule;
   Match match;
 };
+
+/// The graph with a match replaced, and what its outputs were replaced by.
+struct Applied {
+  Graph graph;
+  std::vector<TensorId> results;  ///< By output of the match: in `graph`, if it is still needed.
+};
+/// apply(), for callers who follow a tensor through rewrites. Errors: as apply().
+Result<Applied> apply_and_follow(const Graph& graph, const Rule& rule, const Match& match);
 
 /// The same with the rule itself, which may be in no set.
 struct RewriteBy {

@@ -58,6 +58,10 @@ struct Step {
   rules::Match match;  ///< In the graph before.
   double gain_us = 0;  ///< Cost before minus cost after; negative steps enable later ones.
   LemmaPtr lemma;      ///< If set, it is what was applied, and `id` is none.
+  /// Steps of one site were found together and are of use only together. Sites are numbered in the
+  /// order of the steps.
+  std::uint32_t site = 0;
+  std::uint64_t kind = 0;  ///< Equal for sites at which regions of one kind were made better.
 
   const rules::Rule& rewriting(const rules::RuleSet& rules) const {
     return lemma ? lemma->rule : rules[id];

@@ -5,25 +5,15 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/hash.h"
+#include "search/base/find_again.h"
+
 namespace soapstone::search {
 namespace {
 
 using core::Graph;
 using core::NodeId;
 using core::TensorId;
-
-/// A match like this one: same rule, nodes and inputs.
-bool matches(const Graph& graph, const rules::RuleSet& rules, const rules::Rewrite& rewrite) {
-  bool found = false;
-  rules.for_each_match_at(graph, std::span(rewrite.match.nodes).first(1),
-                          [&](core::RuleId rule, const rules::Match& match) {
-                            found = rule == rewrite.rule && match.nodes == rewrite.match.nodes &&
-                                    match.inputs == rewrite.match.inputs &&
-                                    match.sizes == rewrite.match.sizes;
-                            return !found;
-                          });
-  return found;
-}
 
 /// Calls `read` with the nodes of the whole graph that the rewrites match, and `write` with those
 /// that they replace or redirect.
@@ -62,12 +52,9 @@ bool holds(const Site& site, verifier::Admission& admission) {
   Graph graph = site.region->graph;
   for (const RegionStep& step : site.found->steps) {
     const auto& [rule, match] = step.rewrite;
-    if (step.lemma) {
-      const auto found = match_at(graph, step.lemma->rule, match.nodes, match.inputs);
-      if (!found || found->outputs != match.outputs) return false;
-    } else if (!matches(graph, admission.rules(), step.rewrite) || !admission.admits(rule, match)) {
-      return false;
-    }
+    const auto again =
+        find_again(graph, admission, {rule, step.lemma, match.nodes, match.inputs, match.sizes});
+    if (!again || again->outputs != match.outputs) return false;
     auto next = rules::apply(graph, step.lemma ? step.lemma->rule : admission.rules()[rule], match);
     if (!next) return false;
     graph = *std::move(next);
@@ -111,7 +98,8 @@ std::vector<Step> steps_on(const Graph& whole, std::span<const Site> sites,
                            const rules::RuleSet& rules) {
   std::vector<Step> steps;
   std::size_t node_bound = whole.node_bound(), tensor_bound = whole.tensor_bound();
-  for (const Site& site : sites) {
+  for (std::uint32_t number = 0; const Site& site : sites) {
+    const std::uint64_t kind = core::hash_bytes(std::as_bytes(std::span(site.region->signature)));
     std::vector<NodeId> nodes = site.region->nodes;
     std::vector<TensorId> tensors = site.region->tensors;
     for (const RegionStep& step : site.found->steps) {
@@ -123,9 +111,10 @@ std::vector<Step> steps_on(const Graph& whole, std::span<const Site> sites,
       extend(nodes, step.node_bound_after, node_bound);
       extend(tensors, step.tensor_bound_after, tensor_bound);
       const std::string origin = step.lemma ? origins_of(*step.lemma, rules) : rule.base_name;
-      steps.push_back(
-          {rule.name, origin, step.rewrite.rule, std::move(match), step.gain_us, step.lemma});
+      steps.push_back({rule.name, origin, step.rewrite.rule, std::move(match), step.gain_us,
+                       step.lemma, number, kind});
     }
+    ++number;
   }
   return steps;
 }

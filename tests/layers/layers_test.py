@@ -180,7 +180,7 @@ def self_test(root):
         ("jobs/optimize/optimize.h", "nlohmann/json_fwd.hpp", False),
         ("jobs/optimize/optimize.cpp", "cli/session/run_main.h", False),
         ("search/optimize.cpp", "jobs/optimize/optimize.h", False),
-        ("workers/messages_json.cpp", "nlohmann/json.hpp", True),
+        ("workers/answers_json.cpp", "nlohmann/json.hpp", True),
         ("workers/runtime_worker.h", "nlohmann/json.hpp", False),
         ("workers/runtime_worker.cpp", "models/onnx/onnx_model.h", False),
         ("search/equivalence/judge.h", "workers/runtime_worker.h", True),

@@ -1,19 +1,28 @@
-"""A worker that speaks the protocol and, on the n-th `run` of the process, misbehaves as its first
-argument says. The second argument is a file that counts processes: faults of kind `once:…` are those
-of the first process alone. It doubles what it is given."""
+"""A worker that speaks the protocol and misbehaves as its first argument says: `none`, or
+VERB:FAULT, for each request with that verb; `once:VERB:FAULT` in the first process alone; `chaos`
+ends each process at a random moment. The second argument is a file that counts processes.
 
+It doubles what it is given; all its times are the sum of the inputs that were prepared."""
+
+import array
 import json
 import os
+import random
 import signal
 import sys
 import time
-from pathlib import Path
 
-fault, counter = sys.argv[1], Path(sys.argv[2])
-processes = int(counter.read_text()) + 1 if counter.exists() else 1
-counter.write_text(str(processes))
-if fault.startswith("once:"):
+faulty_verb, fault, counter = "", sys.argv[1], sys.argv[2]
+processes = 1 + (int(open(counter).read()) if os.path.exists(counter) else 0)
+with open(counter, "w") as file:
+    file.write(str(processes))
+if fault == "chaos":
+    # The default action for this signal is to end, whatever the process is doing.
+    signal.setitimer(signal.ITIMER_REAL, random.Random(processes).uniform(0.001, 0.03))
+elif fault.startswith("once:"):
     fault = fault[5:] if processes == 1 else "none"
+if ":" in fault:
+    faulty_verb, fault = fault.split(":")
 
 
 def say(text):
@@ -21,9 +30,12 @@ def say(text):
     sys.stdout.flush()
 
 
-def misbehave(request, good):
-    output = good["ok"]["outputs"][0]
-    folder = Path(request["folder"])
+def refuse(request, kind, message):
+    say(json.dumps({"id": request["id"], "error": {"kind": kind, "message": message}}) + "\n")
+
+
+def break_process(request):
+    """Whether the fault is one that any verb can have."""
     if fault == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif fault == "killed":
@@ -37,57 +49,137 @@ def misbehave(request, good):
         say('{"id": ')
         sys.exit(0)
     elif fault == "garbage":
+        print("I was told to say so", file=sys.stderr, flush=True)
         say("Segmentation fault? No, just chatting.\n")
+    elif fault == "deep":
+        say("[" * 1_000_000 + "\n")
     elif fault == "huge":
         say("x" * 3_000_000 + "\n")
     elif fault == "memory":
-        say(json.dumps({"id": request["id"], "error": {"kind": "memory", "message": "bad_alloc"}})
-            + "\n")
+        refuse(request, "memory", "bad_alloc")
     elif fault == "refuse":
-        say(json.dumps({"id": request["id"], "error": {"kind": "runtime", "message": "no kernel"}})
-            + "\n")
+        refuse(request, "runtime", "no kernel")
     else:
-        changes = {
-            "other_id": lambda: good.update(id=request["id"] + 1),
-            "no_list": lambda: good["ok"].update(outputs={"a": 1}),
-            "longer_dims": lambda: output.update(dims=[5]),
-            "huge_dims": lambda: output.update(dims=[2**62, 2**62]),
-            "negative_dims": lambda: output.update(dims=[-3]),
-            "real_dims": lambda: output.update(dims=[3.5]),
-            "no_dims": lambda: output.pop("dims"),
-            "unknown_type": lambda: output.update(type="f7"),
-            "wider_type": lambda: output.update(type="f64"),
-            "string_type": lambda: output.update(type="string"),
-            "number_name": lambda: output.update(name=7),
-            "other_folder": lambda: output.update(file="../../etc/passwd"),
-            "absent_file": lambda: output.update(file="absent.bin"),
-            "link": lambda: link(folder, output),
-        }
-        changes[fault]()
-        say(json.dumps(good) + "\n")
+        return False
+    return True
 
 
-def link(folder, output):
-    (folder / "link.bin").symlink_to("/etc/hostname")
-    output.update(file="link.bin")
+def link(folder, answer, target):
+    os.symlink(target, os.path.join(folder, "link.bin"))
+    answer.update(file="link.bin")
 
 
+def break_run(folder, result):
+    output = result["outputs"][0]
+    changes = {
+        "no_list": lambda: result.update(outputs={"a": 1}),
+        "longer_dims": lambda: output.update(dims=[5]),
+        "huge_dims": lambda: output.update(dims=[2**62, 2**62]),
+        "negative_dims": lambda: output.update(dims=[-3]),
+        "real_dims": lambda: output.update(dims=[3.5]),
+        "no_dims": lambda: output.pop("dims"),
+        "unknown_type": lambda: output.update(type="f7"),
+        "wider_type": lambda: output.update(type="f64"),
+        "string_type": lambda: output.update(type="string"),
+        "number_name": lambda: output.update(name=7),
+        "other_folder": lambda: output.update(file="../../etc/passwd"),
+        "absent_file": lambda: output.update(file="absent.bin"),
+        "link": lambda: link(folder, output, "/etc/hostname"),
+    }
+    changes[fault]()
+
+
+def break_time(result):
+    samples = result["samples"]
+    wall, cpu = samples[0]["wall_us"], samples[0]["cpu_us"]
+    changes = {
+        "nan": lambda: wall.__setitem__(0, float("nan")),
+        "infinite": lambda: cpu.__setitem__(1, float("inf")),
+        "negative": lambda: cpu.__setitem__(2, -1.0),
+        "zero": lambda: wall.__setitem__(0, 0),
+        "text": lambda: wall.__setitem__(0, "7"),
+        "too_few": lambda: (wall.pop(), cpu.pop()),
+        "too_many": lambda: (wall.append(1), cpu.append(1)),
+        "uneven": lambda: cpu.pop(),
+        "model_less": lambda: samples.pop(),
+        "no_samples": lambda: result.pop("samples"),
+        "no_wall": lambda: samples[0].pop("wall_us"),
+        "list_of_lists": lambda: samples.__setitem__(0, [wall, cpu]),
+    }
+    changes[fault]()
+
+
+def break_profile(folder, result, profile):
+    kernel = profile["kernels"][0]
+    changes = {
+        "nan": lambda: kernel.update(us=float("nan")),
+        "negative": lambda: kernel.update(us=-0.5),
+        "no_time": lambda: kernel.pop("us"),
+        "no_name": lambda: kernel.pop("name"),
+        "number_input": lambda: kernel.update(inputs=[7]),
+        "no_outputs": lambda: kernel.update(outputs=None),
+        "number_kernel": lambda: profile.update(kernels=[1]),
+        "no_kernels": lambda: profile.pop("kernels"),
+        "no_total": lambda: profile.pop("total_us"),
+        "zero_total": lambda: profile.update(total_us=0),
+        "other_folder": lambda: result.update(file="../profile.json"),
+        "absent_file": lambda: result.update(file="absent.json"),
+        "link": lambda: link(folder, result, "/etc/hostname"),
+        "deep_file": lambda: profile.update(kernels="DEEP"),
+        "huge_file": lambda: profile.update(kernels=["x" * 40_000_000]),
+    }
+    changes[fault]()
+
+
+def read(request):
+    with open(os.path.join(request["folder"], request["inputs"][0]["file"]), "rb") as file:
+        return array.array("f", file.read())
+
+
+def write(request, name, contents):
+    with open(os.path.join(request["folder"], name), "wb") as file:
+        file.write(contents)
+
+
+prepared = {}
+models = 0
 for line in sys.stdin:
     request = json.loads(line)
-    result = {}
-    if request["verb"] == "hello":
-        result = {"protocol": 1, "runtime": "Fake", "version": "1.0"}
-    elif request["verb"] == "load":
-        result = {"model": 42}
-    elif request["verb"] == "run":
-        import array
-        folder, tensor = Path(request["folder"]), request["inputs"][0]
-        values = array.array("f", (folder / tensor["file"]).read_bytes())
-        (folder / "out0.bin").write_bytes(array.array("f", [2 * v for v in values]).tobytes())
-        result = {"outputs": [{"name": "y", "type": "f32", "dims": tensor["dims"],
+    verb, result, profile = request["verb"], {}, None
+    is_faulty = verb == faulty_verb
+    if is_faulty and break_process(request):
+        continue
+    if verb == "hello":
+        result = {"protocol": 2, "runtime": "Fake", "version": "1.0", "providers": ["CPU"]}
+    elif verb == "load":
+        models += 1
+        result = {"model": models}
+    elif verb == "run":
+        doubled = array.array("f", [2 * value for value in read(request)])
+        write(request, "out0.bin", doubled.tobytes())
+        result = {"outputs": [{"name": "y", "type": "f32", "dims": [len(doubled)],
                                "file": "out0.bin"}]}
-    reply = {"id": request["id"], "ok": result}
-    if request["verb"] == "run" and fault != "none":
-        misbehave(request, reply)
-    else:
-        say(json.dumps(reply) + "\n")
+    elif verb == "prepare":
+        prepared[request["model"]] = sum(read(request))
+    elif verb == "time":
+        times = [[prepared[model]] * request["rounds"] for model in request["models"]]
+        result = {"samples": [{"wall_us": list(us), "cpu_us": list(us)} for us in times]}
+    elif verb == "profile":
+        us = prepared[request["model"]]
+        profile = {"total_us": us,
+                   "kernels": [{"name": "twice", "op": "Mul", "inputs": ["x", "two"],
+                                "outputs": ["y"], "origins": ["a", "b"], "us": us}]}
+        result = {"file": "profile.json"}
+    if is_faulty:
+        if fault == "other_id":
+            request["id"] += 1
+        elif verb == "run":
+            break_run(request["folder"], result)
+        elif verb == "time":
+            break_time(result)
+        elif verb == "profile":
+            break_profile(request["folder"], result, profile)
+    if profile:
+        text = json.dumps(profile).replace('"DEEP"', "[" * 10_000_000)
+        write(request, "profile.json", text.encode())
+    say(json.dumps({"id": request["id"], "ok": result}) + "\n")

@@ -1,0 +1,26 @@
+// See find_again.h.
+#include "search/base/find_again.h"
+
+#include <algorithm>
+
+namespace soapstone::search {
+
+std::optional<rules::Match> find_again(const core::Graph& graph, verifier::Admission& rules,
+                                       const Sought& sought) {
+  if (sought.lemma) return match_at(graph, sought.lemma->rule, sought.nodes, sought.inputs);
+  const auto is_gone = [&](core::NodeId id) { return !graph.contains(id); };
+  if (std::ranges::any_of(sought.nodes, is_gone)) return std::nullopt;
+  std::optional<rules::Match> found;
+  rules.rules().for_each_match_at(
+      graph, sought.nodes.first(1), [&](core::RuleId rule, const rules::Match& match) {
+        const bool same = rule == sought.rule && std::ranges::equal(match.nodes, sought.nodes) &&
+                          std::ranges::equal(match.inputs, sought.inputs) &&
+                          std::ranges::equal(match.sizes, sought.sizes);
+        if (same) found = match;
+        return !found;
+      });
+  if (found && !rules.admits(sought.rule, *found)) return std::nullopt;
+  return found;
+}
+
+}  // namespace soapstone::search
