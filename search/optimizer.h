@@ -1,6 +1,7 @@
 // The job of optimize() with what its stages share. Private to search/: choice.cpp chooses among
-// what was found, trial_choice.cpp does so in the runtime of the deployment, verification.cpp checks it, offender.cpp finds the rule that makes a difference,
-// proof_records.cpp says how the result was made.
+// what was found, trial_choice.cpp does so in the runtime of the deployment, verification.cpp
+// checks it, offender.cpp finds the rule that makes a difference, proof_records.cpp says how the
+// result was made.
 #pragma once
 
 #include <map>

@@ -80,7 +80,7 @@ fs::path workers_folder() {
   if (const char* folder = std::getenv("SOAPSTONE_WORKERS_DIR"); folder != nullptr) return folder;
   std::error_code ignored;
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/workers";
+  fs::path installed = executable.parent_path().parent_path() / "share/soapstone/workers";
   if (fs::is_directory(installed, ignored)) return installed;
   return SOAPSTONE_SOURCE_WORKERS_DIR;
 }
