@@ -1,9 +1,8 @@
 // See private_folder.h.
 #include "workers/private_folder.h"
 
-#include <stdlib.h>  // mkdtemp
-
 #include <cerrno>
+#include <cstdlib>  // mkdtemp
 #include <cstring>
 #include <string>
 #include <system_error>

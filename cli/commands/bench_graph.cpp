@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status bench(const cli::BenchOptions& options, cli::Session& session) {
   const bool exchanges = !options.import_costs.empty() || !options.export_costs.empty();

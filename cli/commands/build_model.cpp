@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status build(const cli::BuildOptions& options, cli::Session& session) {
   if (options.list) return session.report(cli::builders_text(), cli::builders_json());

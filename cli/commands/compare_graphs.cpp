@@ -5,7 +5,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status compare(const jobs::CompareRequest& request, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::CompareOutcome outcome,

@@ -6,7 +6,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status cost_rules(const cli::CostRulesOptions& options, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::CostRulesOutcome outcome,

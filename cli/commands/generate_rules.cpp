@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status generate(const cli::GenerateOptions& options, cli::Session& session,
                       parallel::Ranks* ranks) {

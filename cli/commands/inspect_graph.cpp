@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status draw(const cli::InspectOptions& options, const core::Graph& graph,
                   cli::Session& session) {

@@ -8,7 +8,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 
 core::Status list_rules(const cli::OptimizeOptions& options, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto loaded,

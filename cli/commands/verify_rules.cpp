@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace soapstone;  // NOLINT: a main file
+using namespace soapstone;
 using Rules = std::vector<rules::Rule>;
 
 core::Status verify(const cli::VerifyOptions& options, cli::Session& session) {

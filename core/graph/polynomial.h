@@ -50,8 +50,8 @@ class Polynomial {
     bool operator==(const Term&) const = default;
   };
 
-  Polynomial(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT: a number is a size
-  Polynomial(Symbol symbol);                                      // NOLINT
+  Polynomial(std::int64_t constant = 0) : constant_(constant) {}  // a number is a size
+  Polynomial(Symbol symbol);
 
   bool is_constant() const { return terms_ == nullptr; }
   /// The additive constant; the whole value if is_constant().

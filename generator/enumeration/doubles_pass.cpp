@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 
@@ -26,8 +27,8 @@ struct Entry {
 
 /// Terms with an operator that is so.
 template <class Is>
-std::vector<char> find_terms(const TermTable& terms, const Is& is) {
-  std::vector<char> found(terms.size());
+std::vector<std::uint8_t> find_terms(const TermTable& terms, const Is& is) {
+  std::vector<std::uint8_t> found(terms.size());
   for (TermId id = terms.leaf_count(); id < terms.size(); ++id) {
     found[id] = is(terms.applications()[terms[id].application]);
     for (TermId child : terms[id].children)
@@ -37,7 +38,7 @@ std::vector<char> find_terms(const TermTable& terms, const Is& is) {
 }
 
 /// Terms in which some function is random in the field.
-std::vector<char> find_inexact(const TermTable& terms) {
+std::vector<std::uint8_t> find_inexact(const TermTable& terms) {
   return find_terms(terms, [](const Application& a) { return !a.exact; });
 }
 
@@ -136,7 +137,7 @@ class Pass {
       if (!is_new && (inexact_[entry.term] || inexact_[place->second.term]))
         twins.emplace_back(place->second, entry);
     }
-    std::vector<char> same(twins.size());
+    std::vector<std::uint8_t> same(twins.size());
     tbb::parallel_for(std::size_t{0}, twins.size(),
                       [&](std::size_t k) { same[k] = are_close(twins[k].first, twins[k].second); });
     for (std::size_t k = 0; k < twins.size(); ++k) {
@@ -172,7 +173,7 @@ class Pass {
   const TermTable& terms_;
   const VariantSpace& space_;
   RealValues values_;
-  std::vector<char> inexact_;
+  std::vector<std::uint8_t> inexact_;
   tbb::enumerable_thread_specific<Worker> workers_;
   tbb::enumerable_thread_specific<RealValues::Room> rooms_;
   std::unordered_map<Fingerprint, Entry, FingerprintHash> classes_;
@@ -184,7 +185,7 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
                        std::uint64_t seed) {
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
-  const std::vector<char> delicate =
+  const std::vector<std::uint8_t> delicate =
       find_terms(terms, [](const Application& a) { return a.is_delicate; });
   constexpr std::array kKinds{DrawKind::kUsual,        DrawKind::kRowSigns,   DrawKind::kWide,
                               DrawKind::kWide,         DrawKind::kNegative,   DrawKind::kPositive,
@@ -199,7 +200,7 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
   for (std::size_t d = 0; d < kKinds.size(); ++d)
     draws.push_back(
         std::make_unique<const RealValues>(terms, space, seed + 1000 * (d + 1), kKinds[d]));
-  std::vector<char> wrong(pairs.size());
+  std::vector<std::uint8_t> wrong(pairs.size());
   tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     if (!delicate[a] && !delicate[b]) return;

@@ -330,7 +330,7 @@ class Enumerator {
                                   static_cast<std::ptrdiff_t>(part.size()));
     }
     const auto is_symmetry = [](const EqualPair& p) { return p.representative == p.newcomer; };
-    std::ranges::stable_partition(pairs, std::not_fn(is_symmetry));
+    std::stable_partition(pairs.begin(), pairs.end(), std::not_fn(is_symmetry));
     return core::Done{};
   }
 

@@ -6,6 +6,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "generator/terms/commutation.h"
@@ -55,7 +56,7 @@ void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldVa
                       const VariantSpace& space, std::span<const std::uint16_t> variants) {
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
-  std::vector<char> wrong(pairs.size());
+  std::vector<std::uint8_t> wrong(pairs.size());
   const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
   Rooms rooms;
   tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
@@ -79,7 +80,7 @@ void pair_dropped_terms(Enumeration& enumeration, std::span<const EqualPair> pai
   const TermTable& terms = enumeration.terms;
   std::vector<EqualPair>& pairs = enumeration.pairs;
   const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
-  std::vector<char> is_paired(terms.size());
+  std::vector<std::uint8_t> is_paired(terms.size());
   const auto note_paired = [&](std::size_t first) {
     for (std::size_t k = first; k < pairs.size(); ++k) is_paired[pairs[k].newcomer] = 1;
   };

@@ -157,7 +157,7 @@ std::optional<Solution> solve(const rules::TypedSides& typed, std::uint32_t know
   for (const auto* list : {&typed.assumptions, &typed.requirements})
     for (const SizeConstraint& c : *list) {
       if (c.kind != SizeConstraint::Kind::kZero || c.expression.is_constant()) continue;
-      const auto solution = isolated(c.expression, known);
+      auto solution = isolated(c.expression, known);
       if (!solution) continue;
       if (solution->symbol.id >= first_unknown || !has_negative(solution->value)) return solution;
     }

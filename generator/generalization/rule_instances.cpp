@@ -25,7 +25,7 @@ std::size_t different(const std::vector<core::Symbol>& symbols, const rules::Bin
   for (core::Symbol s : symbols)
     if (values[s.id] && *values[s.id] >= kSmallest) sizes.push_back(*values[s.id]);
   std::ranges::sort(sizes);
-  return static_cast<std::size_t>(std::ranges::unique(sizes).begin() - sizes.begin());
+  return static_cast<std::size_t>(std::unique(sizes.begin(), sizes.end()) - sizes.begin());
 }
 
 bool has_numbers(const core::Graph& side) {

@@ -69,7 +69,7 @@ class SideBuilder {
  private:
   /// Equal nodes are one.
   Result<std::vector<TensorId>> node(const std::string& op, std::vector<TensorId> inputs,
-                                     Attributes attributes) {
+                                     const Attributes& attributes) {
     std::vector<std::uint32_t> ids;
     for (TensorId id : inputs) ids.push_back(id.value);
     std::string key = op;
@@ -78,7 +78,7 @@ class SideBuilder {
     const auto known = nodes_.find({key, ids});
     if (known != nodes_.end()) return known->second;
     SOAPSTONE_ASSIGN_OR_RETURN(auto results,
-                               ops::append(builder_, op, std::move(inputs), std::move(attributes)));
+                               ops::append(builder_, op, std::move(inputs), attributes));
     nodes_.emplace(std::pair(std::move(key), std::move(ids)), results);
     return results;
   }

@@ -8,6 +8,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <tuple>
 
@@ -45,7 +46,7 @@ class Minimizer {
   };
 
   void round(std::span<RuleCandidate> candidates) {
-    std::vector<char> derived(candidates.size());
+    std::vector<std::uint8_t> derived(candidates.size());
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t k) {
         derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;

@@ -109,8 +109,7 @@ std::vector<Variable> variables_of(const TermTable& terms, const EqualPair& pair
   collect(pair.newcomer, identity_renaming(terms[pair.newcomer].variables));
   collect(pair.representative, pair.names);
   std::ranges::sort(found);
-  const auto same = std::ranges::unique(found);
-  found.erase(same.begin(), same.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

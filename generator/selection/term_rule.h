@@ -117,8 +117,8 @@ class TermRule {
   rules::RuleSet instances_of_rule_;
   /// By node of the source: attribute values that all instances have in common.
   std::vector<std::map<std::string, std::optional<core::AttributeValue>>> fixed_;
-  Makers wanted_{};                          ///< By operand of the source's root.
-  std::vector<std::vector<char>> admitted_;  ///< By node of the source and application.
+  Makers wanted_{};                                  ///< By operand of the source's root.
+  std::vector<std::vector<std::uint8_t>> admitted_;  ///< By node of the source and application.
   PatternTree source_, target_;
   const NumberedVocabulary* vocabulary_ = nullptr;
   struct KeyHash {

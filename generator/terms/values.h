@@ -144,7 +144,7 @@ class LazyValues {
   const ValueStore<T>& store_;
   typename ValueStore<T>::Operands operands_;
   std::vector<T> values_;
-  std::vector<char> known_;
+  std::vector<std::uint8_t> known_;
   std::size_t variants_ = 0;
   ValueView<T> view_;
 };

@@ -173,7 +173,7 @@ core::Status minimize_and_prove(const GenerateRequest& request, const Context& c
   }
   outcome.minimize_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
-  SOAPSTONE_RETURN_IF_ERROR(prover.status());
+  if (!prover.status()) return prover.status().error();
   outcome.kept = kept.size();
   outcome.rules = named_rules(kept);
   return note_gains(request, context, outcome);

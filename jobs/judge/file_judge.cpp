@@ -28,10 +28,9 @@ FileJudge::FileJudge(workers::RuntimeWorker worker, fs::path original, const cor
     input_names_.push_back(interface.tensor(id).name);
 }
 
-core::Result<std::unique_ptr<FileJudge>> FileJudge::of_result(workers::RuntimeWorker worker,
-                                                              fs::path original,
-                                                              const core::Graph& interface,
-                                                              std::string file_name, Write write) {
+core::Result<std::unique_ptr<FileJudge>>
+FileJudge::of_result(workers::RuntimeWorker worker, fs::path original, const core::Graph& interface,
+                     const std::string& file_name, Write write) {
   std::unique_ptr<FileJudge> judge(
       new FileJudge(std::move(worker), std::move(original), interface));
   SOAPSTONE_ASSIGN_OR_RETURN(judge->folder_, workers::PrivateFolder::make());

@@ -49,10 +49,9 @@ class FileJudge final : public search::Judge {
 
   /// `interface`: the original as it was read, for the names of its inputs. The result is written
   /// under the name `file_name`, in a folder that goes away.
-  static core::Result<std::unique_ptr<FileJudge>> of_result(workers::RuntimeWorker worker,
-                                                            std::filesystem::path original,
-                                                            const core::Graph& interface,
-                                                            std::string file_name, Write write);
+  static core::Result<std::unique_ptr<FileJudge>>
+  of_result(workers::RuntimeWorker worker, std::filesystem::path original,
+            const core::Graph& interface, const std::string& file_name, Write write);
   /// A judge of two files that exist.
   static std::unique_ptr<FileJudge> of_files(workers::RuntimeWorker worker,
                                              std::filesystem::path original,

@@ -27,7 +27,7 @@ using search::Step;
 
 std::string shape_text(const Graph& graph, TensorId id) {
   const core::TensorType& type = graph.tensor(id).type;
-  const std::string shape = type.shape_known ? core::to_string(type.shape, graph.symbols()) : "[?]";
+  std::string shape = type.shape_known ? core::to_string(type.shape, graph.symbols()) : "[?]";
   if (type.data_type == core::DataType::kFloat32) return shape;
   return std::string(core::to_string(type.data_type)) + shape;
 }

@@ -17,8 +17,9 @@ BuildParameters::make(std::span<const ModelParameter> known,
     names += (names.empty() ? "" : ", ") + parameter.name;
   }
   for (const auto& [name, value] : given) {
-    const auto at = std::find_if(known.begin(), known.end(),
-                                 [&](const auto& parameter) { return parameter.name == name; });
+    const auto at = std::find_if(known.begin(), known.end(), [&name = name](const auto& parameter) {
+      return parameter.name == name;
+    });
     if (at == known.end()) {
       return core::invalid_input(fmt::format("there is no parameter '{}'", name),
                                  fmt::format("the parameters are {}", names));

@@ -28,7 +28,7 @@ void Network::fail(core::Error error) {
   if (!error_) error_ = std::move(error);
 }
 
-Network::Tensor Network::input(std::string name, Dims dims, core::DataType type) {
+Network::Tensor Network::input(std::string name, const Dims& dims, core::DataType type) {
   if (error_) return Tensor::none();
   core::TensorType described{type, core::to_shape(dims), true};
   if (!is_bearable(described)) {
@@ -75,9 +75,10 @@ Network::Tensor Network::constant(core::Literal value, std::string name) {
 }
 
 std::vector<Network::Tensor> Network::append_all(std::string_view op, std::vector<Tensor> inputs,
-                                                 core::Attributes attributes, std::string name) {
+                                                 const core::Attributes& attributes,
+                                                 const std::string& name) {
   if (error_) return {};
-  auto results = ops::append(builder_, op, std::move(inputs), std::move(attributes), name);
+  auto results = ops::append(builder_, op, std::move(inputs), attributes, name);
   if (!results) {
     fail(results.error().at(name));
     return {};
@@ -96,8 +97,8 @@ std::vector<Network::Tensor> Network::append_all(std::string_view op, std::vecto
 }
 
 Network::Tensor Network::append(std::string_view op, std::vector<Tensor> inputs,
-                                core::Attributes attributes, std::string name) {
-  const auto results = append_all(op, std::move(inputs), std::move(attributes), std::move(name));
+                                const core::Attributes& attributes, const std::string& name) {
+  const auto results = append_all(op, std::move(inputs), attributes, name);
   return results.empty() ? Tensor::none() : results.front();
 }
 

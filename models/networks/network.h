@@ -43,15 +43,16 @@ class Network {
 
   Network(std::string name, std::uint64_t seed) : builder_(std::move(name)), seed_(seed) {}
 
-  Tensor input(std::string name, core::Dims dims, core::DataType type = core::DataType::kFloat32);
+  Tensor input(std::string name, const core::Dims& dims,
+               core::DataType type = core::DataType::kFloat32);
   /// Uniform with the given mean and standard deviation; the same for the same name and seed.
   Tensor weight(const std::string& name, const core::Dims& dims, double deviation,
                 double mean = 0.0);
   Tensor constant(core::Literal value, std::string name);
-  Tensor append(std::string_view op, std::vector<Tensor> inputs, core::Attributes attributes = {},
-                std::string name = {});
+  Tensor append(std::string_view op, std::vector<Tensor> inputs,
+                const core::Attributes& attributes = {}, const std::string& name = {});
   std::vector<Tensor> append_all(std::string_view op, std::vector<Tensor> inputs,
-                                 core::Attributes attributes, std::string name);
+                                 const core::Attributes& attributes, const std::string& name);
 
   /// With a bias. Kernel and scaling after He et al., for a relu behind it.
   Tensor conv(const std::string& name, Tensor x, std::int64_t channels, std::int64_t kernel_height,

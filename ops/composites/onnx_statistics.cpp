@@ -141,7 +141,7 @@ ReadResult read_group_norm(OnnxImport& import) {
   if (import.opset() >= 21)
     return scaled_and_shifted(import, compose, wide, compose.reshape(unit, x), x[1]);
   // Here scale and bias belong to groups.
-  const auto result = scaled_and_shifted(import, compose, wide, unit, groups);
+  auto result = scaled_and_shifted(import, compose, wide, unit, groups);
   if (!result) return result;
   return compose.finish(compose.reshape(result->front(), x));
 }

@@ -25,9 +25,9 @@ double OnnxImport::real_or(std::string_view name, double fallback) const {
   return value ? static_cast<double>(*value) : fallback;
 }
 
-std::string OnnxImport::text_or(std::string_view name, std::string fallback) const {
+std::string OnnxImport::text_or(std::string_view name, std::string_view fallback) const {
   const auto* value = attribute_as<std::string>(*this, name);
-  return value ? *value : std::move(fallback);
+  return value ? *value : std::string(fallback);
 }
 
 std::optional<std::vector<std::int64_t>> OnnxImport::ints(std::string_view name) const {

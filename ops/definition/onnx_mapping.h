@@ -40,7 +40,7 @@ class OnnxImport {
   /// The attribute or a default. Wrong kind: the default.
   std::int64_t int_or(std::string_view name, std::int64_t fallback) const;
   double real_or(std::string_view name, double fallback) const;
-  std::string text_or(std::string_view name, std::string fallback) const;
+  std::string text_or(std::string_view name, std::string_view fallback) const;
   std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;
   /// An integer list that is an attribute in old opsets and constant input k in new ones.
   /// Errors: kUnsupported if it is an input whose value is not known.

@@ -23,10 +23,9 @@ using core::OperandRole;
 template <class T>
 class Required {
  public:
-  Required(T value) : value_(std::move(value)) {}  // NOLINT: reads as the value itself
+  Required(T value) : value_(std::move(value)) {}
   template <class F>
-  requires std::is_constructible_v<T, F> Required(F&& value)
-      : value_(std::forward<F>(value)) {}  // NOLINT
+  requires std::is_constructible_v<T, F> Required(F value) : value_(std::move(value)) {}
   const T& get() const { return value_; }
   const T* operator->() const { return &value_; }
 

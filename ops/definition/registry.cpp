@@ -130,7 +130,7 @@ const OpDefinition* definition_of(const core::Node& node) {
   return is_opaque(node) ? nullptr : static_cast<const OpDefinition*>(node.op);
 }
 
-Result<Attributes> complete_attributes(const core::OpSchema& op, Attributes given) {
+Result<Attributes> complete_attributes(const core::OpSchema& op, const Attributes& given) {
   Attributes complete;
   for (const auto& [name, value] : given.values()) {
     const core::AttributeSchema* schema = op.find_attribute(name);
@@ -183,12 +183,11 @@ Result<std::vector<TensorType>> infer_types(const core::OpSchema& op, const Attr
 }
 
 Result<std::vector<TensorId>> append(core::GraphBuilder& builder, std::string_view op,
-                                     std::vector<TensorId> inputs, Attributes attributes,
+                                     std::vector<TensorId> inputs, const Attributes& attributes,
                                      std::string name) {
   const OpDefinition* definition = registry().definition(op);
   if (!definition) return core::unsupported(fmt::format("unknown operator '{}'", op));
-  SOAPSTONE_ASSIGN_OR_RETURN(Attributes complete,
-                             complete_attributes(*definition, std::move(attributes)));
+  SOAPSTONE_ASSIGN_OR_RETURN(Attributes complete, complete_attributes(*definition, attributes));
   std::vector<TensorType> types;
   for (TensorId id : inputs) types.push_back(id.valid() ? builder.tensor(id).type : left_out());
   for (std::size_t k = 0; k < inputs.size(); ++k)

@@ -41,7 +41,7 @@ const OpDefinition* definition_of(const core::Node& node);
 
 /// Attributes with defaults filled in. Errors: unknown, missing, or of the wrong kind.
 core::Result<core::Attributes> complete_attributes(const core::OpSchema& op,
-                                                   core::Attributes given);
+                                                   const core::Attributes& given);
 /// Errors: kInvalidInput with the label of the violated constraint in the message.
 core::Result<std::vector<core::TensorType>> infer_types(const core::OpSchema& op,
                                                         const core::Attributes& attributes,
@@ -49,7 +49,7 @@ core::Result<std::vector<core::TensorType>> infer_types(const core::OpSchema& op
 /// Infers, and adds the node. The usual way to build a graph.
 core::Result<std::vector<core::TensorId>> append(core::GraphBuilder& builder, std::string_view op,
                                                  std::vector<core::TensorId> inputs,
-                                                 core::Attributes attributes = {},
+                                                 const core::Attributes& attributes = {},
                                                  std::string name = {});
 /// The meaning of a node of a graph. Precondition: not opaque, all shapes known.
 Semantics semantics_of(const core::Graph& graph, core::NodeId node);

@@ -60,7 +60,7 @@ class Printer {
   }
 
  private:
-  static std::string wrapped(std::string text, bool needed) {
+  static std::string wrapped(const std::string& text, bool needed) {
     return needed ? "(" + text + ")" : text;
   }
 

@@ -76,7 +76,7 @@ std::string Emitter::ints(const std::vector<std::int64_t>& values) {
 std::string Emitter::put(bool last, std::string op_type, std::vector<std::string> inputs,
                          OnnxAttributes attributes) {
   if (!last) return emit(std::move(op_type), std::move(inputs), std::move(attributes));
-  const std::string result = out_.name(out_.node().outputs[0]);
+  std::string result = out_.name(out_.node().outputs[0]);
   out_.emit({std::move(op_type), {}, std::move(inputs), {result}, std::move(attributes)});
   return result;
 }

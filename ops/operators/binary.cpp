@@ -135,7 +135,7 @@ bool is_aligned(const OnnxImport& import) {
 }
 
 ReadFunction read_aligned(std::string op, bool exchanged = false) {
-  return [op, exchanged](OnnxImport& import) -> ReadResult {
+  return [op = std::move(op), exchanged](OnnxImport& import) -> ReadResult {
     if (!has_input(import, 1)) return bad_node(import, "its second input is missing");
     if (!is_aligned(import)) return cannot_read(import, "operands aligned at an axis");
     return import.append(op, {import.input(exchanged ? 1 : 0), import.input(exchanged ? 0 : 1)},
@@ -145,7 +145,7 @@ ReadFunction read_aligned(std::string op, bool exchanged = false) {
 
 /// Min, Max and Sum of any number of tensors, from left to right.
 ReadFunction read_chain(std::string op) {
-  return [op](OnnxImport& import) -> ReadResult {
+  return [op = std::move(op)](OnnxImport& import) -> ReadResult {
     if (import.input_count() == 0) return bad_node(import, "it has no inputs");
     if (!is_aligned(import)) return cannot_read(import, "operands aligned at an axis");
     Composer compose(import);

@@ -30,7 +30,7 @@ Semantics cast_semantics(const OpInstance& op) {
   const DataType to = op.outputs[0].data_type, from = op.inputs[0].data_type;
   SemanticsBuilder builder(1);
   builder.output(op.outputs[0].shape, [&](const Index& i) {
-    const Expr x = read(0, i);
+    Expr x = read(0, i);
     if (to == DataType::kBool && from != DataType::kBool)
       return number(1.0) - apply(Function::kIsZero, {x});
     if (core::is_floating(from) && !core::is_floating(to)) return apply(Function::kTruncate, {x});

@@ -9,7 +9,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using core::Result;
 using Sizes = std::vector<Polynomial>;
 
 std::vector<TensorType> infer_conv(InferContext& c) {

@@ -80,7 +80,7 @@ class Meaning {
     }
     const auto losses = builder_.stage(labels_, loss);
     builder_.output({}, [&](const Index&) {
-      const Expr total = over_labels([&](const Index& i) { return read(losses, i); });
+      Expr total = over_labels([&](const Index& i) { return read(losses, i); });
       if (!is_mean) return total;
       return total * inverse(over_labels([&](const Index& i) {
                return where_ignored(i, number(Rational{0, 1}), weight(i));

@@ -38,7 +38,7 @@ Semantics matmul_semantics(const OpInstance& op) {
   SemanticsBuilder builder(2);
   const Shape &a = op.inputs[0].shape, &b = op.inputs[1].shape;
   builder.output(op.outputs[0].shape, [&](const Index& i) {
-    return builder.sum_over(a.back(), [&](Polynomial k) {
+    return builder.sum_over(a.back(), [&](const Polynomial& k) {
       return matrix_element(0, a, i, i[i.size() - 2], k) * matrix_element(1, b, i, k, i.back());
     });
   });

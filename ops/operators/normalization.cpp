@@ -88,7 +88,7 @@ OpDefinition batch_norm() {
 // --- layer_norm and rms_norm --------------------------------------------------------------------
 
 InferFunction infer_layer(std::string op) {
-  return [op](InferContext& c) -> std::vector<TensorType> {
+  return [op = std::move(op)](InferContext& c) -> std::vector<TensorType> {
     if (!require_one_type(c, op, Elements::kFloating) || !require_epsilon(c, op)) return {};
     const auto axis = require_axis(c, op, c.rank(0));
     if (!axis || !require_broadcasts_to(c, op, "scale", c.shape(1), c.shape(0))) return {};
@@ -147,7 +147,7 @@ Semantics rms_norm_semantics(const OpInstance& op) {
 }
 
 ReadFunction read_layer(std::string op) {
-  return [op](OnnxImport& import) -> ReadResult {
+  return [op = std::move(op)](OnnxImport& import) -> ReadResult {
     if (import.output_count() > 1) return cannot_read(import, "its statistics as outputs");
     SOAPSTONE_ASSIGN_OR_RETURN(
         const std::int64_t axis,

@@ -14,7 +14,7 @@ using core::AttributeRole;
 using Sizes = std::vector<Polynomial>;
 
 InferFunction infer_pool(std::string op, Elements elements) {
-  return [op, elements](InferContext& c) -> std::vector<TensorType> {
+  return [op = std::move(op), elements](InferContext& c) -> std::vector<TensorType> {
     if (!require_elements(c, op, elements) ||
         !c.require(c.rank(0) >= 3, label(op, "rank"), "x must be [n, c, s…]"))
       return {};
@@ -127,7 +127,7 @@ bool has_doubtful_window(const OnnxImport& import, const Attributes& attributes,
 }
 
 ReadFunction read_pool(std::string op) {
-  return [op](OnnxImport& import) -> ReadResult {
+  return [op = std::move(op)](OnnxImport& import) -> ReadResult {
     if (import.output_count() > 1) return cannot_read(import, "its second output, the indices");
     const core::Dims x = input_dims(import, 0);
     const auto kernel = import.ints("kernel_shape");

@@ -40,11 +40,12 @@ Semantics semantics(const Softmax& softmax, const OpInstance& op) {
     return i;
   };
   const auto largest = builder.stage(rest(shape), [&](const Index& i) {
-    return builder.max_over(shape[axis], [&](Polynomial a) { return read(0, with_axis(i, a)); });
+    return builder.max_over(shape[axis],
+                            [&](const Polynomial& a) { return read(0, with_axis(i, a)); });
   });
   const auto centered = [&](const Index& i) { return read(0, i) - read(largest, rest(i)); };
   const auto total = builder.stage(rest(shape), [&](const Index& i) {
-    return builder.sum_over(shape[axis], [&](Polynomial a) {
+    return builder.sum_over(shape[axis], [&](const Polynomial& a) {
       return apply(Function::kExp, {centered(with_axis(i, a))});
     });
   });

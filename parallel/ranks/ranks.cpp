@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace soapstone::parallel {
 namespace {
@@ -60,12 +61,14 @@ std::optional<Error> error_in(const std::vector<Bytes>& messages) {
 
 Result<std::vector<Bytes>> Ranks::all_gather(Result<Bytes> mine) {
   if (over_) return *over_;
-  Bytes message = mine ? *std::move(mine) : encode(mine.error());
-  message.push_back(mine ? kIsValue : kIsError);
+  std::optional<Error> failure;
+  if (!mine) failure = mine.error();
+  Bytes message = failure ? encode(*failure) : *std::move(mine);
+  message.push_back(failure ? kIsError : kIsValue);
   auto messages = communicator_.all_gather(message);
   if (!messages) {
     is_broken_ = true;
-    over_ = mine ? messages.error() : mine.error();
+    over_ = failure ? *failure : messages.error();
     return *over_;
   }
   over_ = error_in(*messages);

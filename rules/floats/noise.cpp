@@ -77,7 +77,7 @@ class NoisySide {
     for (TensorId id : node.outputs) {
       const auto dims = *core::concrete(graph_.tensor(id).type.shape);
       values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
-      outputs.push_back(values[id.index()]);
+      outputs.emplace_back(values[id.index()]);
     }
     if (!programs_[n].run(inputs, outputs)) return false;
     for (TensorId id : node.outputs) move_all(id, noise_.relative, values[id.index()], random);

@@ -43,7 +43,7 @@ std::optional<std::vector<Tensor>> RoundedSide::run(const std::vector<Tensor>& i
     for (TensorId id : graph_.node(graph_.order()[n]).outputs) finish(id);
   }
   std::vector<Tensor> outputs;
-  for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
+  for (TensorId id : graph_.outputs()) outputs.emplace_back(values[id.index()]);
   return outputs;
 }
 
@@ -57,7 +57,7 @@ bool RoundedSide::run_node(std::size_t n, std::vector<Tensor>& values) const {
   for (TensorId id : node.outputs) {
     const auto dims = *core::concrete(graph_.tensor(id).type.shape);
     values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
-    outputs.push_back(values[id.index()]);
+    outputs.emplace_back(values[id.index()]);
   }
   return programs_[n].run(inputs, outputs).ok();
 }

@@ -64,7 +64,8 @@ double draw_real(DataType type, Random& random, int trial) {
   const double unit = static_cast<double>(random.next() >> 11) * 0x1p-53;
   double value = static_cast<double>(random.between(-12, 12)) / 4;
   if (trial % 4 == 1) value = 4 * unit - 2;
-  if (trial % 4 == 2) value = std::round((2 * unit - 1) * 0x1p26) + random.between(0, 1) * 0.5;
+  if (trial % 4 == 2)
+    value = std::round((2 * unit - 1) * 0x1p26) + (random.between(0, 1) == 1 ? 0.5 : 0);
   if (trial % 4 == 3) value = (2 * unit - 1) * 1e5;
   const double number = nearest(value, type);
   return std::isfinite(number) ? number : nearest(value / 0x1p12, type);

@@ -217,7 +217,8 @@ class PatternCompiler {
 
   /// Rare operators first; then few steps that have to try several consumers.
   std::int64_t start_cost(const Plan& plan) const {
-    std::int64_t cost = 8 * commonness(*pattern_.nodes[static_cast<std::size_t>(plan[0].node)].op);
+    std::int64_t cost =
+        std::int64_t{8} * commonness(*pattern_.nodes[static_cast<std::size_t>(plan[0].node)].op);
     for (const Step& step : plan) cost += step.via >= 0 && !step.to_producer ? 2 : 0;
     return cost;
   }

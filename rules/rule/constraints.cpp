@@ -53,8 +53,7 @@ std::vector<Symbol> size_symbols(const Graph& side) {
       if (inside.size() == 1 && size == Polynomial(inside[0])) symbols.push_back(inside[0]);
     }
   std::ranges::sort(symbols);
-  const auto rest = std::ranges::unique(symbols);
-  symbols.erase(rest.begin(), rest.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
   return symbols;
 }
 

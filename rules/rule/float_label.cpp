@@ -71,7 +71,7 @@ core::Error unknown_edge(std::string_view text) {
 
 FloatTypes FloatTypes::only(std::vector<DataType> types) {
   std::ranges::sort(types);
-  types.erase(std::ranges::unique(types).begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
   return {Kind::kListed, std::move(types)};
 }
 

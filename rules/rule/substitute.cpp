@@ -33,8 +33,7 @@ void collect_symbols(const core::AttributeValue& value, std::vector<Symbol>& sym
 
 void sort_unique(std::vector<Symbol>& symbols) {
   std::ranges::sort(symbols);
-  const auto rest = std::ranges::unique(symbols);
-  symbols.erase(rest.begin(), rest.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ std::uint64_t hash_of(const core::TensorType& type) {
 template <class Id>
 void sort_unique(std::vector<Id>& ids) {
   std::ranges::sort(ids);
-  const auto rest = std::ranges::unique(ids);
-  ids.erase(rest.begin(), rest.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 }  // namespace

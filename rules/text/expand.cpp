@@ -61,7 +61,7 @@ class Substitution {
       return;
     }
     tokens.next();
-    const bool empty = value_.find_first_not_of(" ", 1) == value_.find(']');
+    const bool empty = value_.find_first_not_of(' ', 1) == value_.find(']');
     const auto commas = std::ranges::count(value_, ',');
     edits_.push_back(
         {before_.offset, tokens.peek().offset + 1, std::to_string(empty ? 0 : commas + 1)});

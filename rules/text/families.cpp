@@ -59,11 +59,11 @@ class Line {
   }
 
  private:
-  core::Error error(std::size_t column, std::string message) const {
+  core::Error error(std::size_t column, const std::string& message) const {
     core::Token at;
     at.line = line_;
     at.column = static_cast<int>(column) + 1;
-    return core::TokenStream::error_at(at, std::move(message));
+    return core::TokenStream::error_at(at, message);
   }
 
   /// `each i in 1..3 …`: the rest of the line three times.

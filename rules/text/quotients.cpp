@@ -2,6 +2,8 @@
 // until there is none left.
 #include "rules/text/quotients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -124,12 +126,12 @@ Result<std::string> name_quotients(std::string text) {
                                                        " is not divisible by " +
                                                        std::to_string(quotient->divisor));
       value = std::to_string(*above.value / quotient->divisor);
-      if (value[0] == '-') value = "(" + value + ")";
+      if (value[0] == '-') value = fmt::format("({})", value);
     } else {
       const bool simple = core::is_identifier(above.text);
       const std::string divisor = std::to_string(quotient->divisor);
       value = core::quote_symbol((simple ? above.text : "(" + above.text + ")") + "/" + divisor);
-      const std::string condition = divisor + "*" + value + " = " + above.text;
+      const std::string condition = fmt::format("{}*{} = {}", divisor, value, above.text);
       if (std::ranges::find(conditions, condition) == conditions.end())
         conditions.push_back(condition);
     }

@@ -184,7 +184,7 @@ class InstanceParser {
     if (at.kind != core::TokenKind::kIdentifier && at.kind != core::TokenKind::kSymbol)
       return tokens_.expected("the size that may be chosen");
     const core::Symbol chosen = symbols_.intern(tokens_.next().text);
-    chosen_.push_back({chosen, at});
+    chosen_.emplace_back(chosen, at);
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("in"));
     SOAPSTONE_ASSIGN_OR_RETURN(const Polynomial low, core::parse_polynomial(tokens_, symbols_));
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("."));

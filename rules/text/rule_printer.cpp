@@ -1,5 +1,7 @@
 // Writes one rule instance such that it is read back the same. Rules that were not read from text
 // may have tensors without names; these get some.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -64,7 +66,7 @@ class RulePrinter {
   std::string fresh(const std::string& wanted, const std::string& stem) {
     if (!wanted.empty() && taken_.insert(wanted).second) return core::quote_name(wanted);
     for (std::size_t k = 0;; ++k) {
-      const std::string name = stem + std::to_string(k);
+      std::string name = stem + std::to_string(k);
       if (taken_.insert(name).second) return name;
     }
   }
@@ -206,7 +208,7 @@ class RulePrinter {
     for (std::size_t k = 0; k < rule_.target.outputs().size(); ++k) {
       const std::string& result = source_names_[rule_.source.outputs()[k].index()];
       const std::string& value = target_names_[rule_.target.outputs()[k].index()];
-      if (result != value) text += "  " + line(result + " = " + value);
+      if (result != value) text += fmt::format("  {}", line(fmt::format("{} = {}", result, value)));
     }
     return text;
   }

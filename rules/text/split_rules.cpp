@@ -13,10 +13,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-core::Error bad_line(int line, std::string message) {
+core::Error bad_line(int line, const std::string& message) {
   core::Token at;
   at.line = line;
-  return core::TokenStream::error_at(at, std::move(message));
+  return core::TokenStream::error_at(at, message);
 }
 
 class Splitter {
@@ -86,11 +86,12 @@ SplitRules split_rules(std::string_view file_text) {
   SplitRules found = Splitter().run(file_text);
   std::erase_if(found.rules, [&](RuleText& rule) {
     auto name = name_of(rule);
-    if (name)
-      rule.name = *std::move(name);
-    else
+    if (!name) {
       found.errors.push_back(name.error());
-    return !name.ok();
+      return true;
+    }
+    rule.name = *std::move(name);
+    return false;
   });
   return found;
 }

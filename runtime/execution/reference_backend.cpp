@@ -104,7 +104,7 @@ class ReferenceKernel final : public HostKernel {
       inputs.push_back(input ? std::span<const double>(values_[*input].elements)
                              : std::span<const double>());
     std::vector<std::span<double>> outputs;
-    for (std::size_t output : step.outputs) outputs.push_back(values_[output].elements);
+    for (std::size_t output : step.outputs) outputs.emplace_back(values_[output].elements);
     return step.program.run(inputs, outputs);
   }
 

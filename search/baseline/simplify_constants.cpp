@@ -78,7 +78,7 @@ Graph name_constants(const Graph& graph) {
     auto node = node_for(*graph.tensor(id).value);
     if (!node) continue;
     if (!builder) builder.emplace(graph);
-    const auto made = ops::append(*builder, node->first, {}, std::move(node->second));
+    const auto made = ops::append(*builder, node->first, {}, node->second);
     CHECK(made.ok(), "a constant has the shape of another");
     builder->replace_uses(id, (*made)[0]);
     builder->set_name((*made)[0], graph.tensor(id).name);

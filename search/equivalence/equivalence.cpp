@@ -318,7 +318,7 @@ core::Result<EquivalenceReport> EquivalenceCheck::run(const Graph& other,
     SOAPSTONE_ASSIGN_OR_RETURN(
         [[maybe_unused]] const bool equal,
         state.compare_on(done, executable, twin ? &*twin : nullptr, comparison));
-    progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(total), "");
+    progress.update(static_cast<std::uint64_t>(done) + 1, static_cast<std::uint64_t>(total), "");
   }
   EquivalenceReport report = comparison.take(done - static_cast<int>(state.skipped.size()));
   report.cut_outputs = state.cut.left_out;

@@ -111,7 +111,7 @@ JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
       return report;
     }
     looked += original_on(done) ? 1 : 0;
-    progress.update(static_cast<std::uint64_t>(done + 1), static_cast<std::uint64_t>(samples()),
+    progress.update(static_cast<std::uint64_t>(done) + 1, static_cast<std::uint64_t>(samples()),
                     judge_.runtime());
   }
   report.looked = true;

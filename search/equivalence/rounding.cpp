@@ -201,9 +201,9 @@ bool compare(const std::vector<double>& expected, const std::vector<double>& act
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (expected.size() != actual.size() || (floor.is_integer() && floor.relative == 0 &&
                                            !compare_integers(expected, actual, rounding))) {
-    error.max_abs_error = std::max(error.max_abs_error, expected.size() == actual.size()
-                                                            ? largest_difference(expected, actual)
-                                                            : kInfinity);
+    double difference = kInfinity;
+    if (expected.size() == actual.size()) difference = largest_difference(expected, actual);
+    error.max_abs_error = std::max(error.max_abs_error, difference);
     error.max_rel_error = std::max(error.max_rel_error, 1.0);
     return error.equal = false;
   }

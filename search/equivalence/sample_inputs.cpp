@@ -112,7 +112,7 @@ double draw_index(SampleKind kind, const ValueRole& role, Random& random) {
 
 double draw_integer(DataType type, SampleKind kind, Random& random) {
   const auto [low, high] = range_of(type);
-  const auto between = [&](double a, double b) {
+  const auto between = [&, low = low, high = high](double a, double b) {
     return random.integer(std::max(a, low), std::min(b, high));
   };
   switch (kind) {

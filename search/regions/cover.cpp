@@ -179,7 +179,7 @@ class Cover {
       const std::size_t before = region_.size();
       if (!members_.contains(id) && !take_in(id)) ++refused;
       for (std::size_t k = before; k < region_.size(); ++k) {
-        const auto next = [&](NodeId other) { want(other, distance + 1); };
+        const auto next = [&, distance = distance](NodeId other) { want(other, distance + 1); };
         for_each_producer(region_[k], next);
         for_each_consumer(region_[k], next);
         for_each_sibling(region_[k], next);

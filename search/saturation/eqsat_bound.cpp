@@ -19,8 +19,7 @@ std::vector<ClassId> different(const EGraph& graph, std::span<const ClassId> ids
   for (ClassId id : ids)
     if (id.valid()) found.push_back(graph.find(id));
   std::ranges::sort(found);
-  const auto rest = std::ranges::unique(found);
-  found.erase(rest.begin(), rest.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

@@ -63,8 +63,7 @@ class GreedySelector {
     for (ClassId operand : graph_.operands(id))
       if (operand.valid()) operands.push_back(graph_.find(operand));
     std::ranges::sort(operands);
-    const auto rest = std::ranges::unique(operands);
-    operands.erase(rest.begin(), rest.end());
+    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
     return operands;
   }
 

@@ -7,7 +7,7 @@
 #include "tests/fuzz/proofs/random_pairs.h"
 
 int main(int argc, char** argv) {
-  using namespace soapstone::fuzz;  // NOLINT: a main file
+  using namespace soapstone::fuzz;
   const auto number = [&](int k, std::size_t otherwise) {
     return k < argc ? std::strtoull(argv[k], nullptr, 10) : otherwise;
   };

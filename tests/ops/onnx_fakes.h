@@ -60,7 +60,7 @@ class FakeImport final : public OnnxImport {
   core::Result<std::vector<core::TensorId>> append(std::string_view op,
                                                    std::vector<core::TensorId> inputs,
                                                    core::Attributes attributes) override {
-    return ops::append(builder_, op, std::move(inputs), std::move(attributes));
+    return ops::append(builder_, op, std::move(inputs), attributes);
   }
 
  private:

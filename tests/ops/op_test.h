@@ -62,7 +62,8 @@ inline Values random_values(const core::TensorType& type, std::mt19937& random, 
   Values values(count_of(type));
   for (double& value : values)
     // Values that a float holds, as a model's are.
-    value = core::is_floating(type.data_type) ? static_cast<float>(real(random)) : small(random);
+    value = core::is_floating(type.data_type) ? static_cast<float>(real(random))
+                                              : static_cast<double>(small(random));
   return values;
 }
 
@@ -118,12 +119,12 @@ struct SymbolicInference {
   std::vector<DerivedSize> derived;
 };
 
-inline SymbolicInference infer_symbolically(std::string_view op, core::Attributes attributes,
+inline SymbolicInference infer_symbolically(std::string_view op, const core::Attributes& attributes,
                                             std::vector<core::Shape> shapes,
                                             core::SymbolTable names) {
   SymbolicInference done;
   const OpDefinition* definition = registry().definition(op);
-  done.attributes = complete_attributes(*definition, std::move(attributes)).value();
+  done.attributes = complete_attributes(*definition, attributes).value();
   for (core::Shape& shape : shapes)
     done.inputs.push_back({core::DataType::kFloat32, std::move(shape)});
   InferContext context(done.attributes, done.inputs, std::string(op));

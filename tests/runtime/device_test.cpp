@@ -135,7 +135,7 @@ TEST(Device, FoldsToTheSameBytes) {
 /// Two products with one weight of 64 KiB, and one with a small one.
 core::Graph shared_weight() {
   const auto weight = std::make_shared<const core::Literal>(
-      core::Literal::floats({128, 128}, std::vector<float>(128 * 128, 0.01F)));
+      core::Literal::floats({128, 128}, std::vector<float>(std::size_t{128} * 128, 0.01F)));
   const auto small = std::make_shared<const core::Literal>(
       core::Literal::floats({128, 2}, std::vector<float>(256, 0.5F)));
   core::GraphBuilder builder("shared");

@@ -10,7 +10,7 @@ namespace {
 
 using core::Dims;
 
-core::TensorType floats(Dims dims) {
+core::TensorType floats(const Dims& dims) {
   return {core::DataType::kFloat32, core::to_shape(dims), true};
 }
 

@@ -40,7 +40,8 @@ Graph equal_blocks(std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     std::vector<TensorId> sides;
     for (int side = 0; side < 2; ++side) {
-      const auto w = builder.add_constant(weights(6, 6, static_cast<float>(k) + 0.1F * side));
+      const auto w = builder.add_constant(
+          weights(6, 6, static_cast<float>(k) + 0.1F * static_cast<float>(side)));
       sides.push_back((*ops::append(builder, "matmul", {x, w}))[0]);
     }
     const auto sum = ops::append(builder, "add", {sides[0], sides[1]});

@@ -68,7 +68,8 @@ core::Graph merging_blocks(std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     std::vector<core::TensorId> sides;
     for (int side = 0; side < 3; ++side) {
-      const auto w = builder.add_constant(weights(8, 8, static_cast<float>(3 * k) + 0.1F * side));
+      const auto w = builder.add_constant(
+          weights(8, 8, static_cast<float>(3 * k) + 0.1F * static_cast<float>(side)));
       const auto y = ops::append(builder, "matmul", {x, w});
       sides.push_back((*ops::append(builder, "relu", {(*y)[0]}))[0]);
     }
@@ -215,7 +216,8 @@ core::Graph chain_of_blocks(std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     std::vector<core::TensorId> sides;
     for (int side = 0; side < 2; ++side) {
-      const auto w = builder.add_constant(weights(8, 8, static_cast<float>(k) + 0.1F * side));
+      const auto w = builder.add_constant(
+          weights(8, 8, static_cast<float>(k) + 0.1F * static_cast<float>(side)));
       const auto product = ops::append(builder, "matmul", {x, w});
       sides.push_back((*ops::append(builder, side == 0 ? "tanh" : "exp", {(*product)[0]}))[0]);
     }

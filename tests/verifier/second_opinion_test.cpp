@@ -59,7 +59,7 @@ class WrongBackend final : public runtime::HostBackend {
     explicit Half(std::unique_ptr<runtime::HostKernel> right) : right_(std::move(right)) {}
     core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                      std::byte* scratch) override {
-      const core::Status status = right_->run(inputs, outputs, scratch);
+      core::Status status = right_->run(inputs, outputs, scratch);
       *reinterpret_cast<float*>(outputs[0]) = 0.5F;
       return status;
     }

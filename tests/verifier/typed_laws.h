@@ -252,7 +252,7 @@ class TypedLaws {
       arguments += (arguments.empty() ? "" : ", ") + name(input, false, prefix, next, text);
     if (node->op == "cast") arguments += fmt::format("; to=\"{}\"", node->type);
     if (node->op == "gather") arguments += "; axis=0";
-    const std::string result = is_root ? "y" : fmt::format("{}{}", prefix, next++);
+    std::string result = is_root ? "y" : fmt::format("{}{}", prefix, next++);
     text += fmt::format("    {} = {}({})\n", result, node->op, arguments);
     return result;
   }

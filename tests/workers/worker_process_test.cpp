@@ -106,7 +106,7 @@ TEST(WorkerProcess, MuchOnStandardErrorBlocksNobody) {
 TEST(WorkerProcess, LongQuestionToOneThatDoesNotRead) {
   auto process = shell("sleep 100");
   ASSERT_TRUE(process.ok());
-  const auto answer = process->exchange(std::string(10'000'000, 'x'), 0.3);
+  const auto answer = process->exchange(std::string(8'000'000, 'x'), 0.3);
   ASSERT_FALSE(answer.ok());
   EXPECT_THAT(answer.error().message, HasSubstr("no answer"));
 }

@@ -11,7 +11,7 @@ namespace soapstone::verifier {
 
 class Fraction {
  public:
-  Fraction(std::int64_t value = 0) : numerator_(value) {}  // NOLINT: a number is a fraction
+  Fraction(std::int64_t value = 0) : numerator_(value) {}  // a number is a fraction
   Fraction(std::int64_t numerator, std::int64_t denominator)
       : Fraction(reduced(numerator, denominator)) {}
 

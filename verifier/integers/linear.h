@@ -62,8 +62,8 @@ class Linear {
     auto operator<=>(const Part&) const = default;
   };
 
-  Linear(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT: a number is an expression
-  Linear(Symbol symbol) : parts_{{Monomial(symbol), 1}} {}    // NOLINT
+  Linear(std::int64_t constant = 0) : constant_(constant) {}  // a number is an expression
+  Linear(Symbol symbol) : parts_{{Monomial(symbol), 1}} {}
   explicit Linear(const core::Polynomial& polynomial);
   static Linear product(const Monomial& monomial, std::int64_t coefficient);
 

@@ -65,7 +65,7 @@ class Splitter {
   bool is_present(const Piece& piece);
   bool is_decidable(const Atom& atom);
   const Atom* decidable(const NormalForm& form);
-  void note_decidable(const NormalForm& form, std::vector<Symbol> bound, const Atom*& best);
+  void note_decidable(const NormalForm& form, const std::vector<Symbol>& bound, const Atom*& best);
   std::vector<Case> cases_of(const Atom& atom);
   std::vector<Case> signs_of(const Atom& element);
   bool vanishes(const NormalForm& form, const std::vector<Condition>& conditions);
@@ -85,7 +85,7 @@ class Splitter {
 };
 
 /// Elements with one value throughout, of any sign, that stand inside a function or a maximum.
-void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol> bound,
+void collect_elements(const NormalForm& form, bool is_inside, const std::vector<Symbol>& bound,
                       std::vector<const Atom*>& found) {
   for (const Summand& summand : form) {
     std::vector<Symbol> deeper = bound;
@@ -106,7 +106,7 @@ void collect_elements(const NormalForm& form, bool is_inside, std::vector<Symbol
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deepest = deeper;
         deepest.insert(deepest.end(), piece.binders.begin(), piece.binders.end());
-        collect_elements(piece.body->summands, true, std::move(deepest), found);
+        collect_elements(piece.body->summands, true, deepest, found);
       }
     }
   }
@@ -177,7 +177,7 @@ const Atom* Splitter::decidable(const NormalForm& form) {
   return best;
 }
 
-void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
+void Splitter::note_decidable(const NormalForm& form, const std::vector<Symbol>& bound,
                               const Atom*& best) {
   for (const Summand& summand : form) {
     std::vector<Symbol> inside = bound;
@@ -188,7 +188,7 @@ void Splitter::note_decidable(const NormalForm& form, std::vector<Symbol> bound,
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deeper = inside;
         deeper.insert(deeper.end(), piece.binders.begin(), piece.binders.end());
-        note_decidable(piece.body->summands, std::move(deeper), best);
+        note_decidable(piece.body->summands, deeper, best);
       }
       const bool varies = std::any_of(inside.begin(), inside.end(), [&](Symbol symbol) {
         return std::binary_search(atom.free_symbols.begin(), atom.free_symbols.end(), symbol);

@@ -29,7 +29,7 @@ void add_once(std::vector<const Atom*>& atoms, const Atom* atom) {
 }
 
 /// Atoms of that kind that have one value throughout, wherever they stand.
-void collect_atoms(const NormalForm& form, AtomKind kind, std::vector<Symbol> bound,
+void collect_atoms(const NormalForm& form, AtomKind kind, const std::vector<Symbol>& bound,
                    std::vector<const Atom*>& found) {
   for (const Summand& summand : form) {
     std::vector<Symbol> inside = bound;
@@ -46,7 +46,7 @@ void collect_atoms(const NormalForm& form, AtomKind kind, std::vector<Symbol> bo
       for (const Piece& piece : atom.pieces) {
         std::vector<Symbol> deeper = inside;
         deeper.insert(deeper.end(), piece.binders.begin(), piece.binders.end());
-        collect_atoms(piece.body->summands, kind, std::move(deeper), found);
+        collect_atoms(piece.body->summands, kind, deeper, found);
       }
     }
   }

@@ -79,7 +79,7 @@ Result<LiteralPtr> from_field(const TensorProto& tensor, const Field& field, Con
       Literal::copy(contents.type, std::move(contents.dims), bytes));
 }
 
-Result<LiteralPtr> from_numbers(const TensorProto& t, Contents contents) {
+Result<LiteralPtr> from_numbers(const TensorProto& t, const Contents& contents) {
   switch (contents.type) {
   case DataType::kFloat32:
     return from_field<float>(t, t.float_data(), contents);
@@ -130,7 +130,7 @@ Result<LiteralPtr> to_literal(TensorProto& tensor, ExternalFiles& files) {
         Literal::view(contents.type, std::move(contents.dims), found.bytes, found.owner));
   }
   if (!tensor.raw_data().empty()) return from_raw(tensor, std::move(contents));
-  return from_numbers(tensor, std::move(contents));
+  return from_numbers(tensor, contents);
 }
 
 namespace {

@@ -3,7 +3,8 @@
 #include "models/onnx/format/original_nodes.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -39,7 +40,9 @@ bool makes(const core::Node& node, const core::Literal& literal) {
   const float value = full ? static_cast<float>(ops::fill_value(node)) : 0.0F;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const float expected = full ? value : is_one_in_eye(literal.dims(), k) ? 1.0F : 0.0F;
-    if (std::memcmp(&values[k], &expected, sizeof expected) != 0) return false;
+    // As bits, which tell -0 from 0 and one NaN from another.
+    if (std::bit_cast<std::uint32_t>(values[k]) != std::bit_cast<std::uint32_t>(expected))
+      return false;
   }
   return true;
 }

@@ -54,7 +54,7 @@ TensorId NodeImport::constant(core::Literal value) {
 
 core::Result<std::vector<TensorId>>
 NodeImport::append(std::string_view op, std::vector<TensorId> inputs, core::Attributes attributes) {
-  auto results = ops::append(builder_, op, std::move(inputs), std::move(attributes), node_.name());
+  auto results = ops::append(builder_, op, std::move(inputs), attributes, node_.name());
   if (!results) return results;
   for (TensorId id : *results) {
     if (!is_bearable(type(id))) return too_large("its result");

@@ -122,7 +122,7 @@ std::shared_ptr<ModelHeader> make_header(ImportState& state) {
   graph.clear_value_info();
   graph.clear_quantization_annotation();  // of tensors that may be gone
   if (!skeleton.training_info().empty()) {
-    state.warnings.push_back("training information is not kept");
+    state.warnings.emplace_back("training information is not kept");
     skeleton.clear_training_info();
   }
   auto header = std::make_shared<ModelHeader>(std::move(skeleton), state.files.any());

@@ -155,8 +155,8 @@ std::optional<IntegerMeaning> range(const OnnxImport& node, Values inputs) {
   const Dims dims{static_cast<Int>(count)};
   SemanticsBuilder builder(0);
   builder.output(core::to_shape(dims), [&](const Index& i) {
-    return ops::number(ops::Rational(*start)) +
-           ops::number(ops::Rational(*delta)) * ops::index_value(i[0]);
+    return ops::number(ops::Rational{*start}) +
+           ops::number(ops::Rational{*delta}) * ops::index_value(i[0]);
   });
   return make(std::move(builder), type_of(node, 0).data_type, dims);
 }

@@ -26,7 +26,8 @@ class AttributeDraw {
     core::Attributes attributes;
     // The extent of a slice decides where it begins, so `sizes` is drawn before `starts`.
     std::vector<core::AttributeSchema> schemas = op_.attributes;
-    std::ranges::stable_partition(schemas, [](const auto& s) { return s.name == "sizes"; });
+    std::stable_partition(schemas.begin(), schemas.end(),
+                          [](const auto& s) { return s.name == "sizes"; });
     for (const core::AttributeSchema& schema : schemas) {
       const auto value = draw(schema);
       if (!value) return std::nullopt;

@@ -192,11 +192,11 @@ std::vector<Term> TermMaker::draw(const ops::OpDefinition* wanted, std::size_t m
     nodes.insert(nodes.end(), operands.back()->nodes.begin(), operands.back()->nodes.end());
   }
   std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   if (nodes.size() > most_nodes) return {};
   auto attributes = draw_attributes(*node.op, operands, world_, random_);
   if (!attributes) return {};
-  auto complete = ops::complete_attributes(*node.op, *std::move(attributes));
+  auto complete = ops::complete_attributes(*node.op, *attributes);
   if (!complete) return {};
   node.attributes = *std::move(complete);
   std::vector<Term> results;
@@ -270,7 +270,7 @@ std::vector<std::size_t> TermMaker::inputs_of(const Term& term) const {
     for (std::size_t operand : nodes_[n].operands)
       if (!terms_[operand].node) inputs.push_back(terms_[operand].result);
   std::ranges::sort(inputs);
-  inputs.erase(std::ranges::unique(inputs).begin(), inputs.end());
+  inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
   return inputs;
 }
 

@@ -26,7 +26,8 @@ std::vector<Size> sizes(std::initializer_list<std::int64_t> list) {
   return {list.begin(), list.end()};
 }
 
-OneNode make(std::string_view op, const std::vector<Dims>& inputs, Attributes attributes = {}) {
+OneNode make(std::string_view op, const std::vector<Dims>& inputs,
+             const Attributes& attributes = {}) {
   core::GraphBuilder builder;
   std::vector<core::TensorId> ids;
   for (const Dims& d : inputs) {
@@ -35,7 +36,7 @@ OneNode make(std::string_view op, const std::vector<Dims>& inputs, Attributes at
     ids.push_back(
         builder.add_input("x" + std::to_string(ids.size()), {type, core::to_shape(d), true}));
   }
-  auto outputs = append(builder, op, ids, std::move(attributes));
+  auto outputs = append(builder, op, ids, attributes);
   EXPECT_TRUE(outputs.ok()) << (outputs.ok() ? "" : outputs.error().to_string());
   builder.set_outputs(*outputs);
   core::Graph graph = std::move(builder).finish().value();

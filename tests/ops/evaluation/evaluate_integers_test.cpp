@@ -38,7 +38,7 @@ std::vector<T> compute(const Semantics& semantics, const std::vector<core::Dims>
 
 /// The result of `op` on vectors of that type: its elements as text, or the error.
 std::string computed(const std::string& op, const std::vector<Ints>& inputs,
-                     DataType type = DataType::kInt64, core::Attributes attributes = {}) {
+                     DataType type = DataType::kInt64, const core::Attributes& attributes = {}) {
   GraphBuilder b;
   std::vector<TensorId> ids;
   std::vector<std::vector<Integer>> values;
@@ -47,7 +47,7 @@ std::string computed(const std::string& op, const std::vector<Ints>& inputs,
     ids.push_back(b.add_input("x" + std::to_string(ids.size()), {type, shape, true}));
     values.emplace_back(input.begin(), input.end());
   }
-  b.set_outputs(append(b, op, ids, std::move(attributes)).value());
+  b.set_outputs(append(b, op, ids, attributes).value());
   const auto results = evaluate_graph<Integer>(std::move(b).finish().value(), values);
   if (!results) return results.error().to_string();
   std::string text;

@@ -81,7 +81,7 @@ TEST(Comprehension, SizesMayBeSymbols) {
   const Polynomial n(names.intern("n"));
   SemanticsBuilder b(1);
   b.output({n}, [&](const std::vector<Polynomial>& i) {
-    return b.sum_over(n + Polynomial(1), [&](Polynomial v) { return read(0, {i[0] + v}); });
+    return b.sum_over(n + Polynomial(1), [&](const Polynomial& v) { return read(0, {i[0] + v}); });
   });
   EXPECT_EQ(to_string(std::move(b).finish(), names),
             "out t0[i0] : [n] = Σ{0 ≤ i1 < n + 1} in0[i0 + i1]\n");

@@ -24,7 +24,7 @@ core::Graph pool_graph(const char* op, const Pool1d& p) {
     attributes.set("count_include_pad", Polynomial(p.count_padding ? 1 : 0));
   core::GraphBuilder builder;
   const auto x = builder.add_input("x", {core::DataType::kFloat32, {1, 1, p.size}});
-  builder.set_outputs(append(builder, op, {x}, std::move(attributes)).value());
+  builder.set_outputs(append(builder, op, {x}, attributes).value());
   return std::move(builder).finish().value();
 }
 
