@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
 class Option;
 }  // namespace CLI

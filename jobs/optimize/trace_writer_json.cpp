@@ -63,7 +63,7 @@ struct TraceWriter::Lines {
   double begin_s = core::wall_s();
 
   /// Adds the time.
-  void write(ordered_json event, ordered_json times = ordered_json::object()) {
+  void write(ordered_json event, const ordered_json& times = ordered_json::object()) {
     ordered_json time = {{"at_s", core::wall_s() - begin_s}};
     time.update(times);
     event["time"] = std::move(time);
