@@ -79,8 +79,8 @@ SOAPSTONE_INLINE erf1(float x) {
 SOAPSTONE_INLINE log1(float x) {
   const bool subnormal = x < 1.17549435e-38f;
   const float scaled = subnormal ? x * 8388608.0f : x;
-  const auto bits = std::bit_cast<std::int32_t>(scaled);
-  const std::int32_t shifted = bits - 0x3f3504f3;  // √½
+  const auto bits = std::bit_cast<std::uint32_t>(scaled);
+  const auto shifted = static_cast<std::int32_t>(bits - 0x3f3504f3u);  // √½
   const std::int32_t exponent = (shifted >> 23) - (subnormal ? 23 : 0);
   const float m = from_bits((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
   float p = 7.0376836292e-2f;

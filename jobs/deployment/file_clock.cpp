@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 /// Models that the worker holds at once: the original, the best so far, the one on trial.
 constexpr std::size_t kMostLoaded = 3;
 /// Rounds between two looks at the interval. With fewer the first look would often mislead.
-constexpr int kRounds = 12;
+constexpr int kRoundsAtOnce = 12;
 constexpr int kMostRounds = 400;
 /// A comparison ends early if the ratio is this far from 1, whichever way.
 constexpr double kClear = 0.004;
@@ -135,7 +135,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
   for (;;) {
     const double left_us = 1e6 * std::max(end_s - core::wall_s(), 0.0);
     SOAPSTONE_ASSIGN_OR_RETURN(const auto samples,
-                               deployment_.worker.time(models, kRounds, left_us));
+                               deployment_.worker.time(models, kRoundsAtOnce, left_us));
     append(samples[0], of_a);
     append(samples[1], of_b);
     if (stop.stop_requested()) return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
@@ -144,7 +144,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
                                   : compared(of_a.wall_us, of_b.wall_us);
     const int rounds = result.a.rounds;
     if (core::wall_s() >= end_s || rounds >= kMostRounds ||
-        (rounds >= kRounds && is_clear(result.ratio)))
+        (rounds >= kRoundsAtOnce && is_clear(result.ratio)))
       return result;
   }
 }

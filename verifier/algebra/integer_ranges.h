@@ -1,5 +1,5 @@
-// Which forms are integers, and between which bounds they lie: from the types of the inputs alone.
-// low(a) + low(b) ≤ a + b ≤ high(a) + high(b), and so for products.
+// Tells which forms are integers, and bounds them by the types of the inputs alone: a + b lies
+// between low(a) + low(b) and high(a) + high(b), and a product between products of bounds.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class IntegerRanges {
   std::span<const core::DataType> types() const { return types_; }
   /// None: the atom is no element of an input.
   std::optional<core::DataType> type_of(const Atom& atom) const;
-  /// An element of an input that is 0 or 1.
+  /// Whether the atom is an element of an input that is 0 or 1.
   bool is_boolean(const Atom& atom) const { return type_of(atom) == core::DataType::kBool; }
 
-  /// Sums and products of integers, and of what is rounded to them.
+  /// Whether the form is evidently an integer: a sum or product of integers, or rounded to one.
   bool is_integral(const NormalForm& form) const;
   bool is_integral(const Summand& summand) const;
   /// Bounds that hold whatever the inputs are. None: not known, or no integer.
   std::optional<IntegerRange> range_of(const Atom& atom) const;
   std::optional<IntegerRange> range_of(const NormalForm& form) const;
-  /// Every value of the form is one of the type.
+  /// Whether every value of the form is one of the type.
   bool fits(const NormalForm& form, core::DataType type) const;
 
  private:

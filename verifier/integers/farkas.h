@@ -1,5 +1,6 @@
-// Which of many inequalities contradict each other over the reals. Found by the simplex method in
-// doubles, so nothing here is trusted: the few inequalities that it names are looked at again.
+// Picks from many inequalities a few that contradict each other over the reals. The simplex method
+// finds them in doubles, so nothing here is trusted: whoever asks checks the few inequalities
+// again.
 #pragma once
 
 #include <span>
@@ -9,8 +10,8 @@
 
 namespace soapstone::verifier {
 
-/// Facts of which some sum with positive weights is a number below 0 (Farkas' lemma); none if there
-/// seem to be no such. Products of symbols are unknowns of their own.
+/// Returns facts of which some sum with positive weights is a number below 0 (Farkas' lemma), or
+/// none if there seem to be no such facts. Products of symbols are unknowns of their own.
 /// Complexity: a bounded number of pivots in a table of unknowns times facts.
 std::vector<Fact> contradictory_part(std::span<const Fact> facts);
 

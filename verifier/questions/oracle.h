@@ -44,12 +44,13 @@ class Oracle {
   bool implied(const FactSet& facts, const Fact& conclusion);
   bool zero(const FactSet& facts, std::span<const WeightedGuards> sum);
   bool same_union(const FactSet& facts, std::span<const FactSet> a, std::span<const FactSet> b);
-  /// As `possible`, for facts that have nothing to do with the background.
+  /// Like possible(), but without the background, which says nothing about symbols of these facts.
   bool possible_alone(std::span<const Fact> facts);
-  /// True only if these facts, which have nothing to do with the background, contradict each other.
+  /// True only if the facts contradict each other. The background is left out.
   bool contradictory(std::span<const Fact> facts);
   const FactSet& background() const { return background_; }
-  /// Facts about symbols that are new with them, and that have values for any values of the others.
+  /// Adds facts that define new symbols: whatever values the other symbols have, there are values
+  /// of the new ones that satisfy the facts.
   void define(std::vector<Symbol> symbols, FactSet facts) {
     definitions_.push_back({std::move(symbols), std::move(facts)});
   }
@@ -81,7 +82,7 @@ class Oracle {
   Solver& solver_;
   Witness& witness_;
   std::unordered_map<std::uint64_t, std::vector<std::pair<FactSet, bool>>> cache_;
-  std::vector<std::vector<Fact>> refuted_;  ///< By elimination; for confirm_all().
+  std::vector<std::vector<Fact>> refuted_;  ///< Elimination did; see confirm_all().
   std::uint64_t questions_ = 0;
 };
 
