@@ -138,7 +138,8 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
                                deployment_.worker.time(models, kRoundsAtOnce, left_us));
     append(samples[0], of_a);
     append(samples[1], of_b);
-    if (stop.stop_requested()) return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
+    if (stop.stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
     cost::Comparison result = deployment_.load.threads == 1 && has_cpu_times(of_a, of_b)
                                   ? compared(of_a.cpu_us, of_b.cpu_us)
                                   : compared(of_a.wall_us, of_b.wall_us);

@@ -165,7 +165,7 @@ core::Status TraceWriter::run_ends(const search::OptimizeReport& report, const R
                  {"equal", report.equivalence ? ordered_json(report.equivalence->equal)
                                               : ordered_json(nullptr)},
                  {"model_hash", hash_text(report.graph.hash())}},
-                std::move(times));
+                times);
   return lines_->file->status();
 }
 

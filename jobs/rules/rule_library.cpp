@@ -17,6 +17,7 @@
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
 /// is null.
+// NOLINTNEXTLINE(readability-identifier-naming): a symbol of C
 extern "C" __attribute__((weak)) const char soapstone_installed_rules[];
 
 namespace soapstone::jobs {
