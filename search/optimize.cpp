@@ -19,7 +19,7 @@ core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
-  if (options_.clock != nullptr) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
+  if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;

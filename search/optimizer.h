@@ -14,6 +14,7 @@
 #include "search/equivalence/judgment.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
+#include "search/trials/enduring_clock.h"
 
 namespace soapstone::search {
 
@@ -24,7 +25,9 @@ class Optimizer {
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
         options_(options), progress_(progress), stop_(stop),
-        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {
+    if (options.clock != nullptr) clock_.emplace(*options.clock);
+  }
 
   core::Result<OptimizeReport> run();
 
@@ -51,11 +54,11 @@ class Optimizer {
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   core::Status compare_baseline();
-  core::Result<std::optional<cost::Comparison>>
-  try_change(const core::Graph& before, const core::Graph& after, double budget_s);
   core::Status try_baseline();
-  core::Status choose_by_trials();
-  core::Status time_result();
+  core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
+  void choose_by_trials();
+  void time_result();
+  bool is_baseline_harmless() const;
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();
@@ -84,6 +87,7 @@ class Optimizer {
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   Objective objective_;
+  std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
