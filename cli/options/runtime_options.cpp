@@ -9,9 +9,8 @@ namespace soapstone::cli {
 
 void add_runtime_options(CommandLine& line, RuntimeOptions& options) {
   line.add("--runtime", options.runtime,
-           "Where the model will run, and is timed: onnxruntime, openvino, soapstone (our own "
-           "executor), command:PROGRAM (docs/workers.md); auto: onnxruntime if it is there, else "
-           "soapstone")
+           "What times: onnxruntime, openvino, soapstone (our own executor), command:PROGRAM; auto: "
+           "onnxruntime, else soapstone")
       .type("RUNTIME")
       .shows_default();
   line.add("--provider", options.provider,
