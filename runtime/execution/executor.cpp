@@ -1,7 +1,7 @@
 // See executor.h.
 #include "runtime/execution/executor.h"
-#include "core/base/check.h"
 
+#include "core/base/check.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
