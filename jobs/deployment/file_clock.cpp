@@ -24,6 +24,8 @@ constexpr int kRoundsAtOnce = 12;
 constexpr int kMostRounds = 400;
 /// A comparison ends early if the ratio is this far from 1, whichever way.
 constexpr double kClear = 0.004;
+/// It also ends if the interval is no wider than this: more rounds would tell nothing of use.
+constexpr double kPrecise = 0.008;
 
 std::string encode(const cost::Comparison& c) {
   return fmt::format("{:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {} {:.8g} {:.8g} {:.8g}",
@@ -65,8 +67,8 @@ bool has_cpu_times(const workers::Samples& a, const workers::Samples& b) {
   return std::ranges::all_of(a.cpu_us, is_known) && std::ranges::all_of(b.cpu_us, is_known);
 }
 
-bool is_clear(const cost::RatioInterval& ratio) {
-  return ratio.low > 1 + kClear || ratio.high < 1 - kClear;
+bool is_decided(const cost::RatioInterval& ratio) {
+  return ratio.low > 1 + kClear || ratio.high < 1 - kClear || ratio.high - ratio.low < kPrecise;
 }
 
 }  // namespace
@@ -145,7 +147,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
                                   : compared(of_a.wall_us, of_b.wall_us);
     const int rounds = result.a.rounds;
     if (core::wall_s() >= end_s || rounds >= kMostRounds ||
-        (rounds >= kRoundsAtOnce && is_clear(result.ratio)))
+        (rounds >= kRoundsAtOnce && is_decided(result.ratio)))
       return result;
   }
 }
