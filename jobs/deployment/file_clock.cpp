@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
 
 /// Models that the worker holds at once: the original, the best so far, the one on trial.
 constexpr std::size_t kMostLoaded = 3;
-/// Rounds between two looks at the interval. With fewer the first look would often mislead.
+/// Time between two looks at whether to stop.
+constexpr double kSliceS = 1;
+/// Rounds before the first look at the interval. With fewer it would often mislead.
 constexpr int kRoundsAtOnce = 12;
 constexpr int kMostRounds = 400;
 /// A comparison ends early if the ratio is this far from 1, whichever way.
@@ -135,7 +137,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
     to.cpu_us.insert(to.cpu_us.end(), from.cpu_us.begin(), from.cpu_us.end());
   };
   for (;;) {
-    const double left_us = 1e6 * std::max(end_s - core::wall_s(), 0.0);
+    const double left_us = 1e6 * std::clamp(end_s - core::wall_s(), 0.0, kSliceS);
     SOAPSTONE_ASSIGN_OR_RETURN(const auto samples,
                                deployment_.worker.time(models, kRoundsAtOnce, left_us));
     append(samples[0], of_a);
