@@ -21,6 +21,8 @@ constexpr std::size_t kMostLoaded = 3;
 constexpr int kMostRounds = 400;
 /// A comparison ends early if the ratio is this far from 1, whichever way.
 constexpr double kClear = 0.004;
+/// It also ends if the interval is no wider than this: more rounds would tell nothing of use.
+constexpr double kPrecise = 0.008;
 /// How much longer than the original a changed model may take before the worker counts as hanging,
 /// and what it may take in any case.
 constexpr double kPatience = 50, kLeastLoadWaitS = 60, kLeastRunWaitS = 10;
@@ -46,8 +48,8 @@ std::optional<cost::Comparison> decode(std::string_view text) {
       {n[0], n[1], n[2], rounds}, {n[3], n[4], n[5], rounds}, {n[7], n[8], n[9]}};
 }
 
-bool is_clear(const cost::RatioInterval& ratio) {
-  return ratio.low > 1 + kClear || ratio.high < 1 - kClear;
+bool is_decided(const cost::RatioInterval& ratio) {
+  return ratio.low > 1 + kClear || ratio.high < 1 - kClear || ratio.high - ratio.low < kPrecise;
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
     return comparison_of(samples[0], samples[1], is_processor_time(deployment_, samples));
   };
   TurnOptions options{kMostRounds, budget_s, {}};
-  options.is_enough = [&](auto samples) { return is_clear(compared(samples).ratio); };
+  options.is_enough = [&](auto samples) { return is_decided(compared(samples).ratio); };
   SOAPSTONE_ASSIGN_OR_RETURN(const auto samples,
                              sample_in_turn(deployment_, std::array{a, b}, options, stop));
   return compared(samples);

@@ -11,7 +11,9 @@
 namespace soapstone::jobs {
 namespace {
 
-/// Rounds between two looks at the samples. With fewer the first look would often mislead.
+/// Time between two looks at whether to stop.
+constexpr double kSliceS = 1;
+/// Rounds before the first look at the samples. With fewer it would often mislead.
 constexpr int kRoundsAtOnce = 12;
 
 std::vector<workers::NamedTensor> inputs_of(const core::Graph& graph, search::SampleKind kind,
@@ -77,7 +79,7 @@ core::Result<std::vector<workers::Samples>> sample_in_turn(Deployment& deploymen
   const double end_s = core::wall_s() + options.budget_s;
   std::vector<workers::Samples> all(models.size());
   for (int rounds = 0;;) {
-    const double left_us = 1e6 * std::max(end_s - core::wall_s(), 0.0);
+    const double left_us = 1e6 * std::clamp(end_s - core::wall_s(), 0.0, kSliceS);
     SOAPSTONE_ASSIGN_OR_RETURN(
         const auto more,
         deployment.worker.time(models, std::min(kRoundsAtOnce, options.most_rounds - rounds),
