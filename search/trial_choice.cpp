@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 
@@ -57,17 +58,24 @@ core::Status Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
   report_.trials.emplace();
   report_.trials->runtime = options_.clock->runtime();
-  if (best.empty() || interrupted()) return core::Done{};
+  if (interrupted()) return core::Done{};
   progress_.stage(fmt::format("trying changes in {}", options_.clock->runtime()));
-  chosen_ = 0;
   if (objective_.needs_memory()) {
+    if (best.empty()) return core::Done{};
     chosen_ = choose_by_objective({});
-  } else {
-    SOAPSTONE_ASSIGN_OR_RETURN(Replayed tried,
-                               run_trials(report_.baseline, best.front(),
-                                          report_.cost_before.total_us, rules_, *options_.clock,
-                                          options_.trials, progress_, stop_, *report_.trials));
-    if (tried.steps.empty()) chosen_.reset();
+    return chosen_ ? time_result() : core::Done{};
+  }
+  Replayed tried{report_.baseline, {}, {}};
+  if (!best.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        tried, run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_,
+                          *options_.clock, options_.trials, progress_, stop_, *report_.trials));
+  }
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  SOAPSTONE_RETURN_IF_ERROR(
+      try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, tried));
+  if (!tried.steps.empty()) {
+    chosen_ = 0;
     core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
     const double cost_us = cost_.graph_cost(merged).total_us;
     best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
