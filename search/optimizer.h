@@ -48,6 +48,7 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
+  std::vector<std::string> forms_in_use() const;
   void merge_in_results();
   void drop_unwritable();
   core::Status choose();

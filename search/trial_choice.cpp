@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 namespace {
@@ -67,23 +68,29 @@ void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
   report_.trials.emplace();
   report_.trials->runtime = clock_->runtime();
-  if (best.empty() || interrupted()) return;
+  if (interrupted()) return;
   progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
-  chosen_ = 0;
   if (objective_.needs_memory()) {
-    chosen_ = choose_by_objective({});
-  } else {
-    Replayed tried =
-        run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_, *clock_,
-                   options_.trials, progress_, stop_, *report_.trials);
-    if (tried.steps.empty()) chosen_.reset();
+    if (!best.empty()) chosen_ = choose_by_objective({});
+    if (chosen_) time_result();
+    return;
+  }
+  Replayed tried{report_.baseline, {}, {}};
+  if (!best.empty()) {
+    tried = run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_,
+                       *clock_, options_.trials, progress_, stop_, *report_.trials);
+  }
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, tried);
+  if (const std::string& why = report_.trials->given_up; !why.empty())
+    report_.notes.push_back(why + "; the result has the changes that were kept before");
+  if (!tried.steps.empty()) {
+    chosen_ = 0;
     core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
     const double cost_us = cost_.graph_cost(merged).total_us;
     best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
-    if (const std::string& why = report_.trials->given_up; !why.empty())
-      report_.notes.push_back(why + "; the result has the changes that were kept before");
+    time_result();
   }
-  if (chosen_) time_result();
 }
 
 /// Whether the baseline is the original, or was seen to be no slower.

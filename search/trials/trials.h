@@ -34,6 +34,9 @@ struct TrialOptions {
   double least_s = 0.5, most_s = 6;  ///< For one trial.
   /// Groups with a smaller predicted gain, as a share of the graph's cost, are tried as one.
   double small_share = 0.002;
+  /// Rule::base_name of rules that are tried wherever they match, in this order (try_forms), and
+  /// that no search uses. Half of `time_s` is for them, on top of it.
+  std::vector<std::string> forms;
 };
 
 /// Sites that are tried together.
