@@ -106,6 +106,10 @@ class Matching {
     return inputs == 1 && privates == 1;
   }
 
+  bool is_called_alike(const RuntimeKernel& kernel, NodeId id) const {
+    return plain_text(kernel.op).ends_with(plain_text(graph_.node(id).op->name));
+  }
+
   NodeId owner(const RuntimeKernel& kernel) const {
     if (const TensorId id = mentioned(kernel.name, names_); id.valid()) {
       const NodeId node = graph_.tensor(id).producer;
@@ -113,7 +117,8 @@ class Matching {
     }
     for (const std::string& output : kernel.outputs) {
       const TensorId id = ours(output);
-      if (id.valid() && !leaves(kernel)) return graph_.tensor(id).producer;
+      const NodeId node = id.valid() ? graph_.tensor(id).producer : NodeId::none();
+      if (node.valid() && (!leaves(kernel) || is_called_alike(kernel, node))) return node;
     }
     return node_in(kernel.name, names_);
   }
@@ -178,8 +183,7 @@ class Matching {
              std::ranges::find(node.inputs, tensor) != node.inputs.end();
     };
     return std::ranges::any_of(kernels_of_[launch], [&](std::size_t k) {
-      return plain_text(kernels_[k].op).ends_with(plain_text(node.op->name)) ||
-             std::ranges::any_of(kernels_[k].inputs, reads);
+      return is_called_alike(kernels_[k], id) || std::ranges::any_of(kernels_[k].inputs, reads);
     });
   }
 
