@@ -23,14 +23,6 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-if(SOAPSTONE_GPU)
-  enable_language(CUDA)
-  find_package(CUDAToolkit REQUIRED)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 knows nvcc up to C++17.
-    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
-  endif()
-endif()
-
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # At -O3 it warns of `"text" + std::string` (GCC bug 105651) and of code inside fmt.

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   cli::add_optimize_options(line, options);
   return cli::run_main(argc, argv, line, options, [&](cli::Session& session) -> core::Status {
     if (options.list_rules) return list_rules(options, session);
-    const core::Status usable = cli::check_usage(options);
+    core::Status usable = cli::check_usage(options);
     if (usable) return optimize(options, session);
     // --json may name a file that must not be overwritten, not even with the error.
     if (usable.error().code == core::ErrorCode::kUsage && options.json != "-") options.json.clear();

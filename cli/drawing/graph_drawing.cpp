@@ -171,7 +171,7 @@ core::Status write_svg(const std::filesystem::path& path, const std::string& dot
   std::rewind(source.get());
   const auto status = run_program({"dot", "-Tsvg"}, fileno(source.get()), drawing->descriptor());
   if (!status) {
-    return core::unavailable("the program `dot` cannot be run: " + status.error().message,
+    return core::unavailable("Graphviz cannot be run: " + status.error().message,
                              "install Graphviz, or write DOT with --dot");
   }
   if (*status != 0) {

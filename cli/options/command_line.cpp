@@ -167,8 +167,8 @@ OptionHandle CommandLine::add_each(const std::string& names, const std::string& 
 
 OptionHandle CommandLine::add_word(const std::string& names, const std::string& help,
                                    std::string default_text,
-                                   std::function<void(const std::string&)> take) {
-  return OptionHandle(app_->add_option_function<std::string>(names, std::move(take), help),
+                                   const std::function<void(const std::string&)>& take) {
+  return OptionHandle(app_->add_option_function<std::string>(names, take, help),
                       std::move(default_text));
 }
 

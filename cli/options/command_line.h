@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
 class Option;
 }  // namespace CLI
@@ -96,7 +96,7 @@ class CommandLine {
 
  private:
   OptionHandle add_word(const std::string& names, const std::string& help, std::string default_text,
-                        std::function<void(const std::string&)> take);
+                        const std::function<void(const std::string&)>& take);
   std::unique_ptr<CLI::App> app_;
 };
 

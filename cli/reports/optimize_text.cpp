@@ -100,8 +100,10 @@ std::string estimate_text(const cost::GraphCost& cost) {
                      100 * cost.estimated_share());
 }
 
-std::string runtime_text(const search::OptimizeReport& report, const jobs::RunSummary& run) {
-  return report.trials ? report.trials->runtime : fmt::format("our own executor, {}", run.device);
+/// The first line says on what it was timed, if it was.
+std::string title(const search::OptimizeReport& report, const jobs::RunSummary& run) {
+  if (report.trials) return fmt::format("{}, timed in {}", run.model, report.trials->runtime);
+  return run.model + (report.latency_before ? ", timed on our own executor" : "");
 }
 
 class Lines {
@@ -240,8 +242,7 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
 std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   const auto& [report, run, explanation] = outcome;
   Lines lines;
-  lines.line(fmt::format("{}: {}", run.model, headline(report)));
-  lines.line(fmt::format("timed in: {}", runtime_text(report, run)));
+  lines.line(fmt::format("{}: {}", title(report, run), headline(report)));
   if (const std::string judged = judge_text(report); !judged.empty()) lines.line(judged);
   add_taken_out(lines, report);
   lines.line("");

@@ -19,11 +19,15 @@ namespace fs = std::filesystem;
 
 /// Models that the worker holds at once: the original, the best so far, the one on trial.
 constexpr std::size_t kMostLoaded = 3;
-/// Rounds between two looks at the interval. With fewer the first look would often mislead.
+/// Time between two looks at whether to stop.
+constexpr double kSliceS = 1;
+/// Rounds before the first look at the interval. With fewer it would often mislead.
 constexpr int kRoundsAtOnce = 12;
 constexpr int kMostRounds = 400;
 /// A comparison ends early if the ratio is this far from 1, whichever way.
 constexpr double kClear = 0.004;
+/// It also ends if the interval is no wider than this: more rounds would tell nothing of use.
+constexpr double kPrecise = 0.008;
 
 std::string encode(const cost::Comparison& c) {
   return fmt::format("{:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {} {:.8g} {:.8g} {:.8g}",
@@ -65,8 +69,8 @@ bool has_cpu_times(const workers::Samples& a, const workers::Samples& b) {
   return std::ranges::all_of(a.cpu_us, is_known) && std::ranges::all_of(b.cpu_us, is_known);
 }
 
-bool is_clear(const cost::RatioInterval& ratio) {
-  return ratio.low > 1 + kClear || ratio.high < 1 - kClear;
+bool is_decided(const cost::RatioInterval& ratio) {
+  return ratio.low > 1 + kClear || ratio.high < 1 - kClear || ratio.high - ratio.low < kPrecise;
 }
 
 }  // namespace
@@ -133,18 +137,19 @@ core::Result<cost::Comparison> FileClock::measure(std::size_t a, std::size_t b, 
     to.cpu_us.insert(to.cpu_us.end(), from.cpu_us.begin(), from.cpu_us.end());
   };
   for (;;) {
-    const double left_us = 1e6 * std::max(end_s - core::wall_s(), 0.0);
+    const double left_us = 1e6 * std::clamp(end_s - core::wall_s(), 0.0, kSliceS);
     SOAPSTONE_ASSIGN_OR_RETURN(const auto samples,
                                deployment_.worker.time(models, kRoundsAtOnce, left_us));
     append(samples[0], of_a);
     append(samples[1], of_b);
-    if (stop.stop_requested()) return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
+    if (stop.stop_requested())
+      return core::Error{core::ErrorCode::kInterrupted, "interrupted", {}, {}};
     cost::Comparison result = deployment_.load.threads == 1 && has_cpu_times(of_a, of_b)
                                   ? compared(of_a.cpu_us, of_b.cpu_us)
                                   : compared(of_a.wall_us, of_b.wall_us);
     const int rounds = result.a.rounds;
     if (core::wall_s() >= end_s || rounds >= kMostRounds ||
-        (rounds >= kRoundsAtOnce && is_clear(result.ratio)))
+        (rounds >= kRoundsAtOnce && is_decided(result.ratio)))
       return result;
   }
 }

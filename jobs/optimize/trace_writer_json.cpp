@@ -63,7 +63,7 @@ struct TraceWriter::Lines {
   double begin_s = core::wall_s();
 
   /// Adds the time.
-  void write(ordered_json event, ordered_json times = ordered_json::object()) {
+  void write(ordered_json event, const ordered_json& times = ordered_json::object()) {
     ordered_json time = {{"at_s", core::wall_s() - begin_s}};
     time.update(times);
     event["time"] = std::move(time);
@@ -165,7 +165,7 @@ core::Status TraceWriter::run_ends(const search::OptimizeReport& report, const R
                  {"equal", report.equivalence ? ordered_json(report.equivalence->equal)
                                               : ordered_json(nullptr)},
                  {"model_hash", hash_text(report.graph.hash())}},
-                std::move(times));
+                times);
   return lines_->file->status();
 }
 

@@ -40,6 +40,7 @@ int visit(dl_phdr_info* object, std::size_t, void* result) {
   for (int k = 0; k < object->dlpi_phnum && id.empty(); ++k) {
     const auto& segment = object->dlpi_phdr[k];
     if (segment.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader states addresses as numbers
     id = id_in(reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr),
                segment.p_memsz);
   }

@@ -17,6 +17,7 @@
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
 /// is null.
+// NOLINTNEXTLINE(readability-identifier-naming): a symbol of C
 extern "C" __attribute__((weak)) const char soapstone_installed_rules[];
 
 namespace soapstone::jobs {
@@ -80,7 +81,7 @@ fs::path rules_folder() {
   if (const char* folder = std::getenv("SOAPSTONE_RULES_DIR"); folder != nullptr) return folder;
   std::error_code ignored;
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
+  fs::path installed = executable.parent_path().parent_path() / "share/soapstone/rules";
   if (fs::is_directory(installed, ignored)) return installed;
   const char* const of_package = soapstone_installed_rules;
   if (of_package != nullptr) return of_package;

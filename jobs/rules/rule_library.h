@@ -25,8 +25,8 @@ struct RuleRequest {
   bool trust_proofs = false;  ///< The caller's files need no proof here if they claim to have one.
 };
 
-/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the package that this program
-/// was built with, else in the source tree.
+/// $SOAPSTONE_RULES_DIR, else beside the installed executable, else in the package that this
+/// program was built with, else in the source tree.
 std::filesystem::path rules_folder();
 
 /// The file in that folder which generate-rules made.

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
+#include "core/base/hash.h"
 #include "rules/rule/constraints.h"
 #include "rules/rule/substitute.h"
 
@@ -268,6 +270,14 @@ class PatternCompiler {
   Pattern pattern_;
 };
 
+template <class Elements, class Number>
+std::uint64_t hash_numbers(const Elements& elements, Number number) {
+  std::uint64_t hash = 17;
+  for (const auto& element : elements)
+    hash = core::hash_combine(hash, static_cast<std::uint64_t>(std::invoke(number, element)));
+  return hash | 1;
+}
+
 }  // namespace
 
 Result<Pattern> compile_pattern(const Rule& rule) { return PatternCompiler(rule).run(); }
@@ -288,6 +298,21 @@ int key_attribute(const core::OpSchema& op) {
         op.attributes, [&](const core::AttributeSchema& a) { return a.name < key->name; }));
   }
   return -1;
+}
+
+std::uint64_t attribute_key(const AttributePattern& attribute) {
+  const bool numbers = std::ranges::all_of(attribute.elements, [](const SizePattern& e) {
+    return e.kind == SizePattern::Kind::kNumber;
+  });
+  return numbers ? hash_numbers(attribute.elements, &SizePattern::value) : 0;
+}
+
+std::uint64_t attribute_key(const core::AttributeValue& value) {
+  const auto number = [](const core::Polynomial& p) { return p.constant(); };
+  if (const auto* p = std::get_if<core::Polynomial>(&value))
+    return hash_numbers(std::span(p, 1), number);
+  const auto* list = std::get_if<std::vector<core::Polynomial>>(&value);
+  return list ? hash_numbers(*list, number) : 0;
 }
 
 }  // namespace soapstone::rules

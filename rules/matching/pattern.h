@@ -106,5 +106,9 @@ Result<Pattern> compile_pattern(const Rule& rule);
 int commonness(const core::OpSchema& op);
 /// First `perm`, `axis` or `axes` of an operator: what tells most of its uses apart. None: −1.
 int key_attribute(const core::OpSchema& op);
+/// Hashes of the numbers of a key attribute, equal for a pattern and what it matches. 0: it has
+/// others than numbers, and stands for any.
+std::uint64_t attribute_key(const AttributePattern& attribute);
+std::uint64_t attribute_key(const core::AttributeValue& value);
 
 }  // namespace soapstone::rules

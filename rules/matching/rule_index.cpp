@@ -7,42 +7,12 @@ namespace soapstone::rules {
 
 using core::hash_combine;
 using core::OpSchema;
-using core::Polynomial;
-
-namespace {
-
-/// The hash of the numbers of a key attribute; 0 stands for any.
-template <class Elements, class Number>
-std::uint64_t hash_numbers(const Elements& elements, Number number) {
-  std::uint64_t hash = 17;
-  for (const auto& element : elements)
-    hash = hash_combine(hash, static_cast<std::uint64_t>(number(element)));
-  return hash | 1;
-}
-
-std::uint64_t attribute_key_of(const AttributePattern& attribute) {
-  const bool numbers = std::ranges::all_of(attribute.elements, [](const SizePattern& e) {
-    return e.kind == SizePattern::Kind::kNumber;
-  });
-  if (!numbers) return 0;
-  return hash_numbers(attribute.elements, [](const SizePattern& e) { return e.value; });
-}
-
-}  // namespace
 
 std::uint64_t RuleSet::Index::key(std::size_t rank, std::uint64_t attribute, Side side,
                                   const OpSchema* neighbor) {
   // Within one process; addresses are good enough for a table that nothing is ordered by.
   const auto address = reinterpret_cast<std::uintptr_t>(neighbor);
   return hash_combine(attribute, address * 64 + rank * 4 + static_cast<std::uint64_t>(side));
-}
-
-std::uint64_t RuleSet::Index::attribute_key(const core::AttributeValue& value) {
-  const auto number = [](const Polynomial& p) { return p.constant(); };
-  if (const auto* p = std::get_if<Polynomial>(&value)) return hash_numbers(std::span(p, 1), number);
-  if (const auto* list = std::get_if<std::vector<Polynomial>>(&value))
-    return hash_numbers(*list, number);
-  return 0;
 }
 
 void RuleSet::Index::Neighbors::add(Side side, const OpSchema* op) {
@@ -106,7 +76,7 @@ void RuleSet::Index::add_start(std::uint32_t rule, std::uint32_t node) {
   if (is_new) of_op.key_attribute = rules::key_attribute(*n.op);
   std::uint64_t attribute = 0;
   if (of_op.key_attribute >= 0)
-    attribute = attribute_key_of(n.attributes[static_cast<std::size_t>(of_op.key_attribute)]);
+    attribute = attribute_key(n.attributes[static_cast<std::size_t>(of_op.key_attribute)]);
   const std::uint64_t where = neighbor_key(pattern, n, attribute);
   of_op.all[where].push_back({rule, node});
   of_op.every.push_back({rule, node});

@@ -39,7 +39,6 @@ struct RuleSet::Index {
 
   static std::uint64_t key(std::size_t rank, std::uint64_t attribute, Side side,
                            const core::OpSchema* neighbor);
-  static std::uint64_t attribute_key(const core::AttributeValue& value);
   static std::uint64_t neighbor_key(const Pattern& pattern, const NodePattern& node,
                                     std::uint64_t attribute);
   void add_start(std::uint32_t rule, std::uint32_t node);

@@ -14,24 +14,9 @@ using core::hash_combine;
 
 namespace {
 
-/// A hash of the numbers of a key attribute; 0 stands for any.
-template <class Elements, class Number>
-std::uint64_t hash_numbers(const Elements& elements, Number number) {
-  std::uint64_t hash = 17;
-  for (const auto& element : elements)
-    hash = hash_combine(hash, static_cast<std::uint64_t>(number(element)));
-  return hash | 1;
-}
-
 std::uint64_t pattern_key(const NodePattern& node) {
   const int k = key_attribute(*node.op);
-  if (k < 0) return 0;
-  const AttributePattern& attribute = node.attributes[static_cast<std::size_t>(k)];
-  const bool numbers = std::ranges::all_of(attribute.elements, [](const SizePattern& e) {
-    return e.kind == SizePattern::Kind::kNumber;
-  });
-  if (!numbers) return 0;
-  return hash_numbers(attribute.elements, [](const SizePattern& e) { return e.value; });
+  return k < 0 ? 0 : attribute_key(node.attributes[static_cast<std::size_t>(k)]);
 }
 
 bool reads(const NodePattern& node, std::int32_t slot) {
@@ -116,15 +101,10 @@ std::uint64_t SaturationRules::key(const core::OpSchema* op, std::size_t rank,
   return hash_combine(attribute, address * 64 + rank);
 }
 
-std::uint64_t SaturationRules::attribute_key(const Operation& operation) {
+std::uint64_t SaturationRules::operation_key(const Operation& operation) {
   const int k = key_attribute(*operation.op);
   if (k < 0) return 0;
-  const auto number = [](const core::Polynomial& p) { return p.constant(); };
-  const core::AttributeValue& value = std::next(operation.attributes.values().begin(), k)->second;
-  if (const auto* p = std::get_if<core::Polynomial>(&value))
-    return hash_numbers(std::span(p, 1), number);
-  const auto* list = std::get_if<std::vector<core::Polynomial>>(&value);
-  return list ? hash_numbers(*list, number) : 0;
+  return attribute_key(std::next(operation.attributes.values().begin(), k)->second);
 }
 
 void SaturationRules::add_starts(std::uint32_t rule) {

@@ -71,7 +71,7 @@ class SaturationRules {
  private:
   static constexpr std::size_t kAnyRank = 63;
   static std::uint64_t key(const core::OpSchema* op, std::size_t rank, std::uint64_t attribute);
-  static std::uint64_t attribute_key(const Operation& operation);
+  static std::uint64_t operation_key(const Operation& operation);
   void add_starts(std::uint32_t rule);
 
   bool once_ = false;
@@ -109,7 +109,7 @@ bool for_each_match(const EGraph& graph, const SaturationRules& rules,
 
 template <class Use>
 void SaturationRules::for_each_start(const Operation& operation, std::size_t rank, Use use) const {
-  const std::uint64_t attribute = attribute_key(operation);
+  const std::uint64_t attribute = operation_key(operation);
   for (const std::size_t r : {rank, kAnyRank})
     for (const std::uint64_t a : {attribute, std::uint64_t{0}}) {
       const auto at = starts_.find(key(operation.op, r, a));

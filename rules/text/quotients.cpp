@@ -14,7 +14,6 @@
 namespace soapstone::rules {
 namespace {
 
-using core::Polynomial;
 using core::Result;
 using core::Token;
 using core::TokenKind;

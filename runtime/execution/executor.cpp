@@ -1,6 +1,7 @@
 // See executor.h.
 #include "runtime/execution/executor.h"
 
+#include "core/base/check.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
@@ -102,8 +103,7 @@ double Executable::time_us(std::int64_t repetitions) {
   stopwatch->start();
   for (std::int64_t i = 0; i < repetitions; ++i) state_->queue->enqueue(state_->calls);
   const double us = stopwatch->stop_us();
-  // Errors depend on the inputs alone, and run() admitted them.
-  [[maybe_unused]] const core::Status done = state_->queue->wait();
+  CHECK(state_->queue->wait().ok(), "errors depend on the inputs alone, and run() admitted them");
   return us;
 }
 

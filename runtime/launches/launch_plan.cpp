@@ -82,13 +82,6 @@ void add_inputs(const Node& node, TensorId chain, Launch& launch) {
 
 }  // namespace
 
-std::optional<Fusion> parse_fusion(std::string_view text) {
-  for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull}) {
-    if (text == to_string(fusion)) return fusion;
-  }
-  return std::nullopt;
-}
-
 std::string_view to_string(Fusion fusion) {
   switch (fusion) {
   case Fusion::kNone:

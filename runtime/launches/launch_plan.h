@@ -20,7 +20,6 @@ enum class Fusion : std::uint8_t {
                 ///< convolution or matmul.
   kFull,  ///< Bias, scale, activation, residual addition, in the order that a backend can run.
 };
-std::optional<Fusion> parse_fusion(std::string_view text);
 std::string_view to_string(Fusion fusion);
 
 /// A step of the part of a launch behind its head: the nodes' results are not stored.

@@ -15,7 +15,6 @@ namespace soapstone::search {
 namespace {
 
 using core::Graph;
-using core::Node;
 using core::NodeId;
 using core::TensorId;
 

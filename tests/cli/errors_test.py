@@ -139,7 +139,7 @@ class Errors(unittest.TestCase):
         done = run("inspect-graph", SPACE.model, "--svg", P / "g.svg",
                    env={**os.environ, "PATH": str(P)})
         self.assertEqual(done.returncode, 7)
-        self.assertIn("the program `dot` cannot be run", done.stderr)
+        self.assertIn("Graphviz cannot be run", done.stderr)
         self.assertIn("hint: install Graphviz", done.stderr)
 
     def test_full_disk_behind_stdout(self):

@@ -72,7 +72,7 @@ class ObjectiveTest(unittest.TestCase):
 
     def test_what_is_foretold_is_allocated(self):
         report, _, _ = self.optimize("measured", "--objective", "memory", "--patience", "5",
-                                     costs="measured")
+                                     "--runtime", "soapstone", costs="measured")
         self.assertEqual(
             (report["peak_activation_bytes_before"], report["peak_activation_bytes_after"]),
             self.peaks(report))

@@ -196,8 +196,8 @@ TEST(EdgeLabel, TextIsTheSameWhenItIsReadAgain) {
   for (const char* text :
        {"none", "overflow", "extreme overflow", "extreme overflow, f16 overflow",
         "f32 extreme overflow, f16 overflow", "f16 overflow, f16 underflow, zero-sign",
-        "extreme overflow, f32 overflow, f16 overflow, bf16 extreme recovers, nan, drops-nan, "
-        "f16 infinity"}) {
+        ("extreme overflow, f32 overflow, f16 overflow, bf16 extreme recovers, nan, drops-nan, "
+         "f16 infinity")}) {
     const auto edges = parse_edges(text);
     ASSERT_TRUE(edges.ok()) << edges.error().to_string();
     EXPECT_EQ(to_string(*edges), text);

@@ -242,7 +242,7 @@ rule twice
   target
     y = transpose(x; perm=[0])
 )";
-  const auto on = [&](std::string rule, std::string type) {
+  const auto on = [&](const std::string& rule, const std::string& type) {
     return all_matches(rule, "graph g\n x: " + type +
                                  "[2]\n t = transpose(x; perm=[0])\n"
                                  " y = transpose(t; perm=[0])\n return y")
@@ -289,7 +289,7 @@ rule guarded
   target
     y = x
 )";
-  const auto on = [&](std::string dims) {
+  const auto on = [&](const std::string& dims) {
     return all_matches(kRule,
                        "graph g\n x: f32" + dims +
                            "\n r = relu(x)\n t = neg(r)\n y = neg(t)\n z = relu(y)\n return z")

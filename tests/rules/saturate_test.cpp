@@ -31,7 +31,8 @@ struct Pair {
   }
 };
 
-SaturationReport saturated(Pair& pair, const SaturationRules& rules, SaturationLimits limits = {}) {
+SaturationReport saturated(Pair& pair, const SaturationRules& rules,
+                           const SaturationLimits& limits = {}) {
   return saturate(pair.graph, rules, limits, nullptr, core::StopToken());
 }
 

@@ -179,11 +179,5 @@ TEST(LaunchPlan, ConcatOfFreshNeighborsIsFree) {
   }
 }
 
-TEST(LaunchPlan, FusionNamesRoundTrip) {
-  for (Fusion fusion : {Fusion::kNone, Fusion::kActivation, Fusion::kFull})
-    EXPECT_EQ(parse_fusion(to_string(fusion)), fusion);
-  EXPECT_EQ(parse_fusion("some"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace soapstone::runtime::test

@@ -92,7 +92,7 @@ KnownValues computed_as_i64(const onnx::NodeProto& node, int opset, std::vector<
 }
 
 KnownValues fold_of_type(const onnx::NodeProto& node, int opset, const FoldInput& input,
-                          ExternalFiles& files) {
+                         ExternalFiles& files) {
   core::GraphBuilder nothing;
   NodeImport import(node, opset, nothing, {TensorId::none()}, files);
   return import.read_attributes() ? one(value_of_type(import, input.type)) : std::nullopt;
