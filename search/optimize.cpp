@@ -29,8 +29,7 @@ core::Status Optimizer::search_graphs() {
   // In a later round the checkpoint is open, and what it knows is admitted anew.
   if (options.checkpoint != nullptr && report_.taken_out.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
-        identity_of(report_.baseline, rules_.rules(), cost_, options_.fusion, options),
-        rules_.rules()));
+        identity_of(original_, rules_.rules(), cost_, options_.fusion, options), rules_.rules()));
   }
   progress_.stage("searching");
   const std::vector<std::string> forms = forms_in_use();

@@ -54,6 +54,7 @@ class Optimizer {
   core::Status choose();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  bool has_to_be_faster() const;
   core::Status compare_baseline();
   core::Status try_baseline();
   core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);

@@ -29,7 +29,7 @@ core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
   progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
   const double budget_s = options_.trials.most_s;
-  auto whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
+  auto whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
@@ -37,8 +37,8 @@ core::Status Optimizer::try_baseline() {
     if (interrupted() || clock_->given_up() || (whole && whole->ratio.high >= 1)) break;
     SimplifyReport simplified;
     SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, baseline_without(rule, simplified));
-    const auto compared =
-        clock_->compare(whole ? report_.baseline : original_, without, budget_s, stop_);
+    const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
+                                : clock_->compare_file(original_, without, budget_s, stop_);
     if (!compared || (whole && compared->ratio.low <= 1)) {
       baseline_.readmit(rule);
       continue;
@@ -50,7 +50,7 @@ core::Status Optimizer::try_baseline() {
               : fmt::format("the baseline's rule {} is left out: {}", rule, whole.error().message));
     report_.baseline = std::move(without);
     report_.simplify = std::move(simplified);
-    whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
+    whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
   }
   if (whole) {
     report_.baseline_speedup = whole->ratio;
@@ -103,10 +103,10 @@ bool Optimizer::is_baseline_harmless() const {
 void Optimizer::time_result() {
   progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
   const double budget_s = 2 * options_.trials.most_s;
-  auto compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+  auto compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // All depends on this one, so a runtime that failed is asked again until it is given up.
   for (int again = 0; again < kAskedAgain && !compared && !interrupted(); ++again)
-    compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+    compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // What was kept until an interrupt has shown that it is faster.
   if (interrupted()) return;
   report_.outcome = Outcome::kImproved;
@@ -122,8 +122,7 @@ void Optimizer::time_result() {
   report_.speedup = compared->ratio;
   report_.latency_before = Latency{compared->a, 0};
   report_.latency_after = Latency{compared->b, 0};
-  const bool is_for_speed = options_.objective == ObjectiveKind::kLatency;
-  if (is_for_speed && compared->ratio.low <= 1) {
+  if (has_to_be_faster() && compared->ratio.low <= 1) {
     chosen_.reset();
     report_.outcome = Outcome::kGainNotReal;
   }

@@ -260,7 +260,9 @@ TEST_F(Trials, AGraphAtWhichTheRuntimeFailsTwiceIsNotMeasurable) {
 TEST_F(Trials, TheirNumberIsLimited) {
   search_in(blocks({4, 4, 16, 16}));
   FakeClock clock(splits_are_slow);
-  run(clock, {.most = 1});
+  TrialOptions options;
+  options.most = 1;
+  run(clock, options);
   EXPECT_EQ(clock.comparisons, 1);
 }
 
@@ -381,7 +383,9 @@ TEST_F(OptimizeWithClock, ABaselineRuleWhoseResultTheRuntimeRefusesIsTakenOut) {
 class OptimizeWithForms : public OptimizeWithClock {
  protected:
   OptimizeReport optimize_with_form(const Graph& graph, FakeClock& clock) {
-    return optimize_in(graph, clock, "", {.forms = {"merge_matmuls"}});
+    TrialOptions trials;
+    trials.forms = {"merge_matmuls"};
+    return optimize_in(graph, clock, "", trials);
   }
 };
 
@@ -410,7 +414,9 @@ TEST_F(OptimizeWithForms, OneKindOfSitesCanStayAlone) {
     double us = *by_matmuls(graph);
     for (const core::NodeId id : graph.order()) {
       const core::Node& node = graph.node(id);
-      if (node.op->name == "split" && graph.dims(node.outputs[0])[1] > 8) us += 100;
+      if (node.op->name == "split" &&
+          (*core::concrete(graph.tensor(node.outputs[0]).type.shape))[1] > 8)
+        us += 100;
     }
     return us;
   });
