@@ -14,6 +14,7 @@
 #include "search/equivalence/judgment.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 
@@ -55,6 +56,7 @@ class Optimizer {
   core::Result<std::optional<cost::Comparison>>
   try_change(const core::Graph& before, const core::Graph& after, double budget_s);
   core::Status try_baseline();
+  core::Status add_forms(Replayed& now);
   core::Status choose_by_trials();
   core::Status time_result();
   void note_reference_kernels(const runtime::Executable& executable);
@@ -86,6 +88,7 @@ class Optimizer {
   const core::StopToken& stop_;
   Objective objective_;
   OptimizeReport report_;
+  Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;

@@ -1,14 +1,26 @@
 // Chooses in the runtime of the deployment: first which of the baseline's rewrites do no harm
 // there, later which of the search's do good.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
-#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
+namespace {
+
+std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
+  const std::uint32_t sites = first.empty() ? 0 : first.back().site + 1;
+  for (Step& step : second) {
+    step.site += sites;
+    first.push_back(std::move(step));
+  }
+  return first;
+}
+
+}  // namespace
 
 /// How much faster `after` is in the runtime; none if the job is interrupted.
 core::Result<std::optional<cost::Comparison>>
@@ -52,35 +64,42 @@ core::Status Optimizer::try_baseline() {
   return core::Done{};
 }
 
+/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
+core::Status Optimizer::add_forms(Replayed& now) {
+  if (!report_.trials) report_.trials.emplace().runtime = options_.clock->runtime();
+  if (objective_.needs_memory() || interrupted()) return core::Done{};
+  progress_.stage(fmt::format("trying forms in {}", options_.clock->runtime()));
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  return try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, now);
+}
+
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
 core::Status Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
-  report_.trials.emplace();
-  report_.trials->runtime = options_.clock->runtime();
-  if (interrupted()) return core::Done{};
-  progress_.stage(fmt::format("trying changes in {}", options_.clock->runtime()));
   if (objective_.needs_memory()) {
-    if (best.empty()) return core::Done{};
+    if (best.empty() || interrupted()) return core::Done{};
     chosen_ = choose_by_objective({});
     return chosen_ ? time_result() : core::Done{};
   }
-  Replayed tried{report_.baseline, {}, {}};
-  if (!best.empty()) {
+  Replayed result{start_.graph, {}, {}};
+  if (!best.empty() && !interrupted()) {
+    progress_.stage(fmt::format("trying changes in {}", options_.clock->runtime()));
+    TrialReport trials;
     SOAPSTONE_ASSIGN_OR_RETURN(
-        tried, run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_,
-                          *options_.clock, options_.trials, progress_, stop_, *report_.trials));
+        result, run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_,
+                           *options_.clock, options_.trials, progress_, stop_, trials));
+    std::ranges::move(trials.trials, std::back_inserter(report_.trials->trials));
+    report_.trials->cpu_s += trials.cpu_s;
+    report_.trials->wall_s += trials.wall_s;
   }
-  const Forms forms(rules_, options_.trials.forms, !freeze_);
-  SOAPSTONE_RETURN_IF_ERROR(
-      try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, tried));
-  if (!tried.steps.empty()) {
-    chosen_ = 0;
-    core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
-    const double cost_us = cost_.graph_cost(merged).total_us;
-    best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
-  }
-  return chosen_ ? time_result() : core::Done{};
+  result.steps = joined(start_.steps, std::move(result.steps));
+  if (result.steps.empty()) return core::Done{};
+  chosen_ = 0;
+  core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
+  const double cost_us = cost_.graph_cost(merged).total_us;
+  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
+  return time_result();
 }
 
 /// The result has to be faster than the file that the user has.
