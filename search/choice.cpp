@@ -72,7 +72,7 @@ void Optimizer::drop_unwritable() {
       continue;
     }
     std::string rule = "merging equal nodes";
-    for_each_graph(report_.baseline, rules_.rules(), candidate->steps,
+    for_each_graph(start_.graph, rules_.rules(), candidate->steps,
                    [&](const Step& step, const Graph& graph) {
                      const bool still = options_.writable(graph).ok();
                      if (!still) rule = step.base_rule;
@@ -107,6 +107,14 @@ Optimizer::choose_by_objective(std::span<const cost::Timing> timings) const {
   for (std::size_t k = 1; k < best.size() && !timings.empty(); ++k)
     if (fits(best[k]) && timings[k + 1].median_us < timings[winner + 1].median_us) winner = k;
   return winner;
+}
+
+/// Whether a result that is not faster is none: unless memory is what was asked for, or what the
+/// baseline has too little of.
+bool Optimizer::has_to_be_faster() const {
+  return options_.objective == ObjectiveKind::kLatency ||
+         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
 }
 
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
@@ -146,10 +154,7 @@ core::Status Optimizer::choose_by_time() {
                                              0.5 * budget_us, stop_);
   if (interrupted()) return core::Done{};
   report_.speedup = speedup;
-  const bool for_speed = options_.objective == ObjectiveKind::kLatency ||
-                         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
-                          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
-  if (for_speed && speedup.low <= 1.0) {
+  if (has_to_be_faster() && speedup.low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }
@@ -172,7 +177,7 @@ core::Status Optimizer::compare_baseline() {
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;
-  if (options_.clock != nullptr) {
+  if (clock_) {
     faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
   } else if (options_.measure && !interrupted()) {
     progress_.stage("timing the baseline");
@@ -191,8 +196,8 @@ core::Status Optimizer::compare_baseline() {
 }
 
 core::Status Optimizer::choose() {
-  if (options_.clock != nullptr) {
-    SOAPSTONE_RETURN_IF_ERROR(choose_by_trials());
+  if (clock_) {
+    choose_by_trials();
   } else if (options_.measure && !interrupted()) {
     SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
   }

@@ -14,6 +14,8 @@
 #include "search/equivalence/judgment.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
+#include "search/trials/enduring_clock.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 
@@ -24,7 +26,9 @@ class Optimizer {
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
         options_(options), progress_(progress), stop_(stop),
-        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {
+    if (options.clock != nullptr) clock_.emplace(*options.clock);
+  }
 
   core::Result<OptimizeReport> run();
 
@@ -45,17 +49,20 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
+  std::vector<std::string> forms_in_use() const;
   void merge_in_results();
   void drop_unwritable();
   core::Status choose();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  bool has_to_be_faster() const;
   core::Status compare_baseline();
-  core::Result<std::optional<cost::Comparison>>
-  try_change(const core::Graph& before, const core::Graph& after, double budget_s);
   core::Status try_baseline();
-  core::Status choose_by_trials();
-  core::Status time_result();
+  core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
+  void choose_by_trials();
+  void time_result();
+  bool is_baseline_harmless() const;
+  void add_forms(Replayed& now);
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();
@@ -84,7 +91,9 @@ class Optimizer {
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   Objective objective_;
+  std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
+  Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;

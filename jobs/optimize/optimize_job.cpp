@@ -94,7 +94,7 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
       job.optimize.clock = job.clock.get();
       return core::Done{};
     }
-    if (is_named) return clock.error();
+    if (request.runtime.is_wanted()) return clock.error();
     opened.why_not = clock.error().message;
   }
   if (!opened.why_not.empty()) {
@@ -167,6 +167,16 @@ std::string_view to_string(CostKind kind) {
     return "runtime";
   }
   return "";
+}
+
+/// Without a runtime to try them in, the shipped forms are of no use.
+void set_forms_apart(OptimizeJob& job) {
+  std::vector<std::string>& forms = job.optimize.trials.forms;
+  const auto is_form = [](const rules::Rule& rule) { return rule.file.filename() == kForms; };
+  if (!job.clock) std::erase_if(job.rules.search, is_form);
+  for (const rules::Rule& rule : job.rules.search)
+    if (is_form(rule) && (forms.empty() || forms.back() != rule.base_name))
+      forms.push_back(rule.base_name);
 }
 
 std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
@@ -248,6 +258,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
     job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);
   job.optimize.trials.time_s = request.measure_s;
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
+  set_forms_apart(job);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;

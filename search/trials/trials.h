@@ -26,14 +26,24 @@ class TrialClock {
   /// of them; kUnavailable: it does not work; kInterrupted.
   virtual core::Result<cost::Comparison> compare(const core::Graph& a, const core::Graph& b,
                                                  double budget_s, const core::StopToken& stop) = 0;
+  /// The same of the user's own file, of which `original` was read, and `b`: what compare() writes
+  /// of the original may be faster than the file, as its sizes are fixed. Always measured afresh.
+  virtual core::Result<cost::Comparison> compare_file(const core::Graph& original,
+                                                      const core::Graph& b, double budget_s,
+                                                      const core::StopToken& stop) {
+    return compare(original, b, budget_s, stop);
+  }
 };
 
 struct TrialOptions {
-  double time_s = 60;                ///< For all trials together.
+  double time_s = 60;                ///< For the trials of run_trials; 0: nothing is tried.
   int most = 60;                     ///< Trials.
   double least_s = 0.5, most_s = 6;  ///< For one trial.
   /// Groups with a smaller predicted gain, as a share of the graph's cost, are tried as one.
   double small_share = 0.002;
+  /// Rule::base_name of rules that are tried wherever they match, in this order (try_forms), and
+  /// that no search uses. Half of `time_s` is for them, on top of it.
+  std::vector<std::string> forms = {};
 };
 
 /// Sites that are tried together.
@@ -66,16 +76,15 @@ struct Trial {
 struct TrialReport {
   std::string runtime;
   std::vector<Trial> trials;
+  std::string given_up;  ///< Why the runtime was given up before the trials were over, or empty.
   double cpu_s = 0, wall_s = 0;
 };
 
 /// The sites of `candidate` (whose steps lead from `base`) that make the model faster, and what is
-/// left of the candidate. At `stop` or when the time is used up: what was kept until then.
-/// Errors: kUnavailable: the runtime does not work.
-core::Result<Replayed> run_trials(const core::Graph& base, const Candidate& candidate,
-                                  double cost_before_us, verifier::Admission& rules,
-                                  TrialClock& clock, const TrialOptions& options,
-                                  core::ProgressSink& progress, const core::StopToken& stop,
-                                  TrialReport& report);
+/// left of the candidate. At `stop`, when the time is used up, or when the clock says kUnavailable:
+/// what was kept until then.
+Replayed run_trials(const core::Graph& base, const Candidate& candidate, double cost_before_us,
+                    verifier::Admission& rules, TrialClock& clock, const TrialOptions& options,
+                    core::ProgressSink& progress, const core::StopToken& stop, TrialReport& report);
 
 }  // namespace soapstone::search
