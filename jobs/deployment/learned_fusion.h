@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,19 +10,15 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "jobs/deployment/fusion_pattern.h"
 
 namespace soapstone::jobs {
 
 /// Nodes that run as one kernel, in the order of the graph; the last one makes the result.
 struct KernelNodes {
   std::vector<core::NodeId> nodes;
-  /// A hash of operators, attributes, types and small constants, but of no weights: equal for
-  /// kernels that do the same work.
-  std::uint64_t signature = 0;
+  std::uint64_t signature = 0;  ///< See EncodedKernel.
 };
-
-/// Says of a node that others may read its results although it is inside a kernel.
-using IsExported = std::function<bool(core::NodeId)>;
 
 /// Reading is safe from several threads as long as nobody learns.
 class LearnedFusions {
@@ -48,11 +43,10 @@ class LearnedFusions {
   bool add_text(std::string_view text);
 
  private:
-  using Code = std::vector<std::uint64_t>;
-  bool add(Code code);
+  bool add(PatternCode code);
 
   /// By what the last node is; larger patterns first.
-  std::unordered_map<std::uint64_t, std::vector<Code>> patterns_;
+  std::unordered_map<std::uint64_t, std::vector<PatternCode>> patterns_;
   std::size_t count_ = 0;
 };
 

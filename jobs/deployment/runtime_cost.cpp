@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,74 +15,20 @@
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
 #include "jobs/deployment/kernel_costs.h"
+#include "jobs/deployment/kernel_pricing.h"
+#include "jobs/deployment/part_factors.h"
 #include "search/regions/region.h"
 
 namespace soapstone::jobs {
 namespace {
 
 using core::Graph;
-using core::NodeId;
-using core::TensorId;
 using cost::GraphCost;
 
-/// The nodes as a launch, for estimates and descriptions.
-runtime::Launch launch_of(const Graph& graph, std::span<const NodeId> nodes) {
-  runtime::Launch launch;
-  launch.head = nodes.front();
-  for (const NodeId id : nodes.subspan(1))
-    launch.epilogue.push_back({runtime::EpilogueKind::kActivation, id, TensorId::none()});
-  for (const NodeId id : nodes) {
-    for (const TensorId input : graph.node(id).inputs) {
-      if (!input.valid()) continue;
-      const NodeId producer = graph.tensor(input).producer;
-      if (producer.valid() && std::ranges::find(nodes, producer) != nodes.end()) continue;
-      if (std::ranges::find(launch.inputs, input) == launch.inputs.end())
-        launch.inputs.push_back(input);
-    }
-  }
-  launch.outputs = graph.node(nodes.back()).outputs;
-  return launch;
-}
-
-/// A graph in kernels, with what each and each conversion between them costs.
-struct Pricing {
-  struct Conversion {
-    TensorId tensor;
-    double us;
-  };
-  std::vector<KernelNodes> kernels;
-  std::vector<const KernelCost*> costs;  ///< Null: not known.
-  std::vector<Conversion> conversions;
-  bool is_complete = true;
-};
-
-/// The conversions between kernels that want different forms of a tensor, each once.
-void add_conversions(const Graph& graph, const KernelCosts& known, Pricing& pricing) {
-  std::vector<const KernelCost*> writer(graph.node_bound());
-  std::vector<std::size_t> number(graph.node_bound());
-  for (std::size_t k = 0; k < pricing.kernels.size(); ++k) {
-    for (const NodeId id : pricing.kernels[k].nodes) {
-      writer[id.index()] = pricing.costs[k];
-      number[id.index()] = k;
-    }
-  }
-  std::vector<bool> converted(graph.tensor_bound());
-  for (std::size_t k = 0; k < pricing.kernels.size(); ++k) {
-    for (const NodeId id : pricing.kernels[k].nodes) {
-      for (const TensorId input : graph.node(id).inputs) {
-        if (!input.valid() || converted[input.index()]) continue;
-        const NodeId producer = graph.tensor(input).producer;
-        if (!producer.valid() || writer[producer.index()] == nullptr) continue;
-        const KernelCost &from = *writer[producer.index()], &to = *pricing.costs[k];
-        if (number[producer.index()] == k || from.writes_private == to.reads_private) continue;
-        const auto& seen = from.writes_private ? from.leave_us : to.enter_us;
-        pricing.conversions.push_back(
-            {input, seen ? *seen : known.conversion_us(tensor_bytes(graph, input))});
-        converted[input.index()] = true;
-      }
-    }
-  }
-}
+/// As many kernels of a model are observed alone, too, those that take longest.
+constexpr std::size_t kCompared = 16;
+/// What takes longer than this share of the model uses caches as the model does.
+constexpr double kLargestPart = 0.25;
 
 class LearnedCost final : public RuntimeCost {
  private:
@@ -89,12 +36,12 @@ class LearnedCost final : public RuntimeCost {
   auto with_prices(const Graph& graph, Use use) {
     {
       const std::shared_lock lock(mutex_);
-      const Pricing pricing = price(graph);
+      const Pricing pricing = price_kernels(graph, known_);
       if (pricing.is_complete && known_.knows_edges(graph)) return use(pricing);
     }
     const std::unique_lock lock(mutex_);
     find_out(graph);
-    const Pricing pricing = price(graph);
+    const Pricing pricing = price_kernels(graph, known_);
     CHECK(pricing.is_complete, "a kernel without a cost");
     return use(pricing);
   }
@@ -116,7 +63,7 @@ class LearnedCost final : public RuntimeCost {
       std::vector<Item> items;
       for (std::size_t k = 0; k < pricing.kernels.size(); ++k) {
         const KernelCost& cost = *pricing.costs[k];
-        items.push_back({cost::describe(graph, launch_of(graph, pricing.kernels[k].nodes)),
+        items.push_back({cost::describe(graph, as_launch(graph, pricing.kernels[k].nodes)),
                          {cost.us, 0, cost.estimated},
                          cost.estimated ? "estimate: " + cost.why
                                         : probe_.deployment().worker.identity().name});
@@ -138,6 +85,8 @@ class LearnedCost final : public RuntimeCost {
     if (observed.kernels > 0)
       between_us_ = std::max(0.0, (observed.total_us - observed.kernels_us) /
                                       static_cast<double>(observed.kernels));
+    model_us_ = observed.total_us;
+    compare_parts(seen.graph);
     return core::Done{};
   }
 
@@ -149,17 +98,6 @@ class LearnedCost final : public RuntimeCost {
   }
 
  private:
-  Pricing price(const Graph& graph) const {
-    Pricing pricing;
-    pricing.kernels = known_.fusions().cover(graph);
-    for (const KernelNodes& kernel : pricing.kernels) {
-      pricing.costs.push_back(known_.find(kernel.signature));
-      pricing.is_complete = pricing.is_complete && pricing.costs.back() != nullptr;
-    }
-    if (pricing.is_complete) add_conversions(graph, known_, pricing);
-    return pricing;
-  }
-
   GraphCost sum(const Pricing& pricing) const {
     GraphCost total;
     for (const KernelCost* cost : pricing.costs) {
@@ -176,12 +114,39 @@ class LearnedCost final : public RuntimeCost {
 
   // From here on the caller holds the lock for writing.
 
+  void compare_parts(const Graph& graph) {
+    Pricing pricing = price_kernels(graph, known_);
+    std::unordered_set<std::uint64_t> compared;
+    std::vector<std::size_t> slowest;
+    for (std::size_t k = 0; k < pricing.kernels.size(); ++k)
+      if (pricing.costs[k] != nullptr && compared.insert(pricing.kernels[k].signature).second)
+        slowest.push_back(k);
+    std::ranges::stable_sort(slowest, std::ranges::greater{},
+                             [&](std::size_t k) { return pricing.costs[k]->us; });
+    slowest.resize(std::min(slowest.size(), kCompared));
+    for (const std::size_t k : slowest) {
+      const auto& nodes = pricing.kernels[k].nodes;
+      const auto part = observe(search::extract_region(graph, nodes).graph);
+      if (part) factors_.add(graph, nodes, pricing.costs[k]->us, launches_us(part->observed));
+    }
+  }
+
+  static double launches_us(const ObservedGraph& observed) {
+    double us = 0;
+    for (const ObservedLaunch& launch : observed.launches) us += launch.us;
+    return us;
+  }
+
   void find_out(const Graph& graph) {
     if (!recall(graph)) {
-      if (auto seen = observe(graph))
+      if (auto seen = observe(graph)) {
+        const bool is_part = seen->observed.total_us < kLargestPart * model_us_;
+        for (ObservedLaunch& launch : seen->observed.launches)
+          if (is_part) launch.us *= factors_.of(seen->graph, launch.nodes);
         known_.add(*seen, false);
-      else
+      } else {
         known_.add_edges(graph);  // Asking again would not help.
+      }
     }
     for (const KernelNodes& kernel : known_.fusions().cover(graph))
       if (!known_.recall(kernel.signature)) find_out_alone(graph, kernel);
@@ -211,8 +176,8 @@ class LearnedCost final : public RuntimeCost {
       cost.estimated = true;
       cost.why = seen.error().message;
     } else {
+      cost.us = launches_us(seen->observed) * factors_.of(graph, kernel.nodes);
       for (const ObservedLaunch& launch : seen->observed.launches) {
-        cost.us += launch.us;
         cost.reads_private = cost.reads_private || launch.reads_private;
         cost.writes_private = launch.writes_private;
         if (launch.enter_us > 0) cost.enter_us = launch.enter_us;
@@ -231,7 +196,7 @@ class LearnedCost final : public RuntimeCost {
         return seen->observed.kernels_us;
       });
     }
-    return cost::roofline_us(cost::launch_work(graph, launch_of(graph, kernel.nodes)),
+    return cost::roofline_us(cost::launch_work(graph, as_launch(graph, kernel.nodes)),
                              *calibration_);
   }
 
@@ -241,6 +206,8 @@ class LearnedCost final : public RuntimeCost {
   KernelCosts known_;
   const core::StopToken* stop_;
   double between_us_ = 0;  ///< What the runtime takes from one kernel to the next.
+  PartFactors factors_;
+  double model_us_ = 0;
   Counts counts_;
   std::optional<cost::RooflineParameters> calibration_;
 };

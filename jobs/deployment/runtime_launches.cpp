@@ -110,7 +110,16 @@ class Matching {
     return plain_text(kernel.op).ends_with(plain_text(graph_.node(id).op->name));
   }
 
+  /// By its name or that of its first result.
+  NodeId origin_node(const std::string& origin) const {
+    if (const TensorId id = ours(origin); id.valid()) return graph_.tensor(id).producer;
+    const auto at = names_.nodes.find(origin);
+    return at == names_.nodes.end() ? NodeId::none() : at->second;
+  }
+
   NodeId owner(const RuntimeKernel& kernel) const {
+    for (const std::string& origin : kernel.origins)
+      if (const NodeId node = origin_node(origin); node.valid()) return node;
     if (const TensorId id = mentioned(kernel.name, names_); id.valid()) {
       const NodeId node = graph_.tensor(id).producer;
       if (node.valid()) return node;
@@ -135,6 +144,11 @@ class Matching {
     owners_[k] = launch;
     kernels_of_[launch].push_back(k);
     launches_[launch].us += kernels_[k].us;
+    for (const std::string& origin : kernels_[k].origins) {
+      const NodeId other = origin_node(origin);
+      if (other.valid() && varies(other) && launch_of_[other.index()] == kNoLaunch)
+        launch_of_[other.index()] = owners_[k];
+    }
     // A kernel may write results of several nodes.
     for (const std::string& output : kernels_[k].outputs) {
       const TensorId id = ours(output);
@@ -187,22 +201,28 @@ class Matching {
     });
   }
 
+  /// Whether the tensor is nowhere but inside a kernel, if the node runs in the same one.
+  bool is_hidden(TensorId id, NodeId node) const {
+    const auto readers = graph_.consumers(id);
+    return !written_[id.index()] && !graph_.is_output(id) && readers.size() == 1 &&
+           readers.front() == node;
+  }
+
   void absorb_behind() {
     for (const NodeId id : graph_.order()) {
       if (launch_of_[id.index()] != kNoLaunch || !varies(id) || is_repeated(id)) continue;
       if (shows(launch_of_readers(id), id)) continue;
       std::size_t latest = kNoLaunch;
-      bool hidden = true;
+      TensorId from;
       for (const TensorId input : graph_.node(id).inputs) {
-        if (!input.valid() || graph_.is_constant_expression(input)) continue;
-        const NodeId producer = graph_.tensor(input).producer;
+        const NodeId producer = input.valid() ? graph_.tensor(input).producer : NodeId::none();
         const std::size_t launch = producer.valid() ? launch_of_[producer.index()] : kNoLaunch;
         if (launch == kNoLaunch || !launches_[launch].writes_private) continue;
         if (latest != kNoLaunch && launch < latest) continue;
         latest = launch;
-        hidden = !written_[input.index()];
+        from = input;
       }
-      if (latest != kNoLaunch && hidden) launch_of_[id.index()] = latest;
+      if (latest != kNoLaunch && is_hidden(from, id)) launch_of_[id.index()] = latest;
     }
   }
 

@@ -16,9 +16,9 @@ using core::TensorId;
 
 /// Of each of two sessions, one of which has the profiler.
 constexpr int kProfiledRuns = 10;
-/// Then the model by itself.
-constexpr int kRounds = 16;
-constexpr double kTimedUs = 300e3;
+/// Then by itself: a part only roughly, as its kernels are what counts.
+constexpr RuntimeProbe::Effort kForParts{.rounds = 4, .budget_us = 20e3};
+constexpr RuntimeProbe::Effort kForModels{.rounds = 60, .budget_us = 1.5e6};
 
 /// Copies a graph node by node, so that nodes get names, too.
 class NamedCopy {
@@ -99,8 +99,8 @@ core::Result<RuntimeProbe> RuntimeProbe::make(Deployment deployment, int opset) 
   return RuntimeProbe(std::move(deployment), std::move(folder), opset);
 }
 
-core::Result<workers::RuntimeProfile> RuntimeProbe::profile(const Graph& graph,
-                                                            const Write& write) {
+core::Result<workers::RuntimeProfile> RuntimeProbe::profile(const Graph& graph, const Write& write,
+                                                            const Effort& effort) {
   const std::filesystem::path file = folder_.path() / "observed.onnx";
   SOAPSTONE_RETURN_IF_ERROR(write(graph, file));
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t model,
@@ -109,7 +109,7 @@ core::Result<workers::RuntimeProfile> RuntimeProbe::profile(const Graph& graph,
   std::vector<workers::NamedTensor> inputs;
   for (std::size_t k = 0; k < values.size(); ++k)
     inputs.push_back({graph.tensor(graph.inputs()[k]).name, values[k]});
-  auto profile = measured(model, inputs);
+  auto profile = measured(model, inputs, effort);
   deployment_.worker.close(model);
   return profile;
 }
@@ -117,11 +117,13 @@ core::Result<workers::RuntimeProfile> RuntimeProbe::profile(const Graph& graph,
 /// The total is that of runs without another session at its side, which takes the place of weights
 /// in caches: kernels that seem to take longer than the whole are as much faster there.
 core::Result<workers::RuntimeProfile>
-RuntimeProbe::measured(std::size_t model, std::span<const workers::NamedTensor> inputs) {
+RuntimeProbe::measured(std::size_t model, std::span<const workers::NamedTensor> inputs,
+                       const Effort& effort) {
   workers::RuntimeWorker& worker = deployment_.worker;
   SOAPSTONE_RETURN_IF_ERROR(worker.prepare(model, inputs));
   SOAPSTONE_ASSIGN_OR_RETURN(auto profile, worker.profile(model, kProfiledRuns));
-  SOAPSTONE_ASSIGN_OR_RETURN(auto samples, worker.time(std::span(&model, 1), kRounds, kTimedUs));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto samples,
+                             worker.time(std::span(&model, 1), effort.rounds, effort.budget_us));
   auto& times = deployment_.load.threads == 1 ? samples[0].cpu_us : samples[0].wall_us;
   std::ranges::sort(times);
   profile.total_us = times[times.size() / 4];
@@ -134,14 +136,14 @@ RuntimeProbe::measured(std::size_t model, std::span<const workers::NamedTensor> 
 
 core::Result<Observation> RuntimeProbe::observe(const Graph& graph) {
   SOAPSTONE_ASSIGN_OR_RETURN(Graph named, NamedCopy(graph).run());
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto profiled, profile(named, write_part_));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto profiled, profile(named, write_part_, kForParts));
   ObservedGraph observed = match_kernels(named, written_names(named), profiled);
   return Observation{std::move(named), std::move(observed)};
 }
 
 core::Result<Observation> RuntimeProbe::observe_model(const Graph& graph, const Write& write) {
   SOAPSTONE_ASSIGN_OR_RETURN(Graph named, with_names(graph));
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto profiled, profile(named, write));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto profiled, profile(named, write, kForModels));
   ObservedGraph observed = match_kernels(named, written_names(named), profiled);
   return Observation{std::move(named), std::move(observed)};
 }

@@ -23,6 +23,12 @@ class RuntimeProbe {
   using Write =
       std::function<core::Status(const core::Graph& graph, const std::filesystem::path& path)>;
 
+  /// How long a graph is timed as a whole.
+  struct Effort {
+    int rounds;
+    double budget_us;
+  };
+
   /// Errors: kUnavailable.
   static core::Result<RuntimeProbe> make(Deployment deployment, int opset);
 
@@ -35,9 +41,10 @@ class RuntimeProbe {
 
  private:
   RuntimeProbe(Deployment deployment, workers::PrivateFolder folder, int opset);
-  core::Result<workers::RuntimeProfile> profile(const core::Graph& graph, const Write& write);
-  core::Result<workers::RuntimeProfile> measured(std::size_t model,
-                                                 std::span<const workers::NamedTensor> inputs);
+  core::Result<workers::RuntimeProfile> profile(const core::Graph& graph, const Write& write,
+                                                const Effort& effort);
+  core::Result<workers::RuntimeProfile>
+  measured(std::size_t model, std::span<const workers::NamedTensor> inputs, const Effort& effort);
 
   Deployment deployment_;
   workers::PrivateFolder folder_;

@@ -160,6 +160,30 @@ TEST_F(Kernels, ANodeBelongsToTheKernelOfItsOperator) {
   EXPECT_THAT(seen.launches[1].nodes, ElementsAre(graph_.order()[1], graph_.order()[2]));
 }
 
+TEST_F(Kernels, ANodeIsInsideOnlyIfNobodyElseReadsItsOperand) {
+  // The second convolution runs with the sum: had it run with the first one, that one's result
+  // would be nowhere, and the sum reads it.
+  workers::RuntimeProfile profile;
+  profile.kernels = {{out(0) + "_nchwc", "Conv", {}, {"r1"}, {}, 10},
+                     {out(2), "Other", {"r1"}, {"r2"}, {}, 20},
+                     {"", "Softmax", {"r2"}, {out(3)}, {}, 5}};
+  const ObservedGraph seen = match_kernels(graph_, names_, profile);
+  ASSERT_EQ(seen.launches.size(), 3U);
+  EXPECT_THAT(seen.launches[0].nodes, ElementsAre(graph_.order()[0]));
+  EXPECT_THAT(seen.launches[1].nodes, ElementsAre(graph_.order()[1], graph_.order()[2]));
+}
+
+TEST_F(Kernels, OriginsAreBelieved) {
+  workers::RuntimeProfile profile;
+  profile.kernels = {{"k0", "Some", {}, {"k0"}, {out(0)}, 10},
+                     {"k1", "Some", {"k0"}, {"k1"}, {out(1), out(2), out(3)}, 20}};
+  const ObservedGraph seen = match_kernels(graph_, names_, profile);
+  ASSERT_EQ(seen.launches.size(), 2U);
+  EXPECT_THAT(seen.launches[0].nodes, ElementsAre(graph_.order()[0]));
+  EXPECT_EQ(seen.launches[1].nodes.size(), 3U);
+  EXPECT_EQ(seen.launches[1].us, 20);
+}
+
 TEST(KernelsOfSeveralResults, ShareTheirTime) {
   const Graph graph = graph_of(R"(graph g
   x: f32[4]
