@@ -61,6 +61,8 @@ struct Trial {
   cost::RatioInterval measured;  ///< Time without over time with.
   Verdict verdict = Verdict::kLeftOut;
   std::string note;  ///< For a reader: why it could not be measured.
+
+  bool is_measured() const { return verdict == Verdict::kKept || verdict == Verdict::kLeftOut; }
 };
 
 struct TrialReport {
