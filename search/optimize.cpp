@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "search/base/trace.h"
@@ -28,11 +29,13 @@ core::Status Optimizer::search_graphs() {
   // In a later round the checkpoint is open, and what it knows is admitted anew.
   if (options.checkpoint != nullptr && report_.taken_out.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
-        identity_of(report_.baseline, rules_.rules(), cost_, options_.fusion, options),
-        rules_.rules()));
+        identity_of(original_, rules_.rules(), cost_, options_.fusion, options), rules_.rules()));
   }
   progress_.stage("searching");
+  const std::vector<std::string> forms = forms_in_use();
+  for (const std::string& form : forms) rules_.exclude(form);
   report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
+  for (const std::string& form : forms) rules_.readmit(form);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();
   drop_unwritable();
@@ -41,6 +44,17 @@ core::Status Optimizer::search_graphs() {
   report_.peak_limit_bytes = options_.peak_limit_bytes;
   report_.memory_before = runtime::memory_use(report_.baseline, backend_, options_.fusion);
   return core::Done{};
+}
+
+/// Rules that are for trials alone, but for those that the checks have found out.
+std::vector<std::string> Optimizer::forms_in_use() const {
+  std::vector<std::string> forms = options_.trials.forms;
+  std::erase_if(forms, [&](const std::string& form) {
+    return std::ranges::any_of(report_.taken_out, [&](const TakenOut& rule) {
+      return !rule.is_baseline && rule.rule == form;
+    });
+  });
+  return forms;
 }
 
 /// Merges equal nodes in the results: rewrites of one kind that use the same weights compute the

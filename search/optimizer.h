@@ -48,11 +48,13 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
+  std::vector<std::string> forms_in_use() const;
   void merge_in_results();
   void drop_unwritable();
   core::Status choose();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  bool has_to_be_faster() const;
   core::Status compare_baseline();
   core::Status try_baseline();
   core::Status try_without(const std::string& rule, core::Result<cost::Comparison>& whole);

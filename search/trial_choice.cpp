@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 namespace {
@@ -23,8 +24,8 @@ core::Status Optimizer::try_without(const std::string& rule,
   baseline_.exclude(rule);
   SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without,
                              simplify(original_, baseline_, &simplified, stop_, !freeze_));
-  const auto compared =
-      clock_->compare(whole ? report_.baseline : original_, without, budget_s, stop_);
+  const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
+                              : clock_->compare_file(original_, without, budget_s, stop_);
   if (!compared || (whole && compared->ratio.low <= 1)) {
     baseline_.readmit(rule);
     return core::Done{};
@@ -35,7 +36,7 @@ core::Status Optimizer::try_without(const std::string& rule,
   report_.notes.push_back(fmt::format("the baseline's rule {} is left out: {}", rule, why));
   report_.baseline = std::move(without);
   report_.simplify = std::move(simplified);
-  whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
+  whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
   return core::Done{};
 }
 
@@ -45,7 +46,7 @@ core::Status Optimizer::try_without(const std::string& rule,
 core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
   progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
-  auto whole = clock_->compare(original_, report_.baseline, options_.trials.most_s, stop_);
+  auto whole = clock_->compare_file(original_, report_.baseline, options_.trials.most_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
@@ -69,23 +70,29 @@ void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
   report_.trials.emplace();
   report_.trials->runtime = clock_->runtime();
-  if (best.empty() || interrupted()) return;
+  if (interrupted()) return;
   progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
-  chosen_ = 0;
   if (objective_.needs_memory()) {
-    chosen_ = choose_by_objective({});
-  } else {
-    Replayed tried =
-        run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_, *clock_,
-                   options_.trials, progress_, stop_, *report_.trials);
-    if (tried.steps.empty()) chosen_.reset();
+    if (!best.empty()) chosen_ = choose_by_objective({});
+    if (chosen_) time_result();
+    return;
+  }
+  Replayed tried{report_.baseline, {}, {}};
+  if (!best.empty()) {
+    tried = run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_,
+                       *clock_, options_.trials, progress_, stop_, *report_.trials);
+  }
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, tried);
+  if (const std::string& why = report_.trials->given_up; !why.empty())
+    report_.notes.push_back(why + "; the result has the changes that were kept before");
+  if (!tried.steps.empty()) {
+    chosen_ = 0;
     core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
     const double cost_us = cost_.graph_cost(merged).total_us;
     best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
-    if (const std::string& why = report_.trials->given_up; !why.empty())
-      report_.notes.push_back(why + "; the result has the changes that were kept before");
+    time_result();
   }
-  if (chosen_) time_result();
 }
 
 /// Whether the baseline is the original, or was seen to be no slower.
@@ -98,10 +105,10 @@ bool Optimizer::is_baseline_harmless() const {
 void Optimizer::time_result() {
   progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
   const double budget_s = 2 * options_.trials.most_s;
-  auto compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+  auto compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // All depends on this one, so a runtime that failed is asked again until it is given up.
   for (int again = 0; again < kAskedAgain && !compared && !interrupted(); ++again)
-    compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+    compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // What was kept until an interrupt has shown that it is faster.
   if (interrupted()) return;
   report_.outcome = Outcome::kImproved;
@@ -117,8 +124,7 @@ void Optimizer::time_result() {
   report_.speedup = compared->ratio;
   report_.latency_before = Latency{compared->a, 0};
   report_.latency_after = Latency{compared->b, 0};
-  const bool is_for_speed = options_.objective == ObjectiveKind::kLatency;
-  if (is_for_speed && compared->ratio.low <= 1) {
+  if (has_to_be_faster() && compared->ratio.low <= 1) {
     chosen_.reset();
     report_.outcome = Outcome::kGainNotReal;
   }

@@ -146,6 +146,59 @@ ReadResult read_group_norm(OnnxImport& import) {
   return compose.finish(compose.reshape(result->front(), x));
 }
 
+// --- Normalization over neighboring channels ----------------------------------------------------
+
+constexpr std::int64_t kMostChannels = 4096;
+
+/// A pointwise kernel that sums over `size` neighboring channels, times `factor`.
+core::Literal band(std::int64_t channels, std::int64_t size, double factor, std::size_t spatial) {
+  std::vector<float> elements(static_cast<std::size_t>(channels * channels));
+  for (std::int64_t to = 0; to < channels; ++to) {
+    const std::int64_t first = std::max<std::int64_t>(0, to - (size - 1) / 2);
+    const std::int64_t last = std::min(channels - 1, to + size / 2);
+    for (std::int64_t from = first; from <= last; ++from)
+      elements[static_cast<std::size_t>(to * channels + from)] = static_cast<float>(factor);
+  }
+  Dims dims(spatial + 2, 1);
+  dims[0] = dims[1] = channels;
+  return core::Literal::floats(dims, elements);
+}
+
+/// x / (bias + alpha/size · Σ x²)^beta, where the sum is over neighboring channels: a convolution.
+/// The power that networks have, 3/4, is a root and the root of that.
+ReadResult read_local_response_norm(OnnxImport& import) {
+  Composer compose(import);
+  const Dims x = compose.dims(import.input(0));
+  const std::int64_t size = import.int_or("size", 0);
+  if (x.size() < 3 || size < 1) return bad_node(import, "x must be [n, c, s…], size positive");
+  if (x[1] > kMostChannels || size > kMostChannels) return cannot_read(import, "too many channels");
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  if (compose.data_type(import.input(0)) == core::DataType::kFloat64)
+    return cannot_read(import, "double precision");
+  const std::size_t spatial = x.size() - 2;
+  const double alpha = decimal_or(import, "alpha", 1e-4), beta = decimal_or(import, "beta", 0.75);
+  const TensorId input = wide.widen(import.input(0));
+  const TensorId kernel =
+      import.constant(band(x[1], size, alpha / static_cast<double>(size), spatial));
+  const TensorId bias = import.constant(
+      filled_literal(core::DataType::kFloat32, {x[1]}, decimal_or(import, "bias", 1)));
+  const std::vector<std::int64_t> ones(spatial, 1);
+  const TensorId base =
+      compose.append("conv", {compose.append("mul", {input, input}), kernel, bias},
+                     {{"strides", to_sizes(ones)},
+                      {"dilations", to_sizes(ones)},
+                      {"pads", to_sizes(std::vector<std::int64_t>(2 * spatial, 0))}});
+  if (beta != 0.75) {
+    const TensorId exponent = compose.scalar(core::DataType::kFloat32, beta);
+    const TensorId power = compose.append("pow", {base, exponent});
+    return compose.finish(wide.narrow(compose.append("div", {input, power})));
+  }
+  const TensorId root = compose.append("sqrt", {base});
+  const TensorId by_root = compose.append("div", {input, root});
+  return compose.finish(
+      wide.narrow(compose.append("div", {by_root, compose.append("sqrt", {root})})));
+}
+
 }  // namespace
 
 std::vector<OnnxReader> statistics_readers() {
@@ -154,6 +207,7 @@ std::vector<OnnxReader> statistics_readers() {
       reader("GlobalMaxPool", kF, read_global_max),
       reader("InstanceNormalization", kF, read_instance_norm),
       reader("GroupNormalization", kF, read_group_norm, 18),
+      reader("LRN", kF, read_local_response_norm),
   };
   for (const ReducedSum& how : kReducedSums)
     readers.push_back(reader(how.onnx, how.elements, read_reduced_sum(how)));

@@ -26,14 +26,24 @@ class TrialClock {
   /// of them; kUnavailable: it does not work; kInterrupted.
   virtual core::Result<cost::Comparison> compare(const core::Graph& a, const core::Graph& b,
                                                  double budget_s, const core::StopToken& stop) = 0;
+  /// The same of the user's own file, of which `original` was read, and `b`: what compare() writes
+  /// of the original may be faster than the file, as its sizes are fixed. Always measured afresh.
+  virtual core::Result<cost::Comparison> compare_file(const core::Graph& original,
+                                                      const core::Graph& b, double budget_s,
+                                                      const core::StopToken& stop) {
+    return compare(original, b, budget_s, stop);
+  }
 };
 
 struct TrialOptions {
-  double time_s = 60;                ///< For all trials together.
+  double time_s = 60;                ///< For the trials of run_trials; 0: nothing is tried.
   int most = 60;                     ///< Trials.
   double least_s = 0.5, most_s = 6;  ///< For one trial.
   /// Groups with a smaller predicted gain, as a share of the graph's cost, are tried as one.
   double small_share = 0.002;
+  /// Rule::base_name of rules that are tried wherever they match, in this order (try_forms), and
+  /// that no search uses. Half of `time_s` is for them, on top of it.
+  std::vector<std::string> forms;
 };
 
 /// Sites that are tried together.
@@ -62,7 +72,7 @@ struct Trial {
   Verdict verdict = Verdict::kLeftOut;
   std::string note;  ///< For a reader: why it could not be measured.
 
-  bool is_measured() const { return verdict == Verdict::kKept || verdict == Verdict::kLeftOut; }
+  bool is_measured() const { return note.empty() && verdict != Verdict::kNotApplicable; }
 };
 
 struct TrialReport {

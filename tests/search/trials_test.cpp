@@ -260,19 +260,23 @@ TEST_F(Trials, AGraphAtWhichTheRuntimeFailsTwiceIsNotMeasurable) {
 TEST_F(Trials, TheirNumberIsLimited) {
   search_in(blocks({4, 4, 16, 16}));
   FakeClock clock(splits_are_slow);
-  run(clock, {.most = 1});
+  TrialOptions options;
+  options.most = 1;
+  run(clock, options);
   EXPECT_EQ(clock.comparisons, 1);
 }
 
 /// The whole job with a clock.
 class OptimizeWithClock : public Trials {
  protected:
-  OptimizeReport optimize_in(const Graph& graph, TrialClock& clock, const char* baseline_rules) {
+  OptimizeReport optimize_in(const Graph& graph, TrialClock& clock, const char* baseline_rules,
+                             TrialOptions trials = {}) {
     const rules::RuleSet baseline = rule_set_of(baseline_rules);
     verifier::Admission first(baseline, {.allow_unproved = true});
     const auto backend = runtime::make_reference_backend();
     OptimizeOptions options;
     options.clock = &clock;
+    options.trials = std::move(trials);
     options.search.time_s = 0;
     options.search.alpha = 2;
     auto report = optimize(graph, first, admission_, *cost_, *backend, options, core::silent(), {});
@@ -374,6 +378,52 @@ TEST_F(OptimizeWithClock, ABaselineRuleWhoseResultTheRuntimeRefusesIsTakenOut) {
   EXPECT_EQ(count(report.graph, "max"), 0U);
   EXPECT_EQ(report.result, ResultKind::kBaseline);
   EXPECT_THAT(report.notes, testing::Contains(testing::HasSubstr("no kernel for max")));
+}
+
+class OptimizeWithForms : public OptimizeWithClock {
+ protected:
+  OptimizeReport optimize_with_form(const Graph& graph, FakeClock& clock) {
+    TrialOptions trials;
+    trials.forms = {"merge_matmuls"};
+    return optimize_in(graph, clock, "", trials);
+  }
+};
+
+TEST_F(OptimizeWithForms, AFormIsTriedWhereverItMatches) {
+  FakeClock clock(by_matmuls);
+  const auto report = optimize_with_form(blocks({8, 8, 8}), clock);
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  EXPECT_EQ(report.search.graphs_built, 0U);  // The search does not use it.
+  ASSERT_EQ(report.trials->trials.size(), 1U);
+  EXPECT_EQ(report.trials->trials[0].sites, 3U);  // Two of three matmuls in each block.
+  EXPECT_EQ(count(report.graph, "matmul"), 6U);
+  EXPECT_TRUE(report.equivalence->equal);
+}
+
+TEST_F(OptimizeWithForms, AFormThatIsNotFasterIsLeftOut) {
+  FakeClock clock(splits_are_slow);
+  const auto report = optimize_with_form(blocks({8, 8, 8}), clock);
+  EXPECT_EQ(report.result, ResultKind::kOriginal);
+  ASSERT_FALSE(report.trials->trials.empty());
+  EXPECT_EQ(report.trials->trials[0].verdict, Verdict::kLeftOut);
+}
+
+TEST_F(OptimizeWithForms, OneKindOfSitesCanStayAlone) {
+  // Splits are slow where the parts are wide.
+  FakeClock clock([](const Graph& graph) -> core::Result<double> {
+    double us = *by_matmuls(graph);
+    for (const core::NodeId id : graph.order()) {
+      const core::Node& node = graph.node(id);
+      if (node.op->name == "split" &&
+          (*core::concrete(graph.tensor(node.outputs[0]).type.shape))[1] > 8)
+        us += 100;
+    }
+    return us;
+  });
+  const auto report = optimize_with_form(blocks({4, 4, 16, 16}), clock);
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  EXPECT_EQ(count(report.graph, "split"), 1U);
+  EXPECT_EQ(count(report.graph, "matmul"), 11U);
 }
 
 }  // namespace

@@ -227,5 +227,33 @@ TEST(GroupNormalization, ScalesGroupsThenChannels) {
   expect_near(run(now, {{1, 3}, {2, 3}, {10, 20}})[0], {8, 23});
 }
 
+TEST(LocalResponseNorm, DividesByAPowerOfTheSquaresOfNeighboringChannels) {
+  // Four channels, of which two or three are summed: one before, and one behind.
+  const auto normalized = [](float beta) {
+    const OnnxNode node{"LRN",
+                        "",
+                        {},
+                        {},
+                        {{"size", std::int64_t{3}},
+                         {"alpha", 3.0f},
+                         {"beta", beta},
+                         {"bias", 2.0f}}};
+    return run(read_one(node, 13, {{1, 4, 1}}).value(), {{1, 2, 3, 4}})[0];
+  };
+  const double bases[] = {7, 16, 31, 27};
+  for (const float beta : {0.75f, 0.5f}) {
+    std::vector<double> expected;
+    for (int c = 0; c < 4; ++c) expected.push_back((c + 1) / std::pow(bases[c], beta));
+    expect_near(normalized(beta), expected);
+  }
+}
+
+TEST(LocalResponseNorm, AnEvenWindowReachesFurtherBehind) {
+  const OnnxNode node{
+      "LRN", "", {}, {}, {{"size", std::int64_t{2}}, {"alpha", 2.0f}, {"beta", 1.0f}}};
+  const core::Graph graph = read_one(node, 1, {{1, 3, 1, 1}}).value();
+  expect_near(run(graph, {{1, 2, 3}})[0], {1.0 / 6, 2.0 / 14, 3.0 / 10});
+}
+
 }  // namespace
 }  // namespace soapstone::ops::test
