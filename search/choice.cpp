@@ -72,7 +72,7 @@ void Optimizer::drop_unwritable() {
       continue;
     }
     std::string rule = "merging equal nodes";
-    for_each_graph(report_.baseline, rules_.rules(), candidate->steps,
+    for_each_graph(start_.graph, rules_.rules(), candidate->steps,
                    [&](const Step& step, const Graph& graph) {
                      const bool still = options_.writable(graph).ok();
                      if (!still) rule = step.base_rule;

@@ -21,6 +21,8 @@ core::Status Optimizer::search_graphs() {
   SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
+  start_ = {report_.baseline, {}, {}};
+  if (clock_) add_forms(start_);
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;
@@ -34,7 +36,7 @@ core::Status Optimizer::search_graphs() {
   progress_.stage("searching");
   const std::vector<std::string> forms = forms_in_use();
   for (const std::string& form : forms) rules_.exclude(form);
-  report_.search = search(report_.baseline, rules_, cost_, options, progress_, stop_);
+  report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
   for (const std::string& form : forms) rules_.readmit(form);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();

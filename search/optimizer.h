@@ -15,6 +15,7 @@
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 #include "search/trials/enduring_clock.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 
@@ -61,6 +62,7 @@ class Optimizer {
   void choose_by_trials();
   void time_result();
   bool is_baseline_harmless() const;
+  void add_forms(Replayed& now);
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();
@@ -91,6 +93,7 @@ class Optimizer {
   Objective objective_;
   std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
+  Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;

@@ -1,15 +1,24 @@
 // Chooses in the runtime of the deployment: first which of the baseline's rewrites do no harm
 // there, later which of the search's do good.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
-#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 namespace {
+
+std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
+  const std::uint32_t sites = first.empty() ? 0 : first.back().site + 1;
+  for (Step& step : second) {
+    step.site += sites;
+    first.push_back(std::move(step));
+  }
+  return first;
+}
 
 constexpr int kAskedAgain = 2;
 
@@ -64,35 +73,48 @@ core::Status Optimizer::try_baseline() {
   return core::Done{};
 }
 
+/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
+core::Status Optimizer::add_forms(Replayed& now) {
+  if (!report_.trials) report_.trials.emplace().runtime = options_.clock->runtime();
+  if (objective_.needs_memory() || interrupted()) return core::Done{};
+  progress_.stage(fmt::format("trying forms in {}", options_.clock->runtime()));
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  return try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, now);
+}
+
+/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
+void Optimizer::add_forms(Replayed& now) {
+  report_.trials.emplace().runtime = clock_->runtime();
+  if (objective_.needs_memory() || interrupted()) return;
+  progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
+  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
+}
+
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
 void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
-  report_.trials.emplace();
-  report_.trials->runtime = clock_->runtime();
-  if (interrupted()) return;
-  progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
   if (objective_.needs_memory()) {
-    if (!best.empty()) chosen_ = choose_by_objective({});
+    if (!best.empty() && !interrupted()) chosen_ = choose_by_objective({});
     if (chosen_) time_result();
     return;
   }
-  Replayed tried{report_.baseline, {}, {}};
-  if (!best.empty()) {
-    tried = run_trials(report_.baseline, best.front(), report_.cost_before.total_us, rules_,
-                       *clock_, options_.trials, progress_, stop_, *report_.trials);
+  Replayed result{start_.graph, {}, {}};
+  if (!best.empty() && !interrupted()) {
+    progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
+    result = run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_, *clock_,
+                        options_.trials, progress_, stop_, *report_.trials);
   }
-  const Forms forms(rules_, options_.trials.forms, !freeze_);
-  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, tried);
   if (const std::string& why = report_.trials->given_up; !why.empty())
     report_.notes.push_back(why + "; the result has the changes that were kept before");
-  if (!tried.steps.empty()) {
-    chosen_ = 0;
-    core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
-    const double cost_us = cost_.graph_cost(merged).total_us;
-    best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
-    time_result();
-  }
+  result.steps = joined(start_.steps, std::move(result.steps));
+  if (result.steps.empty()) return;
+  chosen_ = 0;
+  core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
+  const double cost_us = cost_.graph_cost(merged).total_us;
+  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
+  time_result();
 }
 
 /// Whether the baseline is the original, or was seen to be no slower.

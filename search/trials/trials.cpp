@@ -30,7 +30,7 @@ class TrialRun {
 
   Replayed run() {
     std::deque<TrialGroup> groups = groups_to_try();
-    planned_ = groups.size() + (groups.size() > 1 ? 1 : 0);
+    planned_ = report_.trials.size() + groups.size() + (groups.size() > 1 ? 1 : 0);
     if (groups.size() > 1 && !is_over()) add(everything());
     while (!groups.empty() && !is_over()) {
       const TrialGroup group = std::move(groups.front());
@@ -223,8 +223,8 @@ Replayed run_trials(const Graph& base, const Candidate& candidate, double cost_b
   Replayed result =
       TrialRun(base, candidate, cost_before_us, rules, clock, options, progress, stop, report)
           .run();
-  report.cpu_s = core::process_cpu_s() - cpu_before_s;
-  report.wall_s = core::wall_s() - wall_before_s;
+  report.cpu_s += core::process_cpu_s() - cpu_before_s;
+  report.wall_s += core::wall_s() - wall_before_s;
   return result;
 }
 

@@ -43,7 +43,7 @@ struct TrialOptions {
   double small_share = 0.002;
   /// Rule::base_name of rules that are tried wherever they match, in this order (try_forms), and
   /// that no search uses. Half of `time_s` is for them, on top of it.
-  std::vector<std::string> forms;
+  std::vector<std::string> forms = {};
 };
 
 /// Sites that are tried together.

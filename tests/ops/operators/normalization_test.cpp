@@ -230,14 +230,12 @@ TEST(GroupNormalization, ScalesGroupsThenChannels) {
 TEST(LocalResponseNorm, DividesByAPowerOfTheSquaresOfNeighboringChannels) {
   // Four channels, of which two or three are summed: one before, and one behind.
   const auto normalized = [](float beta) {
-    const OnnxNode node{"LRN",
-                        "",
-                        {},
-                        {},
-                        {{"size", std::int64_t{3}},
-                         {"alpha", 3.0f},
-                         {"beta", beta},
-                         {"bias", 2.0f}}};
+    const OnnxNode node{
+        "LRN",
+        "",
+        {},
+        {},
+        {{"size", std::int64_t{3}}, {"alpha", 3.0f}, {"beta", beta}, {"bias", 2.0f}}};
     return run(read_one(node, 13, {{1, 4, 1}}).value(), {{1, 2, 3, 4}})[0];
   };
   const double bases[] = {7, 16, 31, 27};
