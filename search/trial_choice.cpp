@@ -74,15 +74,6 @@ core::Status Optimizer::try_baseline() {
 }
 
 /// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
-core::Status Optimizer::add_forms(Replayed& now) {
-  if (!report_.trials) report_.trials.emplace().runtime = options_.clock->runtime();
-  if (objective_.needs_memory() || interrupted()) return core::Done{};
-  progress_.stage(fmt::format("trying forms in {}", options_.clock->runtime()));
-  const Forms forms(rules_, options_.trials.forms, !freeze_);
-  return try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, now);
-}
-
-/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
 void Optimizer::add_forms(Replayed& now) {
   report_.trials.emplace().runtime = clock_->runtime();
   if (objective_.needs_memory() || interrupted()) return;
