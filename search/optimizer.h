@@ -58,7 +58,7 @@ class Optimizer {
   bool has_to_be_faster() const;
   core::Status compare_baseline();
   core::Status try_baseline();
-  core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
+  core::Status try_without(const std::string& rule, core::Result<cost::Comparison>& whole);
   void choose_by_trials();
   void time_result();
   bool is_baseline_harmless() const;

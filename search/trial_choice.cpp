@@ -24,11 +24,29 @@ constexpr int kAskedAgain = 2;
 
 }  // namespace
 
-/// What the baseline makes of the original without that rule, and without those excluded before.
-core::Result<core::Graph> Optimizer::baseline_without(const std::string& rule,
-                                                      SimplifyReport& simplified) {
+/// Leaves a rule of the baseline out if the model is faster without it, or measurable at all.
+/// `whole`: the original compared with the baseline; likewise afterwards.
+core::Status Optimizer::try_without(const std::string& rule,
+                                    core::Result<cost::Comparison>& whole) {
+  const double budget_s = options_.trials.most_s;
+  SimplifyReport simplified;
   baseline_.exclude(rule);
-  return simplify(original_, baseline_, &simplified, stop_, !freeze_);
+  SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without,
+                             simplify(original_, baseline_, &simplified, stop_, !freeze_));
+  const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
+                              : clock_->compare_file(original_, without, budget_s, stop_);
+  if (!compared || (whole && compared->ratio.low <= 1)) {
+    baseline_.readmit(rule);
+    return core::Done{};
+  }
+  const std::string why = whole ? fmt::format("in {} the model is {:.3f}x faster without it",
+                                              clock_->runtime(), compared->ratio.median)
+                                : whole.error().message;
+  report_.notes.push_back(fmt::format("the baseline's rule {} is left out: {}", rule, why));
+  report_.baseline = std::move(without);
+  report_.simplify = std::move(simplified);
+  whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
+  return core::Done{};
 }
 
 /// What the baseline makes of a model may undo what the runtime would have made of it, or be
@@ -37,29 +55,13 @@ core::Result<core::Graph> Optimizer::baseline_without(const std::string& rule,
 core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
   progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
-  const double budget_s = options_.trials.most_s;
-  auto whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
+  auto whole = clock_->compare_file(original_, report_.baseline, options_.trials.most_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
   for (const auto& [count, rule] : rules) {
     if (interrupted() || clock_->given_up() || (whole && whole->ratio.high >= 1)) break;
-    SimplifyReport simplified;
-    SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, baseline_without(rule, simplified));
-    const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
-                                : clock_->compare_file(original_, without, budget_s, stop_);
-    if (!compared || (whole && compared->ratio.low <= 1)) {
-      baseline_.readmit(rule);
-      continue;
-    }
-    report_.notes.push_back(
-        whole ? fmt::format("the baseline's rule {} is left out: in {} the model is {:.3f}x faster "
-                            "without it",
-                            rule, clock_->runtime(), compared->ratio.median)
-              : fmt::format("the baseline's rule {} is left out: {}", rule, whole.error().message));
-    report_.baseline = std::move(without);
-    report_.simplify = std::move(simplified);
-    whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
+    SOAPSTONE_RETURN_IF_ERROR(try_without(rule, whole));
   }
   if (whole) {
     report_.baseline_speedup = whole->ratio;

@@ -72,11 +72,12 @@ void add_trials(ordered_json& json, const search::OptimizeReport& report) {
   if (!report.trials) return;
   for (const search::Trial& trial : report.trials->trials) {
     const auto& [median, low, high] = trial.measured;
+    const bool measured = trial.is_measured();
     json["trials"].push_back({{"change", trial.what},
                               {"places", trial.sites},
                               {"predicted_speedup", trial.predicted},
-                              {"speedup", median},
-                              {"speedup_interval", {low, high}},
+                              {"speedup", measured ? ordered_json(median) : nullptr},
+                              {"speedup_interval", measured ? ordered_json({low, high}) : nullptr},
                               {"verdict", to_string(trial.verdict)},
                               {"note", trial.note}});
   }

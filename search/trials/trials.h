@@ -71,6 +71,8 @@ struct Trial {
   cost::RatioInterval measured;  ///< Time without over time with.
   Verdict verdict = Verdict::kLeftOut;
   std::string note;  ///< For a reader: why it could not be measured.
+
+  bool is_measured() const { return note.empty() && verdict != Verdict::kNotApplicable; }
 };
 
 struct TrialReport {

@@ -167,6 +167,24 @@ class Errors(unittest.TestCase):
         self.assertIn("timed in: our own executor", done.stdout)
         self.assertIn("ONNX Runtime cannot be run", done.stderr)
 
+    def test_auto_goes_on_if_the_runtime_breaks_at_once(self):
+        """In place of the worker for ONNX Runtime there is one that crashes."""
+        workers = P / "broken-workers"
+        workers.mkdir(exist_ok=True)
+        worker = SUPPORT / "counting_worker.py"
+        (workers / "onnxruntime_worker.py").write_text(
+            f"import runpy, sys\nsys.argv = ['', {str(COUNTER)!r}, 'time:crash:0']\n"
+            f"runpy.run_path({str(worker)!r}, run_name='__main__')\n")
+        environment = {**os.environ, "SOAPSTONE_WORKERS_DIR": str(workers)}
+        for command, arguments in (("bench-graph", ["--rounds", "6"]),
+                                   ("optimize-graph", ["--dry-run", "--time", "1", "--judge",
+                                                       "none", "--cost-db", "none"])):
+            COUNTER.unlink(missing_ok=True)
+            done = run(command, SPACE.model, *arguments, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("our own executor", done.stdout)
+            self.assertRegex(done.stderr, "signal 11.*timed on our own executor")
+
     def test_a_model_that_the_runtime_cannot_load(self):
         for command, arguments in (("bench-graph", []),
                                    ("optimize-graph", ["--dry-run", "--costs", "roofline",

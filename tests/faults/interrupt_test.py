@@ -153,7 +153,7 @@ class Interrupt(unittest.TestCase):
     def test_optimize_graph_with_measured_costs(self):
         self.each(0.1, lambda folder: [
             "optimize-graph", self.model, "-o", folder / "out.onnx", "--cost-db", "none", "--time",
-            "2"], self.check_models)
+            "2", "--measure-time", "2"], self.check_models)
 
     def test_verify_rules(self):
         self.each(0.15, lambda _: ["verify-rules", RULES / "contraction.rules",
