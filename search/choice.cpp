@@ -172,7 +172,7 @@ core::Status Optimizer::compare_baseline() {
   const double before_us = cost_.graph_cost(original_).total_us;
   report_.baseline_gain = before_us / report_.cost_before.total_us;
   bool faster = report_.cost_before.total_us < kRealGain * before_us;
-  if (options_.clock != nullptr) {
+  if (clock_) {
     faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
   } else if (options_.measure && !interrupted()) {
     progress_.stage("timing the baseline");
@@ -191,8 +191,8 @@ core::Status Optimizer::compare_baseline() {
 }
 
 core::Status Optimizer::choose() {
-  if (options_.clock != nullptr) {
-    SOAPSTONE_RETURN_IF_ERROR(choose_by_trials());
+  if (clock_) {
+    choose_by_trials();
   } else if (options_.measure && !interrupted()) {
     SOAPSTONE_RETURN_IF_ERROR(choose_by_time());
   }

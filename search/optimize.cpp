@@ -20,9 +20,9 @@ core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
   SOAPSTONE_ASSIGN_OR_RETURN(report_.baseline,
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
-  if (options_.clock != nullptr) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
+  if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
-  if (options_.clock != nullptr) SOAPSTONE_RETURN_IF_ERROR(add_forms(start_));
+  if (clock_) add_forms();
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;

@@ -14,7 +14,7 @@
 #include "search/equivalence/judgment.h"
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
-#include "search/trials/form_trials.h"
+#include "search/trials/enduring_clock.h"
 
 namespace soapstone::search {
 
@@ -25,7 +25,9 @@ class Optimizer {
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
         options_(options), progress_(progress), stop_(stop),
-        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {}
+        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {
+    if (options.clock != nullptr) clock_.emplace(*options.clock);
+  }
 
   core::Result<OptimizeReport> run();
 
@@ -53,12 +55,12 @@ class Optimizer {
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
   core::Status compare_baseline();
-  core::Result<std::optional<cost::Comparison>>
-  try_change(const core::Graph& before, const core::Graph& after, double budget_s);
   core::Status try_baseline();
-  core::Status add_forms(Replayed& now);
-  core::Status choose_by_trials();
-  core::Status time_result();
+  core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
+  void add_forms();
+  void choose_by_trials();
+  void time_result();
+  bool is_baseline_harmless() const;
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();
@@ -87,8 +89,9 @@ class Optimizer {
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   Objective objective_;
+  std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
-  Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
+  Replayed start_;  ///< The baseline with the forms that are faster: where the search begins.
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;

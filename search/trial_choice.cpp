@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
+#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 namespace {
+
+constexpr int kAskedAgain = 2;
 
 std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
   const std::uint32_t sites = first.empty() ? 0 : first.back().site + 1;
@@ -20,95 +23,128 @@ std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
   return first;
 }
 
-}  // namespace
-
-/// How much faster `after` is in the runtime; none if the job is interrupted.
-core::Result<std::optional<cost::Comparison>>
-Optimizer::try_change(const core::Graph& before, const core::Graph& after, double budget_s) {
-  auto compared = options_.clock->compare(before, after, budget_s, stop_);
-  if (interrupted()) return std::optional<cost::Comparison>();
-  if (!compared) return compared.error();
-  return std::optional(*compared);
+void append(TrialReport& report, TrialReport more) {
+  std::ranges::move(more.trials, std::back_inserter(report.trials));
+  report.cpu_s += more.cpu_s;
+  report.wall_s += more.wall_s;
+  if (report.given_up.empty()) report.given_up = std::move(more.given_up);
 }
 
-/// What the baseline makes of a model may undo what the runtime would have made of it. Its rules
-/// are taken out one by one if it is slower than the original, the ones that are used most first.
+}  // namespace
+
+/// What the baseline makes of the original without that rule, and without those excluded before.
+core::Result<core::Graph> Optimizer::baseline_without(const std::string& rule,
+                                                      SimplifyReport& simplified) {
+  baseline_.exclude(rule);
+  return simplify(original_, baseline_, &simplified, stop_, !freeze_);
+}
+
+/// What the baseline makes of a model may undo what the runtime would have made of it, or be
+/// nothing that the runtime takes. Its rules are taken out one by one if it is slower than the
+/// original, the ones that are used most first.
 core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
-  progress_.stage(fmt::format("timing the baseline in {}", options_.clock->runtime()));
+  progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
   const double budget_s = options_.trials.most_s;
-  SOAPSTONE_ASSIGN_OR_RETURN(auto whole, try_change(original_, report_.baseline, budget_s));
+  auto whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
   for (const auto& [count, rule] : rules) {
-    if (!whole || whole->ratio.high >= 1) break;
-    baseline_.exclude(rule);
+    if (interrupted() || clock_->given_up() || (whole && whole->ratio.high >= 1)) break;
     SimplifyReport simplified;
-    SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without,
-                               simplify(original_, baseline_, &simplified, stop_, !freeze_));
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto compared,
-                               try_change(report_.baseline, without, budget_s));
-    if (!compared || compared->ratio.low <= 1) {
+    SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, baseline_without(rule, simplified));
+    const auto compared =
+        clock_->compare(whole ? report_.baseline : original_, without, budget_s, stop_);
+    if (!compared || (whole && compared->ratio.low <= 1)) {
       baseline_.readmit(rule);
       continue;
     }
-    report_.notes.push_back(fmt::format("the baseline's rule {} is left out: in {} the model is "
-                                        "{:.3f}x faster without it",
-                                        rule, options_.clock->runtime(), compared->ratio.median));
+    report_.notes.push_back(
+        whole ? fmt::format("the baseline's rule {} is left out: in {} the model is {:.3f}x faster "
+                            "without it",
+                            rule, clock_->runtime(), compared->ratio.median)
+              : fmt::format("the baseline's rule {} is left out: {}", rule, whole.error().message));
     report_.baseline = std::move(without);
     report_.simplify = std::move(simplified);
-    SOAPSTONE_ASSIGN_OR_RETURN(whole, try_change(original_, report_.baseline, budget_s));
+    whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
   }
-  if (whole) report_.baseline_speedup = whole->ratio;
+  if (whole) {
+    report_.baseline_speedup = whole->ratio;
+  } else if (!interrupted()) {
+    report_.notes.push_back(fmt::format("what the baseline makes of the model could not be timed: "
+                                        "{}",
+                                        whole.error().message));
+  }
   return core::Done{};
 }
 
-/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
-core::Status Optimizer::add_forms(Replayed& now) {
-  if (!report_.trials) report_.trials.emplace().runtime = options_.clock->runtime();
-  if (objective_.needs_memory() || interrupted()) return core::Done{};
-  progress_.stage(fmt::format("trying forms in {}", options_.clock->runtime()));
+/// Begins the report on trials with forms, and keeps those that make the model faster. They are no
+/// matter of peaks of memory.
+void Optimizer::add_forms() {
+  report_.trials.emplace().runtime = clock_->runtime();
+  if (objective_.needs_memory() || interrupted()) return;
+  progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
   const Forms forms(rules_, options_.trials.forms, !freeze_);
-  return try_forms(forms, *options_.clock, options_.trials, progress_, stop_, *report_.trials, now);
+  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, start_);
 }
 
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
-core::Status Optimizer::choose_by_trials() {
+void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
+  if (interrupted()) return;
   if (objective_.needs_memory()) {
-    if (best.empty() || interrupted()) return core::Done{};
-    chosen_ = choose_by_objective({});
-    return chosen_ ? time_result() : core::Done{};
+    if (!best.empty()) chosen_ = choose_by_objective({});
+    if (chosen_) time_result();
+    return;
   }
-  Replayed result{start_.graph, {}, {}};
-  if (!best.empty() && !interrupted()) {
-    progress_.stage(fmt::format("trying changes in {}", options_.clock->runtime()));
+  Replayed tried{start_.graph, {}, {}};
+  if (!best.empty()) {
+    progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
     TrialReport trials;
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        result, run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_,
-                           *options_.clock, options_.trials, progress_, stop_, trials));
-    std::ranges::move(trials.trials, std::back_inserter(report_.trials->trials));
-    report_.trials->cpu_s += trials.cpu_s;
-    report_.trials->wall_s += trials.wall_s;
+    tried = run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_, *clock_,
+                       options_.trials, progress_, stop_, trials);
+    append(*report_.trials, std::move(trials));
   }
-  result.steps = joined(start_.steps, std::move(result.steps));
-  if (result.steps.empty()) return core::Done{};
-  chosen_ = 0;
-  core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
-  const double cost_us = cost_.graph_cost(merged).total_us;
-  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
-  return time_result();
+  tried.steps = joined(start_.steps, std::move(tried.steps));
+  if (const std::string& why = report_.trials->given_up; !why.empty())
+    report_.notes.push_back(why + "; the result has the changes that were kept before");
+  if (!tried.steps.empty()) {
+    chosen_ = 0;
+    core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
+    const double cost_us = cost_.graph_cost(merged).total_us;
+    best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
+    time_result();
+  }
+}
+
+/// Whether the baseline is the original, or was seen to be no slower.
+bool Optimizer::is_baseline_harmless() const {
+  return original_.hash() == report_.baseline.hash() ||
+         (report_.baseline_speedup && report_.baseline_speedup->high >= 1);
 }
 
 /// The result has to be faster than the file that the user has.
-core::Status Optimizer::time_result() {
-  progress_.stage(fmt::format("timing the result in {}", options_.clock->runtime()));
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto compared,
-                             try_change(original_, chosen().graph, 2 * options_.trials.most_s));
+void Optimizer::time_result() {
+  progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
+  const double budget_s = 2 * options_.trials.most_s;
+  auto compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+  // All depends on this one, so a runtime that failed is asked again until it is given up.
+  for (int again = 0; again < kAskedAgain && !compared && !interrupted(); ++again)
+    compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
   // What was kept until an interrupt has shown that it is faster.
-  if (!compared) return core::Done{};
+  if (interrupted()) return;
+  report_.outcome = Outcome::kImproved;
+  if (!compared) {
+    report_.notes.push_back(fmt::format("the result as a whole could not be timed in {}: {}",
+                                        clock_->runtime(), compared.error().message));
+    // Each change that was kept has shown that it is faster, if the runtime was given up only now.
+    if (clock_->given_up() && is_baseline_harmless() && !objective_.needs_memory()) return;
+    chosen_.reset();
+    report_.outcome = Outcome::kNoGainFound;
+    return;
+  }
   report_.speedup = compared->ratio;
   report_.latency_before = Latency{compared->a, 0};
   report_.latency_after = Latency{compared->b, 0};
@@ -116,10 +152,7 @@ core::Status Optimizer::time_result() {
   if (is_for_speed && compared->ratio.low <= 1) {
     chosen_.reset();
     report_.outcome = Outcome::kGainNotReal;
-  } else {
-    report_.outcome = Outcome::kImproved;
   }
-  return core::Done{};
 }
 
 }  // namespace soapstone::search

@@ -206,12 +206,18 @@ RuntimeWorker::Model& RuntimeWorker::open_model(std::size_t number) {
   return models_[number];
 }
 
+void RuntimeWorker::limit_waits(double load_s, double run_s) {
+  options_.load_timeout_s = std::min(options_.load_timeout_s, load_s);
+  options_.run_timeout_s = std::min(options_.run_timeout_s, run_s);
+}
+
 void RuntimeWorker::close(std::size_t number) {
   Model& model = open_model(number);
   model.is_open = false;
   model.inputs.reset();
   if (!process_ || !model.number) return;
-  const auto line = process_->exchange(close_request(next_request_++, *model.number), 60);
+  const auto line = process_->exchange(close_request(next_request_++, *model.number),
+                                       std::min(60.0, options_.run_timeout_s));
   if (!line) process_.reset();
 }
 

@@ -51,6 +51,9 @@ class RuntimeWorker {
   /// Precondition: the model is prepared.
   core::Result<RuntimeProfile> profile(std::size_t model, int runs);
   void close(std::size_t model);
+  /// From now on the worker may take so long to load a model and to run it, if that is less than
+  /// before; beyond that it counts as hanging.
+  void limit_waits(double load_s, double run_s);
   int restarts() const { return restarts_; }
 
  private:

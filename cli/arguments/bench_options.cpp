@@ -10,9 +10,12 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
   line.add("--against", options.request.against,
            "Time another model in turn with it, and give the ratio")
       .type("FILE");
-  line.add_flag("--breakdown", options.request.breakdown, "Also time each launch alone");
+  line.add_flag("--breakdown", options.request.breakdown,
+                "Also time each kernel: by the runtime's profile, or each launch alone");
   add_timing_options(line, options.request.rounds, "a model", options.request.time_s, "--time", "");
   add_shape_option(line, options.request.shapes);
+  add_runtime_options(line, options.runtime);
+  add_python_option(line, options.python);
   add_timing_device_options(line, options.request.device);
   line.add("--import-costs", options.import_costs, "Read costs that --export-costs wrote")
       .type("FILE");
@@ -23,7 +26,14 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
   add_common_options(line, options);
   set_examples(line, "  $ bench-graph model.onnx --breakdown\n"
                      "  $ bench-graph model.opt.onnx --against model.onnx\n"
+                     "  $ bench-graph model.onnx --runtime openvino --threads 2\n"
                      "  $ bench-graph --export-costs costs.jsonl");
+}
+
+core::Result<jobs::BenchRequest> request_of(const CommandLine& line, const BenchOptions& options) {
+  jobs::BenchRequest request = options.request;
+  SOAPSTONE_ASSIGN_OR_RETURN(request.runtime, runtime_of(line, options.runtime, options.python));
+  return request;
 }
 
 }  // namespace soapstone::cli

@@ -54,9 +54,11 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
            {"measured", GainKind::kMeasured},
            {"none", GainKind::kNone}},
           "Say above each rule what it gains at sizes that networks have: roofline (the "
-          "same everywhere), measured (on this machine), or none")
-      .type("COSTS")
-      .shows_default();
+          "same everywhere), measured (in the runtime), or none [roofline; with --runtime "
+          "measured]")
+      .type("COSTS");
+  add_runtime_options(line, options.runtime);
+  add_python_option(line, options.python);
   add_seed_option(line, options.request.seed);
   add_jobs_option(line, options.request.jobs);
   add_common_options(line, options);
@@ -65,6 +67,15 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
                      "  $ generate-rules --ops 4 --resume tiles -o generated.rules\n"
                      "  $ mpirun --bind-to none -n 2 generate-rules --ops 4 -o generated.rules\n"
                      "  $ optimize-graph model.onnx --rules generated.rules -o fast.onnx");
+}
+
+core::Result<jobs::GenerateRequest> request_of(const CommandLine& line,
+                                               const GenerateOptions& options) {
+  jobs::GenerateRequest request = options.request;
+  SOAPSTONE_ASSIGN_OR_RETURN(request.runtime, runtime_of(options.runtime, options.python));
+  if (line.was_given("--runtime") && !line.was_given("--rank"))
+    request.gains = jobs::GainKind::kMeasured;
+  return request;
 }
 
 }  // namespace soapstone::cli

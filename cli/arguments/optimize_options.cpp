@@ -74,9 +74,11 @@ void declare_search(CommandLine& line, OptimizeOptions& options) {
           "--costs", options.request.costs,
           {{"measured", jobs::CostKind::kMeasured},
            {"roofline", jobs::CostKind::kRoofline},
-           {"taso", jobs::CostKind::kTaso}},
+           {"taso", jobs::CostKind::kTaso},
+           {"runtime", jobs::CostKind::kRuntime}},
           "measured: time kernels on this device; roofline: the same on every machine; taso: "
-          "the sum over operators that TASO minimizes")
+          "the sum over operators that TASO minimizes; runtime: kernels of the runtime that "
+          "--runtime names, timed there")
       .type("KIND")
       .shows_default();
   add_cost_db_option(line, options.request.device);

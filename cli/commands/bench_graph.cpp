@@ -1,5 +1,6 @@
-// bench-graph: how long a model takes on a device, launch by launch if wanted, and against another
-// model. Also carries measured costs from and to other machines.
+// bench-graph: how long a model takes in the runtime in which it is deployed or on our own
+// executor, kernel by kernel if wanted, and against another model. Also carries measured costs from
+// and to other machines.
 #include "cli/arguments/bench_options.h"
 #include "cli/reports/bench_report.h"
 #include "cli/session/run_main.h"
@@ -9,15 +10,17 @@ namespace {
 
 using namespace soapstone;
 
-core::Status bench(const cli::BenchOptions& options, cli::Session& session) {
+core::Status bench(const cli::CommandLine& line, const cli::BenchOptions& options,
+                   cli::Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const jobs::BenchRequest request, cli::request_of(line, options));
   const bool exchanges = !options.import_costs.empty() || !options.export_costs.empty();
-  if (options.request.model.empty() && !exchanges) {
+  if (request.model.empty() && !exchanges) {
     return jobs::usage_error("which model?",
                              "give an ONNX file; bench-graph --help shows examples");
   }
   std::unique_ptr<cost::CostDatabase> database;
-  if (exchanges || options.request.breakdown) {
-    SOAPSTONE_ASSIGN_OR_RETURN(database, jobs::open_costs(options.request.device));
+  if (exchanges || request.breakdown) {
+    SOAPSTONE_ASSIGN_OR_RETURN(database, jobs::open_costs(request.device));
   }
   if (exchanges && !database) {
     return jobs::usage_error("--cost-db none leaves no database to exchange",
@@ -26,9 +29,9 @@ core::Status bench(const cli::BenchOptions& options, cli::Session& session) {
   const jobs::Context context = session.context();
   if (database)
     SOAPSTONE_RETURN_IF_ERROR(jobs::import_costs(options.import_costs, *database, context));
-  if (!options.request.model.empty()) {
+  if (!request.model.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(const jobs::BenchOutcome outcome,
-                               jobs::bench(options.request, database.get(), context));
+                               jobs::bench(request, database.get(), context));
     SOAPSTONE_RETURN_IF_ERROR(session.report(cli::bench_text(outcome), cli::bench_json(outcome)));
   }
   if (database)
@@ -43,5 +46,5 @@ int main(int argc, char** argv) {
   cli::CommandLine line("bench-graph", "Times a model on this machine.");
   cli::add_bench_options(line, options);
   return cli::run_main(argc, argv, line, options,
-                       [&](cli::Session& session) { return bench(options, session); });
+                       [&](cli::Session& session) { return bench(line, options, session); });
 }

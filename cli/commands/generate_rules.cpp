@@ -12,9 +12,9 @@ namespace {
 
 using namespace soapstone;
 
-core::Status generate(const cli::GenerateOptions& options, cli::Session& session,
-                      parallel::Ranks* ranks) {
-  jobs::GenerateRequest request = options.request;
+core::Status generate(const cli::CommandLine& line, const cli::GenerateOptions& options,
+                      cli::Session& session, parallel::Ranks* ranks) {
+  SOAPSTONE_ASSIGN_OR_RETURN(jobs::GenerateRequest request, cli::request_of(line, options));
   request.processes = ranks;
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::GenerateOutcome outcome,
                              jobs::generate(request, session.context()));
@@ -23,13 +23,14 @@ core::Status generate(const cli::GenerateOptions& options, cli::Session& session
                         cli::generate_json(outcome));
 }
 
-core::Status generate_as_rank(const cli::GenerateOptions& options, cli::Session& session) {
+core::Status generate_as_rank(const cli::CommandLine& line, const cli::GenerateOptions& options,
+                              cli::Session& session) {
   const std::string& resume = options.request.resume;
   const std::string hint = resume.empty()
                                ? "--resume DIR keeps what is finished"
                                : fmt::format("the same command goes on from '{}'", resume);
   return cli::run_on_ranks(options.request.launch, hint, session, [&](parallel::Ranks* ranks) {
-    return generate(options, session, ranks);
+    return generate(line, options, session, ranks);
   });
 }
 
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
       "Finds rewrite rules: all equalities between small graphs, less those that others imply, "
       "each proved for all sizes. What is not proved is listed and not written.");
   cli::add_generate_options(line, options);
-  return cli::run_main(argc, argv, line, options,
-                       [&](cli::Session& session) { return generate_as_rank(options, session); });
+  return cli::run_main(argc, argv, line, options, [&](cli::Session& session) {
+    return generate_as_rank(line, options, session);
+  });
 }

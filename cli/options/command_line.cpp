@@ -194,6 +194,8 @@ std::string CommandLine::with_options(const std::string& text) const {
   return shown + text.substr(at);
 }
 
+bool CommandLine::was_given(const std::string& name) const { return app_->count(name) > 0; }
+
 core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool may_print) {
   try {
     app_->parse(argc, argv);

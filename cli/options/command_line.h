@@ -91,6 +91,9 @@ class CommandLine {
   /// --keep-constants for `keep_constants`. A field without an option stays.
   std::string with_options(const std::string& text) const;
 
+  /// After parse(): whether the option was on the command line.
+  bool was_given(const std::string& name) const;
+
   /// False: --help or --version was asked for, and printed if `may_print`. Errors: kUsage.
   core::Result<bool> parse(int argc, const char* const* argv, bool may_print);
 

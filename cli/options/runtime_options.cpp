@@ -3,13 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "jobs/base/usage_error.h"
+
 namespace soapstone::cli {
 
 void add_runtime_options(CommandLine& line, RuntimeOptions& options) {
   line.add("--runtime", options.runtime,
-           "Where the model will run, and is timed: onnxruntime, openvino, soapstone (our own "
-           "executor), command:PROGRAM (docs/workers.md); auto: onnxruntime if it is there, else "
-           "soapstone")
+           "What times: onnxruntime, openvino, soapstone (our own executor), command:PROGRAM; auto: "
+           "onnxruntime, else soapstone")
       .type("RUNTIME")
       .shows_default();
   line.add("--provider", options.provider,
@@ -29,14 +30,34 @@ core::Result<jobs::RuntimeRequest> runtime_of(const RuntimeOptions& options,
   for (const std::string& option : options.options) {
     const std::size_t equals = option.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return core::Error{core::ErrorCode::kUsage,
-                         fmt::format("--runtime-option {}: not of the form NAME=VALUE", option),
-                         {},
-                         "--runtime-option session.intra_op.allow_spinning=0"};
+      return jobs::usage_error(
+          fmt::format("--runtime-option {}: not of the form NAME=VALUE", option),
+          "--runtime-option session.intra_op.allow_spinning=0");
     }
     request.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
   }
   return request;
+}
+
+core::Result<jobs::RuntimeRequest>
+runtime_of(const CommandLine& line, const RuntimeOptions& options, const std::string& python) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto request, runtime_of(options, python));
+  for (const char* const ours : {"--device", "--fusion"}) {
+    if (!line.was_given(ours)) continue;
+    using Kind = jobs::RuntimeRequest::Kind;
+    if (request.kind == Kind::kWorker) {
+      return jobs::usage_error(fmt::format("{} says how our own executor runs", ours),
+                               "leave it out, or set --runtime to soapstone");
+    }
+    request.kind = Kind::kSoapstone;
+  }
+  return request;
+}
+
+void add_python_option(CommandLine& line, std::string& python) {
+  line.add("--python", python,
+           "Python that has the runtime [$SOAPSTONE_PYTHON, that of the build, python3]")
+      .type("FILE");
 }
 
 }  // namespace soapstone::cli

@@ -29,8 +29,8 @@ core::Status conclude_optimize(const jobs::OptimizeOutcome& outcome, double requ
   }
   const double speedup =
       report.speedup && report.outcome == search::Outcome::kImproved ? report.speedup->median
-      : report.speedup                                               ? 1.0
-                       : report.cost_before.total_us / report.cost_after.total_us;
+      : report.speedup || report.trials ? 1.0  // no gain that was measured
+                                        : report.cost_before.total_us / report.cost_after.total_us;
   if (require_speedup > 0 && speedup < require_speedup) {
     return core::Error{core::ErrorCode::kRequirementNotMet,
                        fmt::format("the speedup is {:.3f}, --require-speedup asks for {:.3f}",

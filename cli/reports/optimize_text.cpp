@@ -205,7 +205,7 @@ void add_trials(Lines& lines, const search::OptimizeReport& report) {
   lines.line(fmt::format("\ntried in {}, in turn, {:.1f} s", report.trials->runtime,
                          report.trials->wall_s));
   lines.line(fmt::format("  {:<50}{:>6}{:>10}{:>10}{:>18}", "change", "places", "predicted",
-                         "measured", ""));
+                         "measured", "verdict"));
   for (const search::Trial& trial : report.trials->trials) {
     const bool measured =
         trial.verdict == search::Verdict::kKept || trial.verdict == search::Verdict::kLeftOut;

@@ -1,11 +1,13 @@
 // See bench.h.
 #include "jobs/bench/bench.h"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "jobs/base/guard.h"
+#include "jobs/bench/runtime_bench.h"
 #include "search/equivalence/sample_inputs.h"
 
 namespace soapstone::jobs {
@@ -35,8 +37,8 @@ core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
   return Loaded{std::move(model.graph), *std::move(executable)};
 }
 
-core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request,
-                                           cost::CostDatabase* database, const Context& context) {
+core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDatabase* database,
+                                      const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
   BenchOutcome report;
   report.device = backend->device().key();
@@ -66,6 +68,34 @@ core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request,
     SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());  // what was not timed is an estimate
   }
   return report;
+}
+
+/// None: our executor is meant, or takes the place of a runtime that was not named.
+core::Result<std::optional<BenchOutcome>> bench_there(const BenchRequest& request,
+                                                      const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(OpenedDeployment opened,
+                             open_deployment(request.runtime, request.device.threads));
+  if (opened.deployment) {
+    auto outcome = bench_in(*std::move(opened.deployment), request, context);
+    if (outcome) return std::optional(*std::move(outcome));
+    const core::Error& error = outcome.error();
+    const bool is_runtimes =
+        error.code == core::ErrorCode::kUnsupported || error.code == core::ErrorCode::kUnavailable;
+    if (!is_runtimes || request.runtime.kind == RuntimeRequest::Kind::kWorker) return error;
+    opened.why_not = error.message;
+  }
+  if (!opened.why_not.empty()) {
+    context.progress.log(core::LogLevel::kWarning,
+                         fmt::format("{}; timed on our own executor", opened.why_not));
+  }
+  return std::optional<BenchOutcome>();
+}
+
+core::Result<BenchOutcome> bench_unguarded(const BenchRequest& request,
+                                           cost::CostDatabase* database, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto elsewhere, bench_there(request, context));
+  if (elsewhere) return *std::move(elsewhere);
+  return bench_here(request, database, context);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "jobs/deployment/deployment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace soapstone::jobs {
 
@@ -15,16 +16,36 @@ core::Result<RuntimeRequest> parse_runtime_request(std::string_view text) {
   return request;
 }
 
+std::string to_string(const RuntimeRequest& request) {
+  using workers::RuntimeChoice;
+  if (request.kind == RuntimeRequest::Kind::kAuto) return "auto";
+  if (request.kind == RuntimeRequest::Kind::kSoapstone) return "soapstone";
+  switch (request.choice.kind) {
+  case RuntimeChoice::Kind::kOnnxRuntime:
+    return "onnxruntime";
+  case RuntimeChoice::Kind::kOpenVino:
+    return "openvino";
+  case RuntimeChoice::Kind::kCommand:
+    return fmt::format("command:{}", fmt::join(request.choice.command, " "));
+  }
+  return "";
+}
+
 std::string Deployment::description() const {
-  return fmt::format("{} {}, {} thread{}", worker.identity().name, worker.identity().version,
-                     load.threads, load.threads == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} {}, {} thread{}", worker.identity().name, worker.identity().version,
+                  load.threads, load.threads == 1 ? "" : "s");
+  if (!load.provider.empty()) text += ", " + load.provider;
+  for (const auto& [name, value] : load.options) text += fmt::format(", {}={}", name, value);
+  return text;
+}
+
+bool Deployment::is_on_processor() const {
+  return load.provider.empty() || load.provider.starts_with("CPU");
 }
 
 std::string Deployment::key(std::string_view device) const {
-  std::string key = fmt::format("{} on {}", description(), device);
-  if (!load.provider.empty()) key += ", " + load.provider;
-  for (const auto& [name, value] : load.options) key += fmt::format(", {}={}", name, value);
-  return key;
+  return fmt::format("{} on {}", description(), device);
 }
 
 core::Result<OpenedDeployment> open_deployment(const RuntimeRequest& request, int threads) {

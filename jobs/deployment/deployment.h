@@ -27,13 +27,18 @@ struct RuntimeRequest {
 /// `auto`, `soapstone`, or as workers::parse_runtime. Errors: kUsage.
 core::Result<RuntimeRequest> parse_runtime_request(std::string_view text);
 
+/// The text that parse_runtime_request() reads; without Python, provider and options.
+std::string to_string(const RuntimeRequest& request);
+
 /// A runtime that runs, and how models are loaded there.
 struct Deployment {
   workers::RuntimeWorker worker;
   workers::LoadOptions load;
 
-  /// "ONNX Runtime 1.31.1, 1 thread"
+  /// "ONNX Runtime 1.31.1, 1 thread", with the provider and the options if any were named.
   std::string description() const;
+  /// Whether models run on the processors of this machine, as far as the provider's name tells.
+  bool is_on_processor() const;
   /// The key of what is measured there on the device with that key: everything that it depends on.
   std::string key(std::string_view device) const;
 };

@@ -46,8 +46,6 @@ class FileClock final : public search::TrialClock {
         records_(records), key_(std::move(key)) {}
 
   core::Result<std::size_t> load(const core::Graph& graph);
-  core::Result<std::size_t> load_file(std::filesystem::path file, std::uint64_t hash,
-                                      bool is_original);
   void close_oldest();
   core::Result<cost::Comparison> measure(std::size_t a, std::size_t b, double budget_s,
                                          const core::StopToken& stop);

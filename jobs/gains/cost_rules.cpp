@@ -25,13 +25,19 @@ executable(const core::Graph& side, const CostRulesRequest& request, runtime::Ba
   return made;
 }
 
-/// Both sides in turn, whole. None if a side does not run on the device.
-std::optional<cost::Comparison> timed(const Trial& trial, const CostRulesRequest& request,
-                                      runtime::Backend& backend, const core::StopToken& stop) {
-  auto source = executable(trial.source, request, backend);
-  auto target = executable(trial.target, request, backend);
-  if (!source || !target) return std::nullopt;
-  return cost::compare_and_time(*source, *target, request.rounds, request.time_s * 1e6, stop);
+/// Both sides in turn, whole. None if a side does not run there.
+core::Result<std::optional<cost::Comparison>> timed(const Trial& trial,
+                                                    const CostRulesRequest& request,
+                                                    const GainCosts& costs,
+                                                    const core::StopToken& stop) {
+  if (costs.clock)
+    return costs.clock->compare(trial.source, trial.target, {request.rounds, request.time_s, {}},
+                                stop);
+  auto source = executable(trial.source, request, *costs.backend);
+  auto target = executable(trial.target, request, *costs.backend);
+  if (!source || !target) return std::optional<cost::Comparison>();
+  return std::optional(
+      cost::compare_and_time(*source, *target, request.rounds, request.time_s * 1e6, stop));
 }
 
 core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& all,
@@ -39,16 +45,18 @@ core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& a
                                                const GainCosts& costs, const Context& context) {
   std::vector<CostedRule> rows;
   const GainOptions gain = gain_options(costs, request.seed, context.stop);
+  const PairCosts pairs = costs.pairs(context.stop);
   std::size_t done = 0;
   for (const std::span<const rules::Rule> instances : rules::families(all)) {
     context.progress.update(done, all.size(), instances.front().base_name);
     done += instances.size();
     CostedRule row{instances.front().base_name, {}, instances.size(), {}, {}};
-    row.gain = best_gain(instances, *costs.model, gain);
+    SOAPSTONE_ASSIGN_OR_RETURN(row.gain, best_gain(instances, pairs, gain));
     const auto shown = std::ranges::find(instances, row.gain.trial.instance, &rules::Rule::name);
     row.equation = equation_text(shown == instances.end() ? instances[0] : *shown);
-    if (request.time && row.gain.pays())
-      row.timed = timed(row.gain.trial, request, *costs.backend, context.stop);
+    if (request.time && row.gain.pays()) {
+      SOAPSTONE_ASSIGN_OR_RETURN(row.timed, timed(row.gain.trial, request, costs, context.stop));
+    }
     SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     rows.push_back(std::move(row));
   }
@@ -65,10 +73,10 @@ core::Result<CostRulesOutcome> cost_rules_unguarded(const CostRulesRequest& requ
     SOAPSTONE_ASSIGN_OR_RETURN(auto contents, read_rule_file(file));
     std::ranges::move(contents.rules, std::back_inserter(all));
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs,
-                             make_gain_costs(request.costs, request.device, context.stop));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto costs, make_gain_costs({request.costs, request.device, request.runtime}, context));
   context.progress.stage("costing");
-  CostRulesOutcome outcome{{}, costs.name, costs.model->description()};
+  CostRulesOutcome outcome{{}, costs.name, costs.description()};
   SOAPSTONE_ASSIGN_OR_RETURN(outcome.rules, cost_all(all, request, costs, context));
   return outcome;
 }

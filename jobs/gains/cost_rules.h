@@ -7,6 +7,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "jobs/base/context.h"
+#include "jobs/deployment/deployment.h"
 #include "jobs/devices/devices.h"
 #include "jobs/gains/rule_gain.h"
 
@@ -20,6 +21,8 @@ struct CostRulesRequest {
   bool time = false;    ///< Also runs both sides of what pays, whole and in turn.
   int rounds = 40;      ///< Most times that a side is timed.
   double time_s = 0.5;  ///< For timing one rule.
+  /// Where measured costs come from; kAuto is our executor, on `device`, if nothing else is there.
+  RuntimeRequest runtime;
 };
 
 /// A rule with all its instances.
@@ -35,11 +38,11 @@ struct CostedRule {
 struct CostRulesOutcome {
   std::vector<CostedRule> rules;
   std::string costs;        ///< GainCosts::name
-  std::string description;  ///< CostModel::description()
+  std::string description;  ///< GainCosts::description()
 };
 
-/// Errors: kUsage if a roofline is to be timed, or there are to be no costs; those of reading
-/// rules; kUnavailable; kInterrupted.
+/// Errors: kUsage if a roofline is to be timed or has a runtime, or there are to be no costs; those
+/// of reading rules; kUnavailable; kInterrupted.
 core::Result<CostRulesOutcome> cost_rules(const CostRulesRequest& request,
                                           const Context& context = {});
 

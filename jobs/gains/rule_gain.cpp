@@ -20,15 +20,19 @@ using rules::Rule;
 
 constexpr double kLeastGain = 0.005;
 
-/// The side with some inputs replaced by constants, which cost models need no values of.
+/// Cost models need no values, and a runtime must not know one that leaves x · w as it is.
+constexpr double kWeight = 3;
+
+/// The side with some inputs replaced by constants.
 core::Result<Graph> with_constants(const Graph& side, const std::vector<bool>& constant) {
   core::GraphBuilder builder(side);
   for (std::size_t k = 0; k < constant.size(); ++k) {
     const TensorId input = side.inputs()[k];
     if (!constant[k]) continue;
     SOAPSTONE_ASSIGN_OR_RETURN(
-        const auto value, ops::append(builder, "full", {},
-                                      {{"shape", side.tensor(input).type.shape}, {"value", 1.0}}));
+        const auto value,
+        ops::append(builder, "full", {},
+                    {{"shape", side.tensor(input).type.shape}, {"value", kWeight}}));
     builder.replace_uses(input, value[0]);
   }
   return std::move(builder).finish();
@@ -105,22 +109,28 @@ bool RuleGain::pays() const {
   return source_us - target_us > std::max(spread_us, kLeastGain * source_us);
 }
 
-RuleGain best_gain(std::span<const Rule> instances, cost::CostModel& costs,
-                   const GainOptions& options) {
+PairCosts pair_costs(cost::CostModel& costs) {
+  return [&costs](const Trial& trial) -> core::Result<std::optional<PairCost>> {
+    const SideCost source = cost_of(trial.source, costs);
+    if (source.cost_us == 0) return std::optional<PairCost>();
+    const SideCost target = cost_of(trial.target, costs);
+    return std::optional(PairCost{source.cost_us, target.cost_us,
+                                  source.spread_us + target.spread_us,
+                                  source.estimated || target.estimated});
+  };
+}
+
+core::Result<RuleGain> best_gain(std::span<const Rule> instances, const PairCosts& costs,
+                                 const GainOptions& options) {
   RuleGain best;
   std::vector<Trial> all = trials(instances, options);
   best.trials = all.size();
   for (Trial& trial : all) {
     if (options.stop != nullptr && options.stop->stop_requested()) break;
-    const SideCost source = cost_of(trial.source, costs);
-    if (source.cost_us == 0) continue;
-    const SideCost target = cost_of(trial.target, costs);
-    RuleGain gain{all.size(),
-                  std::move(trial),
-                  source.cost_us,
-                  target.cost_us,
-                  source.spread_us + target.spread_us,
-                  source.estimated || target.estimated};
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto pair, costs(trial));
+    if (!pair) continue;
+    RuleGain gain{all.size(),      std::move(trial), pair->source_us,
+                  pair->target_us, pair->spread_us,  pair->estimated};
     if (!best.has_cost() || gain.speedup() > best.speedup()) best = std::move(gain);
   }
   return best;

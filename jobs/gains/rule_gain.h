@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +21,7 @@ namespace soapstone::jobs {
 enum class GainKind : std::uint8_t {
   kNone,      ///< Gains are not estimated.
   kRoofline,  ///< A formula, the same on every machine.
-  kMeasured,  ///< Kernels timed on the device.
+  kMeasured,  ///< Timed: kernels on the device, or both sides in a runtime.
 };
 /// "none", "roofline", "measured"
 std::string_view to_string(GainKind kind);
@@ -57,9 +59,21 @@ struct RuleGain {
   bool pays() const;
 };
 
+/// What both sides of a trial cost.
+struct PairCost {
+  double source_us = 0, target_us = 0;
+  double spread_us = 0;  ///< Of both.
+  bool estimated = false;
+};
+/// None: the source costs nothing, or the sides cannot be costed.
+using PairCosts = std::function<core::Result<std::optional<PairCost>>(const Trial& trial)>;
+/// `costs` must outlive the result, which makes no errors.
+PairCosts pair_costs(cost::CostModel& costs);
+
 /// The best of all trials, or of those before the stop. `instances` are those of one rule.
-RuleGain best_gain(std::span<const rules::Rule> instances, cost::CostModel& costs,
-                   const GainOptions& options);
+/// Errors: those of `costs`.
+core::Result<RuleGain> best_gain(std::span<const rules::Rule> instances, const PairCosts& costs,
+                                 const GainOptions& options);
 
 /// `pays: 1.83x at m=128, k=512, n=512, weights constant (roofline)`, or that it enables others.
 std::string gain_text(const RuleGain& gain, std::string_view costs);

@@ -109,18 +109,28 @@ void add(const generator::Enumeration& enumeration, GenerateOutcome& outcome) {
   outcome.peak_memory_bytes = std::max(outcome.peak_memory_bytes, enumeration.peak_memory_bytes);
 }
 
+/// None: gains are not asked for.
+core::Result<std::optional<GainCosts>> costs_of(const GenerateRequest& request,
+                                                const Context& context) {
+  const bool is_wanted = request.gains != GainKind::kNone && !request.is_assistant();
+  if (!is_wanted) return std::optional<GainCosts>();
+  SOAPSTONE_ASSIGN_OR_RETURN(GainCosts costs,
+                             make_gain_costs({request.gains, {}, request.runtime}, context));
+  return std::optional(std::move(costs));
+}
+
 /// Writes above each rule what it gains. Errors: kUnavailable, kInterrupted.
-core::Status note_gains(const GenerateRequest& request, const Context& context,
-                        GenerateOutcome& outcome) {
-  if (request.gains == GainKind::kNone) return core::Done{};
+core::Status note_gains(const std::optional<GainCosts>& wanted, std::uint64_t seed,
+                        const Context& context, GenerateOutcome& outcome) {
+  if (!wanted) return core::Done{};
+  const GainCosts& costs = *wanted;
   context.progress.stage("costing");
-  SOAPSTONE_ASSIGN_OR_RETURN(const GainCosts costs,
-                             make_gain_costs(request.gains, {}, context.stop));
-  const GainOptions options = gain_options(costs, request.seed, context.stop);
+  const GainOptions options = gain_options(costs, seed, context.stop);
+  const PairCosts pairs = costs.pairs(context.stop);
   std::vector<NamedRule>& rules = outcome.rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     context.progress.update(i, rules.size(), rules[i].name);
-    auto gain = best_gain(rules[i].rule.instances, *costs.model, options);
+    SOAPSTONE_ASSIGN_OR_RETURN(auto gain, best_gain(rules[i].rule.instances, pairs, options));
     SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
     rules[i].comment = gain_text(gain, costs.name);
     outcome.gains.push_back({rules[i].name, costs.name, std::move(gain)});
@@ -176,7 +186,7 @@ core::Status minimize_and_prove(const GenerateRequest& request, const Context& c
   if (!prover.status()) return prover.status().error();
   outcome.kept = kept.size();
   outcome.rules = named_rules(kept);
-  return note_gains(request, context, outcome);
+  return core::Done{};
 }
 
 /// The words that make the same file again.
@@ -188,9 +198,11 @@ std::string heading(const GenerateRequest& request) {
       request.ranks.empty() ? "" : fmt::format(" --ranks {}", fmt::join(request.ranks, ","));
   const std::string known =
       request.known.empty() ? "" : fmt::format(" --known {}", fmt::join(request.known, ","));
-  const std::string rank = request.gains == GainKind::kRoofline
-                               ? ""
-                               : fmt::format(" --rank {}", to_string(request.gains));
+  std::string rank = request.gains == GainKind::kRoofline
+                         ? ""
+                         : fmt::format(" --rank {}", to_string(request.gains));
+  if (request.gains == GainKind::kMeasured)
+    rank += fmt::format(" --runtime {}", to_string(request.runtime));
   const std::string nodes = request.limits.nodes == generator::DerivationLimits{}.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", request.limits.nodes);
@@ -215,6 +227,8 @@ core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request,
   batch.check_seed = request.seed;
   RuleProver prover(batch, context.stop);
   GenerateOutcome outcome;
+  // A runtime that is not there is reported now, too.
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto costs, costs_of(request, context));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto known, known_rules(request, context));
   Found found{generator::Reducer({request.jobs, &context.progress, &context.stop}), {}};
   SOAPSTONE_RETURN_IF_ERROR(enumerate_all(request, context, found, outcome));
@@ -223,6 +237,7 @@ core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request,
   outcome.reduce_s = core::process_cpu_s() - outcome.enumerate_s;
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(minimize_and_prove(request, context, known, found, prover, outcome));
+  SOAPSTONE_RETURN_IF_ERROR(note_gains(costs, request.seed, context, outcome));
   outcome.unproved = prover.unproved();
   outcome.prove_ms = prover.cpu_ms();
   outcome.text = rule_file_text(outcome.rules, heading(request));

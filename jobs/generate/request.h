@@ -9,6 +9,7 @@
 #include "generator/enumeration/enumerate.h"
 #include "generator/selection/derivation.h"
 #include "generator/selection/reduce.h"
+#include "jobs/deployment/deployment.h"
 #include "jobs/gains/rule_gain.h"
 #include "jobs/generate/generated_rules.h"
 #include "parallel/ranks/launch.h"
@@ -36,6 +37,7 @@ struct GenerateRequest {
   /// The processes that share the enumeration; null: this one alone.
   parallel::Ranks* processes = nullptr;
   parallel::MpiLaunch launch = {};
+  RuntimeRequest runtime = {};  ///< Where gains are measured, if they are.
 
   /// Whether another process does all but the enumeration, and has the outcome.
   bool is_assistant() const { return launch.rank > 0; }

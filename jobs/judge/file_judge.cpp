@@ -54,7 +54,9 @@ std::string FileJudge::runtime() const {
 core::Status FileJudge::rewrite(const core::Graph& graph) {
   if (!write_) return core::Done{};
   if (written_ == graph.hash() && loaded_.contains(Model::kRewritten)) return core::Done{};
-  if (const auto old = loaded_.find(Model::kRewritten); old != loaded_.end()) {
+  for (const Model model : {Model::kRewritten, Model::kOptimizedRewritten}) {
+    const auto old = loaded_.find(model);
+    if (old == loaded_.end()) continue;
     worker_.close(old->second);
     loaded_.erase(old);
   }
@@ -66,11 +68,11 @@ core::Status FileJudge::rewrite(const core::Graph& graph) {
 
 core::Result<std::size_t> FileJudge::load(Model model) {
   if (const auto known = loaded_.find(model); known != loaded_.end()) return known->second;
+  const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
   workers::LoadOptions options;
-  options.optimizations = model == Model::kOptimizedOriginal;
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const std::size_t number,
-      worker_.load(model == Model::kRewritten ? rewritten_ : original_, options));
+  options.optimizations = model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number,
+                             worker_.load(is_rewritten ? rewritten_ : original_, options));
   loaded_.emplace(model, number);
   return number;
 }

@@ -10,6 +10,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
+#include "jobs/deployment/runtime_cost.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/check_request.h"
 #include "jobs/optimize/optimize_output.h"
@@ -103,6 +104,26 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
   return core::Done{};
 }
 
+/// Costs by the runtime of the deployment, which has a second process for them. None: there is no
+/// such runtime, or it cannot profile the model.
+core::Result<std::shared_ptr<cost::CostModel>>
+runtime_cost(const OptimizeRequest& request, const OptimizeJob& job, const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(OpenedDeployment opened,
+                             open_deployment(request.runtime, request.device.threads));
+  if (!opened.deployment) return std::shared_ptr<cost::CostModel>();
+  SOAPSTONE_ASSIGN_OR_RETURN(RuntimeProbe probe,
+                             RuntimeProbe::make(*std::move(opened.deployment), job.model.opset));
+  std::shared_ptr<RuntimeCost> cost = RuntimeCost::make(std::move(probe), job.database.get(),
+                                                        job.backend->device().key(), &context.stop);
+  context.progress.stage("observing the runtime");
+  const auto learned = cost->learn(job.model.graph, writer_of(job, request.keep_constants));
+  if (learned) return std::shared_ptr<cost::CostModel>(std::move(cost));
+  context.progress.log(
+      core::LogLevel::kWarning,
+      fmt::format("{}; costs are those of our own executor", learned.error().to_string()));
+  return std::shared_ptr<cost::CostModel>();
+}
+
 core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
                           const Context& context) {
   if (request.cost_model) {
@@ -122,6 +143,10 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
     job.cost = cost::make_taso_cost();
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(job.database, open_costs(request.device));
+    if (request.costs == CostKind::kRuntime) {
+      SOAPSTONE_ASSIGN_OR_RETURN(job.cost, runtime_cost(request, job, context));
+      if (job.cost) return core::Done{};
+    }
     job.cost = cost::make_measured_cost(*job.backend, request.device.fusion, job.database.get(),
                                         {.stop = &context.stop});
   }
@@ -138,6 +163,8 @@ std::string_view to_string(CostKind kind) {
     return "roofline";
   case CostKind::kTaso:
     return "taso";
+  case CostKind::kRuntime:
+    return "runtime";
   }
   return "";
 }
@@ -221,7 +248,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   // The steps are taken again at other sizes where the file leaves sizes open.
   job.optimize.record_chain = !request.proof.empty() || !models::open_dimensions(job.model).empty();
   job.optimize.writable = writable_in(job, request.keep_constants);
-  job.optimize.measure = request.costs == CostKind::kMeasured && !request.has_own_costs();
+  job.optimize.measure = request.measures();
   // A model that could not be timed or checked afterwards is not worth a search.
   if (job.optimize.measure || request.samples > 0) {
     SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.model, job.model.graph));

@@ -25,8 +25,11 @@ enum class CostKind : std::uint8_t {
   kMeasured,  ///< Kernels timed on the device.
   kRoofline,  ///< A formula, the same on every machine.
   kTaso,      ///< The sum over operators that TASO minimizes.
+  /// Kernels of the runtime of the deployment, as it fuses and times them; as kMeasured if our
+  /// executor is the runtime.
+  kRuntime,
 };
-/// "measured", "roofline", "taso"
+/// "measured", "roofline", "taso", "runtime"
 std::string_view to_string(CostKind kind);
 
 struct OptimizeRequest {
@@ -69,6 +72,10 @@ struct OptimizeRequest {
   std::string proof, trace, resume;
   bool explain = false;  ///< Fills OptimizeOutcome::explanation.
 
+  /// Whether costs are times, so that results can be timed, too.
+  bool measures() const {
+    return !has_own_costs() && (costs == CostKind::kMeasured || costs == CostKind::kRuntime);
+  }
   bool has_own_costs() const { return cost_model != nullptr || graph_cost != nullptr; }
   /// What a report calls the costs: "measured", …, or "own".
   std::string_view costs_name() const { return has_own_costs() ? "own" : to_string(costs); }

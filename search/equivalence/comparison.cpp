@@ -49,7 +49,7 @@ Comparison::Comparison(const EquivalenceOptions& options, std::vector<Floor> flo
 }
 
 bool Comparison::add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
-                     const AskRounding& ask) {
+                     const AskRounding& ask, std::string_view how) {
   if (actual.size() != expected.values.size()) {
     fail(sample,
          fmt::format("there are {} results instead of {}", actual.size(), expected.values.size()));
@@ -72,7 +72,7 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
     sum.max_rel_error = std::max(sum.max_rel_error, error.max_rel_error);
     sum.overflowed += error.overflowed;
     sum.equal = sum.equal && equal;
-    if (!equal) differ(sample, k, error_text(error));
+    if (!equal) differ(sample, k, error_text(error) + std::string(how));
     return equal;
   };
   bool equal = true;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "search/equivalence/equivalence.h"
@@ -25,9 +26,10 @@ class Comparison {
   Comparison(const EquivalenceOptions& options, std::vector<Floor> floors,
              const std::vector<std::string>& output_names);
 
-  /// Whether the results are within tolerance.
+  /// Whether the results are within tolerance. `how` says for a reader how they were computed: " in
+  /// double precision".
   bool add(int sample, Expected& expected, const std::vector<std::vector<double>>& actual,
-           const AskRounding& ask);
+           const AskRounding& ask, std::string_view how = {});
   /// In double precision: the first of both sides, and how far it may be off by output.
   bool add_exact(int sample, const Expected& expected,
                  const std::vector<std::vector<double>>& exact,

@@ -20,6 +20,7 @@ class Judge {
     kOriginal,
     kOptimizedOriginal,  ///< With the runtime's own optimizations: what it may round otherwise.
     kRewritten,
+    kOptimizedRewritten,  ///< Likewise: what the user will run.
   };
 
   virtual ~Judge() = default;

@@ -55,18 +55,44 @@ void Judgment::ask_rounding(int sample, Expected& expected) {
   note(run_on(Judge::Model::kOriginal, perturbed(inputs, options_.seed)));
 }
 
-void Judgment::compare(int sample, const Results& original, const Results& actual,
+bool Judgment::compare(int sample, const Results& actual, Expected& expected, std::string_view how,
                        Comparison& comparison) {
+  const Results& original = *original_on(sample);
   for (std::size_t k = 0; k < original.types.size(); ++k) {
     if (original.types[k] == actual.types[k]) continue;
     comparison.fail(sample,
-                    fmt::format("gives {} as result {} in {}, where the original gives {}",
-                                actual.types[k], k + 1, judge_.runtime(), original.types[k]));
+                    fmt::format("gives {} as result {} in {}{}, where the original gives {}",
+                                actual.types[k], k + 1, judge_.runtime(), how, original.types[k]));
+    return false;
+  }
+  return comparison.add(
+      sample, expected, actual.values, [&](Expected& asked) { ask_rounding(sample, asked); }, how);
+}
+
+void Judgment::refuse(int sample, const core::Error& error, std::string_view how,
+                      Comparison& comparison) {
+  comparison.fail(sample, fmt::format("is not run by {}{}, which runs the original: {}",
+                                      judge_.runtime(), how, error.message));
+}
+
+/// The result as it will be deployed. The runtime's optimizations may change what is rounded and
+/// what overflows, in the original as well as here, so it may agree with either original.
+void Judgment::compare_optimized(int sample, Expected& expected, Comparison& comparison) {
+  constexpr std::string_view kHow = " with the runtime's own optimizations";
+  const auto inputs = inputs_of_sample(original_, options_, sample);
+  const auto actual = run_on(Judge::Model::kOptimizedRewritten, inputs);
+  Comparison alone = this->comparison();
+  if (actual && compare(sample, *actual, expected, kHow, alone)) {
+    (void)compare(sample, *actual, expected, kHow, comparison);
     return;
   }
-  Expected expected{original.values, {}};
-  (void)comparison.add(sample, expected, actual.values,
-                       [&](Expected& asked) { ask_rounding(sample, asked); });
+  const auto original = run_on(Judge::Model::kOptimizedOriginal, inputs);
+  if (!actual) {
+    if (original) refuse(sample, actual.error(), kHow, comparison);
+    return;
+  }
+  if (original) expected.values = original->values;
+  (void)compare(sample, *actual, expected, kHow, comparison);
 }
 
 /// Errors: kUnavailable: the judge does not work any more.
@@ -75,17 +101,18 @@ core::Status Judgment::compare_on(int sample, Comparison& comparison) {
   if (!original) return core::Done{};  // inputs that the runtime refuses
   const auto inputs = inputs_of_sample(original_, options_, sample);
   const auto actual = run_on(Judge::Model::kRewritten, inputs);
-  if (actual) {
-    compare(sample, *original, *actual, comparison);
+  if (!actual) {
+    if (actual.error().code == core::ErrorCode::kUnavailable) {
+      // Is it the runtime that does not work, or the result that breaks it?
+      const auto again = run_on(Judge::Model::kOriginal, inputs);
+      if (!again) return again.error();
+    }
+    refuse(sample, actual.error(), {}, comparison);
     return core::Done{};
   }
-  if (actual.error().code == core::ErrorCode::kUnavailable) {
-    // Is it the runtime that does not work, or the result that breaks it?
-    const auto again = run_on(Judge::Model::kOriginal, inputs);
-    if (!again) return again.error();
-  }
-  comparison.fail(sample, fmt::format("is not run by {}, which runs the original: {}",
-                                      judge_.runtime(), actual.error().message));
+  Expected expected{original->values, {}};
+  if (compare(sample, *actual, expected, {}, comparison))
+    compare_optimized(sample, expected, comparison);
   return core::Done{};
 }
 

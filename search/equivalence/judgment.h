@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "search/equivalence/comparison.h"
@@ -29,8 +30,9 @@ class Judgment {
   const Judge& judge() const { return judge_; }
   /// Empty if the runtime can run the original, on some sample at least; else why not.
   std::string refusal();
-  /// Whether the runtime finds the graph, written as a file, equal to the original file. A runtime
-  /// that runs the original and not the result has found a difference.
+  /// Whether the runtime finds the graph, written as a file, equal to the original file: without
+  /// its own optimizations, so that it runs what is written, and with them, as it will be deployed.
+  /// A runtime that runs the original and not the result has found a difference.
   JudgeReport run(const core::Graph& rewritten, core::ProgressSink& progress,
                   const core::StopToken& stop);
   /// On that sample alone. Errors: the judge does not work any more.
@@ -49,7 +51,10 @@ class Judgment {
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
   void ask_rounding(int sample, Expected& expected);
-  void compare(int sample, const Results& original, const Results& actual, Comparison& comparison);
+  bool compare(int sample, const Results& actual, Expected& expected, std::string_view how,
+               Comparison& comparison);
+  void refuse(int sample, const core::Error& error, std::string_view how, Comparison& comparison);
+  void compare_optimized(int sample, Expected& expected, Comparison& comparison);
   core::Status compare_on(int sample, Comparison& comparison);
   Comparison comparison() const;
 

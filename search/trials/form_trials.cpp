@@ -41,34 +41,33 @@ class FormTrials {
       : forms_(forms), clock_(clock), options_(options), progress_(progress), stop_(stop),
         report_(report), now_(now), started_s_(core::wall_s()) {}
 
-  core::Status run() {
+  void run() {
     for (std::size_t form = 0; form < forms_.count() && !is_over(); ++form) {
       FormUse everywhere = forms_.use(now_.graph, form);
       std::set<std::uint64_t> kinds;
       for (const Step& step : everywhere.steps) kinds.insert(step.kind);
-      SOAPSTONE_ASSIGN_OR_RETURN(const bool kept, add(form, std::move(everywhere)));
+      const bool kept = add(form, std::move(everywhere));
       if (kept || kinds.size() < 2) continue;
       for (const std::uint64_t kind : kinds) {
         if (is_over()) break;
-        SOAPSTONE_RETURN_IF_ERROR(add(form, forms_.use(now_.graph, form, &kind)));
+        add(form, forms_.use(now_.graph, form, &kind));
       }
     }
-    return core::Done{};
   }
 
  private:
   double left_s() const { return options_.time_s / 2 - (core::wall_s() - started_s_); }
-  bool is_over() const { return stop_.stop_requested() || left_s() <= 0; }
+  bool is_over() const {
+    return stop_.stop_requested() || !report_.given_up.empty() || left_s() <= 0;
+  }
 
   /// Keeps what a form makes of the graph if it is faster there, beyond noise.
-  core::Result<bool> add(std::size_t form, FormUse used) {
+  bool add(std::size_t form, FormUse used) {
     if (used.steps.empty()) return false;
     Trial trial{forms_.name(form), used.steps.size(), 1, {}, Verdict::kLeftOut, {}};
     const double budget_s = std::clamp(left_s() / 4, options_.least_s, options_.most_s);
     const auto compared =
         clock_.compare(merge_duplicates(now_.graph), merge_duplicates(used.graph), budget_s, stop_);
-    if (!compared && compared.error().code == core::ErrorCode::kUnavailable)
-      return compared.error();
     if (stop_.stop_requested()) return false;
     if (compared) {
       trial.measured = compared->ratio;
@@ -79,6 +78,7 @@ class FormTrials {
     } else {
       trial.verdict = Verdict::kNotMeasurable;
       trial.note = compared.error().message;
+      if (compared.error().code == core::ErrorCode::kUnavailable) report_.given_up = trial.note;
     }
     report_.trials.push_back(std::move(trial));
     const Trial& last = report_.trials.back();
@@ -153,14 +153,13 @@ FormUse Forms::use(const Graph& graph, std::size_t form, const std::uint64_t* on
   return used;
 }
 
-core::Status try_forms(const Forms& forms, TrialClock& clock, const TrialOptions& options,
-                       core::ProgressSink& progress, const core::StopToken& stop,
-                       TrialReport& report, Replayed& now) {
+void try_forms(const Forms& forms, TrialClock& clock, const TrialOptions& options,
+               core::ProgressSink& progress, const core::StopToken& stop, TrialReport& report,
+               Replayed& now) {
   const double cpu_before_s = core::process_cpu_s(), wall_before_s = core::wall_s();
-  const core::Status done = FormTrials(forms, clock, options, progress, stop, report, now).run();
+  FormTrials(forms, clock, options, progress, stop, report, now).run();
   report.cpu_s += core::process_cpu_s() - cpu_before_s;
   report.wall_s += core::wall_s() - wall_before_s;
-  return done;
 }
 
 }  // namespace soapstone::search

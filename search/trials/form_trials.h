@@ -41,10 +41,10 @@ class Forms {
 };
 
 /// Adds to `now` the forms that make the model faster: each at all its sites, or else at those of
-/// single kinds. At `stop` or when the time is used up: what was kept until then.
-/// Errors: kUnavailable: the runtime does not work.
-core::Status try_forms(const Forms& forms, TrialClock& clock, const TrialOptions& options,
-                       core::ProgressSink& progress, const core::StopToken& stop,
-                       TrialReport& report, Replayed& now);
+/// single kinds. At `stop`, when the time is used up, or when the clock says kUnavailable: what was
+/// kept until then.
+void try_forms(const Forms& forms, TrialClock& clock, const TrialOptions& options,
+               core::ProgressSink& progress, const core::StopToken& stop, TrialReport& report,
+               Replayed& now);
 
 }  // namespace soapstone::search

@@ -28,15 +28,14 @@ class TrialRun {
         progress_(progress), stop_(stop), report_(report), started_s_(core::wall_s()),
         now_(replay_.with(Selection(replay_.sites()))) {}
 
-  core::Result<Replayed> run() {
+  Replayed run() {
     std::deque<TrialGroup> groups = groups_to_try();
     planned_ = groups.size() + (groups.size() > 1 ? 1 : 0);
-    if (groups.size() > 1) SOAPSTONE_RETURN_IF_ERROR(add(everything()));
+    if (groups.size() > 1) add(everything());
     while (!groups.empty() && !is_over()) {
       const TrialGroup group = std::move(groups.front());
       groups.pop_front();
-      SOAPSTONE_ASSIGN_OR_RETURN(const bool kept, is_in(group) ? keep(group) : add(group));
-      if (kept) continue;
+      if (is_in(group) ? keep(group) : add(group)) continue;
       for (TrialGroup& part : parts_of(group)) {
         groups.push_back(std::move(part));
         ++planned_;
@@ -83,7 +82,8 @@ class TrialRun {
   }
 
   bool is_over() const {
-    return stop_.stop_requested() || core::wall_s() - started_s_ >= options_.time_s ||
+    return stop_.stop_requested() || !report_.given_up.empty() ||
+           core::wall_s() - started_s_ >= options_.time_s ||
            report_.trials.size() >= static_cast<std::size_t>(options_.most);
   }
 
@@ -98,15 +98,14 @@ class TrialRun {
   }
 
   /// Adds a group if the model is faster with it, beyond noise.
-  core::Result<bool> add(const TrialGroup& group) {
+  bool add(const TrialGroup& group) {
     Replayed with = changed(group, true);
     Trial trial = trial_of(group);
     if (with.applied == now_.applied) {
       trial.verdict = Verdict::kNotApplicable;
       return note(std::move(trial));
     }
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool measured, measure(trial, now_.graph, with.graph));
-    if (measured && trial.measured.low > 1) {
+    if (measure(trial, now_.graph, with.graph) && trial.measured.low > 1) {
       trial.verdict = Verdict::kKept;
       now_ = std::move(with);
     }
@@ -114,10 +113,10 @@ class TrialRun {
   }
 
   /// Leaves a group out, and what stands on it, unless the model is slower without it.
-  core::Result<bool> keep(const TrialGroup& group) {
+  bool keep(const TrialGroup& group) {
     Replayed without = changed(group, false);
     Trial trial = trial_of(group);
-    SOAPSTONE_ASSIGN_OR_RETURN(const bool measured, measure(trial, without.graph, now_.graph));
+    const bool measured = measure(trial, without.graph, now_.graph);
     if (!measured || trial.measured.median >= 1) {
       if (measured) trial.verdict = Verdict::kKept;
     } else {
@@ -132,7 +131,7 @@ class TrialRun {
   }
 
   /// False: it could not be measured, and the trial says why.
-  core::Result<bool> measure(Trial& trial, const Graph& without, const Graph& with) {
+  bool measure(Trial& trial, const Graph& without, const Graph& with) {
     const double left_s = options_.time_s - (core::wall_s() - started_s_);
     const auto to_come = static_cast<double>(
         std::max<std::size_t>(planned_, report_.trials.size() + 1) - report_.trials.size());
@@ -143,10 +142,10 @@ class TrialRun {
       trial.measured = compared->ratio;
       return true;
     }
-    if (compared.error().code == core::ErrorCode::kUnavailable) return compared.error();
     if (stop_.stop_requested()) return false;
     trial.verdict = Verdict::kNotMeasurable;
     trial.note = compared.error().message;
+    if (compared.error().code == core::ErrorCode::kUnavailable) report_.given_up = trial.note;
     return false;
   }
 
@@ -215,15 +214,14 @@ std::vector<TrialGroup> group_sites(const std::vector<Step>& steps, bool by_kind
   return sorted;
 }
 
-core::Result<Replayed> run_trials(const Graph& base, const Candidate& candidate,
-                                  double cost_before_us, verifier::Admission& rules,
-                                  TrialClock& clock, const TrialOptions& options,
-                                  core::ProgressSink& progress, const core::StopToken& stop,
-                                  TrialReport& report) {
+Replayed run_trials(const Graph& base, const Candidate& candidate, double cost_before_us,
+                    verifier::Admission& rules, TrialClock& clock, const TrialOptions& options,
+                    core::ProgressSink& progress, const core::StopToken& stop,
+                    TrialReport& report) {
   report.runtime = clock.runtime();
   const double cpu_before_s = core::process_cpu_s();
   const double wall_before_s = core::wall_s();
-  auto result =
+  Replayed result =
       TrialRun(base, candidate, cost_before_us, rules, clock, options, progress, stop, report)
           .run();
   report.cpu_s = core::process_cpu_s() - cpu_before_s;

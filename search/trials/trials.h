@@ -69,16 +69,15 @@ struct Trial {
 struct TrialReport {
   std::string runtime;
   std::vector<Trial> trials;
+  std::string given_up;  ///< Why the runtime was given up before the trials were over, or empty.
   double cpu_s = 0, wall_s = 0;
 };
 
 /// The sites of `candidate` (whose steps lead from `base`) that make the model faster, and what is
-/// left of the candidate. At `stop` or when the time is used up: what was kept until then.
-/// Errors: kUnavailable: the runtime does not work.
-core::Result<Replayed> run_trials(const core::Graph& base, const Candidate& candidate,
-                                  double cost_before_us, verifier::Admission& rules,
-                                  TrialClock& clock, const TrialOptions& options,
-                                  core::ProgressSink& progress, const core::StopToken& stop,
-                                  TrialReport& report);
+/// left of the candidate. At `stop`, when the time is used up, or when the clock says kUnavailable:
+/// what was kept until then.
+Replayed run_trials(const core::Graph& base, const Candidate& candidate, double cost_before_us,
+                    verifier::Admission& rules, TrialClock& clock, const TrialOptions& options,
+                    core::ProgressSink& progress, const core::StopToken& stop, TrialReport& report);
 
 }  // namespace soapstone::search

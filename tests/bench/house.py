@@ -207,7 +207,7 @@ def models(houses, options):
             for _ in range(max(2, options.rounds)):
                 for latency, (_, build_dir) in zip(best, houses):
                     run(build_dir, "bench-graph", work / "model.onnx", "--time", 3, "--cost-db",
-                        "none", "--json", work / "report.json")
+                        "none", "--device", "cpu", "--json", work / "report.json")
                     report = json.loads((work / "report.json").read_text())["models"][0]
                     now_ms = report["latency_us"] / 1e3
                     latency[name] = min(now_ms, latency.get(name, now_ms))

@@ -86,7 +86,8 @@ class Commands(unittest.TestCase):
         self.succeed("compare-graphs", self.space.model, near, "--rtol", "0.1")
 
     def test_bench(self):
-        report = self.json_of("bench-graph", self.space.model, "--rounds", "7", "--breakdown")
+        report = self.json_of("bench-graph", self.space.model, "--rounds", "7", "--breakdown",
+                              "--runtime", "soapstone")
         self.assertEqual(report["models"][0]["rounds"], 7)
         self.assertGreater(report["models"][0]["latency_us"], 0)
         self.assertEqual([launch["estimated"] for launch in report["breakdown"]],
@@ -102,8 +103,8 @@ class Commands(unittest.TestCase):
     def test_costs_travel(self):
         here, there = self.space.path / "here.db", self.space.path / "there.db"
         lines = self.space.path / "costs.jsonl"
-        self.succeed("bench-graph", self.space.model, "--rounds", "6", "--breakdown", "--cost-db",
-                     here, "--export-costs", lines)
+        self.succeed("bench-graph", self.space.model, "--rounds", "6", "--breakdown", "--runtime",
+                     "soapstone", "--cost-db", here, "--export-costs", lines)
         entries = [json.loads(line) for line in lines.read_text().splitlines()]
         self.assertGreater(len(entries), 0)
         self.succeed("bench-graph", "--cost-db", there, "--import-costs", lines)

@@ -76,8 +76,8 @@ class CostRules(unittest.TestCase):
         self.assertEqual(self.generate("one.rules", "--jobs", "1"), self.noted.read_text())
 
     def test_measured_and_timed(self):
-        done = run("cost-rules", self.rules, "--costs", "measured", "--time", "--time-limit", "0.05",
-                   "--rounds", "6", "--cost-db", "none", "--json", "-")
+        done = run("cost-rules", self.rules, "--runtime", "soapstone", "--time", "--time-limit",
+                   "0.05", "--rounds", "6", "--cost-db", "none", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertIn("threads 1", report["costs"])

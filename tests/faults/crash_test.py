@@ -167,7 +167,7 @@ class Crash(unittest.TestCase):
 
         def one(k):
             return start("optimize-graph", self.model, "-o", self.folder / f"{k}.onnx", "--cost-db",
-                         database, "--time", "1", "-q")
+                         database, "--time", "1", "--runtime", "soapstone", "-q")
         for _ in range(2):
             pair = [one(0), one(1)]
             time.sleep(chance.uniform(0.5, 4))

@@ -15,7 +15,7 @@ namespace {
 
 RuleGain gain_of(const std::string& text) {
   const auto costs = cost::make_roofline_cost(runtime::Fusion::kFull);
-  return best_gain(rules_of(text), *costs, {});
+  return *best_gain(rules_of(text), pair_costs(*costs), {});
 }
 
 SizeRole role_of(const rules::Rule& rule, std::string_view symbol) {

@@ -29,16 +29,26 @@ class FakeJudge : public Judge {
   }
   core::Result<std::vector<Literal>> run(Model model, std::span<const Literal> inputs) override {
     ++runs;
-    if (model == Model::kRewritten ? refuses_rewritten : refuses_original)
+    const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
+    const bool is_optimized =
+        model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
+    if (is_rewritten ? refuses_rewritten : refuses_original)
       return core::unsupported("no kernel for Secret");
-    if (model == Model::kRewritten && breaks) return core::unavailable("crashed (signal 11)");
+    if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
     const auto backend = runtime::make_reference_backend();
-    const Graph& graph = model == Model::kRewritten ? rewritten_ : original_;
+    Graph graph = is_rewritten ? rewritten_ : original_;
+    if (is_optimized && optimize) {
+      auto optimized = optimize(graph);
+      if (!optimized) return optimized.error();
+      graph = *std::move(optimized);
+    }
     SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(graph, *backend));
     return executable.run(inputs);
   }
 
   std::function<Graph(const Graph&)> change;
+  /// The runtime's own optimizations.
+  std::function<core::Result<Graph>(const Graph&)> optimize;
   bool refuses_original = false, refuses_rewritten = false, breaks = false;
   int runs = 0, written = 0;
 
@@ -118,6 +128,47 @@ TEST(Judgment, ResultsMustHaveTheTypesOfTheOriginal) {
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
   EXPECT_FALSE(report.equivalence.equal);
   EXPECT_THAT(report.equivalence.difference->what, HasSubstr("f32[2, 2]"));
+}
+
+bool swaps(const Graph& graph) {
+  const core::Node& sum = graph.node(graph.order().front());
+  return sum.inputs[0] == graph.inputs()[1];
+}
+
+TEST(Judgment, FindsWhatTheRuntimeMakesOfTheResultAlone) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.optimize = [](const Graph& graph) -> core::Result<Graph> {
+    return swaps(graph) ? graph_of(kJudgedDifference) : graph;
+  };
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
+  EXPECT_TRUE(report.looked);
+  EXPECT_FALSE(report.equivalence.equal);
+  ASSERT_TRUE(report.equivalence.difference);
+  EXPECT_THAT(report.equivalence.difference->what, HasSubstr("the runtime's own optimizations"));
+  EXPECT_TRUE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum)).equivalence.equal);
+}
+
+/// Whatever the runtime makes of the original, too, is no fault of the result.
+TEST(Judgment, WhatTheRuntimeMakesOfBothIsNoDifference) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.optimize = [](const Graph&) -> core::Result<Graph> { return graph_of(kJudgedDifference); };
+  EXPECT_TRUE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped)).equivalence.equal);
+  judge.optimize = [](const Graph&) -> core::Result<Graph> {
+    return core::unsupported("the optimizer is out of order");
+  };
+  EXPECT_TRUE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped)).equivalence.equal);
+}
+
+TEST(Judgment, AResultThatCannotBeOptimizedIsADifference) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.optimize = [](const Graph& graph) -> core::Result<Graph> {
+    if (swaps(graph)) return core::unsupported("a fusion fails");
+    return graph;
+  };
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
+  EXPECT_FALSE(report.equivalence.equal);
+  ASSERT_TRUE(report.equivalence.difference);
+  EXPECT_THAT(report.equivalence.difference->what, HasSubstr("a fusion fails"));
 }
 
 const char* const kDropsANegation = R"(

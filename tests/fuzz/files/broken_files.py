@@ -232,8 +232,8 @@ class Files:
         call("optimize-graph", self.model, "-o", self.faster, "--costs", "roofline", "--proof",
              self.proof, "--resume", self.checkpoint, "--cost-db", "none", "-q")
         call("verify-rules", self.rules, "--proofs", self.logs, "-q")
-        call("bench-graph", self.model, "--breakdown", "--time", "0.05", "--cost-db",
-             self.database, "--export-costs", self.costs, "-q")
+        call("bench-graph", self.model, "--breakdown", "--time", "0.05", "--runtime",
+             "soapstone", "--cost-db", self.database, "--export-costs", self.costs, "-q")
 
 
 def call(*arguments):

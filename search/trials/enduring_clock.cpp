@@ -1,0 +1,35 @@
+// See enduring_clock.h.
+#include "search/trials/enduring_clock.h"
+
+#include <fmt/format.h>
+
+namespace soapstone::search {
+namespace {
+
+constexpr int kMostFailures = 3;
+
+}  // namespace
+
+core::Result<cost::Comparison> EnduringClock::compare(const core::Graph& a, const core::Graph& b,
+                                                      double budget_s,
+                                                      const core::StopToken& stop) {
+  if (given_up_) return *given_up_;
+  const auto has_failed = [](const core::Result<cost::Comparison>& result) {
+    return !result && result.error().code == core::ErrorCode::kUnavailable;
+  };
+  auto compared = clock_.compare(a, b, budget_s, stop);
+  if (has_failed(compared) && !stop.stop_requested())
+    compared = clock_.compare(a, b, budget_s, stop);
+  if (!has_failed(compared)) {
+    failures_ = 0;
+    return compared;
+  }
+  const core::Error& error = compared.error();
+  if (++failures_ < kMostFailures) return core::unsupported(error.message);
+  given_up_ =
+      core::unavailable(fmt::format("{} failed at {} comparisons in a row and was given up: {}",
+                                    clock_.runtime(), kMostFailures, error.message));
+  return *given_up_;
+}
+
+}  // namespace soapstone::search
