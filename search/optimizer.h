@@ -15,6 +15,7 @@
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 #include "search/trials/enduring_clock.h"
+#include "search/trials/site_replay.h"
 
 namespace soapstone::search {
 
