@@ -109,6 +109,14 @@ Optimizer::choose_by_objective(std::span<const cost::Timing> timings) const {
   return winner;
 }
 
+/// Whether a result that is not faster is none: unless memory is what was asked for, or what the
+/// baseline has too little of.
+bool Optimizer::has_to_be_faster() const {
+  return options_.objective == ObjectiveKind::kLatency ||
+         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
+          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
+}
+
 /// Times the baseline and every candidate in turn, then the baseline and the winner in pairs.
 /// Decides nothing if it is interrupted.
 core::Status Optimizer::choose_by_time() {
@@ -146,10 +154,7 @@ core::Status Optimizer::choose_by_time() {
                                              0.5 * budget_us, stop_);
   if (interrupted()) return core::Done{};
   report_.speedup = speedup;
-  const bool for_speed = options_.objective == ObjectiveKind::kLatency ||
-                         (options_.objective == ObjectiveKind::kLatencyUnderMemory &&
-                          report_.memory_before.peak_bytes <= options_.peak_limit_bytes);
-  if (for_speed && speedup.low <= 1.0) {
+  if (has_to_be_faster() && speedup.low <= 1.0) {
     report_.outcome = Outcome::kGainNotReal;
     return core::Done{};
   }

@@ -22,7 +22,11 @@ core::Status Optimizer::search_graphs() {
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
+<<<<<<< HEAD
   if (clock_) add_forms();
+=======
+  if (clock_) add_forms(start_);
+>>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;
@@ -31,8 +35,7 @@ core::Status Optimizer::search_graphs() {
   // In a later round the checkpoint is open, and what it knows is admitted anew.
   if (options.checkpoint != nullptr && report_.taken_out.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->open(
-        identity_of(report_.baseline, rules_.rules(), cost_, options_.fusion, options),
-        rules_.rules()));
+        identity_of(original_, rules_.rules(), cost_, options_.fusion, options), rules_.rules()));
   }
   progress_.stage("searching");
   const std::vector<std::string> forms = forms_in_use();

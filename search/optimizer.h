@@ -15,7 +15,11 @@
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 #include "search/trials/enduring_clock.h"
+<<<<<<< HEAD
 #include "search/trials/site_replay.h"
+=======
+#include "search/trials/form_trials.h"
+>>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
 
 namespace soapstone::search {
 
@@ -55,6 +59,7 @@ class Optimizer {
   core::Status choose();
   core::Status choose_by_time();
   std::optional<std::size_t> choose_by_objective(std::span<const cost::Timing> timings) const;
+  bool has_to_be_faster() const;
   core::Status compare_baseline();
   core::Status try_baseline();
   core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
@@ -62,6 +67,10 @@ class Optimizer {
   void choose_by_trials();
   void time_result();
   bool is_baseline_harmless() const;
+<<<<<<< HEAD
+=======
+  void add_forms(Replayed& now);
+>>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();

@@ -7,12 +7,9 @@
 #include <fmt/format.h>
 
 #include "search/optimizer.h"
-#include "search/trials/form_trials.h"
 
 namespace soapstone::search {
 namespace {
-
-constexpr int kAskedAgain = 2;
 
 std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
   const std::uint32_t sites = first.empty() ? 0 : first.back().site + 1;
@@ -23,12 +20,7 @@ std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
   return first;
 }
 
-void append(TrialReport& report, TrialReport more) {
-  std::ranges::move(more.trials, std::back_inserter(report.trials));
-  report.cpu_s += more.cpu_s;
-  report.wall_s += more.wall_s;
-  if (report.given_up.empty()) report.given_up = std::move(more.given_up);
-}
+constexpr int kAskedAgain = 2;
 
 }  // namespace
 
@@ -46,7 +38,7 @@ core::Status Optimizer::try_baseline() {
   if (original_.hash() == report_.baseline.hash() || interrupted()) return core::Done{};
   progress_.stage(fmt::format("timing the baseline in {}", clock_->runtime()));
   const double budget_s = options_.trials.most_s;
-  auto whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
+  auto whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
   std::vector<std::pair<int, std::string>> rules;
   for (const auto& [rule, count] : report_.simplify.rules_applied) rules.emplace_back(count, rule);
   std::ranges::sort(rules, std::ranges::greater{});
@@ -54,8 +46,8 @@ core::Status Optimizer::try_baseline() {
     if (interrupted() || clock_->given_up() || (whole && whole->ratio.high >= 1)) break;
     SimplifyReport simplified;
     SOAPSTONE_ASSIGN_OR_RETURN(core::Graph without, baseline_without(rule, simplified));
-    const auto compared =
-        clock_->compare(whole ? report_.baseline : original_, without, budget_s, stop_);
+    const auto compared = whole ? clock_->compare(report_.baseline, without, budget_s, stop_)
+                                : clock_->compare_file(original_, without, budget_s, stop_);
     if (!compared || (whole && compared->ratio.low <= 1)) {
       baseline_.readmit(rule);
       continue;
@@ -67,7 +59,7 @@ core::Status Optimizer::try_baseline() {
               : fmt::format("the baseline's rule {} is left out: {}", rule, whole.error().message));
     report_.baseline = std::move(without);
     report_.simplify = std::move(simplified);
-    whole = clock_->compare(original_, report_.baseline, budget_s, stop_);
+    whole = clock_->compare_file(original_, report_.baseline, budget_s, stop_);
   }
   if (whole) {
     report_.baseline_speedup = whole->ratio;
@@ -79,44 +71,39 @@ core::Status Optimizer::try_baseline() {
   return core::Done{};
 }
 
-/// Begins the report on trials with forms, and keeps those that make the model faster. They are no
-/// matter of peaks of memory.
-void Optimizer::add_forms() {
+/// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
+void Optimizer::add_forms(Replayed& now) {
   report_.trials.emplace().runtime = clock_->runtime();
   if (objective_.needs_memory() || interrupted()) return;
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
   const Forms forms(rules_, options_.trials.forms, !freeze_);
-  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, start_);
+  try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
 }
 
 /// Leaves the cheapest candidate with what does good in the runtime. Peaks of memory are no matter
 /// of single changes, so with memory in the objective the candidate is timed as it is.
 void Optimizer::choose_by_trials() {
   auto& best = report_.search.best;
-  if (interrupted()) return;
   if (objective_.needs_memory()) {
-    if (!best.empty()) chosen_ = choose_by_objective({});
+    if (!best.empty() && !interrupted()) chosen_ = choose_by_objective({});
     if (chosen_) time_result();
     return;
   }
-  Replayed tried{start_.graph, {}, {}};
-  if (!best.empty()) {
+  Replayed result{start_.graph, {}, {}};
+  if (!best.empty() && !interrupted()) {
     progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
-    TrialReport trials;
-    tried = run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_, *clock_,
-                       options_.trials, progress_, stop_, trials);
-    append(*report_.trials, std::move(trials));
+    result = run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_, *clock_,
+                        options_.trials, progress_, stop_, *report_.trials);
   }
-  tried.steps = joined(start_.steps, std::move(tried.steps));
   if (const std::string& why = report_.trials->given_up; !why.empty())
     report_.notes.push_back(why + "; the result has the changes that were kept before");
-  if (!tried.steps.empty()) {
-    chosen_ = 0;
-    core::Graph merged = merge_duplicates(tried.graph, nullptr, !freeze_);
-    const double cost_us = cost_.graph_cost(merged).total_us;
-    best.insert(best.begin(), {std::move(merged), cost_us, std::move(tried.steps), {cost_us}});
-    time_result();
-  }
+  result.steps = joined(start_.steps, std::move(result.steps));
+  if (result.steps.empty()) return;
+  chosen_ = 0;
+  core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
+  const double cost_us = cost_.graph_cost(merged).total_us;
+  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
+  time_result();
 }
 
 /// Whether the baseline is the original, or was seen to be no slower.
@@ -129,10 +116,10 @@ bool Optimizer::is_baseline_harmless() const {
 void Optimizer::time_result() {
   progress_.stage(fmt::format("timing the result in {}", clock_->runtime()));
   const double budget_s = 2 * options_.trials.most_s;
-  auto compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+  auto compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // All depends on this one, so a runtime that failed is asked again until it is given up.
   for (int again = 0; again < kAskedAgain && !compared && !interrupted(); ++again)
-    compared = clock_->compare(original_, chosen().graph, budget_s, stop_);
+    compared = clock_->compare_file(original_, chosen().graph, budget_s, stop_);
   // What was kept until an interrupt has shown that it is faster.
   if (interrupted()) return;
   report_.outcome = Outcome::kImproved;
@@ -148,8 +135,7 @@ void Optimizer::time_result() {
   report_.speedup = compared->ratio;
   report_.latency_before = Latency{compared->a, 0};
   report_.latency_after = Latency{compared->b, 0};
-  const bool is_for_speed = options_.objective == ObjectiveKind::kLatency;
-  if (is_for_speed && compared->ratio.low <= 1) {
+  if (has_to_be_faster() && compared->ratio.low <= 1) {
     chosen_.reset();
     report_.outcome = Outcome::kGainNotReal;
   }

@@ -36,6 +36,10 @@ core::Result<jobs::RuntimeRequest> runtime_of(const RuntimeOptions& options,
     }
     request.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
   }
+  if (request.kind == jobs::RuntimeRequest::Kind::kSoapstone && request.is_wanted()) {
+    return jobs::usage_error("--provider and --runtime-option are for other runtimes",
+                             "leave them out, or name the runtime with --runtime");
+  }
   return request;
 }
 

@@ -207,8 +207,7 @@ void add_trials(Lines& lines, const search::OptimizeReport& report) {
   lines.line(fmt::format("  {:<50}{:>6}{:>10}{:>10}{:>18}", "change", "places", "predicted",
                          "measured", "verdict"));
   for (const search::Trial& trial : report.trials->trials) {
-    const bool measured =
-        trial.verdict == search::Verdict::kKept || trial.verdict == search::Verdict::kLeftOut;
+    const bool measured = trial.note.empty() && trial.verdict != search::Verdict::kNotApplicable;
     lines.line(fmt::format("  {:<50}{:>6}{:>9.3f}x{:>10}{:>18}{}", trial.what, trial.sites,
                            trial.predicted,
                            measured ? fmt::format("{:.3f}x", trial.measured.median) : "",

@@ -45,18 +45,19 @@ bool Deployment::is_on_processor() const {
 }
 
 std::string Deployment::key(std::string_view device) const {
-  return fmt::format("{} on {}", description(), device);
+  return fmt::format("{}{}{} on {}", program, program.empty() ? "" : ": ", description(), device);
 }
 
 core::Result<OpenedDeployment> open_deployment(const RuntimeRequest& request, int threads) {
   if (request.kind == RuntimeRequest::Kind::kSoapstone) return OpenedDeployment{};
   auto worker = workers::start_runtime_worker(request.choice);
   if (worker) {
-    return OpenedDeployment{
-        Deployment{*std::move(worker), {true, threads, request.provider, request.options}}, {}};
+    return OpenedDeployment{Deployment{*std::move(worker),
+                                       {true, threads, request.provider, request.options},
+                                       fmt::to_string(fmt::join(request.choice.command, " "))},
+                            {}};
   }
-  const bool is_wanted =
-      request.kind == RuntimeRequest::Kind::kWorker || !request.choice.python.empty();
+  const bool is_wanted = request.is_wanted() || !request.choice.python.empty();
   if (is_wanted) return worker.error();
   return OpenedDeployment{std::nullopt, worker.error().message};
 }

@@ -23,6 +23,11 @@ struct RuntimeRequest {
   std::string provider;           ///< Empty: the runtime's default on the CPU.
   /// Options of the runtime, by its own names and in its own words.
   std::vector<std::pair<std::string, std::string>> options;
+
+  /// Whether our executor in its place would not be what the caller asks for.
+  bool is_wanted() const {
+    return kind == Kind::kWorker || !provider.empty() || !options.empty();
+  }
 };
 /// `auto`, `soapstone`, or as workers::parse_runtime. Errors: kUsage.
 core::Result<RuntimeRequest> parse_runtime_request(std::string_view text);
@@ -34,6 +39,7 @@ std::string to_string(const RuntimeRequest& request);
 struct Deployment {
   workers::RuntimeWorker worker;
   workers::LoadOptions load;
+  std::string program = {};  ///< The command line of a program of the user's own, else empty.
 
   /// "ONNX Runtime 1.31.1, 1 thread", with the provider and the options if any were named.
   std::string description() const;

@@ -30,11 +30,15 @@ class FileClock final : public search::TrialClock {
   std::string runtime() const override { return deployment_.description(); }
   core::Result<cost::Comparison> compare(const core::Graph& a, const core::Graph& b,
                                          double budget_s, const core::StopToken& stop) override;
+  core::Result<cost::Comparison> compare_file(const core::Graph& original, const core::Graph& b,
+                                              double budget_s,
+                                              const core::StopToken& stop) override;
 
  private:
   /// A model in the worker. Its file is deleted when it is closed, unless it is the user's.
   struct Loaded {
-    std::uint64_t hash = 0;
+    std::uint64_t hash = 0;    ///< Of the graph.
+    std::uint64_t digest = 0;  ///< Of graph and file; 0 for the original.
     std::size_t model = 0;
     std::filesystem::path file;
     bool is_original = false;
@@ -45,7 +49,8 @@ class FileClock final : public search::TrialClock {
       : deployment_(std::move(deployment)), folder_(std::move(folder)), write_(std::move(write)),
         records_(records), key_(std::move(key)) {}
 
-  core::Result<std::size_t> load(const core::Graph& graph);
+  /// A graph as it is written.
+  core::Result<Loaded> load(const core::Graph& graph);
   void close_oldest();
   core::Result<cost::Comparison> measure(std::size_t a, std::size_t b, double budget_s,
                                          const core::StopToken& stop);

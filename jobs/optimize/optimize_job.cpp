@@ -94,7 +94,7 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
       job.optimize.clock = job.clock.get();
       return core::Done{};
     }
-    if (is_named) return clock.error();
+    if (request.runtime.is_wanted()) return clock.error();
     opened.why_not = clock.error().message;
   }
   if (!opened.why_not.empty()) {

@@ -19,10 +19,16 @@ class EnduringClock final : public TrialClock {
   std::string runtime() const override { return clock_.runtime(); }
   core::Result<cost::Comparison> compare(const core::Graph& a, const core::Graph& b,
                                          double budget_s, const core::StopToken& stop) override;
+  core::Result<cost::Comparison> compare_file(const core::Graph& original, const core::Graph& b,
+                                              double budget_s,
+                                              const core::StopToken& stop) override;
   /// Why the runtime was given up; none: it was not.
   const std::optional<core::Error>& given_up() const { return given_up_; }
 
  private:
+  template <class Compare>
+  core::Result<cost::Comparison> endure(const Compare& compare, const core::StopToken& stop);
+
   TrialClock& clock_;
   int failures_ = 0;  ///< Comparisons that failed since the last that did not.
   std::optional<core::Error> given_up_;

@@ -30,8 +30,8 @@ class TrialRun {
 
   Replayed run() {
     std::deque<TrialGroup> groups = groups_to_try();
-    planned_ = groups.size() + (groups.size() > 1 ? 1 : 0);
-    if (groups.size() > 1) add(everything());
+    planned_ = report_.trials.size() + groups.size() + (groups.size() > 1 ? 1 : 0);
+    if (groups.size() > 1 && !is_over()) add(everything());
     while (!groups.empty() && !is_over()) {
       const TrialGroup group = std::move(groups.front());
       groups.pop_front();
@@ -116,9 +116,9 @@ class TrialRun {
   bool keep(const TrialGroup& group) {
     Replayed without = changed(group, false);
     Trial trial = trial_of(group);
-    const bool measured = measure(trial, without.graph, now_.graph);
-    if (!measured || trial.measured.median >= 1) {
-      if (measured) trial.verdict = Verdict::kKept;
+    // All together were seen to be faster, so what cannot be judged alone stays.
+    if (!measure(trial, without.graph, now_.graph) || trial.measured.median >= 1) {
+      trial.verdict = Verdict::kKept;
     } else {
       now_ = std::move(without);
     }
@@ -142,7 +142,6 @@ class TrialRun {
       trial.measured = compared->ratio;
       return true;
     }
-    if (stop_.stop_requested()) return false;
     trial.verdict = Verdict::kNotMeasurable;
     trial.note = compared.error().message;
     if (compared.error().code == core::ErrorCode::kUnavailable) report_.given_up = trial.note;
@@ -224,8 +223,8 @@ Replayed run_trials(const Graph& base, const Candidate& candidate, double cost_b
   Replayed result =
       TrialRun(base, candidate, cost_before_us, rules, clock, options, progress, stop, report)
           .run();
-  report.cpu_s = core::process_cpu_s() - cpu_before_s;
-  report.wall_s = core::wall_s() - wall_before_s;
+  report.cpu_s += core::process_cpu_s() - cpu_before_s;
+  report.wall_s += core::wall_s() - wall_before_s;
   return result;
 }
 

@@ -260,7 +260,9 @@ TEST_F(Trials, AGraphAtWhichTheRuntimeFailsTwiceIsNotMeasurable) {
 TEST_F(Trials, TheirNumberIsLimited) {
   search_in(blocks({4, 4, 16, 16}));
   FakeClock clock(splits_are_slow);
-  run(clock, {.most = 1});
+  TrialOptions options;
+  options.most = 1;
+  run(clock, options);
   EXPECT_EQ(clock.comparisons, 1);
 }
 
@@ -381,7 +383,9 @@ TEST_F(OptimizeWithClock, ABaselineRuleWhoseResultTheRuntimeRefusesIsTakenOut) {
 class OptimizeWithForms : public OptimizeWithClock {
  protected:
   OptimizeReport optimize_with_form(const Graph& graph, FakeClock& clock) {
-    return optimize_in(graph, clock, "", {.forms = {"merge_matmuls"}});
+    TrialOptions trials;
+    trials.forms = {"merge_matmuls"};
+    return optimize_in(graph, clock, "", trials);
   }
 };
 
