@@ -22,11 +22,7 @@ core::Status Optimizer::search_graphs() {
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
-<<<<<<< HEAD
-  if (clock_) add_forms();
-=======
   if (clock_) add_forms(start_);
->>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;

@@ -15,11 +15,7 @@
 #include "search/optimize.h"
 #include "search/passes/kinds.h"
 #include "search/trials/enduring_clock.h"
-<<<<<<< HEAD
-#include "search/trials/site_replay.h"
-=======
 #include "search/trials/form_trials.h"
->>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
 
 namespace soapstone::search {
 
@@ -63,14 +59,10 @@ class Optimizer {
   core::Status compare_baseline();
   core::Status try_baseline();
   core::Result<core::Graph> baseline_without(const std::string& rule, SimplifyReport& simplified);
-  void add_forms();
   void choose_by_trials();
   void time_result();
   bool is_baseline_harmless() const;
-<<<<<<< HEAD
-=======
   void add_forms(Replayed& now);
->>>>>>> a0ad047c81765975286ce3416e645000a59f0a4d
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();
@@ -101,7 +93,7 @@ class Optimizer {
   Objective objective_;
   std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
-  Replayed start_;  ///< The baseline with the forms that are faster: where the search begins.
+  Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;
