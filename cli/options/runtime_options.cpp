@@ -8,9 +8,10 @@
 namespace soapstone::cli {
 
 void add_runtime_options(CommandLine& line, RuntimeOptions& options) {
-  line.add("--runtime", options.runtime,
-           "What times: onnxruntime, openvino, soapstone (our own executor), command:PROGRAM; auto: "
-           "onnxruntime, else soapstone")
+  line.add(
+          "--runtime", options.runtime,
+          "What times: onnxruntime, openvino, soapstone (our own executor), command:PROGRAM; auto: "
+          "onnxruntime, else soapstone")
       .type("RUNTIME")
       .shows_default();
   line.add("--provider", options.provider,
