@@ -423,8 +423,9 @@ TEST_F(OptimizeWithForms, OneKindOfSitesCanStayAlone) {
   });
   const auto report = optimize_with_form(blocks({4, 4, 16, 16}), clock);
   EXPECT_EQ(report.outcome, Outcome::kImproved);
-  EXPECT_EQ(count(report.graph, "split"), 1U);
-  EXPECT_EQ(count(report.graph, "matmul"), 11U);
+  // The three matmuls of the narrow block are one, those of the three others as they were.
+  EXPECT_EQ(count(report.graph, "split"), 2U);
+  EXPECT_EQ(count(report.graph, "matmul"), 10U);
 }
 
 }  // namespace
