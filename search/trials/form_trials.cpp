@@ -126,7 +126,18 @@ Forms::Forms(verifier::Admission& rules, const std::vector<std::string>& names, 
 }
 
 FormUse Forms::use(const Graph& graph, std::size_t form, const std::uint64_t* only) const {
+  FormUse used{graph, {}};
+  const std::size_t most = graph.order().size();
+  while (used.steps.size() < most && use_once(form, only, used)) {
+  }
+  return used;
+}
+
+/// What a site replaces may be read by the next one, whose match is another one then. So a pass
+/// leaves some for the next.
+bool Forms::use_once(std::size_t form, const std::uint64_t* only, FormUse& used) const {
   const auto& [name, ids, rules] = forms_[form];
+  const Graph graph = used.graph;
   const std::vector<bool> frozen =
       behind_opaque_ ? std::vector<bool>(graph.node_bound()) : depends_on_opaque(graph);
   std::vector<FoundForm> found;
@@ -137,10 +148,10 @@ FormUse Forms::use(const Graph& graph, std::size_t form, const std::uint64_t* on
     if (is_free && (only == nullptr || *only == kind)) found.push_back({rule, match, kind});
     return true;
   });
-  FormUse used{graph, {}};
   const auto is_unchanged = [&](NodeId id) {
     return used.graph.contains(id) && &used.graph.node(id) == &graph.node(id);
   };
+  bool changed = false;
   for (const auto& [rule, match, kind] : found) {
     const RuleId id = ids[rule.index()];
     if (!std::ranges::all_of(match.nodes, is_unchanged) || !all_.admits(id, match)) continue;
@@ -149,8 +160,9 @@ FormUse Forms::use(const Graph& graph, std::size_t form, const std::uint64_t* on
     used.graph = *std::move(next);
     const auto site = static_cast<std::uint32_t>(used.steps.size());
     used.steps.push_back({rules[rule].name, name, id, match, 0, nullptr, site, kind});
+    changed = true;
   }
-  return used;
+  return changed;
 }
 
 void try_forms(const Forms& forms, TrialClock& clock, const TrialOptions& options,

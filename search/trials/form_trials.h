@@ -29,6 +29,8 @@ class Forms {
               const std::uint64_t* only = nullptr) const;
 
  private:
+  bool use_once(std::size_t form, const std::uint64_t* only, FormUse& used) const;
+
   struct Form {
     std::string name;
     std::vector<core::RuleId> ids;  ///< In the whole set, by id in `rules`.
