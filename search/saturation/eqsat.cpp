@@ -234,7 +234,7 @@ class RegionSaturation {
     if (!match) return lose(result);
     const auto rewritten = rules::apply(region_, *rule, *match);
     if (!rewritten) return lose(result);
-    const auto lemma = std::make_shared<const Lemma>(*std::move(rule), *std::move(steps));
+    const auto lemma = std::make_shared<const Lemma>(Lemma{*std::move(rule), *std::move(steps)});
     if (!is_derived(*lemma, rules_)) return lose(result);
     result.steps.push_back({{core::RuleId::none(), *match},
                             lemma,
