@@ -55,7 +55,7 @@ core::Status run_on_ranks(const parallel::MpiLaunch& launch, std::string_view hi
   SOAPSTONE_ASSIGN_OR_RETURN(const auto world, parallel::mpi_world());
   parallel::Ranks ranks(*world);
   const core::Status mine = without_exceptions([&] { return body(&ranks); });
-  const core::Status status = ranks.agree(mine);
+  core::Status status = ranks.agree(mine);
   if (ranks.is_broken()) {
     print_error(status.error().at(fmt::format("rank {}", ranks.rank())));
     world->abort(static_cast<int>(status.error().code));
