@@ -153,6 +153,16 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   return core::Done{};
 }
 
+/// Without a runtime to try them in, the shipped forms are of no use.
+void set_forms_apart(OptimizeJob& job) {
+  std::vector<std::string>& forms = job.optimize.trials.forms;
+  const auto is_form = [](const rules::Rule& rule) { return rule.file.filename() == kForms; };
+  if (!job.clock) std::erase_if(job.rules.search, is_form);
+  for (const rules::Rule& rule : job.rules.search)
+    if (is_form(rule) && (forms.empty() || forms.back() != rule.base_name))
+      forms.push_back(rule.base_name);
+}
+
 }  // namespace
 
 std::string_view to_string(CostKind kind) {
@@ -167,16 +177,6 @@ std::string_view to_string(CostKind kind) {
     return "runtime";
   }
   return "";
-}
-
-/// Without a runtime to try them in, the shipped forms are of no use.
-void set_forms_apart(OptimizeJob& job) {
-  std::vector<std::string>& forms = job.optimize.trials.forms;
-  const auto is_form = [](const rules::Rule& rule) { return rule.file.filename() == kForms; };
-  if (!job.clock) std::erase_if(job.rules.search, is_form);
-  for (const rules::Rule& rule : job.rules.search)
-    if (is_form(rule) && (forms.empty() || forms.back() != rule.base_name))
-      forms.push_back(rule.base_name);
 }
 
 std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {

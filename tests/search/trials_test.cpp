@@ -285,6 +285,14 @@ class OptimizeWithClock : public Trials {
   }
 };
 
+const char* const kTwoRelus = R"(graph g
+  x: f32[64, 64]
+  a = relu(x)
+  b = relu(a)
+  y = neg(b)
+  return y
+)";
+
 const char* const kReluTwice = R"(
 rule relu_as_max
   x: [n, m]
@@ -325,18 +333,11 @@ TEST_F(OptimizeWithClock, WhatIsNotFasterInTheRuntimeIsNotHandedOut) {
 }
 
 TEST_F(OptimizeWithClock, ABaselineRuleThatHarmsIsTakenOut) {
-  const Graph graph = graph_of(R"(graph g
-  x: f32[64, 64]
-  a = relu(x)
-  b = relu(a)
-  y = neg(b)
-  return y
-)");
   // max is slow in this runtime.
   FakeClock clock([](const Graph& g) -> core::Result<double> {
     return *by_matmuls(g) + 10.0 * static_cast<double>(count(g, "max"));
   });
-  const auto report = optimize_in(graph, clock, kReluTwice);
+  const auto report = optimize_in(graph_of(kTwoRelus), clock, kReluTwice);
   EXPECT_EQ(count(report.graph, "max"), 0U);
   EXPECT_EQ(count(report.graph, "relu"), 1U);
   EXPECT_EQ(report.result, ResultKind::kBaseline);
@@ -363,18 +364,11 @@ TEST_F(OptimizeWithClock, ARuntimeThatNeverWorksLeavesTheOriginal) {
 }
 
 TEST_F(OptimizeWithClock, ABaselineRuleWhoseResultTheRuntimeRefusesIsTakenOut) {
-  const Graph graph = graph_of(R"(graph g
-  x: f32[64, 64]
-  a = relu(x)
-  b = relu(a)
-  y = neg(b)
-  return y
-)");
   FakeClock clock([](const Graph& g) -> core::Result<double> {
     if (count(g, "max") > 0) return core::unsupported("no kernel for max");
     return by_matmuls(g);
   });
-  const auto report = optimize_in(graph, clock, kReluTwice);
+  const auto report = optimize_in(graph_of(kTwoRelus), clock, kReluTwice);
   EXPECT_EQ(count(report.graph, "max"), 0U);
   EXPECT_EQ(report.result, ResultKind::kBaseline);
   EXPECT_THAT(report.notes, testing::Contains(testing::HasSubstr("no kernel for max")));
