@@ -31,8 +31,9 @@ struct StepTime {
   double handover_us = 0;     ///< Between stages.
   double gradient_sum_us = 0; ///< Not hidden behind the backward pass.
   double update_us = 0;
-  double peak_bytes = 0;      ///< Of the fullest device.
+  double peak_bytes = 0;  ///< Of the fullest device.
   double bytes_moved = 0;     ///< Sent by all devices together.
+  bool operator==(const StepTime&) const = default;
 };
 
 struct MeshPlan {
