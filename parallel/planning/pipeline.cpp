@@ -8,29 +8,29 @@
 namespace soapstone::parallel {
 namespace {
 
-/// Begins of pieces of which none takes longer than `limit`, each as long as it may be without
-/// leaving too few nodes for the others; none if that takes more pieces than there are.
+/// Begins of exactly so many pieces of which none takes longer than `limit`, or none. A piece may
+/// as well begin at the latest node where the pieces before it can end, as it is the shorter then.
 std::optional<std::vector<std::size_t>> pieces_within(const std::vector<PipelineNode>& nodes,
                                                       std::size_t pieces, double limit) {
-  std::vector<std::size_t> begins{0};
-  std::size_t from = 0;
-  while (begins.size() < pieces) {
-    // The piece may end behind any node such that the rest still has a node for each piece.
-    const std::size_t last_end = nodes.size() - (pieces - begins.size());
-    std::optional<std::size_t> end;
-    double us = 0;
-    for (std::size_t k = from; k < last_end; ++k) {
-      us += nodes[k].us;
-      if (us > limit) break;
-      if (us + nodes[k].handover_us <= limit) end = k + 1;
+  const std::size_t count = nodes.size();
+  std::vector<double> before(count + 1, 0);
+  for (std::size_t k = 0; k < count; ++k) before[k + 1] = before[k] + nodes[k].us;
+  // begin[p][e]: where piece p begins if it ends before node e; `count + 1`: it cannot end there.
+  std::vector<std::vector<std::size_t>> begin(pieces, std::vector<std::size_t>(count + 1, count + 1));
+  for (std::size_t p = 0; p < pieces; ++p) {
+    std::size_t latest = count + 1;
+    for (std::size_t e = 1; e <= count; ++e) {
+      const std::size_t from = e - 1;
+      const bool can_begin = p == 0 ? from == 0 : begin[p - 1][from] <= count;
+      if (can_begin) latest = from;
+      if (latest > count) continue;
+      const double handover_us = e == count ? 0 : nodes[e - 1].handover_us;
+      if (before[e] - before[latest] + handover_us <= limit) begin[p][e] = latest;
     }
-    if (!end) return std::nullopt;
-    begins.push_back(*end);
-    from = *end;
   }
-  double us = 0;
-  for (std::size_t k = from; k < nodes.size(); ++k) us += nodes[k].us;
-  if (us > limit) return std::nullopt;
+  if (begin[pieces - 1][count] > count) return std::nullopt;
+  std::vector<std::size_t> begins(pieces);
+  for (std::size_t p = pieces, end = count; p-- > 0;) end = begins[p] = begin[p][end];
   return begins;
 }
 

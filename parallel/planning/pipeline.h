@@ -21,7 +21,7 @@ struct PipelineCut {
 /// The best cut of `nodes` into exactly `stages` consecutive, non-empty stages; with
 /// `chunks` > 1 each stage runs that many pieces in turn (interleaved schedule), and the cut is into
 /// stages · chunks pieces, piece k on stage k mod stages. Precondition: there are as many nodes as
-/// pieces. Complexity: nodes · log(1/precision).
+/// pieces. Complexity: nodes · pieces · log(1/precision).
 PipelineCut cut_pipeline(const std::vector<PipelineNode>& nodes, std::size_t stages,
                          std::size_t chunks = 1);
 
