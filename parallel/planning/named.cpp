@@ -17,7 +17,7 @@ Freedom only(std::vector<AxisPolicy> policies) {
   return freedom;
 }
 
-Freedom data_parallel() { return only({kBatch, kBatch, kBatch}); }
+Freedom data_parallel() { return only({kBatch, kBatch, kBatchAlways}); }
 
 Freedom zero(bool cuts_weights) {
   Freedom freedom = data_parallel();
@@ -34,7 +34,7 @@ Freedom model_parallel() {
 }
 
 Freedom megatron(AxisPolicy policy) {
-  Freedom freedom = only({policy, kBatch, kBatch});
+  Freedom freedom = only({policy, kBatch, kBatchAlways});
   freedom.model.reset();
   freedom.pipelines = true;
   freedom.recomputes.reset();
@@ -42,14 +42,14 @@ Freedom megatron(AxisPolicy policy) {
 }
 
 Freedom context_parallel() {
-  Freedom freedom = only({kModel, kNoBatch, kBatch});
+  Freedom freedom = only({kModel, kNoBatch, kBatchAlways});
   freedom.any.reset();
   freedom.recomputes.reset();
   return freedom;
 }
 
 Freedom mesh() {
-  Freedom freedom = only({kNoBatch, kBatch, kBatch});
+  Freedom freedom = only({kNoBatch, kBatch, kBatchAlways});
   freedom.model.reset();
   return freedom;
 }

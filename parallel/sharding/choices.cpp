@@ -17,6 +17,10 @@ class ChoiceMaker {
 
   std::vector<NodeChoice> all() {
     extend(0);
+    if (choices_.empty()) {
+      may_leave_batch_ = true;
+      extend(0);
+    }
     return std::move(choices_);
   }
 
@@ -24,13 +28,18 @@ class ChoiceMaker {
   void extend(std::size_t axis) {
     if (axis == mesh_.axis_count()) return finish();
     now_.loops[axis] = kNoLoop;
-    extend(axis + 1);
+    if (may_leave_batch_ || !must_cut(axis)) extend(axis + 1);
     for (std::size_t l = 0; l < loops_.size(); ++l) {
       if (!may_cut(axis, l)) continue;
       now_.loops[axis] = static_cast<std::int8_t>(l);
       extend(axis + 1);
     }
     now_.loops[axis] = kNoLoop;
+  }
+
+  bool must_cut(std::size_t axis) const {
+    return options_.policies[axis] == AxisPolicy::kBatchAlways && mesh_.axis_sizes()[axis] > 1 &&
+           std::find(origins_.begin(), origins_.end(), Origin::kBatch) != origins_.end();
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
@@ -40,6 +49,7 @@ class ChoiceMaker {
     case AxisPolicy::kAny:
       return true;
     case AxisPolicy::kBatch:
+    case AxisPolicy::kBatchAlways:
       return origin == Origin::kBatch;
     case AxisPolicy::kNoBatch:
       return origin != Origin::kBatch;
@@ -205,6 +215,7 @@ class ChoiceMaker {
   const GraphLoops& loops_of_graph_;
   const std::vector<ops::Loop>& loops_;
   const std::vector<Origin>& origins_;
+  bool may_leave_batch_ = false;
   NodeChoice now_;
   std::vector<NodeChoice> choices_;
 };

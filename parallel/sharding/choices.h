@@ -16,9 +16,10 @@ namespace soapstone::parallel {
 /// Which loops an axis may cut.
 enum class AxisPolicy : std::uint8_t {
   kAny,
-  kBatch,    ///< Loops over the batch alone.
-  kNoBatch,  ///< All but loops over the batch.
-  kModel,    ///< Neither batch nor sequence.
+  kBatch,        ///< Loops over the batch alone.
+  kBatchAlways,  ///< The same, and a node that has one must be cut there, if its size admits it.
+  kNoBatch,      ///< All but loops over the batch.
+  kModel,        ///< Neither batch nor sequence.
 };
 
 inline constexpr std::int8_t kNoLoop = -1;
