@@ -12,9 +12,7 @@
 //   input_types   their element types, where these are not all that of the cotangents
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -39,17 +37,5 @@ struct GradientOf {
 /// None for other nodes.
 std::optional<GradientOf> gradient_of(const core::Node& node, const core::GraphBuilder& builder);
 std::optional<GradientOf> gradient_of(const core::Graph& graph, core::NodeId node);
-
-/// The tensor that a gradient reads in place of an input of its operator.
-using OperandFunction = std::function<core::TensorId(core::TensorId)>;
-
-/// Appends the gradient of a node of the builder by one of its inputs, given the cotangents of its
-/// results (none() where nothing depends on a result). Returns none() if the derivative is 0
-/// everywhere, and a cotangent itself where the gradient only copies it. `operand` is asked for the
-/// inputs that the gradient reads; null: they are read themselves.
-/// Preconditions: the node has a definition and known shapes, the input is there.
-core::TensorId append_gradient(core::GraphBuilder& builder, const core::Node& node,
-                               std::size_t input, std::span<const core::TensorId> cotangents,
-                               const OperandFunction& operand = nullptr);
 
 }  // namespace soapstone::ops
