@@ -7,32 +7,20 @@
 #include <optional>
 #include <set>
 
-#include "ops/analysis/analysis_intervals.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::ops {
 namespace {
 
-using analysis::Ranges;
-
 /// Iterations of all binders, guards ignored.
-double iterations(const std::vector<Binder>& binders) {
+double iterations(const std::vector<Binder>& binders, const BinderLength& length) {
   double count = 1;
-  for (const Binder& b : binders) {
-    // Bounds that depend on outer variables do not occur in operators; their length does not.
-    const auto length = (b.high - b.low).as_constant();
-    CHECK(length, "the length of a sum depends on the index");
-    count *= static_cast<double>(std::max<std::int64_t>(*length, 0));
-  }
+  for (const Binder& b : binders) count *= length(b);
   return count;
 }
 
-/// The lengths of all variables that are bound around an expression.
+/// The whole lengths of the variables that are bound around an expression.
 using Lengths = std::map<Symbol, double>;
-
-void note(const std::vector<Binder>& binders, Lengths& lengths) {
-  for (const Binder& b : binders) lengths[b.variable] = iterations({b});
-}
 
 std::vector<Polynomial> equations_among(const std::vector<Constraint>& constraints) {
   std::vector<Polynomial> equations;
@@ -82,18 +70,30 @@ bool is_minus_one(const ExprNode& e) {
   return e.kind == ExprKind::kNumber && e.number == Rational{-1, 1};
 }
 
-double operations(const ExprNode& e, Lengths& lengths);
+/// Counts operations of an expression. `length` says how many values of a binder are computed.
+class OperationCount {
+ public:
+  OperationCount(const Stage& stage, const BinderLength& length) : length_(length) {
+    for (std::size_t d = 0; d < stage.index.size(); ++d) note({stage.index[d], 0, stage.shape[d]});
+  }
 
-/// Operations of a body and of joining it to the others, over all iterations.
-double operations_of_loop(const std::vector<Binder>& binders,
-                          const std::vector<Polynomial>& equations, const ExprNode& body,
-                          Lengths& lengths) {
-  note(binders, lengths);
-  return iterations(binders) * share_that_counts(equations, lengths) *
-         (operations(body, lengths) + 1);
-}
+  double of(const ExprNode& e);
 
-double operations(const ExprNode& e, Lengths& lengths) {
+ private:
+  void note(const Binder& b) { lengths_[b.variable] = binder_length(b); }
+
+  /// Operations of a body and of joining it to the others, over all iterations.
+  double of_loop(const std::vector<Binder>& binders, const std::vector<Polynomial>& equations,
+                 const ExprNode& body) {
+    for (const Binder& b : binders) note(b);
+    return iterations(binders, length_) * share_that_counts(equations, lengths_) * (of(body) + 1);
+  }
+
+  const BinderLength& length_;
+  Lengths lengths_;
+};
+
+double OperationCount::of(const ExprNode& e) {
   double count = 0;
   switch (e.kind) {
   case ExprKind::kNumber:
@@ -103,12 +103,12 @@ double operations(const ExprNode& e, Lengths& lengths) {
     return 0;
   case ExprKind::kMax:
     for (const Alternative& a : e.alternatives)
-      count += operations_of_loop(a.binders, equations_among(a.constraints), *a.body, lengths);
+      count += of_loop(a.binders, equations_among(a.constraints), *a.body);
     return count - (e.alternatives.front().binders.empty() ? 1 : 0);
   case ExprKind::kSum:
-    return operations_of_loop(e.binders, equations_of_sum(e), *e.arguments[0], lengths);
+    return of_loop(e.binders, equations_of_sum(e), *e.arguments[0]);
   case ExprKind::kGuard:
-    return operations(*e.arguments[0], lengths);
+    return of(*e.arguments[0]);
   case ExprKind::kAdd:
     count = static_cast<double>(e.arguments.size()) - 1;
     break;
@@ -124,7 +124,7 @@ double operations(const ExprNode& e, Lengths& lengths) {
     count = 1;
     break;
   }
-  for (const Expr& argument : e.arguments) count += operations(*argument, lengths);
+  for (const Expr& argument : e.arguments) count += of(*argument);
   return count;
 }
 
@@ -133,15 +133,13 @@ double flops_of(const Semantics& semantics) {
   for (const Stage& stage : semantics.stages) {
     const auto dims = core::concrete(stage.shape);
     CHECK(dims, "analysis needs shapes in numbers");
-    Lengths lengths;
-    for (std::size_t d = 0; d < dims->size(); ++d)
-      lengths[stage.index[d]] = static_cast<double>((*dims)[d]);
-    flops += static_cast<double>(core::element_count(*dims)) * operations(*stage.body, lengths);
+    flops += static_cast<double>(core::element_count(*dims)) * operations_of(stage, binder_length);
   }
   return flops;
 }
 
 double elements_of(const core::Graph& graph, core::TensorId id) {
+  if (!id.valid()) return 0;
   const core::TensorType& type = graph.tensor(id).type;
   if (!type.shape_known) return 0;
   const auto dims = core::concrete(type.shape);
@@ -154,27 +152,48 @@ double element_bytes(const core::Graph& graph, core::TensorId id) {
 
 }  // namespace
 
-Work work_of(const core::Graph& graph, core::NodeId id) {
+double binder_length(const Binder& binder) {
+  // Bounds that depend on outer variables do not occur in operators; their length does not.
+  const auto length = (binder.high - binder.low).as_constant();
+  CHECK(length, "the length of a sum depends on the index");
+  return static_cast<double>(std::max<std::int64_t>(*length, 0));
+}
+
+double operations_of(const Stage& stage, const BinderLength& length) {
+  return OperationCount(stage, length).of(*stage.body);
+}
+
+Work work_of(const core::Graph& graph, core::NodeId id, const ElementCounts& elements,
+             const std::function<double()>& flops) {
   const core::Node& node = graph.node(id);
   const OpDefinition* definition = definition_of(node);
   if (definition && definition->op_class == OpClass::kView) return {};
   const bool moves = definition && definition->op_class == OpClass::kMovement;
   Work work;
   double written = 0;
-  for (core::TensorId t : node.outputs) {
-    written += elements_of(graph, t);
-    work.bytes_written += elements_of(graph, t) * element_bytes(graph, t);
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    written += elements.written[k];
+    work.bytes_written += elements.written[k] * element_bytes(graph, node.outputs[k]);
   }
-  for (core::TensorId t : std::set<core::TensorId>(node.inputs.begin(), node.inputs.end())) {
-    if (!t.valid()) continue;
-    const double read = elements_of(graph, t);
-    work.bytes_read += (moves ? std::min(read, written) : read) * element_bytes(graph, t);
-  }
+  std::map<core::TensorId, double> read;  // an operand given twice is read once
+  for (std::size_t k = 0; k < node.inputs.size(); ++k)
+    if (node.inputs[k].valid())
+      read[node.inputs[k]] = std::max(read[node.inputs[k]], elements.read[k]);
+  for (const auto& [t, count] : read)
+    work.bytes_read += (moves ? std::min(count, written) : count) * element_bytes(graph, t);
   if (moves)
     work.flops = written;
   else if (definition)
-    work.flops = flops_of(semantics_of(graph, id));
+    work.flops = flops();
   return work;
+}
+
+Work work_of(const core::Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  ElementCounts elements;
+  for (core::TensorId t : node.inputs) elements.read.push_back(elements_of(graph, t));
+  for (core::TensorId t : node.outputs) elements.written.push_back(elements_of(graph, t));
+  return work_of(graph, id, elements, [&] { return flops_of(semantics_of(graph, id)); });
 }
 
 }  // namespace soapstone::ops
