@@ -8,6 +8,7 @@
 #include "ops/gradients/gradient_attributes.h"
 #include "ops/gradients/gradient_operator.h"
 #include "ops/gradients/pruning.h"
+#include "ops/gradients/renaming.h"
 
 namespace soapstone::ops {
 namespace {
@@ -33,21 +34,27 @@ std::optional<std::vector<std::size_t>> permutation_of(const Stage& stage, const
   return permutation;
 }
 
+/// Whether each element is read at the row-major position at which it stands in the result.
+bool is_in_order(const Stage& stage, const ExprNode& read, const Shape& shape) {
+  Substitution points;  // an index into a dimension of size 1 is 0
+  for (std::size_t d = 0; d < stage.index.size(); ++d)
+    if (stage.shape[d] == Polynomial(1)) points.emplace(stage.index[d], Polynomial(0));
+  const Polynomial position =
+      read.kind == ExprKind::kReadFlat ? read.index[0] : flat_position(shape, read.index);
+  const Index own(stage.index.begin(), stage.index.end());
+  return product(shape) == product(stage.shape) &&
+         substituted(position - flat_position(stage.shape, own), points) == Polynomial(0);
+}
+
 std::optional<MovedCotangent> moved_cotangent(const Semantics& semantics,
                                               const gradients::Forward& forward) {
   const Stage& stage = semantics.stages.back();
   const ExprNode& body = *stage.body;
-  const bool is_flat = body.kind == ExprKind::kReadFlat;
-  if (semantics.stages.size() != 1 || (!is_flat && body.kind != ExprKind::kRead))
-    return std::nullopt;
+  const bool is_read = body.kind == ExprKind::kRead || body.kind == ExprKind::kReadFlat;
+  if (semantics.stages.size() != 1 || !is_read) return std::nullopt;
   const std::size_t cotangent = body.tensor - forward.inputs.size();
   const Shape& shape = forward.outputs[cotangent].shape;
-  if (is_flat) {
-    const Index index(stage.index.begin(), stage.index.end());
-    const bool is_whole = product(shape) == product(stage.shape) &&
-                          body.index[0] == flat_position(stage.shape, index);
-    return is_whole ? std::optional(MovedCotangent{cotangent, std::nullopt}) : std::nullopt;
-  }
+  if (is_in_order(stage, body, shape)) return MovedCotangent{cotangent, std::nullopt};
   auto permutation = permutation_of(stage, body);
   if (!permutation || shape.size() != stage.shape.size()) return std::nullopt;
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -55,16 +62,17 @@ std::optional<MovedCotangent> moved_cotangent(const Semantics& semantics,
   return MovedCotangent{cotangent, std::move(permutation)};
 }
 
-/// The cotangent itself if it is in order already.
+/// The cotangent itself if it is as the result should be.
 TensorId append_moved(core::GraphBuilder& builder, const MovedCotangent& moved, TensorId cotangent,
                       const Shape& shape) {
   const auto appended = [&](const char* op, const core::Attributes& attributes) {
     return append(builder, op, {cotangent}, attributes).value().front();
   };
-  if (!moved.permutation) return appended("reshape", {{"shape", shape}});
-  if (std::ranges::is_sorted(*moved.permutation)) return cotangent;
-  return appended("transpose",
-                  {{"perm", Sizes(moved.permutation->begin(), moved.permutation->end())}});
+  if (moved.permutation)
+    return appended("transpose",
+                    {{"perm", Sizes(moved.permutation->begin(), moved.permutation->end())}});
+  if (builder.tensor(cotangent).type.shape == shape) return cotangent;
+  return appended("reshape", {{"shape", shape}});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Gradients as nodes of graphs: built, written as text and read back, refused, run and counted.
-#include "ops/gradients/gradient_operator.h"
 #include "ops/gradients/append_gradient.h"
+#include "ops/gradients/gradient_operator.h"
 
 #include "ops/analysis/analysis.h"
 #include "tests/ops/op_examples.h"
@@ -98,6 +98,9 @@ TEST(Gradient, MovesTheCotangentWhereThatIsAll) {
   const auto reshape = gradient("x: f32[2, 3, 4]", "reshape(x; shape=[6, 4])", 0);
   EXPECT_EQ(reshape.node().op->name, "reshape");
   EXPECT_EQ(reshape.node().attributes.get_ints("shape"), (Ints{2, 3, 4}));
+  const auto row = gradient("x: f32[1, 3]  b: f32[3]", "add(x, b)", 1);
+  EXPECT_EQ(row.node().op->name, "reshape");
+  EXPECT_EQ(row.node().attributes.get_ints("shape"), (Ints{3}));
 }
 
 TEST(Gradient, IsNoneWhereItWouldBeZero) {
