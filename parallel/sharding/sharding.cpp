@@ -318,7 +318,8 @@ class ShardingProblem {
     if (!work_.tensors[id.index()].is_weight)
       return (change.forward.us * (1 + again) + change.backward.us) * options_.microbatch_weight;
     const double passes = options_.is_training ? 2 + again : 1;
-    const double sums = change.forward.us > 0 ? options_.microbatch_weight : 1;
+    const double sums =
+        change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
     return change.forward.us * passes * options_.microbatch_weight + change.backward.us * sums;
   }
 
