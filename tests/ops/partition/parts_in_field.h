@@ -60,45 +60,81 @@ inline void join(Joined joined, Field::Value part, std::optional<Field::Value>& 
 }
 
 /// What became of a cut.
-enum class Outcome { kEqual, kUnequal, kRefused, kJoinsBetween };
+enum class Outcome : std::uint8_t { kEqual, kUnequal, kRefused, kJoinsBetween };
 
-/// The parts of one loop, put together. `inputs` and `whole`: by input and output of the node.
+/// A loop, and the intervals that it is cut into.
+struct LoopCut {
+  std::size_t loop;
+  std::vector<Interval> parts;
+};
+
+/// Every choice of a part of each cut.
+inline std::vector<PartBox> boxes_of(const PartitionSpace& space, const std::vector<LoopCut>& cuts) {
+  std::vector<PartBox> boxes{whole_box(space)};
+  for (const LoopCut& cut : cuts) {
+    std::vector<PartBox> finer;
+    for (const PartBox& box : boxes)
+      for (const Interval& values : cut.parts) {
+        finer.push_back(box);
+        finer.back()[cut.loop] = values;
+      }
+    boxes = std::move(finer);
+  }
+  return boxes;
+}
+
+/// What the results of parts come to where they give the same element.
+inline Joined joined_by(const PartitionSpace& space, const std::vector<LoopCut>& cuts,
+                        std::size_t output) {
+  for (const LoopCut& cut : cuts)
+    if (const Joined joined = space.loops[cut.loop].joined[output]; joined != Joined::kIndex)
+      return joined;
+  return Joined::kIndex;
+}
+
+using JoinedValues = std::vector<std::vector<std::optional<Field::Value>>>;
+
+/// Runs a part and adds its results. Returns what is wrong, or nothing.
+inline std::string run_part(const Part& part, const std::vector<FieldValues>& inputs,
+                            const std::vector<Joined>& joined, JoinedValues& whole) {
+  std::vector<FieldValues> pieces;
+  for (std::size_t k : part.inputs) {
+    pieces.emplace_back();
+    for (std::size_t p : positions_in(part.regions.inputs[k])) pieces.back().push_back(inputs[k][p]);
+  }
+  const auto results = evaluate_graph<Field::Value>(part.graph, pieces);
+  if (!results) return results.error().to_string();
+  for (std::size_t k = 0; k < whole.size(); ++k) {
+    const auto positions = positions_in(part.regions.outputs[k]);
+    if (positions.size() != (*results)[k].size()) return "a part has another shape than its region";
+    for (std::size_t j = 0; j < positions.size(); ++j)
+      join(joined[k], (*results)[k][j], whole[k][positions[j]]);
+  }
+  return {};
+}
+
+/// Parts put together. `inputs` and `whole`: by input and output of the node.
 inline Outcome compare_parts(const core::Graph& graph, core::NodeId node,
-                             const PartitionSpace& space, std::size_t loop,
-                             const std::vector<Interval>& cut,
+                             const PartitionSpace& space, const std::vector<LoopCut>& cuts,
                              const std::vector<FieldValues>& inputs,
                              const std::vector<FieldValues>& whole, std::string& message) {
-  std::vector<std::vector<std::optional<Field::Value>>> joined;
-  for (const FieldValues& values : whole) joined.emplace_back(values.size());
-  for (const Interval& values : cut) {
-    auto part = restrict_to(graph, node, space, part_of(space, loop, values));
-    if (!part) {
-      message = part.error().to_string();
-      return space.loops[loop].between.empty() ? Outcome::kRefused : Outcome::kJoinsBetween;
-    }
-    std::vector<FieldValues> pieces;
-    for (std::size_t k : part->inputs) {
-      pieces.emplace_back();
-      for (std::size_t p : positions_in(part->regions.inputs[k])) pieces.back().push_back(inputs[k][p]);
-    }
-    auto results = evaluate_graph<Field::Value>(part->graph, pieces);
-    if (!results) {
-      message = results.error().to_string();
-      return Outcome::kUnequal;
-    }
-    for (std::size_t k = 0; k < whole.size(); ++k) {
-      const auto positions = positions_in(part->regions.outputs[k]);
-      if (positions.size() != (*results)[k].size()) {
-        message = "a part has another shape than its region";
-        return Outcome::kUnequal;
-      }
-      for (std::size_t j = 0; j < positions.size(); ++j)
-        join(space.loops[loop].joined[k], (*results)[k][j], joined[k][positions[j]]);
-    }
+  JoinedValues values;
+  std::vector<Joined> joined;
+  for (std::size_t k = 0; k < whole.size(); ++k) {
+    values.emplace_back(whole[k].size());
+    joined.push_back(joined_by(space, cuts, k));
+  }
+  bool has_between = false;
+  for (const LoopCut& cut : cuts) has_between |= !space.loops[cut.loop].between.empty();
+  for (const PartBox& box : boxes_of(space, cuts)) {
+    const auto part = restrict_to(graph, node, space, box);
+    message = part ? run_part(*part, inputs, joined, values) : part.error().to_string();
+    if (!part) return has_between ? Outcome::kJoinsBetween : Outcome::kRefused;
+    if (!message.empty()) return Outcome::kUnequal;
   }
   for (std::size_t k = 0; k < whole.size(); ++k)
     for (std::size_t j = 0; j < whole[k].size(); ++j)
-      if (joined[k][j] != whole[k][j]) {
+      if (values[k][j] != whole[k][j]) {
         message = "element " + std::to_string(j) + " of result " + std::to_string(k) + " differs";
         return Outcome::kUnequal;
       }

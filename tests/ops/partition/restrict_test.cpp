@@ -36,8 +36,8 @@ NodeRun run_of(const OneNode& one, std::int64_t lowest = 0, std::int64_t highest
 void expect_parts_equal(const OneNode& one, const NodeRun& run, std::size_t loop,
                         const std::vector<Interval>& cut) {
   std::string message;
-  EXPECT_EQ(test::compare_parts(one.graph, one.node, one.space, loop, cut, run.inputs, run.results,
-                                message),
+  EXPECT_EQ(test::compare_parts(one.graph, one.node, one.space, {{loop, cut}}, run.inputs,
+                                run.results, message),
             Outcome::kEqual)
       << "loop " << loop << " in " << cut.size() << ": " << message;
 }
@@ -61,7 +61,7 @@ TEST_P(RestrictExample, PartsPutTogetherAreTheWhole) {
   for (std::size_t l = 0; l < one.space.loops.size(); ++l)
     for (const auto& cut : test::cuts_of(one.space.loops[l].size)) {
       std::string message;
-      const Outcome outcome = test::compare_parts(one.graph, one.node, one.space, l, cut,
+      const Outcome outcome = test::compare_parts(one.graph, one.node, one.space, {{l, cut}},
                                                   run.inputs, run.results, message);
       if (!one.space.loops[l].between.empty())
         EXPECT_EQ(outcome, Outcome::kJoinsBetween);
@@ -71,6 +71,27 @@ TEST_P(RestrictExample, PartsPutTogetherAreTheWhole) {
       else
         EXPECT_EQ(outcome, Outcome::kEqual)
             << "loop " << l << " in " << cut.size() << ": " << message;
+    }
+}
+
+TEST_P(RestrictExample, TwoLoopsCutAtOnce) {
+  const auto one = one_node(GetParam());
+  if (one.space.loops.empty()) return;
+  const NodeRun run = run_of(one);
+  const auto& loops = one.space.loops;
+  for (std::size_t a = 0; a < loops.size(); ++a)
+    for (std::size_t b = a + 1; b < loops.size(); ++b) {
+      const std::vector<test::LoopCut> cuts{{a, test::cuts_of(loops[a].size)[0]},
+                                            {b, test::cuts_of(loops[b].size).back()}};
+      std::string message;
+      const Outcome outcome = test::compare_parts(one.graph, one.node, one.space, cuts, run.inputs,
+                                                  run.results, message);
+      const bool is_whole = is_kept_whole(GetParam().op(), loops[a], GetParam().call) ||
+                            is_kept_whole(GetParam().op(), loops[b], GetParam().call);
+      if (outcome == Outcome::kRefused)
+        EXPECT_TRUE(is_whole) << "loops " << a << " and " << b << ": " << message;
+      else
+        EXPECT_NE(outcome, Outcome::kUnequal) << "loops " << a << " and " << b << ": " << message;
     }
 }
 
