@@ -16,8 +16,8 @@ constexpr bool is_unknown(Symbol symbol) { return symbol.id >= 0xE0000000U; }
 
 using Solution = std::map<Symbol, std::int64_t>;
 
-/// Solves expression = 0 for each expression as far as one unknown at a time does, for unknowns that
-/// are not known. Equations that contradict are left to whoever checks the solution.
+/// Solves expression = 0 for each expression as far as one unknown at a time does, for unknowns
+/// that are not known. Equations that contradict are left to whoever checks the solution.
 void solve(std::vector<Polynomial> equations, Solution& known);
 
 Polynomial with_solution(const Polynomial& p, const Solution& solution);

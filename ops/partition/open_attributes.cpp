@@ -68,25 +68,53 @@ fitting_ends(const Attributes& attributes, const core::AttributeSchema& schema, 
   }
   std::vector<std::int64_t> ends;
   if (size_with(own) == extent) ends.push_back(own);
-  for (std::int64_t end = 0; end <= kLargestPad && ends.size() < kMostEnds; ++end)
-    if (end != own && size_with(end) == extent) ends.push_back(end);
+  std::int64_t nearest = INT64_MAX;
+  for (std::int64_t end = 0; end <= kLargestPad && ends.size() < kMostEnds; ++end) {
+    const auto size = size_with(end);
+    const std::int64_t distance = size ? std::abs(*size - extent) : nearest;
+    if (distance > nearest) break;  // sizes only grow with the end, or only shrink
+    nearest = distance;
+    if (size && distance == 0 && end != own) ends.push_back(end);
+  }
   return ends;
 }
 
 }  // namespace
 
-Attributes open_attributes(const core::Node& node, const PartSizes& sizes) {
-  Attributes result = node.attributes;
+std::vector<Attributes> scaled_attributes(const core::Node& node,
+                                          const std::vector<CutSize>& cuts) {
+  std::vector<Attributes> variants{node.attributes};
+  for (const core::AttributeSchema& schema : node.op->attributes)
+    for (const CutSize& cut : cuts) {
+      if (schema.role == AttributeRole::kGroup &&
+          node.attributes.get_int(schema.name) == cut.whole) {
+        variants.push_back(node.attributes);
+        variants.back().set(schema.name, Polynomial(cut.part));
+      }
+      if (schema.role != AttributeRole::kStride) continue;
+      const Sizes& strides = node.attributes.get_sizes(schema.name);
+      for (std::size_t d = 0; d < strides.size(); ++d) {
+        if (strides[d] != Polynomial(cut.whole)) continue;
+        Sizes values = strides;
+        values[d] = cut.part;
+        variants.push_back(node.attributes);
+        variants.back().set(schema.name, std::move(values));
+      }
+    }
+  return variants;
+}
+
+Attributes open_attributes(const core::Node& node, const Attributes& attributes,
+                           const std::vector<core::Dims>& extents) {
+  Attributes result = attributes;
   std::uint32_t next = 1U << 24;
   for (const core::AttributeSchema& schema : node.op->attributes) {
     if (schema.role == AttributeRole::kShape)
-      result.set(schema.name, sizes_of(sizes.extents[0]));
+      result.set(schema.name, sizes_of(extents[0]));
     else if (schema.role == AttributeRole::kExtent)
-      result.set(schema.name, pieces(node, sizes.extents[0]));
+      result.set(schema.name, pieces(node, extents[0]));
     else if (schema.role == AttributeRole::kParts)
-      result.set(schema.name, parts(node, sizes.extents));
-    else if (schema.role == AttributeRole::kGroup)
-      result.set(schema.name, Polynomial(sizes.group));
+      result.set(schema.name, parts(node, extents));
     if (!has_begins(schema.role)) continue;
     Sizes values = node.attributes.get_sizes(schema.name);
     for (std::size_t k = 0; k < begin_count(schema.role, values); ++k)

@@ -12,15 +12,21 @@
 
 namespace soapstone::ops::partition {
 
-/// `extents`: the shapes of the part's results; `group`: into how many groups its channels fall.
-struct PartSizes {
-  std::vector<core::Dims> extents;
-  std::int64_t group = 1;
+/// A loop that is cut: from so many iterations to those of the part.
+struct CutSize {
+  std::int64_t whole, part;
 };
 
-/// All numbers that are beginnings (of padding, of a border, of a piece) are unknowns, in the order
-/// in which `begins_of` lists the node's own.
-core::Attributes open_attributes(const core::Node& node, const PartSizes& sizes);
+/// The node's attributes, and variants of it in which numbers of groups or strides that are the
+/// size of a loop are that of the part.
+std::vector<core::Attributes> scaled_attributes(const core::Node& node,
+                                                const std::vector<CutSize>& cuts);
+
+/// Sizes follow from `extents`, the shapes of the part's results. All numbers that are beginnings
+/// (of padding, of a border, of a piece) are unknowns, in the order in which `begins_of` lists the
+/// node's own.
+core::Attributes open_attributes(const core::Node& node, const core::Attributes& attributes,
+                                 const std::vector<core::Dims>& extents);
 std::vector<std::int64_t> begins_of(const core::Node& node);
 core::Attributes with_begins(const core::Attributes& open, const Solution& solution,
                              const std::vector<std::int64_t>& otherwise);

@@ -328,8 +328,8 @@ class Comparison {
     if (a.alternatives.size() != b.alternatives.size()) return std::nullopt;
     for (std::size_t k = 0; k < a.alternatives.size(); ++k) {
       const Alternative &x = a.alternatives[k], &y = b.alternatives[k];
-      const Ratio ratio = compare_bound(x.binders, x.constraints, *x.body, y.binders,
-                                        y.constraints, *y.body);
+      const Ratio ratio =
+          compare_bound(x.binders, x.constraints, *x.body, y.binders, y.constraints, *y.body);
       if (ratio != kOne) return std::nullopt;
     }
     return kOne;
@@ -432,9 +432,9 @@ class Comparison {
 
   bool take_down(const Constraints& x, const Constraints& y) {
     for (std::size_t k = 0; k < x.size() && x.size() == y.size(); ++k)
-      take_down(x[k].expression - y[k].expression,
-                x[k].kind == Constraint::Kind::kZero ? equations_->of_reads
-                                                     : equations_->of_conditions);
+      take_down(x[k].expression - y[k].expression, x[k].kind == Constraint::Kind::kZero
+                                                       ? equations_->of_reads
+                                                       : equations_->of_conditions);
     Constraints known = x;
     std::erase_if(known, [](const Constraint& c) { return has_unknown(c.expression); });
     Ranges narrowed = ranges_;

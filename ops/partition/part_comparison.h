@@ -33,8 +33,8 @@ struct PartResult {
 std::optional<PartResult> compare(const PartProblem& problem, const Semantics& part,
                                   const Solution& known);
 
-/// The unknowns in `part` and in the problem if it is to compute the part, as far as reads tell, and
-/// beyond that conditions on sums.
+/// The unknowns in `part` and in the problem if it is to compute the part, as far as reads tell,
+/// and beyond that conditions on sums.
 Solution solution_of(const PartProblem& problem, const Semantics& part);
 
 }  // namespace soapstone::ops::partition

@@ -29,8 +29,8 @@ TensorId PartGraph::scalar(DataType type, std::int64_t value) {
     CHECK(literal, "a number does not fit an element type");
     return builder_.add_constant(std::make_shared<const core::Literal>(*std::move(literal)));
   }
-  const TensorId number = append(
-      "full", {}, {{"shape", to_sizes({})}, {"value", static_cast<double>(value)}});
+  const TensorId number =
+      append("full", {}, {{"shape", to_sizes({})}, {"value", static_cast<double>(value)}});
   if (type == DataType::kFloat32) return number;
   return append("cast", {number}, {{"to", std::string(core::to_string(type))}});
 }
@@ -72,8 +72,7 @@ TensorId PartGraph::take(TensorId tensor, const DigitRegion& region) {
 
 TensorId PartGraph::scaled(TensorId tensor, Rational factor, std::int64_t shift) {
   const DataType element = type(tensor).data_type;
-  if (factor.numerator != 1)
-    tensor = append("mul", {tensor, scalar(element, factor.numerator)});
+  if (factor.numerator != 1) tensor = append("mul", {tensor, scalar(element, factor.numerator)});
   if (factor.denominator != 1)
     tensor = append("div", {tensor, scalar(element, factor.denominator)});
   if (shift != 0) tensor = append("add", {tensor, scalar(element, shift)});

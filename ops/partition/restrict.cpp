@@ -34,8 +34,9 @@ class Restriction {
  public:
   Restriction(const core::Graph& graph, core::NodeId id, const PartitionSpace& space,
               const PartBox& box)
-      : graph_(graph), id_(id), node_(graph.node(id)), definition_(*definition_of(node_)), space_(space),
-        box_(box), regions_(part_regions(space, box)), given_(regions_with_all_terms()) {}
+      : graph_(graph), id_(id), node_(graph.node(id)), definition_(*definition_of(node_)),
+        space_(space), box_(box), regions_(part_regions(space, box)),
+        given_(regions_with_all_terms()) {}
 
   core::Result<Part> run() {
     for (std::size_t l = 0; l < box_.size(); ++l)
@@ -52,15 +53,13 @@ class Restriction {
     for (std::size_t l = 0; l < box_.size(); ++l)
       if (is_cut(l) && space_.loops[l].selected_by)
         if (auto part = selecting(l)) return *std::move(part);
-    return core::unsupported(fmt::format(
-        "{}: no form of the operator computes this part from its pieces of the inputs",
-        node_.op->name));
+    return core::unsupported(
+        fmt::format("{}: no form of the operator computes this part from its pieces of the inputs",
+                    node_.op->name));
   }
 
  private:
-  bool is_cut(std::size_t loop) const {
-    return box_[loop] != Interval{0, space_.loops[loop].size};
-  }
+  bool is_cut(std::size_t loop) const { return box_[loop] != Interval{0, space_.loops[loop].size}; }
 
   /// Every part of a sum is given the inputs that only the first adds: the others get zeros.
   std::vector<DigitRegion> regions_with_all_terms() const {
@@ -137,30 +136,21 @@ class Restriction {
   // --- The operator on exactly what is read ------------------------------------------------------
 
   std::optional<Candidate> exact() const {
-    for (std::int64_t group : groups())
-      if (auto candidate = exact(group)) return candidate;
+    std::vector<partition::CutSize> cuts;
+    for (std::size_t l = 0; l < box_.size(); ++l)
+      if (is_cut(l)) cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low});
+    for (const Attributes& attributes : partition::scaled_attributes(node_, cuts))
+      if (auto candidate = exact(attributes)) return candidate;
     return std::nullopt;
   }
 
-  /// Numbers of groups: that of the whole, or as many as a loop that is cut has left.
-  std::vector<std::int64_t> groups() const {
-    const core::AttributeSchema* schema = node_.op->find_role(core::AttributeRole::kGroup);
-    if (!schema) return {1};
-    std::vector<std::int64_t> groups{node_.attributes.get_int(schema->name)};
-    for (std::size_t l = 0; l < box_.size() && groups[0] > 1; ++l)
-      if (is_cut(l) && space_.loops[l].size == groups[0])
-        groups.push_back(box_[l].high - box_[l].low);
-    return groups;
-  }
-
-  std::optional<Candidate> exact(std::int64_t group) const {
+  std::optional<Candidate> exact(const Attributes& scaled) const {
     const auto inputs = input_types();
     const auto outputs = output_types();
-    const Attributes open = partition::open_attributes(node_, {output_extents(), group});
+    const Attributes open = partition::open_attributes(node_, scaled, output_extents());
     const PartProblem problem = this->problem();
     const auto solution = partition::solution_of(problem, meaning(open, inputs, outputs));
-    const Attributes begun =
-        partition::with_begins(open, solution, partition::begins_of(node_));
+    const Attributes begun = partition::with_begins(open, solution, partition::begins_of(node_));
     const auto infer = [&](const Attributes& attributes) -> std::optional<core::Dims> {
       const auto types = inferred(attributes, inputs);
       return types ? core::concrete((*types)[0].shape) : std::nullopt;
@@ -168,8 +158,7 @@ class Restriction {
     for (Attributes& attributes :
          partition::with_ends(node_, begun, regions_.outputs[0].extents(), infer)) {
       if (inferred(attributes, inputs) != outputs) continue;
-      auto result =
-          partition::compare(problem, meaning(attributes, inputs, outputs), solution);
+      auto result = partition::compare(problem, meaning(attributes, inputs, outputs), solution);
       if (!result) continue;
       Candidate candidate{std::move(attributes), inputs, outputs, {}, *std::move(result)};
       for (const core::Dims& dims : output_extents()) candidate.begins.emplace_back(dims.size());
@@ -301,24 +290,26 @@ class Restriction {
       for (std::size_t d = 0; d < dims.size(); ++d)
         piece.push_back({candidate.begins[k][d], candidate.begins[k][d] + extents[d]});
       results[k] = graph.take(results[k], DigitRegion::box(dims, piece));
-      results[k] = graph.scaled(results[k], candidate.result.factors[k],
-                                candidate.result.shifts[k]);
+      results[k] =
+          graph.scaled(results[k], candidate.result.factors[k], candidate.result.shifts[k]);
     }
     return finished(std::move(graph), std::move(results), std::move(inputs));
   }
 
-  // --- Tables that are cut along the rows that are selected ---------------------------------------
+  // --- Tables that are cut along the rows that are selected
+  // ---------------------------------------
 
-  /// The operator on its rows alone, indices shifted. Rows of other parts count as 0: in the result,
-  /// if each of its elements has an index of its own, else by a row of zeros that they are sent to.
+  /// The operator on its rows alone, indices shifted. Rows of other parts count as 0: in the
+  /// result, if each of its elements has an index of its own, else by a row of zeros that they are
+  /// sent to.
   std::optional<Part> selecting(std::size_t l) const {
     const Loop& loop = space_.loops[l];
     PartBox all_rows = box_;
     all_rows[l] = {0, loop.size};
     const auto selection = partition::selection_of(*space_.digits, loop.variables);
     const auto candidate = Restriction(graph_, id_, space_, all_rows).exact();
-    const bool reads_all = std::ranges::none_of(
-        regions_.inputs, [](const DigitRegion& r) { return r.is_empty(); });
+    const bool reads_all =
+        std::ranges::none_of(regions_.inputs, [](const DigitRegion& r) { return r.is_empty(); });
     if (!selection || !candidate || !reads_all) return std::nullopt;
     PartGraph graph;
     std::vector<std::size_t> inputs;
@@ -336,16 +327,16 @@ class Restriction {
       for (const LoopPlace& place : loop.follows)
         operands[place.tensor] = with_zeros_behind(graph, operands[place.tensor], place.dim);
     const core::DataType index_type = graph.type(rows.row).data_type;
-    operands[selection->input] = graph.append(
-        "where", {rows.is_inside, rows.row, graph.scalar(index_type, elsewhere)});
+    operands[selection->input] =
+        graph.append("where", {rows.is_inside, rows.row, graph.scalar(index_type, elsewhere)});
     const Attributes attributes = without_labels(candidate->attributes);
     auto results = ops::append(graph.builder(), node_.op->name, operands, attributes);
     if (!results || results->size() != candidate->outputs.size()) return std::nullopt;
     if (masks) (*results)[0] = masked(graph, (*results)[0], rows.is_inside, *selection);
     for (std::size_t k = 0; k < results->size(); ++k) {
       if (graph.type((*results)[k]) != candidate->outputs[k]) return std::nullopt;
-      (*results)[k] = graph.scaled((*results)[k], candidate->result.factors[k],
-                                   candidate->result.shifts[k]);
+      (*results)[k] =
+          graph.scaled((*results)[k], candidate->result.factors[k], candidate->result.shifts[k]);
     }
     auto part = finished(std::move(graph), *std::move(results), std::move(inputs));
     return part ? std::optional(*std::move(part)) : std::nullopt;

@@ -11,8 +11,8 @@
 namespace soapstone::ops {
 
 struct Part {
-  /// Its inputs are the regions that it reads, its outputs those that it gives, each put together to
-  /// a tensor of their extents.
+  /// Its inputs are the regions that it reads, its outputs those that it gives, each put together
+  /// to a tensor of their extents.
   core::Graph graph;
   std::vector<std::size_t> inputs;  ///< By input of the graph: the input of the node.
   PartRegions regions;  ///< Those of part_regions, or larger where the operator needs more.

@@ -114,15 +114,14 @@ class RowGraph {
   static bool can_write(const ExprNode& e, const Semantics& semantics) {
     if (e.kind == ExprKind::kRead && e.tensor >= semantics.input_count)
       return can_write(*semantics.stages[e.tensor - semantics.input_count].body, semantics);
-    const bool is_known =
-        e.kind == ExprKind::kRead || e.kind == ExprKind::kAdd || e.kind == ExprKind::kMul ||
-        (e.kind == ExprKind::kNumber && e.number.denominator == 1) ||
-        (e.kind == ExprKind::kApply &&
-         (e.function == Function::kLess || e.function == Function::kEqual ||
-          e.function == Function::kSelect));
-    return is_known && std::ranges::all_of(e.arguments, [&](const Expr& a) {
-             return can_write(*a, semantics);
-           });
+    const bool is_known = e.kind == ExprKind::kRead || e.kind == ExprKind::kAdd ||
+                          e.kind == ExprKind::kMul ||
+                          (e.kind == ExprKind::kNumber && e.number.denominator == 1) ||
+                          (e.kind == ExprKind::kApply &&
+                           (e.function == Function::kLess || e.function == Function::kEqual ||
+                            e.function == Function::kSelect));
+    return is_known && std::ranges::all_of(e.arguments,
+                                           [&](const Expr& a) { return can_write(*a, semantics); });
   }
 
  private:
@@ -172,11 +171,11 @@ ShiftedRows shifted_rows(PartGraph& graph, const DigitSpace& space, const Select
                          const std::vector<std::int64_t>& ignored) {
   const core::DataType type = graph.type(indices).data_type;
   const auto number = [&](std::int64_t value) { return graph.scalar(type, value); };
-  const TensorId row =
-      RowGraph(graph, space.semantics(), indices).write(*selection.chosen);
+  const TensorId row = RowGraph(graph, space.semantics(), indices).write(*selection.chosen);
   const TensorId shifted = graph.append("sub", {row, number(rows.low)});
-  TensorId inside = graph.append("mul", {graph.append("less_or_equal", {number(0), shifted}),
-                                         graph.append("less", {shifted, number(rows.high - rows.low)})});
+  TensorId inside =
+      graph.append("mul", {graph.append("less_or_equal", {number(0), shifted}),
+                           graph.append("less", {shifted, number(rows.high - rows.low)})});
   for (std::int64_t value : ignored)
     inside = graph.append(
         "mul", {inside, graph.append("not", {graph.append("equal", {indices, number(value)})})});

@@ -69,7 +69,8 @@ struct LoopCut {
 };
 
 /// Every choice of a part of each cut.
-inline std::vector<PartBox> boxes_of(const PartitionSpace& space, const std::vector<LoopCut>& cuts) {
+inline std::vector<PartBox> boxes_of(const PartitionSpace& space,
+                                     const std::vector<LoopCut>& cuts) {
   std::vector<PartBox> boxes{whole_box(space)};
   for (const LoopCut& cut : cuts) {
     std::vector<PartBox> finer;
@@ -100,7 +101,8 @@ inline std::string run_part(const Part& part, const std::vector<FieldValues>& in
   std::vector<FieldValues> pieces;
   for (std::size_t k : part.inputs) {
     pieces.emplace_back();
-    for (std::size_t p : positions_in(part.regions.inputs[k])) pieces.back().push_back(inputs[k][p]);
+    for (std::size_t p : positions_in(part.regions.inputs[k]))
+      pieces.back().push_back(inputs[k][p]);
   }
   const auto results = evaluate_graph<Field::Value>(part.graph, pieces);
   if (!results) return results.error().to_string();

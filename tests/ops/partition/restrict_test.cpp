@@ -98,7 +98,8 @@ TEST_P(RestrictExample, TwoLoopsCutAtOnce) {
 INSTANTIATE_TEST_SUITE_P(All, RestrictExample, ::testing::ValuesIn(test::op_examples()),
                          test::example_name);
 
-// --- Mistakes that planners have been known to make -----------------------------------------------
+// --- Mistakes that planners have been known to make
+// -----------------------------------------------
 
 TEST(Restrict, BiasUnderASplitSumIsAddedOnce) {
   const auto one = one_node("x: f32[2, 4, 3]  w: f32[5, 4, 1]  b: f32[5]",
@@ -137,8 +138,8 @@ TEST(Restrict, PartialSumPlusAScalarHasNoSuchLoop) {
 }
 
 TEST(Restrict, BorderPartsKeepTheWholeKernel) {
-  const auto one = one_node("x: f32[1, 2, 6, 6]  w: f32[3, 2, 3, 3]",
-                            "conv(x, w; pads=[1, 1, 1, 1])");
+  const auto one =
+      one_node("x: f32[1, 2, 6, 6]  w: f32[3, 2, 3, 3]", "conv(x, w; pads=[1, 1, 1, 1])");
   const auto part =
       restrict_to(one.graph, one.node, one.space, test::part_of(one.space, 1, {0, 1}));
   ASSERT_TRUE(part.ok());
@@ -165,9 +166,8 @@ TEST(Restrict, IndicesIntoACutTableAreShifted) {
 }
 
 TEST(Restrict, LabelsOfCutClasses) {
-  for (const char* call :
-       {"nll_loss(x, t)", "nll_loss(x, t; reduction=\"sum\", ignore_index=[1])",
-        "nll_loss(x, t; reduction=\"none\", ignore_index=[-3])"}) {
+  for (const char* call : {"nll_loss(x, t)", "nll_loss(x, t; reduction=\"sum\", ignore_index=[1])",
+                           "nll_loss(x, t; reduction=\"none\", ignore_index=[-3])"}) {
     const auto one = one_node("x: f32[5, 4]  t: i64[5]", call);
     std::size_t classes = 0;
     while (one.space.loops[classes].size != 4) ++classes;
