@@ -69,7 +69,8 @@ class MeshPlanner {
       : graph_(graph), topology_(topology), options_(options), progress_(progress), stop_(stop),
         devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
         loops_(graph_loops(graph, is_weight)),
-        work_(step_work(graph, is_weight, options.is_training, options.precision)) {
+        work_(step_work(graph, is_weight,
+                        {options.is_training, options.precision, options.attention})) {
     const DeviceKind& kind = slowest_kind();
     rates_.flops_per_s = kind.flops_per_s;
     rates_.bytes_per_s = kind.memory_bytes_per_s;
@@ -132,6 +133,7 @@ class MeshPlanner {
         shape.batch = devices_ / (stages * model * shape.any);
         shape.microbatches = usual_microbatches(shape);
         shape.chunks = freedom.chunks.value_or(1);
+        shape.recomputes = freedom.recomputes.value_or(false) && options_.is_training;
         shapes.push_back(shape);
       }
     return shapes;
@@ -206,7 +208,8 @@ class MeshPlanner {
         differs(freedom.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom.pipelines) return false;
-    if (shape.recomputes && !(freedom.recomputes && options_.is_training)) return false;
+    if (freedom.recomputes && *freedom.recomputes != shape.recomputes) return false;
+    if (shape.recomputes && !options_.is_training) return false;
     if (shape.chunks > 1 && shape.stages == 1) return false;
     if (shape.stages * shape.chunks > nodes_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
