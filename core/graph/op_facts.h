@@ -34,6 +34,8 @@ enum class AttributeRole : std::uint8_t {
   kPositiveReal,  ///< A number above 0.
   kVariant,       ///< One of a few texts, which the schema proposes.
   kElementType,   ///< The name of an element type.
+  kInput,         ///< The number of an input.
+  kInputShapes,   ///< Shapes of inputs, each as its rank and its sizes.
   kText,          ///< Any other text.
 };
 
@@ -43,6 +45,7 @@ constexpr AttributeKind kind_of(AttributeRole role) {
   case AttributeRole::kGroup:
   case AttributeRole::kFlag:
   case AttributeRole::kKeepsRank:
+  case AttributeRole::kInput:
     return AttributeKind::kInt;
   case AttributeRole::kReal:
   case AttributeRole::kPositiveReal:

@@ -23,7 +23,9 @@ struct Work {
 };
 
 /// The work of a node with known numeric shapes. Padding does not lessen the count: a convolution
-/// costs 2 · output elements · input channels per group · kernel elements, as in the literature.
+/// costs 2 · output elements · input channels per group · kernel elements, as in the literature. A
+/// sum counts only the positions that equations leave: of a strided transposed convolution one
+/// position in `stride` has a term for each kernel element.
 /// Opaque nodes: bytes only. OpClass::kMovement: one flop an output element, and no more of an
 /// input is read than there are output elements (a gather does not read its whole table).
 /// OpClass::kView: nothing.
@@ -41,7 +43,7 @@ Work work_of(const core::Graph& graph, core::NodeId node, const ElementCounts& e
 using BinderLength = std::function<double(const Binder&)>;
 /// All values of a binder.
 double binder_length(const Binder& binder);
-/// Operations for one element of a stage with this body.
-double operations_of(const ExprNode& body, const BinderLength& length);
+/// Operations for one element of the stage, on average over all of them.
+double operations_of(const Stage& stage, const BinderLength& length);
 
 }  // namespace soapstone::ops

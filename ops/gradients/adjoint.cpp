@@ -23,6 +23,9 @@ namespace {
 struct Place {
   IndexDomain domain;  ///< The index of the stage, and all binders around the place.
   std::vector<Expr> factors;
+  /// Values that are 0 where the place is not selected. The product is then not looked at, as the
+  /// value that was not selected is not: it may be none.
+  std::vector<Expr> selected_if;
 };
 
 /// A place where a tensor is read.
@@ -46,9 +49,14 @@ std::vector<Polynomial> indices(const std::vector<Symbol>& symbols) {
   return {symbols.begin(), symbols.end()};
 }
 
-Expr multiplied(const std::vector<Expr>& factors) {
-  Expr result = factors.front();
-  for (std::size_t k = 1; k < factors.size(); ++k) result = std::move(result) * factors[k];
+Expr nothing() { return number(Rational{0, 1}); }
+
+Expr product_at(const Place& place) {
+  Expr result = place.factors.front();
+  for (std::size_t k = 1; k < place.factors.size(); ++k)
+    result = std::move(result) * place.factors[k];
+  for (const Expr& condition : place.selected_if)
+    result = apply(Function::kSelect, {condition, std::move(result), nothing()});
   return result;
 }
 
@@ -133,7 +141,7 @@ class Adjoint {
   }
 
   std::uint32_t stage_of_cotangent(std::uint32_t tensor, const Shape& shape) {
-    Stage stage{shape, {}, number(Rational{0, 1})};
+    Stage stage{shape, {}, nothing()};
     for (std::size_t d = 0; d < shape.size(); ++d) stage.index.push_back(fresh_());
     for (const std::uint32_t given : given_cotangents(tensor))
       stage.body = stage.body + read(given, indices(stage.index));
@@ -146,10 +154,8 @@ class Adjoint {
   Expr gathered(const Reading& reading, const Stage& target) {
     const std::vector<Polynomial> element = indices(target.index);
     if (auto moved = read_in_same_order(reading, target)) return moved;
-    std::vector<Expr> factors;
-    for (const Expr& f : reading.place.factors)
-      factors.push_back(with_element(f, *reading.read, read(reading.read->tensor, element)));
-
+    const Expr body =
+        with_element(product_at(reading.place), *reading.read, read(reading.read->tensor, element));
     IndexDomain domain = reading.place.domain;
     if (reading.read->kind == ExprKind::kReadFlat) {
       domain.constraints.push_back(
@@ -162,14 +168,14 @@ class Adjoint {
     for (std::size_t d = 0; d < element.size(); ++d)
       around.push_back({target.index[d], 0, target.shape[d]});
     const Substitution values = eliminate(domain, around);
-    return sum(domain.binders, multiplied(factors), domain.constraints, values);
+    return sum(domain.binders, body, domain.constraints, values);
   }
 
   /// If all elements are read in row-major order, as a reshape does, the cotangent is read in that
   /// order, too. Null: they are not.
   static Expr read_in_same_order(const Reading& reading, const Stage& target) {
-    const auto& [domain, factors] = reading.place;
-    if (reading.read->kind != ExprKind::kReadFlat || factors.size() != 1 ||
+    const auto& [domain, factors, selected_if] = reading.place;
+    if (reading.read->kind != ExprKind::kReadFlat || factors.size() != 1 || !selected_if.empty() ||
         !domain.constraints.empty() || domain.binders.size() != factors[0]->index.size())
       return nullptr;
     Shape shape;
@@ -259,6 +265,7 @@ class Adjoint {
   }
 
   void visit_function(const ExprNode& e, const Place& place) {
+    if (e.function == Function::kSelect) return visit_selection(e.arguments, place);
     for (std::size_t k = 0; k < e.arguments.size(); ++k) {
       if (!is_sensitive(e.arguments[k])) continue;
       const Expr slope = derivative(e.function, e.arguments, k);
@@ -267,6 +274,16 @@ class Adjoint {
       multiply(argument, slope);
       visit(e.arguments[k], std::move(argument));
     }
+  }
+
+  /// Of condition, value, other value.
+  void visit_selection(const std::vector<Expr>& arguments, const Place& place) {
+    const Expr condition = value_at(arguments[0], place);
+    Place value = place, other = place;
+    value.selected_if.push_back(condition);
+    other.selected_if.push_back(apply(Function::kIsZero, {condition}));
+    visit(arguments[1], std::move(value));
+    visit(arguments[2], std::move(other));
   }
 
   void visit_maximum(const Expr& e, const Place& place) {
@@ -301,7 +318,7 @@ class Adjoint {
 
   /// How many elements equal the maximum.
   Expr count_of_ties(const ExprNode& maximum, const Expr& largest) {
-    Expr count = number(Rational{0, 1});
+    Expr count = nothing();
     for (const Alternative& a : maximum.alternatives)
       count = std::move(count) +
               sum(a.binders, apply(Function::kEqual, {a.body, largest}), a.constraints, {});

@@ -49,9 +49,6 @@ Expr derivative(Function function, const std::vector<Expr>& arguments, std::size
     return number(-1.0) * apply(Function::kSin, {x});
   case Function::kPow:
     return derivative_of_power(x, arguments[1], k);
-  case Function::kSelect:
-    if (k == 0) return nullptr;
-    return apply(Function::kSelect, {x, k == 1 ? one() : zero(), k == 1 ? zero() : one()});
   case Function::kFloor:
   case Function::kCeil:
   case Function::kRound:
@@ -61,8 +58,10 @@ Expr derivative(Function function, const std::vector<Expr>& arguments, std::size
   case Function::kLessOrEqual:
   case Function::kEqual:
     return nullptr;
+  case Function::kSelect:
+    break;
   }
-  CHECK(false, "unreachable");
+  CHECK(false, "a selection has no slope: it passes its cotangent to the value that it selects");
 }
 
 }  // namespace soapstone::ops

@@ -11,7 +11,7 @@ namespace soapstone::ops {
 /// The derivative of function(arguments) by argument k, as an expression in the arguments; null if
 /// it is 0 wherever it exists. Where there is none a value is chosen: 0 at a step (floor, less,
 /// truncate), 0 at the corner of relu and of abs.
-/// Precondition: as many arguments as the arity.
+/// Preconditions: as many arguments as the arity; the function is not kSelect.
 Expr derivative(Function function, const std::vector<Expr>& arguments, std::size_t k);
 
 }  // namespace soapstone::ops

@@ -26,7 +26,7 @@ bool is_longer(const Binder& a, const Binder& b) {
 }
 
 /// The equation without a factor that all its terms share.
-Polynomial reduced(const Polynomial& equation) {
+Polynomial without_common_factor(const Polynomial& equation) {
   std::int64_t divisor = equation.constant();
   for (const auto& term : equation.terms()) divisor = std::gcd(divisor, term.coefficient);
   return divisor > 1 ? *divide_exactly(equation, divisor) : equation;
@@ -68,7 +68,7 @@ class Elimination {
   explicit Elimination(IndexDomain& domain) : domain_(domain) {}
 
   Substitution run() {
-    while (eliminate_point() || eliminate_solved()) {
+    while (eliminate_solved() || eliminate_point()) {
     }
     return std::move(values_);
   }
@@ -89,12 +89,14 @@ class Elimination {
     for (std::size_t e = 0; e < domain_.constraints.size(); ++e) {
       Constraint& equation = domain_.constraints[e];
       if (equation.kind != Constraint::Kind::kZero) continue;
-      equation.expression = reduced(equation.expression);
+      equation.expression = without_common_factor(equation.expression);
       const auto longest = longest_in(equation.expression);
       if (!longest) continue;
       const Binder binder = domain_.binders[*longest];
       const std::int64_t c = equation.expression.coefficient(binder.variable);
-      if (std::abs(c) != 1 || !is_affine_in(equation.expression, binder.variable)) continue;
+      if (std::abs(c) != 1 || !is_affine_in(equation.expression, binder.variable) ||
+          is_minor_digit(binder, equation.expression))
+        continue;
       const Polynomial value = Polynomial(binder.variable) - equation.expression * Polynomial(c);
       domain_.constraints.erase(domain_.constraints.begin() + static_cast<std::ptrdiff_t>(e));
       replace(*longest, value);
@@ -103,6 +105,19 @@ class Elimination {
       return true;
     }
     return false;
+  }
+
+  /// Whether another binder moves the equation by no less than this one's whole length, as g does
+  /// in 8·g + i with i < 8: each g fits few values alone, so that solving for i would not spare
+  /// any.
+  bool is_minor_digit(const Binder& binder, const Polynomial& equation) const {
+    const Polynomial length = binder.high - binder.low;
+    return std::ranges::any_of(domain_.binders, [&](const Binder& other) {
+      if (other.variable == binder.variable || !equation.mentions(other.variable)) return false;
+      if (!is_affine_in(equation, other.variable)) return true;  // times a size
+      const std::int64_t step = std::abs(equation.coefficient(other.variable));
+      return step > 1 && length.is_constant() && step >= length.constant();
+    });
   }
 
   std::optional<std::size_t> longest_in(const Polynomial& equation) const {

@@ -18,8 +18,9 @@ struct IndexDomain {
 /// Takes binders out of the domain whose values follow from an equation in the constraints, and
 /// returns these values, in terms of the binders that are left. Of the binders in an equation the
 /// longest is solved for, if its coefficient is 1 or −1: of 2·i + k = j with a short k none is, as
-/// only one i in many fits each k. What bounded a binder becomes a constraint, unless it plainly
-/// holds for all variables in their ranges; `around` has those that are bound outside.
+/// only one i in many fits each k, nor of 8·g + i = j with i < 8. What bounded a binder becomes a
+/// constraint, unless it plainly holds for all variables in their ranges; `around` has those that
+/// are bound outside.
 Substitution eliminate(IndexDomain& domain, std::span<const Binder> around);
 
 }  // namespace soapstone::ops

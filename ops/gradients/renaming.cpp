@@ -24,8 +24,8 @@ void note_largest(const Expr& e, std::uint32_t& next) {
 }
 
 /// Binders over fresh variables; bounds see the variables before them.
-std::vector<Binder> renamed(const std::vector<Binder>& binders, Substitution& by,
-                            FreshVariables& fresh) {
+std::vector<Binder> with_fresh_variables(const std::vector<Binder>& binders, Substitution& by,
+                                         FreshVariables& fresh) {
   std::vector<Binder> result;
   for (const Binder& b : binders) {
     result.push_back({fresh(), substituted(b.low, by), substituted(b.high, by)});
@@ -108,12 +108,12 @@ std::vector<Constraint> substituted(std::vector<Constraint> constraints, const S
 
 Expr copy_of(const Expr& expression, Substitution by, FreshVariables& fresh) {
   ExprNode node = *expression;
-  node.binders = renamed(expression->binders, by, fresh);
+  node.binders = with_fresh_variables(expression->binders, by, fresh);
   node.constraints = substituted(expression->constraints, by);
   for (Polynomial& p : node.index) p = substituted(p, by);
   for (Alternative& a : node.alternatives) {
     Substitution inside = by;
-    a.binders = renamed(a.binders, inside, fresh);
+    a.binders = with_fresh_variables(a.binders, inside, fresh);
     a.constraints = substituted(std::move(a.constraints), inside);
     a.body = copy_of(a.body, std::move(inside), fresh);
   }

@@ -57,7 +57,7 @@ class RegionWalk {
       const auto tensor = static_cast<std::uint32_t>(space_.input_count() + s);
       const auto count = static_cast<double>(needed(tensor).element_count());
       if (count > 0)
-        flops += count * operations_of(*space_.semantics().stages[s].body,
+        flops += count * operations_of(space_.semantics().stages[s],
                                        [&](const Binder& b) { return length_of(b); });
     }
     return flops;

@@ -27,6 +27,7 @@ ALLOWED = {
     "generator/generalization": (5, "builds constants of a shape, and the parts of a whole"),
     "jobs/gains/rule_gain.cpp": (1, "builds a constant"),
     "models/networks": (67, "builds networks"),
+    "parallel/training": (12, "builds losses, sums and updates"),
     "models/onnx": (111, "reads and writes ONNX's nodes, some of them no operators of ours"),
     "core/graph/op_schema.h": (1, "the name of what is no operator of ours"),
     # The same letters in another sense.

@@ -169,6 +169,8 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
     return MutationKind::kVariant;
   case AttributeRole::kRatio:
   case AttributeRole::kLabels:
+  case AttributeRole::kInput:
+  case AttributeRole::kInputShapes:
   case AttributeRole::kText:
     return std::nullopt;
   }

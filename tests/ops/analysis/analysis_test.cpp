@@ -53,6 +53,13 @@ TEST(Work, ConvolutionAndMatmulCountAsInTheLiterature) {
   EXPECT_EQ(work_of(matmul.graph, matmul.node).flops, 2.0 * 5 * 7 * 3);
 }
 
+TEST(Work, PositionsThatAnEquationExcludesDoNotCount) {
+  // Each element of x meets each element of the kernel once.
+  const auto transposed = make("conv_transpose", {{1, 8, 10, 10}, {8, 16, 3, 3}},
+                               {{"strides", sizes({2, 2})}, {"pads", sizes({1, 1, 1, 1})}});
+  EXPECT_DOUBLE_EQ(work_of(transposed.graph, transposed.node).flops, 2.0 * 8 * 100 * 16 * 9);
+}
+
 TEST(Work, ElementwiseAndMovement) {
   const auto sub = make("sub", {{4, 5}, {4, 5}});
   EXPECT_EQ(work_of(sub.graph, sub.node).flops, 20);
