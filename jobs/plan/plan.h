@@ -7,20 +7,17 @@
 #include <vector>
 
 #include "jobs/base/context.h"
-#include "jobs/models/model_files.h"
+#include "jobs/plan/planned_model.h"
 #include "parallel/planning/plan_document.h"
 
 namespace soapstone::jobs {
 
 struct PlanRequest {
-  std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
-  std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
-  Shapes shapes;                                 ///< Sizes that a file leaves open.
+  PlannedModelRequest model;
   std::string topology;  ///< Name of a preset, or path of a topology in JSON.
   std::string strategy = "best";
   /// Also plans with every named strategy.
   bool compares = false;
-  std::optional<std::int64_t> batch;  ///< Of all devices together; built-in networks only.
   bool is_training = false;
   parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
   std::optional<core::DataType> precision;

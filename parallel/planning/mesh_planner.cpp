@@ -80,8 +80,9 @@ class MeshPlanner {
     batch_ = batch_size(is_weight);
   }
 
-  MeshPlanOutcome run() {
+  core::Result<MeshPlanOutcome> run() {
     for (const MeshShape& shape : first_shapes()) consider(shape);
+    if (!best_plan()) return nothing_found();
     climb();
     hide_sums();
     MeshPlanOutcome outcome;
@@ -95,6 +96,15 @@ class MeshPlanner {
   }
 
  private:
+  core::Error nothing_found() const {
+    if (stop_.stop_requested())
+      return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
+    return core::unsupported(
+        fmt::format("this strategy cuts a batch of {} into no parts for {} devices", batch_,
+                    devices_),
+        "take a larger batch, fewer devices, or another strategy");
+  }
+
   /// Equal parts on unlike devices end when the slowest one ends.
   const DeviceKind& slowest_kind() const {
     const DeviceKind* slowest = nullptr;
@@ -231,14 +241,16 @@ class MeshPlanner {
     if (shape.recomputes && !options_.is_training) return false;
     if (shape.chunks > 1 && shape.stages == 1) return false;
     if (shape.stages * shape.chunks > nodes_) return false;
+    if (shape.batch * shape.microbatches > batch_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
   }
 
   void consider(const MeshShape& shape) {
     if (!is_allowed(shape) || stop_.stop_requested() || tried_.contains(shape)) return;
     tried_.emplace(shape, plan_at(shape));
-    progress_.update(tried_.size(), 0,
-                     fmt::format("best {:.1f} ms", best_plan()->time.total_us / 1e3));
+    const MeshPlan* best = best_plan();
+    if (best)
+      progress_.update(tried_.size(), 0, fmt::format("best {:.1f} ms", best->time.total_us / 1e3));
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.

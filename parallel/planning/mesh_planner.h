@@ -46,7 +46,8 @@ struct MeshPlanOutcome {
   bool was_stopped = false;
 };
 
-/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices.
+/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if the
+/// batch is too small for what the strategy may cut; kInterrupted: stopped before there was a plan.
 core::Result<MeshPlanOutcome> plan_on_meshes(const core::Graph& graph,
                                              const std::vector<bool>& is_weight,
                                              const Topology& topology,
