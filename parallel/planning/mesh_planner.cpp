@@ -329,7 +329,7 @@ class MeshPlanner {
         for (const core::TensorId input : graph_.node(id).inputs)
           times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
       ComputeRates best = rates_;
-      best.half_flops = 0;
+      best.tail_us = 0;
       work_us += times * best.us(node.data_type, node.flops, 0, true);
     }
     outcome.lower_bound_us = work_us / static_cast<double>(devices_);

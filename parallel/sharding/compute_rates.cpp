@@ -20,8 +20,8 @@ double ComputeRates::us(core::DataType type, double flops, double bytes,
                         bool is_contraction) const {
   double arithmetic_us = 0;
   if (is_contraction && flops > 0) {
-    const double efficiency = most_efficiency * flops / (flops + half_flops);
-    arithmetic_us = flops / (peak(flops_per_s, type) * efficiency) * 1e6;
+    const double full_us = flops / (peak(flops_per_s, type) * most_efficiency) * 1e6;
+    arithmetic_us = full_us + (tail_us > 0 ? full_us * tail_us / (full_us + tail_us) : 0);
   }
   const double traffic_us = bytes / (bytes_per_s * bandwidth_efficiency) * 1e6;
   return std::max(arithmetic_us, traffic_us);

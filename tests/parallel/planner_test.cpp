@@ -10,18 +10,18 @@
 namespace soapstone::parallel {
 namespace {
 
-struct Network {
+struct PlannedNetwork {
   core::Graph graph;
   std::vector<bool> is_weight;
   double weight_bytes = 0;
 };
 
-Network network(const std::string& name, const models::ParameterValues& sizes) {
+PlannedNetwork network(const std::string& name, const models::ParameterValues& sizes) {
   models::NetworkOptions options;
   options.weights = models::Weights::kInputs;
   auto built = models::build_network(name, sizes, options);
   EXPECT_TRUE(built.ok()) << built.error().to_string();
-  Network result{std::move(built->graph), {}, 0};
+  PlannedNetwork result{std::move(built->graph), {}, 0};
   result.is_weight.resize(result.graph.tensor_bound());
   for (const core::TensorId id : built->weights) {
     result.is_weight[id.index()] = true;
@@ -37,11 +37,10 @@ Topology topology(const std::string& name) {
   return *std::move(result);
 }
 
-MeshPlanOutcome planned(const Network& net, const Topology& machine, const std::string& strategy,
+MeshPlanOutcome planned(const PlannedNetwork& net, const Topology& machine, const std::string& strategy,
                         MeshPlanOptions options = {}) {
   const auto named = named_strategy(strategy);
   EXPECT_TRUE(named.ok());
-  const MeshPlanOptions defaults;
   const Freedom given = options.freedom;
   options.freedom = (*named)->freedom;
   if (given.recomputes) options.freedom.recomputes = given.recomputes;
@@ -62,7 +61,7 @@ MeshPlanOptions training() {
 const models::ParameterValues kSmallGpt = {{"batch", 64}, {"layers", 2}, {"seq", 64}};
 
 TEST(Planner, DataParallelismSumsEachGradientOnce) {
-  const Network net = network("gpt", kSmallGpt);
+  const PlannedNetwork net = network("gpt", kSmallGpt);
   const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "data", training());
   EXPECT_EQ(outcome.plan.shape.batch, 8);
   // A ring all-reduce sends 2(n − 1)/n of the bytes from each of n devices.
@@ -70,14 +69,14 @@ TEST(Planner, DataParallelismSumsEachGradientOnce) {
 }
 
 TEST(Planner, InferenceOnTheBatchMovesNothing) {
-  const Network net = network("gpt", kSmallGpt);
+  const PlannedNetwork net = network("gpt", kSmallGpt);
   const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "data");
   EXPECT_EQ(outcome.plan.time.bytes_moved, 0);
   EXPECT_EQ(outcome.plan.time.gradient_sum_us, 0);
 }
 
 TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
-  const Network net = network("gpt", kSmallGpt);
+  const PlannedNetwork net = network("gpt", kSmallGpt);
   const Topology machine = topology("dgx-a100x1");
   const double whole = planned(net, machine, "data", training()).plan.time.peak_bytes;
   const double cut_states = planned(net, machine, "zero-1", training()).plan.time.peak_bytes;
@@ -91,7 +90,7 @@ TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
 }
 
 TEST(Planner, WhatFitsNowhereSaysSo) {
-  const Network net = network("gpt", kSmallGpt);
+  const PlannedNetwork net = network("gpt", kSmallGpt);
   MeshPlanOptions tiny = training();
   tiny.memory_bytes = 1e6;
   const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "best", tiny);
@@ -101,7 +100,7 @@ TEST(Planner, WhatFitsNowhereSaysSo) {
 
 TEST(Planner, TheBestIsNoSlowerThanAnyNamedStrategyAndNoFasterThanItsBound) {
   for (const char* const name : {"mlp", "gpt", "bert_base", "squeezenet"}) {
-    const Network net = network(name, {{"batch", 32}});
+    const PlannedNetwork net = network(name, {{"batch", 32}});
     const Topology machine = topology("dgx-a100x2");
     const MeshPlanOutcome best = planned(net, machine, "best", training());
     EXPECT_LE(best.lower_bound_us, best.plan.time.total_us) << name;
@@ -115,7 +114,7 @@ TEST(Planner, TheBestIsNoSlowerThanAnyNamedStrategyAndNoFasterThanItsBound) {
 }
 
 TEST(Planner, MegatronCutsHeadsAndHiddenLayersAndSumsTwiceALayerAndDirection) {
-  const Network net = network("gpt", {{"batch", 8}, {"layers", 4}, {"hidden", 1024},
+  const PlannedNetwork net = network("gpt", {{"batch", 8}, {"layers", 4}, {"hidden", 1024},
                                       {"heads", 16}, {"seq", 512}});
   MeshPlanOptions options = training();
   options.freedom.model = 8;
@@ -132,7 +131,7 @@ TEST(Planner, MegatronCutsHeadsAndHiddenLayersAndSumsTwiceALayerAndDirection) {
 }
 
 TEST(Planner, IsDeterministic) {
-  const Network net = network("gpt", kSmallGpt);
+  const PlannedNetwork net = network("gpt", kSmallGpt);
   const Topology machine = topology("dgx-h100x2");
   const auto json = [&] {
     return plan_to_json(
@@ -155,7 +154,7 @@ class PlanFile : public testing::Test {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   }
-  Network net_;
+  PlannedNetwork net_;
   Topology machine_;
   PlanDocument document_;
 };
