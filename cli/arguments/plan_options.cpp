@@ -35,8 +35,17 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   line.add("--memory-limit", options.memory_limit_gib, "GiB that a device may take [what it has]")
       .type("GIB")
       .not_negative();
+  line.add_choice("--attention", request.attention,
+                  {{"stored", parallel::Attention::kStored},
+                   {"recomputed", parallel::Attention::kRecomputed},
+                   {"fused", parallel::Attention::kFused}},
+                  "Scores of attention: stored, computed again for gradients, or never in memory")
+      .shows_default();
+  line.add("--fix", options.fixed,
+           "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
+      .type("KEY=NUMBER")
+      .one_each();
   add_shape_option(line, request.shapes);
-  add_jobs_option(line, request.threads);
   add_common_options(line, options);
   set_examples(line,
                "  $ plan-graph gpt --topology dgx-a100x1 --train --batch 64 --compare\n"
@@ -44,11 +53,15 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
                "  $ plan-graph llama --set layers=32 --topology machine.json --precision bf16");
 }
 
-core::Result<jobs::PlanRequest> request_of(const PlanOptions& options) {
+core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   jobs::PlanRequest request = options.request;
   for (const std::string& text : options.settings) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto setting, parse_assignment(text));
-    request.settings[setting.first] = setting.second;
+    request.set[setting.first] = setting.second;
+  }
+  for (const std::string& text : options.fixed) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto size, parse_assignment(text));
+    request.fix[size.first] = size.second;
   }
   if (options.batch > 0) request.batch = static_cast<std::int64_t>(options.batch);
   if (options.devices > 0) request.devices = static_cast<std::int64_t>(options.devices);

@@ -11,7 +11,7 @@ namespace soapstone::cli {
 
 struct PlanOptions : CommonOptions {
   jobs::PlanRequest request;
-  std::vector<std::string> settings;  ///< `KEY=NUMBER`
+  std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
   std::string output;
   std::uint64_t batch = 0, devices = 0;  ///< 0: not given.
   double memory_limit_gib = 0;           ///< 0: not given.
@@ -21,6 +21,6 @@ struct PlanOptions : CommonOptions {
 /// Binds all options to `options`, which must outlive `line`.
 void add_plan_options(CommandLine& line, PlanOptions& options);
 /// The request with what its options mean together. Errors: kUsage.
-core::Result<jobs::PlanRequest> request_of(const PlanOptions& options);
+core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options);
 
 }  // namespace soapstone::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "jobs/base/guard.h"
+#include "jobs/base/usage_error.h"
 #include "models/networks/builders.h"
 #include "parallel/planning/named.h"
 #include "parallel/topology/presets.h"
@@ -39,7 +40,7 @@ MarkedModel marked(core::Graph graph) {
 }
 
 core::Result<MarkedModel> built(const PlanRequest& request) {
-  std::map<std::string, std::int64_t> settings = request.settings;
+  std::map<std::string, std::int64_t> settings = request.set;
   if (request.batch) settings["batch"] = *request.batch;
   models::NetworkOptions options;
   options.weights = models::Weights::kInputs;
@@ -56,17 +57,16 @@ core::Status check_sizes(const core::Graph& graph) {
     if (core::concrete(graph.tensor(id).type.shape)) continue;
     return core::invalid_input(
         "the size of input " + tensor_text(graph, id) + " is open, a plan needs numbers",
-        "give a number in `shapes`");
+        "give a number in `shape`");
   }
   return core::Done{};
 }
 
 core::Result<MarkedModel> load(const PlanRequest& request, const Context& context) {
   if (!is_file(request.model)) return built(request);
-  if (!request.settings.empty() || request.batch) {
-    return core::Error{core::ErrorCode::kUsage,
-                       "`settings` and `batch` are for built-in networks", request.model,
-                       "give the sizes of a file in `shapes`"};
+  if (!request.set.empty() || request.batch) {
+    return usage_error("`set` and `batch` are for built-in networks",
+                       "give the sizes of a file in `shape`");
   }
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
                              read_model(request.model, request.shapes, context));
@@ -78,6 +78,30 @@ core::Result<parallel::Topology> load_topology(const std::string& name) {
   if (name.ends_with(".json") || name.find('/') != std::string::npos)
     return parallel::read_topology(name);
   return parallel::preset_topology(name);
+}
+
+/// Errors: kUsage for a size that plans do not have.
+core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes, parallel::Freedom& freedom) {
+  for (const auto& [name, size] : sizes) {
+    if (size < (name == "recompute" ? 0 : 1))
+      return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
+    if (name == "model")
+      freedom.model = size;
+    else if (name == "any")
+      freedom.any = size;
+    else if (name == "stages")
+      freedom.stages = size;
+    else if (name == "microbatches")
+      freedom.microbatches = size;
+    else if (name == "chunks")
+      freedom.chunks = size;
+    else if (name == "recompute")
+      freedom.recomputes = size != 0;
+    else
+      return usage_error(fmt::format("`fix`: there is no size '{}'", name),
+                         "there are model, any, stages, microbatches, chunks and recompute");
+  }
+  return core::Done{};
 }
 
 class PlanJob {
@@ -113,8 +137,9 @@ class PlanJob {
     options.precision = request_.precision;
     options.devices = request_.devices;
     options.memory_bytes = request_.memory_limit_bytes;
+    options.attention = request_.attention;
     options.freedom = strategy.freedom;
-    options.jobs = request_.threads;
+    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
     return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
                                     context_.progress, context_.stop);
   }

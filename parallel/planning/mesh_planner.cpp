@@ -69,7 +69,8 @@ class MeshPlanner {
       : graph_(graph), topology_(topology), options_(options), progress_(progress), stop_(stop),
         devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
         loops_(graph_loops(graph, is_weight)),
-        work_(step_work(graph, is_weight, options.is_training, options.precision)) {
+        work_(step_work(graph, is_weight,
+                        {options.is_training, options.precision, options.attention})) {
     const DeviceKind& kind = slowest_kind();
     rates_.flops_per_s = kind.flops_per_s;
     rates_.bytes_per_s = kind.memory_bytes_per_s;
@@ -132,6 +133,7 @@ class MeshPlanner {
         shape.batch = devices_ / (stages * model * shape.any);
         shape.microbatches = usual_microbatches(shape);
         shape.chunks = freedom.chunks.value_or(1);
+        shape.recomputes = freedom.recomputes.value_or(false) && options_.is_training;
         shapes.push_back(shape);
       }
     return shapes;
@@ -142,7 +144,8 @@ class MeshPlanner {
     if (freedom.stages) return {*freedom.stages};
     std::vector<std::int64_t> counts;
     for (const std::int64_t d : divisors(devices_))
-      if (d == 1 || (freedom.pipelines && d <= nodes_ / kNodesOfStage)) counts.push_back(d);
+      if (d == 1 || (freedom.pipelines && d <= std::min(nodes_ / kNodesOfStage, kMostStages)))
+        counts.push_back(d);
     return counts;
   }
 
@@ -205,7 +208,8 @@ class MeshPlanner {
         differs(freedom.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom.pipelines) return false;
-    if (shape.recomputes && !(freedom.recomputes && options_.is_training)) return false;
+    if (freedom.recomputes && *freedom.recomputes != shape.recomputes) return false;
+    if (shape.recomputes && !options_.is_training) return false;
     if (shape.chunks > 1 && shape.stages == 1) return false;
     if (shape.stages * shape.chunks > nodes_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
@@ -236,7 +240,12 @@ class MeshPlanner {
   /// Without a price of memory first. If that does not fit, the lowest price at which it does.
   MeshPlan plan_at(const MeshShape& shape) {
     MeshPlan plan = plan_at(shape, 0);
-    if (plan.time.peak_bytes <= memory_) return plan;
+    if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return plan;
+    // A price of memory makes no plan faster.
+    const MeshPlan* known = best_plan();
+    if (known && known->time.peak_bytes <= memory_ &&
+        known->time.total_us <= plan.time.total_us)
+      return plan;
     double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
     MeshPlan best = plan_at(shape, high);
     if (!is_better(best, plan)) return plan;
@@ -297,6 +306,7 @@ class MeshPlanner {
 
   static constexpr std::int64_t kMostModel = 64;
   static constexpr std::int64_t kNodesOfStage = 4;
+  static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
   static constexpr int kPrices = 6;

@@ -23,7 +23,7 @@ Freedom zero(bool cuts_weights) {
   Freedom freedom = data_parallel();
   freedom.cuts_states = true;
   freedom.cuts_weights = cuts_weights;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
@@ -37,14 +37,14 @@ Freedom megatron(AxisPolicy policy) {
   Freedom freedom = only({policy, kBatch, kBatch});
   freedom.model.reset();
   freedom.pipelines = true;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
 Freedom context_parallel() {
   Freedom freedom = only({kModel, kNoBatch, kBatch});
   freedom.any.reset();
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
@@ -57,7 +57,7 @@ Freedom mesh() {
 Freedom pipelined(std::optional<std::int64_t> chunks) {
   Freedom freedom = data_parallel();
   freedom.pipelines = true;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   freedom.chunks = chunks;
   return freedom;
 }

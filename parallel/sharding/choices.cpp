@@ -186,7 +186,7 @@ class ChoiceMaker {
     now_.forward_us +=
         launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
     if (arriving == 0 || sought == 0) return;
-    now_.backward_us = exchange_us;
+    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
     if (own_.is_contraction) {
       // One contraction of the same size for each gradient.
       now_.backward_us +=
