@@ -10,8 +10,10 @@ namespace soapstone::models {
 std::span<const ModelBuilder> builders() {
   static const std::vector<ModelBuilder> kBuilders = {
       squeezenet_builder(), inception_v3_builder(), resnet50_builder(), resnext50_builder(),
-      bert_base_builder(),  nasrnn_builder(),       swin_builder(),     mlp_builder(),
-      gpt_builder(),        llama_builder()};
+      bert_base_builder(),  nasrnn_builder(),       swin_builder(),     lenet_builder(),
+      alexnet_builder(),    resnet101_builder(),    mlp_builder(),      gpt_builder(),
+      llama_builder(),      moe_builder(),          rnntc_builder(),    rnnlm_builder(),
+      nmt_builder(),        dlrm_builder()};
   return kBuilders;
 }
 

@@ -89,7 +89,7 @@ core::Result<BuiltNetwork> build_llama(const ParameterValues& given,
 }  // namespace
 
 ModelBuilder llama_builder() {
-  return {"llama", "A small Llama, 43.8 million parameters; Llama 3 by parameters",
+  return {"llama", "A small Llama, 44.8 million parameters; Llama 3 by parameters",
           "Touvron et al., LLaMA: Open and Efficient Foundation Language Models, 2023, section "
           "2.2; Grattafiori et al., The Llama 3 Herd of Models, 2024, table 3",
           llama_parameters(), build_llama};

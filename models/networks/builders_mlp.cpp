@@ -19,11 +19,9 @@ const std::vector<ModelParameter>& mlp_parameters() {
 core::Result<BuiltNetwork> build_mlp(const ParameterValues& given, const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(mlp_parameters(), given));
   Network net("mlp", options);
-  Network::Tensor x = net.input("x", {p["batch"], p["inputs"]});
-  for (std::int64_t i = 0; i + 1 < p["layers"]; ++i) {
-    const std::string name = "layer" + std::to_string(i);
-    x = net.relu(name + "/relu", net.linear(name, x, p["hidden"]));
-  }
+  const core::Dims widths(static_cast<std::size_t>(p["layers"] - 1), p["hidden"]);
+  const Network::Tensor x =
+      net.perceptron("layer", net.input("x", {p["batch"], p["inputs"]}), widths);
   return net.finish({{net.linear("last", x, p["outputs"]), "scores"}});
 }
 

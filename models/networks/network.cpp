@@ -36,9 +36,9 @@ void Network::fail(core::Error error) {
   if (!error_) error_ = std::move(error);
 }
 
-Network::Tensor Network::input(std::string name, const Dims& dims, DataType type) {
+Network::Tensor Network::input(std::string name, const Dims& dims, std::optional<DataType> type) {
   if (error_) return Tensor::none();
-  core::TensorType described{type, core::to_shape(dims), true};
+  core::TensorType described{type.value_or(options_.type), core::to_shape(dims), true};
   if (!is_bearable(described)) {
     fail(core::invalid_input(fmt::format("the input {} is too large", core::to_string(dims))));
     return Tensor::none();

@@ -27,11 +27,8 @@ class Network {
   Network(std::string name, const NetworkOptions& options)
       : builder_(std::move(name)), options_(options) {}
 
-  /// Of the network's element type.
-  Tensor input(std::string name, const core::Dims& dims) {
-    return input(std::move(name), dims, options_.type);
-  }
-  Tensor input(std::string name, const core::Dims& dims, core::DataType type);
+  /// Of the network's element type, if no other is given.
+  Tensor input(std::string name, const core::Dims& dims, std::optional<core::DataType> type = {});
   /// Uniform with the given mean and standard deviation; the same for the same name and seed.
   Tensor weight(const std::string& name, const core::Dims& dims, double deviation,
                 double mean = 0.0);
@@ -54,6 +51,8 @@ class Network {
                          const ConvOptions& options, double epsilon, bool folded);
   /// x · w + b over the last dimension, or without b, scaled after Xavier.
   Tensor linear(const std::string& name, Tensor x, std::int64_t width, bool bias = true);
+  /// Linear layers of these widths, a relu behind each.
+  Tensor perceptron(const std::string& name, Tensor x, const core::Dims& widths);
   /// The weights of an embedding; look_up() takes the rows that `ids` names.
   Tensor table(const std::string& name, std::int64_t rows, std::int64_t width);
   Tensor look_up(const std::string& name, Tensor table, Tensor ids);
@@ -74,6 +73,10 @@ class Network {
                std::int64_t size);
   Tensor reshape(const std::string& name, Tensor x, const core::Dims& dims);
   Tensor transpose(const std::string& name, Tensor x, const core::Dims& perm);
+  Tensor cast(const std::string& name, Tensor x, core::DataType type);
+  Tensor iota(const std::string& name, const core::Dims& dims, std::int64_t axis);
+  /// [n, …] to [n, m].
+  Tensor flatten(Tensor x);
   /// [n, c, …] to [n, c]: the mean over everything else.
   Tensor global_average(Tensor x);
 

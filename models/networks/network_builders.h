@@ -15,5 +15,13 @@ ModelBuilder swin_builder();
 ModelBuilder mlp_builder();
 ModelBuilder gpt_builder();
 ModelBuilder llama_builder();
+ModelBuilder moe_builder();
+ModelBuilder lenet_builder();
+ModelBuilder alexnet_builder();
+ModelBuilder resnet101_builder();
+ModelBuilder rnntc_builder();
+ModelBuilder rnnlm_builder();
+ModelBuilder nmt_builder();
+ModelBuilder dlrm_builder();
 
 }  // namespace soapstone::models

@@ -83,6 +83,14 @@ Network::Tensor Network::linear(const std::string& name, Tensor x, std::int64_t 
   return bias ? add(name + ".add", y, weight(name + ".bias", {width}, 0.05)) : y;
 }
 
+Network::Tensor Network::perceptron(const std::string& name, Tensor x, const Dims& widths) {
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const std::string layer = name + std::to_string(i);
+    x = relu(layer + "/relu", linear(layer, x, widths[i]));
+  }
+  return x;
+}
+
 Network::Tensor Network::table(const std::string& name, std::int64_t rows, std::int64_t width) {
   return weight(name + ".table", {rows, width}, kTableDeviation);
 }
@@ -163,10 +171,22 @@ Network::Tensor Network::transpose(const std::string& name, Tensor x, const Dims
   return append("transpose", {x}, {{"perm", sizes(perm)}}, name);
 }
 
+Network::Tensor Network::cast(const std::string& name, Tensor x, core::DataType type) {
+  return append("cast", {x}, {{"to", std::string(core::to_string(type))}}, name);
+}
+
+Network::Tensor Network::iota(const std::string& name, const Dims& dims, std::int64_t axis) {
+  return append("iota", {}, {{"shape", sizes(dims)}, {"axis", Polynomial(axis)}}, name);
+}
+
+Network::Tensor Network::flatten(Tensor x) {
+  const Dims shape = dims(x);
+  return reshape("flatten", x, {shape[0], error_ ? 0 : core::element_count(shape) / shape[0]});
+}
+
 Network::Tensor Network::global_average(Tensor x) {
   const Tensor mean = append("global_average_pool", {x}, {}, "pool");
-  const Dims shape = dims(mean);
-  return reshape("flatten", mean, {shape[0], shape[1]});
+  return flatten(mean);
 }
 
 }  // namespace soapstone::models

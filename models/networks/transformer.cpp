@@ -7,7 +7,6 @@
 namespace soapstone::models {
 
 using core::Dims;
-using core::Polynomial;
 using Tensor = Network::Tensor;
 
 namespace {
@@ -88,13 +87,6 @@ class Attention {
   std::int64_t head_;
 };
 
-Tensor positions(Network& net, const std::string& name, const Dims& dims, std::int64_t axis) {
-  return net.append(
-      "iota", {},
-      {{"shape", std::vector<Polynomial>(dims.begin(), dims.end())}, {"axis", Polynomial(axis)}},
-      name);
-}
-
 }  // namespace
 
 Tensor attention(Network& net, const std::string& name, Tensor x, const AttentionOptions& options) {
@@ -102,8 +94,8 @@ Tensor attention(Network& net, const std::string& name, Tensor x, const Attentio
 }
 
 Tensor causal_mask(Network& net, const std::string& name, std::int64_t seq) {
-  const Tensor queries = positions(net, name + "/queries", {seq, 1}, 0);
-  const Tensor keys = positions(net, name + "/keys", {1, seq}, 1);
+  const Tensor queries = net.iota(name + "/queries", {seq, 1}, 0);
+  const Tensor keys = net.iota(name + "/keys", {1, seq}, 1);
   const Tensor sees = net.append("less_or_equal", {keys, queries}, {}, name + "/sees");
   return net.append(
       "where", {sees, net.scalar(name + ".shown", 0.0F), net.scalar(name + ".hidden", kHidden)}, {},
@@ -117,15 +109,14 @@ Rotation rotary_tables(Network& net, const std::string& name, std::int64_t seq, 
     const double exponent = static_cast<double>(i % (head / 2) * 2) / static_cast<double>(head);
     speeds.push_back(static_cast<float>(std::pow(static_cast<double>(theta), -exponent)));
   }
-  const Tensor at = net.append("cast", {positions(net, name + "/positions", {seq, 1}, 0)},
-                               {{"to", std::string("f32")}}, name + "/cast");
+  const Tensor positions = net.iota(name + "/positions", {seq, 1}, 0);
+  const Tensor at = net.cast(name + "/cast", positions, core::DataType::kFloat32);
   const Tensor row = net.constant(core::Literal::floats({1, head}, speeds), name + ".speeds");
   const Tensor angles = net.mul(name + "/angles", at, row);
   const auto table = [&](const std::string& op) {
     const Tensor exact = net.append(op, {angles}, {}, name + "/" + op);
     if (net.type() == core::DataType::kFloat32) return exact;
-    return net.append("cast", {exact}, {{"to", std::string(core::to_string(net.type()))}},
-                      name + "/" + op + "/cast");
+    return net.cast(name + "/" + op + "/cast", exact, net.type());
   };
   const Tensor cosines = table("cos");
   return {cosines, table("sin")};

@@ -21,6 +21,7 @@ RUNNER = BUILD_DIR / "tests" / "run-onnx-cases"
 
 # Parameters at which a network is built; a network may have several.
 TOKENS = {"seq": 5, "vocabulary": 11}
+RECURRENT = {"batch": 2, "steps": 3, "hidden": 6, "vocabulary": 11}
 SMALL = {
     "squeezenet": [{"image": 48, "width_percent": 10, "classes": 7}],
     "inception_v3": [{"image": 75, "width_percent": 4, "classes": 7}],
@@ -29,11 +30,21 @@ SMALL = {
     "bert_base": [{"layers": 2, "hidden": 8, "heads": 2, **TOKENS}],
     "nasrnn": [{"hidden": 6, "steps": 3, "batch": 2}],
     "swin": [{"image": 64, "window": 2, "width": 6, "classes": 7, "batch": 2}],
+    "lenet": [{"batch": 2}],
+    "alexnet": [{"image": 63, "width": 2, "hidden": 8, "classes": 7}],
+    "resnet101": [{"image": 32, "width": 2, "classes": 7}],
     "mlp": [{"layers": 3, "inputs": 5, "hidden": 7, "batch": 2}],
     "gpt": [{"layers": 2, "hidden": 8, "heads": 2, "batch": 2, **TOKENS},
             {"layers": 1, "hidden": 8, "heads": 2, "feed": 6, "tied": 0, **TOKENS}],
     "llama": [{"layers": 2, "hidden": 16, "heads": 4, "kv_heads": 2, "batch": 2, **TOKENS},
               {"layers": 1, "hidden": 8, "heads": 2, **TOKENS}],
+    "moe": [{"layers": 2, "hidden": 8, "heads": 2, "feed": 6, "experts": 3, "batch": 2, **TOKENS},
+            {"layers": 1, "hidden": 8, "heads": 2, "feed": 6, "every": 1, "top": 1, **TOKENS}],
+    "rnntc": [RECURRENT],
+    "rnnlm": [RECURRENT],
+    "nmt": [RECURRENT],
+    "dlrm": [{"batch": 3, "tables": 4, "rows": 7, "width": 4, "hidden": 16},
+             {"batch": 3, "tables": 2, "rows": 7, "lookups": 3, "hidden": 8}],
 }
 OPSETS = [17, 23]
 # Relative to the largest number of an output.

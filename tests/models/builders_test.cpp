@@ -4,29 +4,17 @@
 
 #include <cmath>
 
-#include "models/networks/builders.h"
-#include "ops/evaluation/evaluate.h"
+#include "tests/models/built_networks.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {
 namespace {
 
-BuiltNetwork build(const std::string& name, const ParameterValues& parameters = {},
-                   const NetworkOptions& options = {}) {
-  auto network = build_network(name, parameters, options);
-  EXPECT_TRUE(network.ok()) << network.error().to_string();
-  return *std::move(network);
-}
-
-core::Dims dims_of(const core::Graph& graph, core::TensorId id) {
-  return *core::concrete(graph.tensor(id).type.shape);
-}
-
 std::int64_t trained_parameters(const std::string& name, const ParameterValues& parameters = {}) {
-  const BuiltNetwork network = build(name, parameters, {.weights = Weights::kInputs});
+  const BuiltNetwork network = built(name, parameters, {.weights = Weights::kInputs});
   std::int64_t count = 0;
   for (const core::TensorId id : network.weights)
-    count += core::element_count(dims_of(network.graph, id));
+    count += core::element_count(*core::concrete(network.graph.tensor(id).type.shape));
   return count;
 }
 
@@ -44,7 +32,24 @@ TEST(Builders, PublishedParameterCounts) {
             (30522 + 512 + 2 + 2) * 768);
   EXPECT_EQ(trained_parameters("nasrnn"), 16 * 512 * 512);
   EXPECT_EQ(trained_parameters("swin"), 28'288'354);
+  EXPECT_EQ(trained_parameters("lenet"), 61'706);
+  EXPECT_EQ(trained_parameters("alexnet"), 61'100'840);
+  EXPECT_EQ(trained_parameters("resnet101"), 44'549'160);
   EXPECT_EQ(trained_parameters("mlp"), 784 * 512 + 512 + 512 * 10 + 10);
+}
+
+TEST(Builders, ParameterCountsOfRecurrentNetworks) {
+  // The large model of Zaremba et al.: 66 million.
+  EXPECT_EQ(trained_parameters("rnnlm", {{"hidden", 1500}}), 66'022'000);
+  const std::int64_t hidden = 1024, layer = 4 * hidden * (hidden + hidden + 1);
+  EXPECT_EQ(trained_parameters("rnntc"), 18765 * hidden + 4 * layer + hidden * 2 + 2);
+  EXPECT_EQ(trained_parameters("nmt"),
+            2 * 32000 * hidden + 4 * layer + 3 * hidden * hidden + hidden * 32000 + 32000);
+}
+
+TEST(Builders, PublishedParameterCountsOfLargeTables) {
+  // 540 million in tables of 33,762,577 rows, and both perceptrons.
+  EXPECT_EQ(trained_parameters("dlrm", {{"rows", 1 << 24}}), 33'762'577 * 16 + 155'984 + 320'001);
 }
 
 TEST(Builders, PublishedParameterCountsOfLanguageModels) {
@@ -55,6 +60,12 @@ TEST(Builders, PublishedParameterCountsOfLanguageModels) {
   EXPECT_NEAR(static_cast<double>(trained_parameters(
                   "gpt", {{"layers", 96}, {"hidden", 12288}, {"heads", 96}, {"positions", 2048}})),
               174.6e9, 0.05e9);
+  EXPECT_EQ(trained_parameters("llama"), 44'831'232);
+  EXPECT_EQ(trained_parameters("moe"), 58'882'048);
+  // Experts add as many feed-forwards without bias, and a gate.
+  EXPECT_EQ(trained_parameters("moe", {{"layers", 2}, {"experts", 8}}) -
+                trained_parameters("moe", {{"layers", 2}, {"experts", 7}}),
+            2 * 512 * 2048 + 512);
   // Llama 3 with 8, 70 and 405 billion.
   const auto llama = [](std::int64_t layers, std::int64_t hidden, std::int64_t heads,
                         std::int64_t feed) {
@@ -99,6 +110,33 @@ const Small kSmall[] = {
       {"feed", 6},
       {"seq", 5},
       {"vocabulary", 11}}},
+    {"moe",
+     {{"layers", 2},
+      {"hidden", 8},
+      {"heads", 2},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"experts", 3},
+      {"batch", 2}}},
+    {"moe",
+     {{"layers", 1},
+      {"every", 1},
+      {"hidden", 8},
+      {"heads", 2},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"experts", 4},
+      {"top", 1}}},
+    {"lenet", {{"batch", 2}}},
+    {"alexnet", {{"image", 63}, {"width", 2}, {"hidden", 8}, {"classes", 7}}},
+    {"resnet101", {{"image", 32}, {"width", 2}, {"classes", 7}}},
+    {"rnntc", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"rnnlm", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"nmt", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"dlrm", {{"batch", 3}, {"tables", 4}, {"rows", 7}, {"width", 4}, {"hidden", 16}}},
+    {"dlrm", {{"batch", 3}, {"tables", 2}, {"rows", 7}, {"lookups", 3}, {"hidden", 8}}},
     {"llama", {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
 };
 
@@ -106,42 +144,18 @@ class SmallNetworkTest : public ::testing::TestWithParam<Small> {};
 
 TEST_P(SmallNetworkTest, SameSeedSameNetwork) {
   const auto& [name, parameters] = GetParam();
-  const auto a = build(name, parameters, {.seed = 1}).graph;
-  EXPECT_EQ(a.hash(), build(name, parameters, {.seed = 1}).graph.hash());
-  EXPECT_NE(a.hash(), build(name, parameters, {.seed = 2}).graph.hash());
+  const auto a = built(name, parameters, {.seed = 1}).graph;
+  EXPECT_EQ(a.hash(), built(name, parameters, {.seed = 1}).graph.hash());
+  EXPECT_NE(a.hash(), built(name, parameters, {.seed = 2}).graph.hash());
 }
 
 TEST_P(SmallNetworkTest, IsAValidModel) {
   const auto& [name, parameters] = GetParam();
-  const auto graph = build(name, parameters).graph;
+  const auto graph = built(name, parameters).graph;
   const std::string bytes = write_checked(graph, *new_header());
   const auto again = parse_onnx(bytes);
   ASSERT_TRUE(again.ok()) << again.error().to_string();
   EXPECT_TRUE(again->opaque_nodes.empty());
-}
-
-/// Numbers for an input that is no weight.
-std::vector<double> sample(const core::TensorType& type) {
-  std::vector<double> values(
-      static_cast<std::size_t>(core::element_count(*core::concrete(type.shape))));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool is_real = core::is_floating(type.data_type);
-    values[i] = is_real ? std::sin(static_cast<double>(i)) : static_cast<double>(i % 2);
-  }
-  return values;
-}
-
-std::vector<std::vector<double>>
-evaluate(const core::Graph& graph,
-         const std::map<core::TensorId, std::vector<double>>& weights = {}) {
-  std::vector<std::vector<double>> inputs;
-  for (const core::TensorId id : graph.inputs()) {
-    const auto weight = weights.find(id);
-    inputs.push_back(weight == weights.end() ? sample(graph.tensor(id).type) : weight->second);
-  }
-  auto outputs = ops::evaluate_graph<double>(graph, inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
-  return *std::move(outputs);
 }
 
 std::vector<core::TensorId> given_tensors(const BuiltNetwork& network) {
@@ -152,8 +166,8 @@ std::vector<core::TensorId> given_tensors(const BuiltNetwork& network) {
 
 TEST_P(SmallNetworkTest, WeightsAsInputsChangeNoResult) {
   const auto& [name, parameters] = GetParam();
-  const BuiltNetwork with_weights = build(name, parameters);
-  const BuiltNetwork without = build(name, parameters, {.weights = Weights::kInputs});
+  const BuiltNetwork with_weights = built(name, parameters);
+  const BuiltNetwork without = built(name, parameters, {.weights = Weights::kInputs});
   const auto constants = given_tensors(with_weights), inputs = given_tensors(without);
   ASSERT_EQ(constants.size(), inputs.size());
   EXPECT_EQ(without.graph.inputs().size(), with_weights.graph.inputs().size() + inputs.size());
@@ -169,10 +183,10 @@ TEST_P(SmallNetworkTest, WeightsAsInputsChangeNoResult) {
 
 TEST_P(SmallNetworkTest, HasOneElementType) {
   const auto& [name, parameters] = GetParam();
-  const BuiltNetwork network = build(name, parameters, {.type = core::DataType::kBFloat16});
+  const BuiltNetwork network = built(name, parameters, {.type = core::DataType::kBFloat16});
   for (const core::TensorId id : given_tensors(network))
     EXPECT_EQ(network.graph.tensor(id).type.data_type, core::DataType::kBFloat16);
-  const auto exact = evaluate(build(name, parameters).graph), rounded = evaluate(network.graph);
+  const auto exact = evaluate(built(name, parameters).graph), rounded = evaluate(network.graph);
   for (std::size_t i = 0; i < exact.size(); ++i) {
     EXPECT_EQ(network.graph.tensor(network.graph.outputs()[i]).type.data_type,
               core::DataType::kBFloat16);
@@ -183,7 +197,7 @@ TEST_P(SmallNetworkTest, HasOneElementType) {
 
 TEST_P(SmallNetworkTest, ResultsAreFiniteAndVary) {
   const auto& [name, parameters] = GetParam();
-  for (const auto& output : evaluate(build(name, parameters).graph)) {
+  for (const auto& output : evaluate(built(name, parameters).graph)) {
     double smallest = 1e300, largest = -1e300;
     for (double value : output) {
       ASSERT_TRUE(std::isfinite(value));
@@ -202,9 +216,9 @@ INSTANTIATE_TEST_SUITE_P(All, SmallNetworkTest, ::testing::ValuesIn(kSmall),
 
 TEST(Builders, FoldedBatchNormComputesTheSame) {
   ParameterValues parameters = {{"image", 32}, {"width", 2}, {"classes", 7}};
-  const auto plain = evaluate(build("resnet50", parameters).graph);
+  const auto plain = evaluate(built("resnet50", parameters).graph);
   parameters["fold_bn"] = 1;
-  const auto folded = evaluate(build("resnet50", parameters).graph);
+  const auto folded = evaluate(built("resnet50", parameters).graph);
   for (std::size_t i = 0; i < plain[0].size(); ++i) EXPECT_NEAR(plain[0][i], folded[0][i], 1e-4);
 }
 
@@ -221,7 +235,9 @@ TEST(Builders, EveryOneIsDescribed) {
     }
   }
   EXPECT_THAT(names, ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
-                                            "bert_base", "nasrnn", "swin", "mlp", "gpt", "llama"));
+                                            "bert_base", "nasrnn", "swin", "lenet", "alexnet",
+                                            "resnet101", "mlp", "gpt", "llama", "moe", "rnntc",
+                                            "rnnlm", "nmt", "dlrm"));
 }
 
 TEST(Builders, Errors) {
@@ -245,6 +261,9 @@ TEST(Builders, Errors) {
             "llama: the parameter heads is not a multiple of kv_heads");
   EXPECT_EQ(error("llama", {{"hidden", 8}}),
             "llama: the parameter hidden is not an even multiple of heads");
+  EXPECT_EQ(error("moe", {{"experts", 1}}), "moe: the parameter top is larger than experts");
+  EXPECT_EQ(error("dlrm", {{"hidden", 4}}), "dlrm: the parameter hidden is not a multiple of 8");
+  EXPECT_THAT(error("lenet", {{"image", 8}}), ::testing::StartsWith("lenet: "));
   const auto typed = build_network("mlp", {}, {.type = core::DataType::kInt8});
   ASSERT_FALSE(typed.ok());
   EXPECT_EQ(typed.error().to_string(),
