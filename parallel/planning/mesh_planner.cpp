@@ -142,7 +142,8 @@ class MeshPlanner {
     if (freedom.stages) return {*freedom.stages};
     std::vector<std::int64_t> counts;
     for (const std::int64_t d : divisors(devices_))
-      if (d == 1 || (freedom.pipelines && d <= nodes_ / kNodesOfStage)) counts.push_back(d);
+      if (d == 1 || (freedom.pipelines && d <= std::min(nodes_ / kNodesOfStage, kMostStages)))
+        counts.push_back(d);
     return counts;
   }
 
@@ -236,7 +237,12 @@ class MeshPlanner {
   /// Without a price of memory first. If that does not fit, the lowest price at which it does.
   MeshPlan plan_at(const MeshShape& shape) {
     MeshPlan plan = plan_at(shape, 0);
-    if (plan.time.peak_bytes <= memory_) return plan;
+    if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return plan;
+    // A price of memory makes no plan faster.
+    const MeshPlan* known = best_plan();
+    if (known && known->time.peak_bytes <= memory_ &&
+        known->time.total_us <= plan.time.total_us)
+      return plan;
     double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
     MeshPlan best = plan_at(shape, high);
     if (!is_better(best, plan)) return plan;
@@ -297,6 +303,7 @@ class MeshPlanner {
 
   static constexpr std::int64_t kMostModel = 64;
   static constexpr std::int64_t kNodesOfStage = 4;
+  static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
   static constexpr int kPrices = 6;

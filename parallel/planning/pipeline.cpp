@@ -15,22 +15,23 @@ std::optional<std::vector<std::size_t>> pieces_within(const std::vector<Pipeline
   const std::size_t count = nodes.size();
   std::vector<double> before(count + 1, 0);
   for (std::size_t k = 0; k < count; ++k) before[k + 1] = before[k] + nodes[k].us;
-  // begin[p][e]: where piece p begins if it ends before node e; `count + 1`: it cannot end there.
-  std::vector<std::vector<std::size_t>> begin(pieces, std::vector<std::size_t>(count + 1, count + 1));
+  // A row a piece: where it begins if it ends before node e; `count + 1`: it cannot end there.
+  const std::size_t width = count + 1, nowhere = count + 1;
+  std::vector<std::size_t> begin(pieces * width, nowhere);
   for (std::size_t p = 0; p < pieces; ++p) {
-    std::size_t latest = count + 1;
-    for (std::size_t e = 1; e <= count; ++e) {
+    std::size_t latest = nowhere;
+    for (std::size_t e = p + 1; e <= count; ++e) {
       const std::size_t from = e - 1;
-      const bool can_begin = p == 0 ? from == 0 : begin[p - 1][from] <= count;
+      const bool can_begin = p == 0 ? from == 0 : begin[(p - 1) * width + from] != nowhere;
       if (can_begin) latest = from;
-      if (latest > count) continue;
+      if (latest == nowhere) continue;
       const double handover_us = e == count ? 0 : nodes[e - 1].handover_us;
-      if (before[e] - before[latest] + handover_us <= limit) begin[p][e] = latest;
+      if (before[e] - before[latest] + handover_us <= limit) begin[p * width + e] = latest;
     }
   }
-  if (begin[pieces - 1][count] > count) return std::nullopt;
+  if (begin[(pieces - 1) * width + count] == nowhere) return std::nullopt;
   std::vector<std::size_t> begins(pieces);
-  for (std::size_t p = pieces, end = count; p-- > 0;) end = begins[p] = begin[p][end];
+  for (std::size_t p = pieces, end = count; p-- > 0;) end = begins[p] = begin[p * width + end];
   return begins;
 }
 
@@ -53,10 +54,14 @@ PipelineCut cut_pipeline(const std::vector<PipelineNode>& nodes, std::size_t sta
   const std::size_t pieces = stages * chunks;
   CHECK(pieces >= 1 && nodes.size() >= pieces, "more stages than nodes");
   double low = 0, high = 0;
-  for (const PipelineNode& node : nodes) high += node.us + node.handover_us;
+  for (const PipelineNode& node : nodes) {
+    low += node.us;
+    high += node.us + node.handover_us;
+  }
+  low /= static_cast<double>(pieces);
   std::vector<std::size_t> best = *pieces_within(nodes, pieces, high);
-  constexpr int kHalvings = 40;
-  for (int k = 0; k < kHalvings; ++k) {
+  constexpr double kPrecision = 1e-6;
+  while (high - low > kPrecision * high) {
     const double middle = (low + high) / 2;
     if (auto found = pieces_within(nodes, pieces, middle)) {
       best = *std::move(found);

@@ -18,7 +18,7 @@ struct PipelineCut {
   double slowest_us = 0;            ///< Work and handover of the slowest stage.
 };
 
-/// The best cut of `nodes` into exactly `stages` consecutive, non-empty stages; with
+/// The best cut, to a millionth, of `nodes` into exactly `stages` consecutive, non-empty stages; with
 /// `chunks` > 1 each stage runs that many pieces in turn (interleaved schedule), and the cut is into
 /// stages · chunks pieces, piece k on stage k mod stages. Precondition: there are as many nodes as
 /// pieces. Complexity: nodes · pieces · log(1/precision).

@@ -21,8 +21,11 @@ class StepTimer {
 
   void run() {
     const MeshShape& shape = plan_.shape;
-    const PipelineCut cut = cut_pipeline(pipeline_nodes(), static_cast<std::size_t>(shape.stages),
-                                         static_cast<std::size_t>(shape.chunks));
+    std::vector<std::size_t> firsts;  // of each segment
+    const std::vector<PipelineNode> segments = pipeline_segments(firsts);
+    PipelineCut cut = cut_pipeline(segments, static_cast<std::size_t>(shape.stages),
+                                   static_cast<std::size_t>(shape.chunks));
+    for (std::size_t& begin : cut.begins) begin = firsts[begin];
     plan_.stage_of_node.assign(graph_.node_bound(), -1);
     stages_.assign(static_cast<std::size_t>(shape.stages), {});
     const std::vector<double> kept = kept_bytes();
@@ -58,14 +61,35 @@ class StepTimer {
     stage.weight_bytes += cost.weight_bytes + cost.state_bytes;
   }
 
-  std::vector<PipelineNode> pipeline_nodes() const {
-    std::vector<PipelineNode> nodes;
-    const std::vector<double> handover = crossing_bytes();
+  /// Nodes between which a pipeline is not cut are one: it is cut where less crosses than at the
+  /// nodes around.
+  std::vector<PipelineNode> pipeline_segments(std::vector<std::size_t>& firsts) const {
+    const auto pieces = static_cast<std::size_t>(plan_.shape.stages * plan_.shape.chunks);
+    const std::vector<double> crossing = crossing_bytes();
     const double there_and_back = is_training_ ? 2 : 1;
-    for (std::size_t k = 0; k < order_.size(); ++k)
-      nodes.push_back({node_us(plan_.sharding.costs[order_[k].index()]),
-                       plan_.shape.stages > 1 ? there_and_back * handover_us(handover[k]) : 0});
-    return nodes;
+    std::vector<PipelineNode> segments;
+    const auto collect = [&](bool everywhere) {
+      segments.clear();
+      firsts.clear();
+      for (std::size_t k = 0; k < order_.size(); ++k) {
+        const bool begins = k == 0 || everywhere || is_border(crossing, k - 1);
+        if (begins) {
+          segments.emplace_back();
+          firsts.push_back(k);
+        }
+        segments.back().us += node_us(plan_.sharding.costs[order_[k].index()]);
+        if (pieces > 1) segments.back().handover_us = there_and_back * handover_us(crossing[k]);
+      }
+    };
+    collect(false);
+    if (segments.size() < pieces) collect(true);
+    return segments;
+  }
+
+  /// Less crosses behind this node than behind the next, and no more than behind the one before.
+  static bool is_border(const std::vector<double>& crossing, std::size_t k) {
+    return k > 0 && k + 1 < crossing.size() && crossing[k] > 0 &&
+           crossing[k] <= crossing[k - 1] && crossing[k] < crossing[k + 1];
   }
 
   /// Behind each node: bytes on one device of tensors that later nodes read.
@@ -100,11 +124,9 @@ class StepTimer {
     double largest_segment = 0, segment = 0;
     for (std::size_t k = 0; k < kept.size(); ++k) {
       segment += kept[k];
-      const bool is_border = k > 0 && k + 1 < kept.size() && crossing[k] > 0 &&
-                             crossing[k] <= crossing[k - 1] && crossing[k] < crossing[k + 1];
-      kept[k] = is_border ? crossing[k] : 0;
+      kept[k] = is_border(crossing, k) ? crossing[k] : 0;
       largest_segment = std::max(largest_segment, segment);
-      if (is_border) segment = 0;
+      if (is_border(crossing, k)) segment = 0;
     }
     if (!kept.empty()) kept[0] += largest_segment;
     return kept;

@@ -64,7 +64,10 @@ std::int64_t Mesh::device_count() const {
 }
 
 double Mesh::us(MeshCollective what, std::size_t axis, double bytes) const {
-  return axis_sizes_[axis] == 1 ? 0 : time_us_(what, axis, bytes);
+  if (axis_sizes_[axis] == 1 || bytes == 0) return 0;
+  const auto [at, is_new] = known_[static_cast<std::size_t>(what)][axis].try_emplace(bytes, 0.0);
+  if (is_new) at->second = time_us_(what, axis, bytes);
+  return at->second;
 }
 
 Conversion& Conversion::operator+=(const Conversion& other) {

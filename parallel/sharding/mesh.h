@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "parallel/sharding/layout.h"
@@ -28,11 +29,13 @@ class Mesh {
   const std::vector<std::int64_t>& axis_sizes() const { return axis_sizes_; }
   std::size_t axis_count() const { return axis_sizes_.size(); }
   std::int64_t device_count() const;
+  /// Remembers what it was asked: for one thread at a time.
   double us(MeshCollective what, std::size_t axis, double bytes) const;
 
  private:
   std::vector<std::int64_t> axis_sizes_;
   AxisTime time_us_;
+  mutable std::array<std::array<std::unordered_map<double, double>, kMostAxes>, 4> known_;
 };
 
 /// Time and traffic of a change of layout.

@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/check.h"
+#include "core/base/hash.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -36,7 +38,7 @@ class ShardingProblem {
     result_.nodes.resize(graph_.node_bound());
     result_.tensors.resize(graph_.tensor_bound());
     result_.costs.resize(graph_.node_bound());
-    choices_.resize(graph_.node_bound());
+    kinds_.resize(graph_.node_bound());
     variable_of_node_.resize(graph_.node_bound());
     for (const core::NodeId id : graph_.order())
       if (!graph_.is_constant_expression(id)) add_node(id);
@@ -51,18 +53,80 @@ class ShardingProblem {
   }
 
  private:
+  /// Lists of layouts have numbers, so that equal ones are recognized.
+  using ListId = std::size_t;
+
   /// Variables stand for layouts: what a node makes, a weight or a shared copy (view) of a tensor.
   struct Place {
     CostVariableId variable;
-    Layouts layouts;  ///< By choice.
+    ListId layouts = 0;  ///< By choice.
   };
 
+  /// What nodes that are alike have in common.
+  struct Kind {
+    std::vector<NodeChoice> choices;
+    CostTableId costs;
+    std::vector<ListId> inputs, outputs;
+  };
+
+  ListId numbered(Layouts layouts) {
+    const auto [at, is_new] = list_numbers_.try_emplace(std::move(layouts), lists_.size());
+    if (is_new) lists_.push_back(&at->first);
+    return at->second;
+  }
+  const Layouts& list(ListId id) const { return *lists_[id]; }
+
   void add_node(core::NodeId id) {
-    std::vector<NodeChoice>& choices = choices_[id.index()];
-    choices = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
-    CostTable own{1, choices.size(), {}};
-    for (const NodeChoice& choice : choices) own.costs.push_back(own_cost(id, choice));
-    variable_of_node_[id.index()] = cost_graph_.add(tables_.intern(std::move(own)));
+    const auto [at, is_new] = known_kinds_.try_emplace(kind_hash(id));
+    Kind& kind = at->second;
+    if (is_new) fill(id, kind);
+    kinds_[id.index()] = &kind;
+    variable_of_node_[id.index()] = cost_graph_.add(kind.costs);
+  }
+
+  void fill(core::NodeId id, Kind& kind) {
+    kind.choices = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
+    CostTable own{1, kind.choices.size(), {}};
+    for (const NodeChoice& choice : kind.choices) own.costs.push_back(own_cost(id, choice));
+    kind.costs = tables_.intern(std::move(own));
+    const core::Node& node = graph_.node(id);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      Layouts layouts;
+      for (const NodeChoice& choice : kind.choices) layouts.push_back(choice.inputs[k]);
+      kind.inputs.push_back(numbered(std::move(layouts)));
+    }
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      Layouts layouts;
+      for (const NodeChoice& choice : kind.choices) layouts.push_back(choice.outputs[k]);
+      kind.outputs.push_back(numbered(std::move(layouts)));
+    }
+  }
+
+  /// A hash of all that choices and their costs depend on.
+  std::uint64_t kind_hash(core::NodeId id) const {
+    const core::Node& node = graph_.node(id);
+    const NodeWork& work = work_.nodes[id.index()];
+    std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
+    hash = core::hash_combine(hash, work.runs_again ? 1 : 0);
+    for (const Origin origin : loops_.origins[id.index()])
+      hash = core::hash_combine(hash, static_cast<std::uint64_t>(origin));
+    for (const core::TensorId input : node.inputs) {
+      if (!input.valid()) continue;
+      hash = core::hash_combine(hash, tensor_hash(input));
+      for (const core::Size& size : graph_.tensor(input).type.shape)
+        hash = core::hash_combine(hash, static_cast<std::uint64_t>(size.as_constant().value_or(0)));
+    }
+    for (const core::TensorId output : node.outputs)
+      hash = core::hash_combine(core::hash_combine(hash, tensor_hash(output)),
+                                graph_.is_output(output) ? 1 : 0);
+    return hash;
+  }
+
+  std::uint64_t tensor_hash(core::TensorId id) const {
+    const TensorWork& tensor = work_.tensors[id.index()];
+    const std::uint64_t flags = (tensor.is_weight ? 1u : 0u) | (tensor.has_gradient ? 2u : 0u) |
+                                (tensor.is_kept ? 4u : 0u) | (tensor.is_stored ? 8u : 0u);
+    return core::hash_combine(flags, static_cast<std::uint64_t>(tensor.bytes));
   }
 
   double own_cost(core::NodeId id, const NodeChoice& choice) const {
@@ -114,67 +178,76 @@ class ShardingProblem {
     }
   }
 
-  Layouts input_layouts(const Reader& reader) const {
-    Layouts layouts;
-    for (const NodeChoice& choice : choices_[reader.node.index()])
-      layouts.push_back(choice.inputs[reader.input]);
-    return layouts;
+  ListId input_list(const Reader& reader) const {
+    return kinds_[reader.node.index()]->inputs[reader.input];
   }
 
   void connect_tensor(core::TensorId id) {
     const std::vector<Reader>& readers = readers_[id.index()];
     Place source = work_.tensors[id.index()].is_weight ? weight(id) : produced(id);
     if (readers.size() > 1) {
-      Place view = shared(readers);
+      const Place view = shared(readers);
       connect(id, source, view);
       views_.emplace(id, view);
-      source = std::move(view);
+      source = view;
     }
     for (const Reader& reader : readers)
-      connect(id, source, {variable_of_node_[reader.node.index()], input_layouts(reader)});
+      connect(id, source, {variable_of_node_[reader.node.index()], input_list(reader)});
   }
 
   Place produced(core::TensorId id) const {
     const core::Tensor& tensor = graph_.tensor(id);
-    Place place{variable_of_node_[tensor.producer.index()], {}};
-    for (const NodeChoice& choice : choices_[tensor.producer.index()])
-      place.layouts.push_back(choice.outputs[tensor.output_index]);
-    return place;
+    const std::size_t producer = tensor.producer.index();
+    return {variable_of_node_[producer], kinds_[producer]->outputs[tensor.output_index]};
+  }
+
+  std::vector<ListId> lists_of(const std::vector<Reader>& readers) const {
+    std::vector<ListId> lists;
+    for (const Reader& reader : readers) lists.push_back(input_list(reader));
+    std::sort(lists.begin(), lists.end());
+    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+    return lists;
   }
 
   /// A copy that several readers share, in any layout that one of them wants.
   Place shared(const std::vector<Reader>& readers) {
-    Place view;
-    for (const Reader& reader : readers)
-      for (const Layout& layout : input_layouts(reader)) view.layouts.push_back(layout);
-    std::sort(view.layouts.begin(), view.layouts.end());
-    view.layouts.erase(std::unique(view.layouts.begin(), view.layouts.end()),
-                       view.layouts.end());
-    view.variable = cost_graph_.add(
-        tables_.intern({1, view.layouts.size(), std::vector<double>(view.layouts.size(), 0.0)}));
-    return view;
+    const auto [at, is_new] = unions_.try_emplace(lists_of(readers), 0);
+    if (is_new) {
+      std::set<Layout> layouts;
+      for (const ListId wanted : at->first) layouts.insert(list(wanted).begin(), list(wanted).end());
+      at->second = numbered({layouts.begin(), layouts.end()});
+    }
+    const std::size_t count = list(at->second).size();
+    return {cost_graph_.add(tables_.intern({1, count, std::vector<double>(count, 0.0)})),
+            at->second};
   }
 
   Place weight(core::TensorId id) {
-    Place place;
     const auto dims = core::concrete(graph_.tensor(id).type.shape);
     CHECK(dims, "a weight without sizes");
-    Layout now;
-    lay_weight(*dims, wanted_digits(id), 0, now, place.layouts);
-    CostTable own{1, place.layouts.size(), {}};
-    for (const Layout& layout : place.layouts)
-      own.costs.push_back(weight_memory(id, layout) * options_.us_per_byte +
-                          update_us(id, layout));
-    place.variable = cost_graph_.add(tables_.intern(std::move(own)));
+    WeightKey key{*dims, work_.tensors[id.index()].bytes, lists_of(readers_[id.index()])};
+    const auto [at, is_new] = weight_kinds_.try_emplace(std::move(key));
+    if (is_new) {
+      Layouts layouts;
+      Layout now;
+      lay_weight(*dims, wanted_digits(at->first.readers), 0, now, layouts);
+      CostTable own{1, layouts.size(), {}};
+      for (const Layout& layout : layouts)
+        own.costs.push_back(weight_memory(id, layout) * options_.us_per_byte +
+                            update_us(id, layout));
+      at->second = {tables_.intern(std::move(own)), numbered(std::move(layouts))};
+    }
+    const Place place{cost_graph_.add(at->second.first), at->second.second};
     weights_.emplace(id, place);
     return place;
   }
 
   /// By axis: the digits that readers want the weight cut along.
-  std::array<std::set<std::int8_t>, kMostAxes> wanted_digits(core::TensorId id) const {
+  std::array<std::set<std::int8_t>, kMostAxes> wanted_digits(
+      const std::vector<ListId>& readers) const {
     std::array<std::set<std::int8_t>, kMostAxes> wanted;
-    for (const Reader& reader : readers_[id.index()])
-      for (const Layout& layout : input_layouts(reader))
+    for (const ListId reader : readers)
+      for (const Layout& layout : list(reader))
         for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
           if (layout.axes[a] >= 0) wanted[a].insert(layout.axes[a]);
     return wanted;
@@ -248,34 +321,43 @@ class ShardingProblem {
   struct TableKey {
     double bytes;
     bool is_weight, has_gradient;
-    Layouts from, to;
+    ListId from, to;
     auto operator<=>(const TableKey&) const = default;
+  };
+  struct WeightKey {
+    core::Dims dims;
+    double bytes;
+    std::vector<ListId> readers;
+    auto operator<=>(const WeightKey&) const = default;
   };
 
   void connect(core::TensorId id, const Place& from, const Place& to) {
     const TensorWork& tensor = work_.tensors[id.index()];
     const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient, from.layouts,
                        to.layouts};
-    auto known = edge_tables_.find(key);
-    if (known == edge_tables_.end()) {
-      CostTable table{from.layouts.size(), to.layouts.size(), {}};
-      std::map<std::pair<Layout, Layout>, double> costs;
-      for (const Layout& a : from.layouts)
-        for (const Layout& b : to.layouts) {
-          const auto [at, is_new] = costs.try_emplace({a, b}, kImpossible);
-          if (is_new && is_allowed(id, a, b)) at->second = weighed(id, change(id, a, b));
-          table.costs.push_back(at->second);
-        }
-      known = edge_tables_.emplace(key, tables_.intern(std::move(table))).first;
-    }
-    cost_graph_.connect(from.variable, to.variable, known->second);
+    const auto [at, is_new] = edge_tables_.try_emplace(key);
+    if (is_new) at->second = edge_table(id, list(from.layouts), list(to.layouts));
+    cost_graph_.connect(from.variable, to.variable, at->second);
+  }
+
+  CostTableId edge_table(core::TensorId id, const Layouts& from, const Layouts& to) {
+    CostTable table{from.size(), to.size(), {}};
+    table.costs.reserve(from.size() * to.size());
+    std::map<std::pair<Layout, Layout>, double> costs;
+    for (const Layout& a : from)
+      for (const Layout& b : to) {
+        const auto [at, is_new] = costs.try_emplace({a, b}, kImpossible);
+        if (is_new && is_allowed(id, a, b)) at->second = weighed(id, change(id, a, b));
+        table.costs.push_back(at->second);
+      }
+    return tables_.intern(std::move(table));
   }
 
   void explain(const Assignment& best) {
     for (const core::NodeId id : graph_.order()) {
       if (graph_.is_constant_expression(id)) continue;
       const NodeChoice& choice =
-          choices_[id.index()][best.choices[variable_of_node_[id.index()].index()]];
+          kinds_[id.index()]->choices[best.choices[variable_of_node_[id.index()].index()]];
       const core::Node& node = graph_.node(id);
       NodeCost& cost = result_.costs[id.index()];
       cost.forward_us = choice.forward_us;
@@ -295,7 +377,7 @@ class ShardingProblem {
     Layout from = result_.tensors[id.index()];
     if (is_weight) {
       const Place& place = weights_.at(id);
-      from = place.layouts[best.choices[place.variable.index()]];
+      from = list(place.layouts)[best.choices[place.variable.index()]];
       result_.tensors[id.index()] = from;
       NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
       first.weight_bytes += weight_bytes(id, from) * options_.bytes_per_weight_byte;
@@ -303,7 +385,8 @@ class ShardingProblem {
     }
     const auto view = views_.find(id);
     if (view != views_.end()) {
-      const Layout shared = view->second.layouts[best.choices[view->second.variable.index()]];
+      const Layout shared =
+          list(view->second.layouts)[best.choices[view->second.variable.index()]];
       add_change(readers_[id.index()][0].node, id, from, shared);
       from = shared;
     }
@@ -335,7 +418,12 @@ class ShardingProblem {
   const ShardingOptions& options_;
   CostTables& tables_;
   CostGraph cost_graph_;
-  std::vector<std::vector<NodeChoice>> choices_;  // by node
+  std::vector<const Kind*> kinds_;  // by node
+  std::unordered_map<std::uint64_t, Kind> known_kinds_;
+  std::map<Layouts, ListId> list_numbers_;
+  std::vector<const Layouts*> lists_;  // keys of list_numbers_
+  std::map<std::vector<ListId>, ListId> unions_;
+  std::map<WeightKey, std::pair<CostTableId, ListId>> weight_kinds_;
   std::vector<CostVariableId> variable_of_node_;
   std::vector<std::vector<Reader>> readers_;  // by tensor
   std::map<core::TensorId, Place> weights_, views_;

@@ -23,7 +23,8 @@ struct NodeWork {
   core::DataType data_type = core::DataType::kFloat32;  ///< That the arithmetic is done in.
   bool is_contraction = false;
   bool starts_launch = false;
-  bool is_free = false;  ///< A view: nothing to do.
+  bool is_free = false;     ///< A view: nothing to do.
+  bool runs_again = false;  ///< In training: the backward pass computes it again.
 };
 
 struct StepWork {
