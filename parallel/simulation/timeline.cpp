@@ -29,14 +29,14 @@ struct Event {
 struct Waiting {
   std::uint32_t op = 0, inputs = 0;
   Ticks ready = 0;
-  std::size_t after = kNothing, through = kNothing;
+  std::size_t after = kNoRun, through = kNoRun;
 };
 
 class Telling {
  public:
   Telling(const PlacementProblem& problem, const Placement& placement, const SimulationModel& model)
       : problem_(problem), placement_(placement), model_(model), waiting_(problem.slot_count),
-        last_on_(problem.device_count, kNothing), channel_free_(problem.channels.size()),
+        last_on_(problem.device_count, kNoRun), channel_free_(problem.channels.size()),
         network_free_(problem.device_count), fair_(problem.channels) {
     timeline_.busy.resize(problem.device_count);
     for (const WeightGroup& group : problem.groups) {
@@ -98,10 +98,10 @@ class Telling {
     PartRun run{waiting.op,    slot - placed.first_slot, device, waiting.ready, waiting.ready, 0,
                 waiting.after, waiting.through};
     if (const std::size_t last = last_on_[device];
-        last != kNothing && timeline_.parts[last].end > run.start) {
+        last != kNoRun && timeline_.parts[last].end > run.start) {
       run.start = timeline_.parts[last].end;
       run.after = last;
-      run.through = kNothing;
+      run.through = kNoRun;
     }
     const Ticks time = problem_.part_times[chosen.first_time + problem_.kind_of[device]];
     run.end = run.start + time;
@@ -129,7 +129,7 @@ class Telling {
         const std::uint32_t to = problem_.operators[edge.to].first_slot + overlap.part;
         const std::uint8_t device = placement_.device[to];
         if (device == run.device) {
-          arrive_at(to, run.end, index, kNothing);
+          arrive_at(to, run.end, index, kNoRun);
           continue;
         }
         const double bytes = problem_.transfer_bytes[overlap.first_time / problem_.paths.size()];
@@ -178,7 +178,7 @@ class Telling {
 
   void arrive_at(std::uint32_t slot, Ticks time, std::size_t from, std::size_t through) {
     Waiting& waiting = waiting_[slot];
-    if (waiting.after == kNothing || time > waiting.ready) {
+    if (waiting.after == kNoRun || time > waiting.ready) {
       waiting.ready = time;
       waiting.after = from;
       waiting.through = through;
@@ -264,7 +264,7 @@ std::vector<std::size_t> Timeline::critical_path() const {
   std::vector<std::size_t> path;
   if (parts.empty()) return path;
   const auto last = std::ranges::max_element(parts, {}, &PartRun::end);
-  for (auto k = static_cast<std::size_t>(last - parts.begin()); k != kNothing; k = parts[k].after)
+  for (auto k = static_cast<std::size_t>(last - parts.begin()); k != kNoRun; k = parts[k].after)
     path.push_back(k);
   std::reverse(path.begin(), path.end());
   return path;

@@ -26,13 +26,13 @@ struct SimulationModel {
   Synchronization synchronization = Synchronization::kAfterLast;
 };
 
-constexpr std::size_t kNothing = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoRun = std::numeric_limits<std::size_t>::max();
 
 struct PartRun {
   std::uint32_t op = 0, part = 0, device = 0;
   Ticks ready = 0, start = 0, end = 0;
-  std::size_t after = kNothing;    ///< The run that it waited for to the last.
-  std::size_t through = kNothing;  ///< The transfer that brought what it waited for.
+  std::size_t after = kNoRun;    ///< The run that it waited for to the last.
+  std::size_t through = kNoRun;  ///< The transfer that brought what it waited for.
 };
 struct TransferRun {
   std::uint32_t edge = 0, from_device = 0, to_device = 0;

@@ -149,7 +149,7 @@ TEST(Timeline, ThePathGoesThroughWhatWasWaitedFor) {
   const auto path = timeline.critical_path();
   ASSERT_EQ(path.size(), 2U);
   EXPECT_EQ(timeline.parts[path[1]].op, 2U);
-  ASSERT_NE(timeline.parts[path[1]].through, kNothing);
+  ASSERT_NE(timeline.parts[path[1]].through, kNoRun);
   const TransferRun& transfer = timeline.transfers[timeline.parts[path[1]].through];
   EXPECT_DOUBLE_EQ(to_us(transfer.ready), 10);
   EXPECT_DOUBLE_EQ(to_us(transfer.start), 11);
