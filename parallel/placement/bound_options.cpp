@@ -7,7 +7,7 @@
 namespace soapstone::parallel {
 namespace {
 
-constexpr double kImpossible = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 double fastest_part(const PlacementProblem& problem, const Configuration& configuration) {
   const Ticks* const times = &problem.part_times[configuration.first_time];
@@ -25,7 +25,7 @@ std::vector<std::size_t> copies_of(const PlacementProblem& problem,
 
 /// The least time to synchronize a piece that so many devices hold, or more.
 double least_sync(const PlacementProblem& problem, const SyncTable& table, std::size_t devices) {
-  double least = kImpossible;
+  double least = kUnbounded;
   for (std::size_t most = 1; most <= problem.largest_node; ++most)
     for (std::size_t nodes = 1; nodes <= problem.node_count; ++nodes)
       if (most * nodes >= devices)
@@ -46,7 +46,7 @@ BoundOption option_on(const PlacementProblem& problem, const Configuration& conf
 BoundGroup group_of(const PlacementProblem& problem, const WeightGroup& weight) {
   BoundGroup group{weight.members, {}, {}};
   for (std::size_t devices = 1; devices <= problem.device_count; ++devices) {
-    double least = kImpossible;  // Every piece is on so many devices.
+    double least = kUnbounded;  // Every piece is on so many devices.
     for (const SyncTable& table : weight.tables)
       least = std::min(least, table.pieces * least_sync(problem, table, devices));
     group.sync.push_back(least);
@@ -74,9 +74,9 @@ std::vector<double> sync_of_single(const PlacementProblem& problem, std::size_t 
   std::vector<double> held;  // By devices that hold a piece.
   for (std::size_t k = 0; k <= configuration.parts; ++k)
     held.push_back(least_sync(problem, table, k));
-  std::fill(sync.begin() + 1, sync.end(), kImpossible);
+  std::fill(sync.begin() + 1, sync.end(), kUnbounded);
   for (const std::size_t copies : copies_of(problem, configuration)) {
-    std::vector<double> next(sync.size(), kImpossible);
+    std::vector<double> next(sync.size(), kUnbounded);
     for (std::size_t before = 0; before < sync.size(); ++before)
       for (std::size_t more = 1; more <= copies && before + more < sync.size(); ++more)
         next[before + more] = std::min(next[before + more], sync[before] + held[more]);
@@ -109,12 +109,12 @@ struct LeastTransfers {
         is_between_[problem.path_class[pair]] = true;
   }
   double of(const Overlap& overlap, bool between_nodes) const {
-    double least = kImpossible;
+    double least = kUnbounded;
     for (std::size_t k = 1; k < problem_.paths.size(); ++k)
       if (!between_nodes || is_between_[k])
         least =
             std::min(least, static_cast<double>(problem_.transfer_times[overlap.first_time + k]));
-    return least == kImpossible ? 0 : least;
+    return least == kUnbounded ? 0 : least;
   }
 
  private:
@@ -129,13 +129,13 @@ double delay(const PlacementProblem& problem, const LeastTransfers& transfers,
   const OverlapTable& table = problem.table(edge, from.choice, to.choice);
   const std::size_t sources = problem.configuration(edge.from, from.choice).parts;
   const std::size_t readers = problem.configuration(edge.to, to.choice).parts;
-  double least = kImpossible;
+  double least = kUnbounded;
   for (std::size_t part = 0; part < readers; ++part) {
     const std::uint32_t* const starts = &problem.overlap_starts[table.starts_to + part];
     const std::size_t read = starts[1] - starts[0], unread = sources - read;
     const std::size_t apart = from.devices > unread ? from.devices - unread : 1;
     double waits = read == sources ? from.takes.load - from.takes.time : 0;
-    double sent = apart > 1 ? kImpossible : 0;
+    double sent = apart > 1 ? kUnbounded : 0;
     for (std::uint32_t k = starts[0]; k < starts[1] && apart > 1; ++k)
       sent = std::min(sent, transfers.of(problem.overlaps[k], apart > problem.largest_node));
     least = std::min(least, std::max(waits, sent));

@@ -65,7 +65,7 @@ class PlacementChain {
   std::vector<std::uint32_t> kind_;    ///< Of operators: alike ones have like choices.
   std::vector<std::uint32_t> range_;   ///< Operators of the next proposal.
   std::vector<std::uint8_t> devices_;  ///< The devices that it gives to each.
-  std::vector<Change> changes_;
+  std::vector<PlacementChange> changes_;
   Placement best_;
   Ticks best_time_ = 0;
   std::uint64_t proposals_ = 0;

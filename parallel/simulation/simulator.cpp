@@ -43,7 +43,7 @@ Ticks Simulator::least_part_time(std::size_t op) const {
   return problem_.kind_count == 1 ? *times : *std::min_element(times, times + problem_.kind_count);
 }
 
-void Simulator::masks_of(const Change& change, DeviceSet* masks) const {
+void Simulator::masks_of(const PlacementChange& change, DeviceSet* masks) const {
   const Configuration& chosen = problem_.configuration(change.op, change.choice);
   std::fill_n(masks, chosen.pieces, DeviceSet{0});
   const std::uint16_t* const piece = &problem_.piece_of_part[chosen.first_piece];
@@ -78,12 +78,12 @@ Ticks Simulator::sync_of(const WeightGroup& group) const {
   return sync;
 }
 
-void Simulator::place(std::span<const Change> changes) {
+void Simulator::place(std::span<const PlacementChange> changes) {
   before_.clear();
   before_devices_.clear();
   before_masks_.clear();
   before_sync_.clear();
-  for (const Change& change : changes) {
+  for (const PlacementChange& change : changes) {
     const std::size_t op = change.op;
     const PlacedOperator& placed = problem_.operators[op];
     const Configuration& old = problem_.configuration(op, placement_.choice[op]);
@@ -117,9 +117,9 @@ void Simulator::take_back() {
   for (const auto& [group, sync] : before_sync_) group_sync_[group] = sync;
 }
 
-bool Simulator::sync_allows(std::span<const Change> changes, Ticks limit) {
+bool Simulator::sync_allows(std::span<const PlacementChange> changes, Ticks limit) {
   new_sync_ = sync_;
-  for (const Change& change : changes) {
+  for (const PlacementChange& change : changes) {
     const std::uint32_t group = problem_.operators[change.op].group;
     if (group == kNoGroup) continue;
     bool is_known = false;
@@ -134,7 +134,7 @@ bool Simulator::sync_allows(std::span<const Change> changes, Ticks limit) {
 }
 
 /// Every device has to run its parts, and to hold them.
-bool Simulator::loads_allow(std::span<const Change> changes, Ticks limit) {
+bool Simulator::loads_allow(std::span<const PlacementChange> changes, Ticks limit) {
   new_loads_ = loads_;
   new_resident_ = resident_;
   const auto add = [&](std::size_t op, std::size_t choice, const std::uint8_t* devices, int sign) {
@@ -180,7 +180,7 @@ bool Simulator::paths_allow(std::size_t last_changed, Ticks limit) {
 
 /// The least time at which a part of these was run before or can be run now. Whatever else happens
 /// differently follows from that.
-Ticks Simulator::first_difference(std::span<const Change> changes) const {
+Ticks Simulator::first_difference(std::span<const PlacementChange> changes) const {
   Ticks first = std::numeric_limits<Ticks>::max();
   for (std::size_t k = 0; k < changes.size(); ++k) {
     const PlacedOperator& placed = problem_.operators[changes[k].op];
@@ -205,16 +205,16 @@ Ticks Simulator::first_difference(std::span<const Change> changes) const {
   return first;
 }
 
-bool Simulator::prices_allow(std::span<const Change> changes, Ticks limit) {
+bool Simulator::prices_allow(std::span<const PlacementChange> changes, Ticks limit) {
   if (!sync_allows(changes, limit)) return ++counts_.refused_by_sync, false;
   if (!loads_allow(changes, limit)) return ++counts_.refused_by_load, false;
   std::size_t last = 0;
-  for (const Change& change : changes) last = std::max<std::size_t>(last, change.op);
+  for (const PlacementChange& change : changes) last = std::max<std::size_t>(last, change.op);
   if (!paths_allow(last, limit)) return ++counts_.refused_by_path, false;
   return true;
 }
 
-std::optional<Ticks> Simulator::change(std::span<const Change> changes, Ticks limit) {
+std::optional<Ticks> Simulator::change(std::span<const PlacementChange> changes, Ticks limit) {
   ++epoch_;
   place(changes);
   if (!prices_allow(changes, limit)) return take_back(), std::nullopt;
@@ -228,7 +228,7 @@ std::optional<Ticks> Simulator::change(std::span<const Change> changes, Ticks li
 }
 
 void Simulator::undo() {
-  std::vector<Change> changes;
+  std::vector<PlacementChange> changes;
   const std::vector<std::uint8_t> devices = before_devices_;
   std::size_t first = 0;
   for (const Before& before : before_) {
@@ -256,7 +256,7 @@ Ticks Simulator::full(const Placement& placement) {
   before_.clear();
   before_devices_.clear();
   before_sync_.clear();
-  std::vector<Change> all;
+  std::vector<PlacementChange> all;
   for (std::uint32_t op = 0; op < problem_.operators.size(); ++op) {
     const PlacedOperator& placed = problem_.operators[op];
     const std::uint32_t parts = problem_.configuration(op, placement.choice[op]).parts;

@@ -17,7 +17,7 @@
 
 namespace soapstone::parallel {
 
-struct Change {
+struct PlacementChange {
   std::uint32_t op = 0;
   std::uint16_t choice = 0;
   std::span<const std::uint8_t> devices;  ///< Of each part.
@@ -32,7 +32,7 @@ class Simulator {
   Ticks full(const Placement& placement);
   /// Makes changes of different operators. None, and nothing has changed, if the time would be
   /// above `limit` or a device's memory would not do.
-  std::optional<Ticks> change(std::span<const Change> changes, Ticks limit);
+  std::optional<Ticks> change(std::span<const PlacementChange> changes, Ticks limit);
   /// Takes back the change that the last call made.
   void undo();
 
@@ -58,17 +58,17 @@ class Simulator {
   Ticks least_part_time(std::size_t op) const;
   bool is_changed(std::size_t op) const { return changed_in_[op] == epoch_; }
 
-  void masks_of(const Change& change, DeviceSet* masks) const;
+  void masks_of(const PlacementChange& change, DeviceSet* masks) const;
   Ticks sync_of(const WeightGroup& group) const;
-  bool prices_allow(std::span<const Change> changes, Ticks limit);
-  bool sync_allows(std::span<const Change> changes, Ticks limit);
-  bool loads_allow(std::span<const Change> changes, Ticks limit);
+  bool prices_allow(std::span<const PlacementChange> changes, Ticks limit);
+  bool sync_allows(std::span<const PlacementChange> changes, Ticks limit);
+  bool loads_allow(std::span<const PlacementChange> changes, Ticks limit);
   bool paths_allow(std::size_t last_changed, Ticks limit);
-  void place(std::span<const Change> changes);
+  void place(std::span<const PlacementChange> changes);
   void take_back();
-  Ticks first_difference(std::span<const Change> changes) const;
+  Ticks first_difference(std::span<const PlacementChange> changes) const;
 
-  bool simulate(std::span<const Change> changes, Ticks from, Ticks limit);
+  bool simulate(std::span<const PlacementChange> changes, Ticks from, Ticks limit);
   void restore_devices(std::size_t position);
   void seed(std::size_t op);
   void meet(std::uint32_t slot);

@@ -146,7 +146,7 @@ bool Simulator::run(Key key, Ticks limit) {
   return true;
 }
 
-bool Simulator::simulate(std::span<const Change> changes, Ticks from, Ticks limit) {
+bool Simulator::simulate(std::span<const PlacementChange> changes, Ticks from, Ticks limit) {
   from_ = from;
   limit -= new_sync_;
   const auto first = std::lower_bound(order_.begin(), order_.end(), key_of(from, 0));
@@ -156,7 +156,7 @@ bool Simulator::simulate(std::span<const Change> changes, Ticks from, Ticks limi
     if (free_[d] + rest_[d] > limit) return false;
   heap_.clear();
   new_order_.clear();
-  for (const Change& change : changes) seed(change.op);
+  for (const PlacementChange& change : changes) seed(change.op);
   for (std::size_t next = kept_;;) {
     // Of the old order, what was waiting at the first difference and is as it was.
     while (next < order_.size() &&

@@ -17,7 +17,7 @@ namespace {
 
 /// A move of a few operators, as owned data.
 struct Move {
-  std::vector<Change> changes;
+  std::vector<PlacementChange> changes;
   std::vector<std::uint8_t> devices;
 };
 
@@ -32,7 +32,7 @@ Move random_move(std::mt19937& random, const PlacementProblem& problem) {
       move.devices.push_back(static_cast<std::uint8_t>(random() % problem.device_count));
   }
   std::size_t at = 0;
-  for (Change& change : move.changes) {
+  for (PlacementChange& change : move.changes) {
     const std::size_t parts = problem.configuration(change.op, change.choice).parts;
     change.devices = std::span(move.devices).subspan(at, parts);
     at += parts;
@@ -41,7 +41,7 @@ Move random_move(std::mt19937& random, const PlacementProblem& problem) {
 }
 
 void apply(const PlacementProblem& problem, const Move& move, Placement& placement) {
-  for (const Change& change : move.changes) {
+  for (const PlacementChange& change : move.changes) {
     placement.choice[change.op] = change.choice;
     std::copy(change.devices.begin(), change.devices.end(),
               placement.device.begin() + problem.operators[change.op].first_slot);
@@ -224,7 +224,7 @@ TEST(Simulator, RefusesWhatDoesNotFitInMemory) {
   Simulator simulator(problem);
   EXPECT_EQ(to_us(simulator.full({{0, 0}, {0, 1}})), 10);
   const std::array<std::uint8_t, 1> device = {0};
-  const Change change{1, 0, device};
+  const PlacementChange change{1, 0, device};
   EXPECT_FALSE(simulator.change({&change, 1}, simulator.time() * 10));
   EXPECT_EQ(simulator.placement().device[1], 1);
 }
