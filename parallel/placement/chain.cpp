@@ -8,7 +8,8 @@
 namespace soapstone::parallel {
 namespace {
 
-constexpr std::uint64_t kFirstRound = 20'000;  ///< Proposals; each round is longer than the last.
+/// Proposals; each round is longer than the last.
+constexpr std::uint64_t kShortestRound = 250, kLongestFirstRound = 20'000;
 constexpr double kHot = 0.01, kCold = 0.0002;  ///< Temperatures, as shares of the time.
 constexpr std::uint64_t kBetweenQuestions = 256;
 
@@ -184,7 +185,7 @@ void PlacementChain::restart() {
 PlacementSearchResult PlacementChain::run(const Placement& start) {
   best_ = start;
   best_time_ = simulator_.full(start);
-  std::uint64_t round = kFirstRound;
+  std::uint64_t round = std::clamp(options_.proposals / 8, kShortestRound, kLongestFirstRound);
   for (int k = 0; !is_over(); ++k, round += round / 2) {
     if (k % 3 == 1)
       restart();

@@ -12,9 +12,9 @@
 namespace soapstone::parallel {
 namespace {
 
-/// A ready time and a task are compared as one number of 64 bits: 46 and 18.
-constexpr Ticks kMostTicks = Ticks{1} << 45;
-constexpr std::size_t kMostSlots = std::size_t{1} << 18;
+/// A ready time and a task are compared as one number of 64 bits: 48 and 16.
+constexpr Ticks kMostTicks = Ticks{1} << 47;
+constexpr std::size_t kMostSlots = std::size_t{1} << 16;
 
 std::uint32_t narrow(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
@@ -225,20 +225,55 @@ void ProblemBuilder::link_edges() {
   }
 }
 
+/// No schedule takes longer than this: all parts and weights one after the other, and before each
+/// operator the longest transfer to it.
+double ProblemBuilder::longest_step() const {
+  double total = 0;
+  for (std::size_t op = 0; op < problem_.operators.size(); ++op) {
+    const PlacedOperator& placed = problem_.operators[op];
+    double parts = 0, transfer = 0;
+    for (std::size_t choice = 0; choice < placed.configurations; ++choice) {
+      const Configuration& configuration = problem_.configuration(op, choice);
+      for (std::size_t kind = 0; kind < problem_.kind_count; ++kind)
+        parts = std::max(
+            parts, static_cast<double>(configuration.parts) *
+                       static_cast<double>(problem_.part_times[configuration.first_time + kind]));
+    }
+    for (std::uint32_t k = 0; k < placed.inputs; ++k)
+      transfer = std::max(
+          transfer, longest_transfer(problem_.edges[problem_.input_edges[placed.first_input + k]]));
+    total += parts + transfer;
+  }
+  for (const WeightGroup& group : problem_.groups)
+    for (const SyncTable& table : group.tables)
+      for (std::size_t k = 0; k < problem_.largest_node * problem_.node_count; ++k)
+        total += static_cast<double>(problem_.sync_times[table.first_time + k]) * table.pieces;
+  return total;
+}
+
+double ProblemBuilder::longest_transfer(const PlacedEdge& edge) const {
+  Ticks longest = 0;
+  const std::size_t choices = std::size_t{problem_.operators[edge.from].configurations} *
+                              problem_.operators[edge.to].configurations;
+  for (std::size_t k = 0; k < choices; ++k) {
+    const OverlapTable& table = problem_.tables[edge.first_table + k];
+    const std::uint32_t first = problem_.overlap_starts[table.starts_from];
+    const std::uint32_t end = problem_.overlap_starts[table.starts_to];
+    for (std::uint32_t j = first; j < end; ++j)
+      for (std::size_t path = 0; path < problem_.paths.size(); ++path)
+        longest =
+            std::max(longest, problem_.transfer_times[problem_.overlaps[j].first_time + path]);
+  }
+  return static_cast<double>(longest);
+}
+
 core::Result<PlacementProblem> ProblemBuilder::finish() {
   if (problem_.slot_count > kMostSlots)
     return core::unsupported(fmt::format("there are {} parts, and at most {} can be placed",
                                          problem_.slot_count, kMostSlots));
-  Ticks total = 0;  // No schedule takes longer than all that can happen, one after the other.
-  const auto add = [&total](Ticks ticks) { total = std::min(kMostTicks + 1, total + ticks); };
-  for (const Configuration& configuration : problem_.configurations)
-    for (std::size_t kind = 0; kind < problem_.kind_count; ++kind)
-      add(problem_.part_times[configuration.first_time + kind] * configuration.parts);
-  for (const Ticks time : problem_.sync_times) add(time);
-  for (const Ticks time : problem_.transfer_times) add(time);
-  if (total > kMostTicks)
-    return core::unsupported("a step takes minutes, which is too long to be simulated");
   link_edges();
+  if (longest_step() > static_cast<double>(kMostTicks))
+    return core::unsupported("a step takes many minutes, which is too long to be simulated");
   return std::move(problem_);
 }
 

@@ -65,6 +65,8 @@ class ProblemBuilder {
   std::uint32_t table_of(const std::vector<OverlapSpec>& overlaps, Pair parts);
   std::uint32_t transfer_row(double bytes);
   void link_edges();
+  double longest_step() const;
+  double longest_transfer(const PlacedEdge& edge) const;
 
   PlacementProblem problem_;
   std::map<double, std::uint32_t> transfer_rows_;

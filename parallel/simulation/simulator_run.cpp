@@ -10,7 +10,7 @@
 namespace soapstone::parallel {
 namespace {
 
-constexpr int kSlotBits = 18;
+constexpr int kSlotBits = 16;
 constexpr std::size_t kBetweenCheckpoints = 32;
 
 std::uint64_t key_of(Ticks ready, std::uint32_t slot) {

@@ -11,7 +11,7 @@ std::size_t below(std::mt19937& random, std::size_t bound) {
 
 Topology random_topology(std::mt19937& random, const RandomProblemSize& size) {
   const auto kind = [&](const char* name) {
-    return DeviceKind{name, name, 1000, 1e9, {{core::DataType::kFloat32, 1e9}}};
+    return DeviceKind{name, name, 1800, 1e9, {{core::DataType::kFloat32, 1e9}}};
   };
   Hierarchy machine{"random", {kind("a")}, {}, {}};
   const auto devices = static_cast<std::int64_t>(size.nodes * size.per_node);

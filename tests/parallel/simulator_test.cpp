@@ -69,6 +69,7 @@ TEST_P(RandomMoves, GiveWhatASimulationFromTheStartGives) {
                                  RandomProblemSize{2, 4, 60, 8, 2}};
   const PlacementProblem problem = random_problem(random, kSizes[GetParam() % kSizes.size()]);
   Placement placement = random_placement(random, problem);
+  while (!fits(problem, placement)) placement = random_placement(random, problem);
   Simulator simulator(problem), fresh(problem);
   simulator.full(placement);
   int made = 0;

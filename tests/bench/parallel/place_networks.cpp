@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -54,6 +55,7 @@ void place(const std::string& network, std::size_t devices, int seeds, double se
              network, devices, ms(Simulator(problem).full(start)), found.front(), median,
              found.back(), ms(bound.time), 100 * (median / ms(bound.time) - 1),
              static_cast<double>(proposals) / searched_s, cpu_s() - before_bound, bound.binding);
+  std::fflush(stdout);
 }
 
 }  // namespace
