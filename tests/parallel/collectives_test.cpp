@@ -43,16 +43,16 @@ std::vector<DeviceId> devices(std::size_t first, std::size_t count, std::size_t 
   return ids;
 }
 
-constexpr double kBytes = 64e6;
+constexpr double kTensorBytes = 64e6;
 
 TEST(Collectives, ARingOnOneLevelIsItsRounds) {
   const Topology dgx = preset_of("dgx-a100x1");
   const GroupShape shape = shape_of_devices(dgx, devices(0, 8));
   std::vector<Flow> flows;
-  for (std::size_t k = 0; k < 8; ++k) flows.push_back({k, (k + 1) % 8, kBytes / 8});
+  for (std::size_t k = 0; k < 8; ++k) flows.push_back({k, (k + 1) % 8, kTensorBytes / 8});
   const double round_us = round_of(dgx, flows).us();
   const auto time = [&](Collective collective) {
-    return *collective_us(collective, Algorithm::kRing, shape, kBytes);
+    return *collective_us(collective, Algorithm::kRing, shape, kTensorBytes);
   };
   EXPECT_DOUBLE_EQ(time(Collective::kAllReduce), 14 * round_us);
   EXPECT_DOUBLE_EQ(time(Collective::kReduceScatter), 7 * round_us);
@@ -67,11 +67,13 @@ TEST(Collectives, RingsOverNodesUseAllTheirPorts) {
     for (std::size_t node = 0; node < 4; ++node) {
       for (std::size_t k = 1; k < 8; ++k)
         flows.push_back(
-            {node * 8 + (ring + k) % 8, node * 8 + (ring + k + 1) % 8, kBytes / 32 / 8});
-      flows.push_back({node * 8 + ring, (node + 1) % 4 * 8 + (ring + 1) % 8, kBytes / 32 / 8});
+            {node * 8 + (ring + k) % 8, node * 8 + (ring + k + 1) % 8, kTensorBytes / 32 / 8});
+      flows.push_back(
+          {node * 8 + ring, (node + 1) % 4 * 8 + (ring + 1) % 8, kTensorBytes / 32 / 8});
     }
   const GroupShape shape = shape_of_devices(dgx, devices(0, 32));
-  const double ring_us = *collective_us(Collective::kAllGather, Algorithm::kRing, shape, kBytes);
+  const double ring_us =
+      *collective_us(Collective::kAllGather, Algorithm::kRing, shape, kTensorBytes);
   EXPECT_NEAR(ring_us, 31 * round_of(dgx, flows).us(), 1e-9 * ring_us);
 }
 
@@ -79,7 +81,7 @@ TEST(Collectives, HalvingAndDoublingIsItsExchanges) {
   for (const char* name : {"dgx-a100x4", "p100x4-nvlink"}) {
     const Topology topology = preset_of(name);
     const std::size_t n = topology.device_count();
-    double us = 0, bytes = kBytes;
+    double us = 0, bytes = kTensorBytes;
     for (std::size_t distance = 1; distance < n; distance *= 2) {
       bytes /= 2;
       std::vector<Flow> flows;
@@ -88,7 +90,7 @@ TEST(Collectives, HalvingAndDoublingIsItsExchanges) {
     }
     const GroupShape shape = shape_of_devices(topology, devices(0, n));
     const auto time = [&](Collective collective) {
-      return *collective_us(collective, Algorithm::kHalvingDoubling, shape, kBytes);
+      return *collective_us(collective, Algorithm::kHalvingDoubling, shape, kTensorBytes);
     };
     EXPECT_NEAR(time(Collective::kReduceScatter), us, 1e-9 * us) << name;
     EXPECT_NEAR(time(Collective::kAllReduce), 2 * us, 1e-9 * us) << name;
@@ -101,13 +103,14 @@ TEST(Collectives, LevelAfterLevelIsRingsWithinEach) {
   double us = 0;
   std::vector<Flow> inner, outer;
   for (std::size_t k = 0; k < 32; ++k) {
-    inner.push_back({k, k / 8 * 8 + (k + 1) % 8, kBytes / 8});
-    outer.push_back({k, (k + 8) % 32, kBytes / 8 / 4});
+    inner.push_back({k, k / 8 * 8 + (k + 1) % 8, kTensorBytes / 8});
+    outer.push_back({k, (k + 8) % 32, kTensorBytes / 8 / 4});
   }
   us = 7 * round_of(dgx, inner).us() + 3 * round_of(dgx, outer).us();
   const GroupShape shape = shape_of_devices(dgx, devices(0, 32));
-  EXPECT_NEAR(*collective_us(Collective::kReduceScatter, Algorithm::kHierarchical, shape, kBytes),
-              us, 1e-9 * us);
+  EXPECT_NEAR(
+      *collective_us(Collective::kReduceScatter, Algorithm::kHierarchical, shape, kTensorBytes), us,
+      1e-9 * us);
 }
 
 TEST(Collectives, AnAllToAllFillsTheSlowestPorts) {
@@ -117,9 +120,10 @@ TEST(Collectives, AnAllToAllFillsTheSlowestPorts) {
     std::vector<Flow> flows;
     for (std::size_t from = 0; from < n; ++from)
       for (std::size_t to = 0; to < n; ++to)
-        if (from != to) flows.push_back({from, to, kBytes / static_cast<double>(n)});
+        if (from != to) flows.push_back({from, to, kTensorBytes / static_cast<double>(n)});
     const GroupShape shape = shape_of_devices(topology, devices(0, n));
-    const double us = *collective_us(Collective::kAllToAll, Algorithm::kDirect, shape, kBytes);
+    const double us =
+        *collective_us(Collective::kAllToAll, Algorithm::kDirect, shape, kTensorBytes);
     const double latency_us = *collective_us(Collective::kAllToAll, Algorithm::kDirect, shape, 0);
     EXPECT_NEAR(us - latency_us, round_of(topology, flows).transfer_us, 1e-9 * us) << name;
   }
@@ -132,14 +136,14 @@ TEST(Collectives, ATreeDoublesItsMembers) {
     std::vector<Flow> flows;  // First to other nodes, then within each.
     for (std::size_t k = 0; k < have; ++k) {
       const std::size_t stride = 32 / have / 2;
-      flows.push_back({2 * k * stride, (2 * k + 1) * stride, kBytes});
+      flows.push_back({2 * k * stride, (2 * k + 1) * stride, kTensorBytes});
     }
     us += round_of(dgx, flows).us();
   }
   const GroupShape shape = shape_of_devices(dgx, devices(0, 32));
-  EXPECT_NEAR(*collective_us(Collective::kBroadcast, Algorithm::kTree, shape, kBytes), us,
+  EXPECT_NEAR(*collective_us(Collective::kBroadcast, Algorithm::kTree, shape, kTensorBytes), us,
               1e-9 * us);
-  EXPECT_NEAR(*collective_us(Collective::kAllReduce, Algorithm::kTree, shape, kBytes), 2 * us,
+  EXPECT_NEAR(*collective_us(Collective::kAllReduce, Algorithm::kTree, shape, kTensorBytes), 2 * us,
               1e-9 * us);
 }
 
@@ -147,21 +151,21 @@ TEST(Collectives, GroupsOfAnAxisShareThePortsOfANode) {
   // Four groups, each with one device in each of 16 nodes: a quarter of the node's port for each.
   const Topology k80 = preset_of("k80x4-ib");
   std::vector<Flow> flows;
-  for (std::size_t k = 0; k < 64; ++k) flows.push_back({k, (k + 4) % 64, kBytes / 16});
+  for (std::size_t k = 0; k < 64; ++k) flows.push_back({k, (k + 4) % 64, kTensorBytes / 16});
   const double together_us = 15 * round_of(k80, flows).us();
   const GroupShape axis = shape_of_axis(k80, 4, 16);
   EXPECT_EQ(axis.size(), 16);
-  EXPECT_NEAR(*collective_us(Collective::kAllGather, Algorithm::kRing, axis, kBytes), together_us,
-              1e-9 * together_us);
+  EXPECT_NEAR(*collective_us(Collective::kAllGather, Algorithm::kRing, axis, kTensorBytes),
+              together_us, 1e-9 * together_us);
   const GroupShape alone = shape_of_devices(k80, devices(0, 16, 4));
-  EXPECT_LT(*collective_us(Collective::kAllGather, Algorithm::kRing, alone, kBytes),
+  EXPECT_LT(*collective_us(Collective::kAllGather, Algorithm::kRing, alone, kTensorBytes),
             together_us / 3);
   // Where each device has a port, others take nothing away.
   const Topology dgx = preset_of("dgx-a100x4");
   const GroupShape rail = shape_of_axis(dgx, 8, 4),
                    rail_alone = shape_of_devices(dgx, devices(0, 4, 8));
-  EXPECT_EQ(best_collective(Collective::kAllReduce, rail, kBytes).us,
-            best_collective(Collective::kAllReduce, rail_alone, kBytes).us);
+  EXPECT_EQ(best_collective(Collective::kAllReduce, rail, kTensorBytes).us,
+            best_collective(Collective::kAllReduce, rail_alone, kTensorBytes).us);
 }
 
 TEST(Collectives, ShapesFollowTheLevels) {
@@ -201,17 +205,17 @@ TEST(Collectives, TheBestAlgorithmDependsOnTheSize) {
 TEST(Collectives, AChainIsCutIntoTheBestPieces) {
   const GroupShape shape = shape_of_devices(preset_of("dgx-a100x1"), devices(0, 8));
   const Span& span = shape.spans[0];
-  const double us = *collective_us(Collective::kBroadcast, Algorithm::kRing, shape, kBytes);
+  const double us = *collective_us(Collective::kBroadcast, Algorithm::kRing, shape, kTensorBytes);
   for (int pieces = 1; pieces < 100; ++pieces)
-    EXPECT_LE(us,
-              (6 + pieces) * (span.latency_us + kBytes / pieces / span.bytes_per_s * 1e6) * 1.001);
-  EXPECT_GT(us, kBytes / span.bytes_per_s * 1e6);
+    EXPECT_LE(us, (6 + pieces) *
+                      (span.latency_us + kTensorBytes / pieces / span.bytes_per_s * 1e6) * 1.001);
+  EXPECT_GT(us, kTensorBytes / span.bytes_per_s * 1e6);
 }
 
 TEST(Collectives, AGroupOfOneTakesNoTime) {
   const Topology dgx = preset_of("dgx-a100x1");
   const GroupShape shape = shape_of_devices(dgx, devices(3, 1));
-  EXPECT_EQ(best_collective(Collective::kAllReduce, shape, kBytes).us, 0);
+  EXPECT_EQ(best_collective(Collective::kAllReduce, shape, kTensorBytes).us, 0);
 }
 
 TEST(Collectives, ASendIsTheLatencyAndTheRateOfOnePort) {
