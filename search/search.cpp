@@ -1,16 +1,14 @@
 // The outer loop: cover, search what is new, apply what was found, again.
 #include "search/search.h"
 
-#include "core/base/clock.h"
-
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "core/base/clock.h"
+#include "core/tasks/tasks.h"
 #include "search/base/real_gain.h"
 #include "search/base/trace.h"
 #include "search/passes/improvement.h"
@@ -29,7 +27,7 @@ class Searcher {
       : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
         progress_(progress), stop_(stop), latency_(cost),
         objective_(options.objective != nullptr ? *options.objective : latency_),
-        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic),
+        arena_(options.jobs),
         kinds_(
             admission, cost, options, objective_, arena_, [this] { return stopped(); },
             [this] { report_progress(); }, result_) {}
@@ -78,7 +76,7 @@ class Searcher {
   const Objective& objective_;
   ObjectiveStage stage_;
   double share_ = 1;  ///< Share of budget and time that the stages so far may use.
-  tbb::task_arena arena_;
+  core::TaskArena arena_;
   SearchResult result_;
   Kinds kinds_;
   Candidate now_;  ///< The best graph, from which the search goes on.
@@ -89,10 +87,8 @@ class Searcher {
 std::vector<Region> Searcher::regions_of(std::size_t region_size) {
   const auto parts = cover(now_.graph, region_size, options_.behind_opaque);
   std::vector<Region> regions(parts.size());
-  arena_.execute([&] {
-    tbb::parallel_for(std::size_t{0}, parts.size(), [&](std::size_t k) {
-      if (!stopped()) regions[k] = extract_region(now_.graph, parts[k]);
-    });
+  arena_.parallel_for(0, parts.size(), [&](std::size_t k) {
+    if (!stopped()) regions[k] = extract_region(now_.graph, parts[k]);
   });
   return regions;
 }

@@ -1,8 +1,5 @@
 // Functions such as exp are random in the prime field, which therefore misses their laws. This pass
 // evaluates the representatives in doubles and pairs those that agree there.
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "core/tasks/tasks.h"
 #include "generator/enumeration/later_passes.h"
 #include "generator/terms/extension.h"
 
@@ -82,11 +80,11 @@ class Pass {
       for (TermId id : representatives[ops])
         if (ops < last || inexact_[id]) wanted.push_back(id);
       if (ops > 0 && ops + 1 < last)
-        tbb::parallel_for(std::size_t{0}, wanted.size(),
-                          [&](std::size_t k) { values_.store(wanted[k], workers_.local().maps); });
+        core::parallel_for(0, wanted.size(),
+                           [&](std::size_t k) { values_.store(wanted[k], workers_.local().maps); });
       std::vector<Entry> entries(wanted.size());
-      tbb::parallel_for(std::size_t{0}, wanted.size(),
-                        [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
+      core::parallel_for(0, wanted.size(),
+                         [&](std::size_t k) { entries[k] = entry_of(wanted[k]); });
       merge(entries);
     }
   }
@@ -138,8 +136,9 @@ class Pass {
         twins.emplace_back(place->second, entry);
     }
     std::vector<std::uint8_t> same(twins.size());
-    tbb::parallel_for(std::size_t{0}, twins.size(),
-                      [&](std::size_t k) { same[k] = are_close(twins[k].first, twins[k].second); });
+    core::parallel_for(0, twins.size(), [&](std::size_t k) {
+      same[k] = are_close(twins[k].first, twins[k].second);
+    });
     for (std::size_t k = 0; k < twins.size(); ++k) {
       const auto& [known, entry] = twins[k];
       if (same[k])
@@ -174,8 +173,8 @@ class Pass {
   const VariantSpace& space_;
   RealValues values_;
   std::vector<std::uint8_t> inexact_;
-  tbb::enumerable_thread_specific<Worker> workers_;
-  tbb::enumerable_thread_specific<RealValues::Room> rooms_;
+  core::PerThread<Worker> workers_;
+  core::PerThread<RealValues::Room> rooms_;
   std::unordered_map<Fingerprint, Entry, FingerprintHash> classes_;
 };
 
@@ -195,13 +194,13 @@ void drop_coincidences(Enumeration& enumeration, std::size_t first, const Varian
   const auto world_of = [&](DrawKind kind) {
     return kind < DrawKind::kNegative ? Universe::kLargest : Universe::kSmallest;
   };
-  tbb::enumerable_thread_specific<std::array<RealValues::Room, kKinds.size()>> rooms;
+  core::PerThread<std::array<RealValues::Room, kKinds.size()>> rooms;
   std::vector<std::unique_ptr<const RealValues>> draws;
   for (std::size_t d = 0; d < kKinds.size(); ++d)
     draws.push_back(
         std::make_unique<const RealValues>(terms, space, seed + 1000 * (d + 1), kKinds[d]));
   std::vector<std::uint8_t> wrong(pairs.size());
-  tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
+  core::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     if (!delicate[a] && !delicate[b]) return;
     // There may be no slot for variables of the representative that have no influence.

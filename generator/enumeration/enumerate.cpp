@@ -4,15 +4,12 @@
 #include "generator/enumeration/enumerate.h"
 
 #include <fmt/format.h>
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "core/base/hash.h"
+#include "core/tasks/tasks.h"
 #include "generator/enumeration/later_passes.h"
 #include "generator/enumeration/tiles.h"
 #include "generator/terms/class_table.h"
@@ -69,8 +66,8 @@ class Enumerator {
         applications_(std::move(applications)), result_{std::move(terms), {}, {}, 0},
         run_(identity_of(result_.terms, options)),
         space_(result_.terms.universe(), most_variables(options, *applications_)),
-        values_(result_.terms, space_, options.seed), classes_(result_.terms),
-        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic), extenders_([this] {
+        values_(result_.terms, space_, options.seed), classes_(result_.terms), arena_(options.jobs),
+        extenders_([this] {
           return Extender({result_.terms, space_, values_, index_, symmetries_,
                            most_variables(options_, *applications_)});
         }),
@@ -81,9 +78,9 @@ class Enumerator {
     SOAPSTONE_ASSIGN_OR_RETURN(const TileFiles files, TileFiles::open(options_.resume_dir, run_));
     add_leaves();
     for (int ops = 1; ops <= options_.ops; ++ops) SOAPSTONE_RETURN_IF_ERROR(level(ops, files));
-    arena_.execute([&] { look_at_pairs(); });
+    arena_.run([&] { look_at_pairs(); });
     if (options_.exchange != nullptr) SOAPSTONE_RETURN_IF_ERROR(collect_pairs());
-    if (rank() == 0) arena_.execute([&] { look_further(); });
+    if (rank() == 0) arena_.run([&] { look_further(); });
     return std::move(result_);
   }
 
@@ -192,23 +189,19 @@ class Enumerator {
     if (options_.stop != nullptr && options_.stop->stop_requested())
       return core::Error{core::ErrorCode::kInterrupted, "told to stop", {}, {}};
     std::vector<Status> failures(tiles.size(), Status(core::Done{}));
-    arena_.execute([&] {
-      tbb::task_group merging;
-      merging.run([&] { merge(done); });
-      tbb::parallel_for(
-          std::size_t{0}, tiles.size(),
-          [&](std::size_t k) {
-            results[k].range = tiles[k];
-            if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
-            if (auto known = files.read(tiles[k])) {
-              results[k] = *std::move(known);
-            } else {
-              results[k] = compute(tiles[k]);
-              failures[k] = files.write(results[k]);
-            }
-          },
-          tbb::simple_partitioner());
-      merging.wait();
+    const auto compute_tile = [&](std::size_t k) {
+      results[k].range = tiles[k];
+      if (options_.exchange != nullptr && !options_.exchange->is_mine(k)) return;
+      if (auto known = files.read(tiles[k])) {
+        results[k] = *std::move(known);
+      } else {
+        results[k] = compute(tiles[k]);
+        failures[k] = files.write(results[k]);
+      }
+    };
+    arena_.run([&] {
+      core::run_both([&] { merge(done); },
+                     [&] { core::parallel_for_uneven(0, tiles.size(), compute_tile); });
     });
     for (const Status& status : failures) SOAPSTONE_RETURN_IF_ERROR(status);
     return core::Done{};
@@ -270,12 +263,10 @@ class Enumerator {
     if (ops + 1 >= options_.ops) return;
     values_.reserve(terms().size());
     std::vector<Symmetries> found(ids.size());
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, ids.size(), [&](std::size_t k) {
-        values_.store(ids[k], maps_.local());
-        found[k] =
-            symmetries_of(values_.view(ids[k]), worlds(), space_.of(terms()[ids[k]].variables));
-      });
+    arena_.parallel_for(0, ids.size(), [&](std::size_t k) {
+      values_.store(ids[k], maps_.local());
+      found[k] =
+          symmetries_of(values_.view(ids[k]), worlds(), space_.of(terms()[ids[k]].variables));
     });
     for (std::size_t k = 0; k < ids.size(); ++k) {
       values_.note_memory(values_.size_of(ids[k]) * sizeof(std::uint64_t));
@@ -356,9 +347,9 @@ class Enumerator {
   std::vector<TermId> symmetric_;
   std::vector<EqualPair> paired_;  // by their fingerprints
   std::uint64_t batch_bytes_ = 0;
-  tbb::task_arena arena_;
-  tbb::enumerable_thread_specific<Extender> extenders_;
-  tbb::enumerable_thread_specific<VariantMaps> maps_;
+  core::TaskArena arena_;
+  core::PerThread<Extender> extenders_;
+  core::PerThread<VariantMaps> maps_;
   core::ProgressSink& progress_;
 };
 

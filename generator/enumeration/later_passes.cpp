@@ -2,20 +2,18 @@
 // parallel, and appends what it found in the order of the terms.
 #include "generator/enumeration/later_passes.h"
 
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
 
+#include "core/tasks/tasks.h"
 #include "generator/terms/commutation.h"
 #include "generator/terms/extension.h"
 
 namespace soapstone::generator {
 namespace {
 
-using Rooms = tbb::enumerable_thread_specific<FieldValues::Room>;
+using Rooms = core::PerThread<FieldValues::Room>;
 
 bool equal_values(const FieldValues& values, std::size_t worlds, TermId a, Renaming a_slots,
                   TermId b, Renaming b_slots, FieldValues::Room& room) {
@@ -59,7 +57,7 @@ void drop_wrong_pairs(Enumeration& enumeration, std::size_t first, const FieldVa
   std::vector<std::uint8_t> wrong(pairs.size());
   const auto slots = [&](TermId id) { return space.of(terms[id].variables).slots(variants[id]); };
   Rooms rooms;
-  tbb::parallel_for(first, pairs.size(), [&](std::size_t k) {
+  core::parallel_for(first, pairs.size(), [&](std::size_t k) {
     const auto& [a, b, names, exact] = pairs[k];
     // The newcomer keeps its names where it can: its largest operand is that of its neighbors.
     const bool named = are_slots(terms.universe(), terms[a].variables, names);
@@ -113,7 +111,7 @@ void add_symmetric_pairs(Enumeration& enumeration, const FieldValues& values, co
                          std::span<const TermId> terms) {
   std::vector<std::vector<EqualPair>> found(terms.size());
   Rooms rooms;
-  tbb::parallel_for(std::size_t{0}, terms.size(), [&](std::size_t k) {
+  core::parallel_for(0, terms.size(), [&](std::size_t k) {
     found[k] = exchanges_of(enumeration, values, terms[k], rooms.local());
   });
   for (const auto& pairs : found)

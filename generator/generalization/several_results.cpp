@@ -1,13 +1,11 @@
 // See several_results.h.
 #include "generator/generalization/several_results.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
+#include "core/tasks/tasks.h"
 #include "generator/generalization/parts_as_results.h"
 
 namespace soapstone::generator {
@@ -18,11 +16,8 @@ std::vector<RuleCandidate> with_several_results(std::span<const RuleCandidate> c
   for (const RuleCandidate& candidate : candidates)
     std::ranges::move(parts_as_results(candidate.found), std::back_inserter(sides));
   std::vector<std::optional<RuleCandidate>> made(sides.size());
-  tbb::task_arena arena(jobs > 0 ? jobs : tbb::task_arena::automatic);
-  arena.execute([&] {
-    tbb::parallel_for(std::size_t{0}, sides.size(), [&](std::size_t k) {
-      if (!stop.stop_requested()) made[k] = candidate_of(sides[k]);
-    });
+  core::TaskArena(jobs).parallel_for(0, sides.size(), [&](std::size_t k) {
+    if (!stop.stop_requested()) made[k] = candidate_of(sides[k]);
   });
   std::vector<RuleCandidate> found;
   for (auto& candidate : made)

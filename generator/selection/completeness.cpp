@@ -1,12 +1,10 @@
 // See completeness.h.
 #include "generator/selection/completeness.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
 
+#include "core/tasks/tasks.h"
 #include "generator/generalization/candidates.h"
 
 namespace soapstone::generator {
@@ -32,13 +30,10 @@ Completeness completeness(const Enumeration& enumeration, const rules::Saturatio
   const std::size_t count = (pairs.size() + options.step - 1) / options.step;
   std::vector<EqualityStatus> findings(count);
   std::atomic<std::size_t> done = 0;
-  tbb::task_arena arena(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic);
-  arena.execute([&] {
-    tbb::parallel_for(std::size_t{0}, count, [&](std::size_t k) {
-      if (stop.stop_requested()) return;
-      findings[k] = look_at(enumeration, pairs[k * options.step], rules, options.limits);
-      progress.update(++done, count, "equalities derived again");
-    });
+  core::TaskArena(options.jobs).parallel_for(0, count, [&](std::size_t k) {
+    if (stop.stop_requested()) return;
+    findings[k] = look_at(enumeration, pairs[k * options.step], rules, options.limits);
+    progress.update(++done, count, "equalities derived again");
   });
   const auto number_of = [&](EqualityStatus wanted) {
     return static_cast<std::size_t>(std::ranges::count(findings, wanted));

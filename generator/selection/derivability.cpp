@@ -1,14 +1,11 @@
 // See derivability.h.
 #include "generator/selection/derivability.h"
 
-#include "core/base/clock.h"
-
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/clock.h"
+#include "core/tasks/tasks.h"
 #include "generator/generalization/rule_instances.h"
 #include "rules/checking/complete.h"
 
@@ -62,13 +59,10 @@ std::vector<RuleDerivability> derivability(std::span<const Rule> rules,
                                            const core::StopToken& stop) {
   std::vector<RuleFinding> findings(rules.size());
   std::atomic<std::size_t> done = 0;
-  tbb::task_arena arena(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic);
-  arena.execute([&] {
-    tbb::parallel_for(std::size_t{0}, rules.size(), [&](std::size_t k) {
-      if (stop.stop_requested()) return;
-      findings[k] = derive(rules[k], from, options, stop);
-      progress.update(++done, rules.size(), rules[k].base_name);
-    });
+  core::TaskArena(options.jobs).parallel_for(0, rules.size(), [&](std::size_t k) {
+    if (stop.stop_requested()) return;
+    findings[k] = derive(rules[k], from, options, stop);
+    progress.update(++done, rules.size(), rules[k].base_name);
   });
   std::vector<RuleDerivability> families;
   for (std::size_t k = 0; k < rules.size(); ++k) {

@@ -4,13 +4,13 @@
 #include "generator/selection/minimize.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <tuple>
+
+#include "core/tasks/tasks.h"
 
 namespace soapstone::generator {
 namespace {
@@ -23,7 +23,7 @@ class Minimizer {
   Minimizer(const MinimizeOptions& options, core::ProgressSink& progress,
             const core::StopToken& stop)
       : options_(options), progress_(progress), stop_(stop), rules_(options.background),
-        arena_(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic) {}
+        arena_(options.jobs) {}
 
   std::vector<RuleCandidate> run(std::vector<RuleCandidate> candidates) {
     // Short rounds while much is new.
@@ -47,10 +47,8 @@ class Minimizer {
 
   void round(std::span<RuleCandidate> candidates) {
     std::vector<std::uint8_t> derived(candidates.size());
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t k) {
-        derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;
-      });
+    arena_.parallel_for(0, candidates.size(), [&](std::size_t k) {
+      derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;
     });
     std::vector<RuleCandidate*> open;
     for (std::size_t k = 0; k < candidates.size(); ++k)
@@ -119,7 +117,7 @@ class Minimizer {
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
   SaturationRules rules_;
-  tbb::task_arena arena_;
+  core::TaskArena arena_;
   std::vector<Kept> kept_;
 };
 

@@ -4,10 +4,6 @@
 #include "generator/selection/reduce.h"
 
 #include <fmt/format.h>
-#include <tbb/blocked_range.h>
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <set>
@@ -15,6 +11,7 @@
 #include <unordered_map>
 
 #include "core/base/hash.h"
+#include "core/tasks/tasks.h"
 #include "generator/selection/term_rule.h"
 
 namespace soapstone::generator {
@@ -121,8 +118,7 @@ class Reducer::Level {
   Level(Reducer& owner, const Enumeration& enumeration, const TermClasses& classes,
         const NumberedVocabulary& vocabulary, int operators)
       : owner_(owner), enumeration_(enumeration), terms_(enumeration.terms), classes_(classes),
-        vocabulary_(vocabulary), operators_(operators),
-        arena_(owner.options_.jobs > 0 ? owner.options_.jobs : tbb::task_arena::automatic) {
+        vocabulary_(vocabulary), operators_(operators), arena_(owner.options_.jobs) {
     for (std::size_t k = 0; k < enumeration.pairs.size(); ++k)
       if (classes.operators(enumeration.pairs[k].newcomer) == operators) pairs_.push_back(k);
     sort_pairs();
@@ -310,15 +306,13 @@ class Reducer::Level {
           nodes_.top(term.node) != nodes_.top(term.goal))
         open.push_back(&term);
     }
-    tbb::enumerable_thread_specific<Joins> joins;
-    arena_.execute([&] {
-      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, open.size(), 64),
-                        [&](const auto& range) {
-                          TermRule::Rewriter rewriter(rule, classes_);
-                          for (std::size_t k = range.begin(); k < range.end(); ++k)
-                            rewrite(rewriter, *open[k], joins.local());
-                        });
-    });
+    core::PerThread<Joins> joins;
+    const auto rewrite_range = [&](const auto& range) {
+      TermRule::Rewriter rewriter(rule, classes_);
+      for (std::size_t k = range.begin(); k < range.end(); ++k)
+        rewrite(rewriter, *open[k], joins.local());
+    };
+    arena_.run([&] { core::parallel_for_ranges(open.size(), 64, rewrite_range); });
     for (const Joins& list : joins)
       for (const auto& [a, b] : list) nodes_.join(a, b);
   }
@@ -384,15 +378,12 @@ class Reducer::Level {
   void make_candidates(std::size_t at) {
     constexpr std::size_t kFarthest = 1000;
     std::vector<std::size_t> wanted{at};
-    const auto threads = static_cast<std::size_t>(arena_.max_concurrency());
     const std::size_t end = std::min(pairs_.size(), at + kFarthest);
-    for (std::size_t k = at + 1; k < end && wanted.size() < threads; ++k)
+    for (std::size_t k = at + 1; k < end && wanted.size() < arena_.threads(); ++k)
       if (!made_.contains(k) && !follows(enumeration_.pairs[pairs_[k]])) wanted.push_back(k);
     std::vector<Made> made(wanted.size());
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t k) {
-        made[k] = made_of(enumeration_.pairs[pairs_[wanted[k]]]);
-      });
+    arena_.parallel_for(0, wanted.size(), [&](std::size_t k) {
+      made[k] = made_of(enumeration_.pairs[pairs_[wanted[k]]]);
     });
     for (std::size_t k = 0; k < wanted.size(); ++k) made_.emplace(wanted[k], std::move(made[k]));
   }
@@ -448,7 +439,7 @@ class Reducer::Level {
   const TermClasses& classes_;
   const NumberedVocabulary& vocabulary_;
   int operators_;
-  tbb::task_arena arena_;
+  core::TaskArena arena_;
   std::vector<std::size_t> pairs_;
   JoinedNodes nodes_;
   std::unordered_map<TermId, std::vector<Renaming>> symmetries_;

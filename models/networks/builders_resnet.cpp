@@ -41,10 +41,10 @@ const std::vector<ModelParameter>& resnext_parameters() {
 
 class ResidualNetwork {
  public:
-  ResidualNetwork(const BuildParameters& p, bool resnext, std::uint64_t seed)
-      : p_(p), resnext_(resnext), net_(resnext ? "resnext50" : "resnet50", seed) {}
+  ResidualNetwork(const BuildParameters& p, bool resnext, const NetworkOptions& options)
+      : p_(p), resnext_(resnext), net_(resnext ? "resnext50" : "resnet50", options) {}
 
-  core::Result<core::Graph> build() {
+  core::Result<BuiltNetwork> build() {
     Tensor x = net_.input("image", {p_["batch"], 3, p_["image"], p_["image"]});
     x = net_.relu("conv1/relu",
                   conv("conv1", x, p_["width"], 7, {.stride = 2, .pad_height = 3, .pad_width = 3}));
@@ -78,7 +78,7 @@ class ResidualNetwork {
       x = conv(name + "/shortcut", x, width * kExpansion, 1,
                {.stride = stride, .scale = kShortcutScale});
     }
-    return net_.relu(name + "/relu", net_.append("add", {y, x}, {}, name + "/add"));
+    return net_.relu(name + "/relu", net_.add(name + "/add", y, x));
   }
 
   const BuildParameters& p_;
@@ -86,16 +86,16 @@ class ResidualNetwork {
   Network net_;
 };
 
-core::Result<core::Graph> build_resnet(const std::map<std::string, std::int64_t>& given,
-                                       std::uint64_t seed) {
+core::Result<BuiltNetwork> build_resnet(const ParameterValues& given,
+                                        const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnet_parameters(), given));
-  return ResidualNetwork(p, false, seed).build();
+  return ResidualNetwork(p, false, options).build();
 }
 
-core::Result<core::Graph> build_resnext(const std::map<std::string, std::int64_t>& given,
-                                        std::uint64_t seed) {
+core::Result<BuiltNetwork> build_resnext(const ParameterValues& given,
+                                         const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnext_parameters(), given));
-  return ResidualNetwork(p, true, seed).build();
+  return ResidualNetwork(p, true, options).build();
 }
 
 }  // namespace

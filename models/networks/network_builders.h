@@ -12,5 +12,8 @@ ModelBuilder resnext50_builder();
 ModelBuilder bert_base_builder();
 ModelBuilder nasrnn_builder();
 ModelBuilder swin_builder();
+ModelBuilder mlp_builder();
+ModelBuilder gpt_builder();
+ModelBuilder llama_builder();
 
 }  // namespace soapstone::models

@@ -1,8 +1,6 @@
 // See kinds.h.
 #include "search/passes/kinds.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -119,10 +117,8 @@ void Kinds::largest_first(const std::vector<const Region*>& batch,
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [&](std::size_t k) { return batch[k]->nodes.size(); });
   std::atomic<std::size_t> next = 0;
-  arena_.execute([&] {
-    tbb::parallel_for(0, arena_.max_concurrency(), [&](int) {
-      for (std::size_t k; (k = next++) < order.size();) use(order[k]);
-    });
+  arena_.parallel_for(0, arena_.threads(), [&](std::size_t) {
+    for (std::size_t k; (k = next++) < order.size();) use(order[k]);
   });
 }
 

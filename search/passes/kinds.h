@@ -10,8 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include <tbb/task_arena.h>
-
+#include "core/tasks/tasks.h"
 #include "cost/models/cost_model.h"
 #include "rules/saturation/saturate.h"
 #include "search/base/objective.h"
@@ -48,7 +47,7 @@ class Kinds {
   /// Everything must outlive it. `counts` receives what searches took; `report` is called now and
   /// then.
   Kinds(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
-        const Objective& objective, tbb::task_arena& arena, std::function<bool()> stopped,
+        const Objective& objective, core::TaskArena& arena, std::function<bool()> stopped,
         std::function<void()> report, SearchResult& counts)
       : admission_(admission), cost_(cost), options_(options), objective_(objective), arena_(arena),
         stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts) {
@@ -97,7 +96,7 @@ class Kinds {
   cost::CostModel& cost_;
   const SearchOptions& options_;
   const Objective& objective_;
-  tbb::task_arena& arena_;
+  core::TaskArena& arena_;
   std::function<bool()> stopped_;
   std::function<void()> report_;
   SearchResult& counts_;

@@ -17,6 +17,11 @@ struct OpExample {
   bool positive = false;  ///< Defined for positive numbers only.
 
   std::string op() const { return call.substr(0, call.find('(')); }
+  std::size_t result_count() const {
+    std::size_t count = 1;
+    for (std::size_t at = 0; (at = results.find("  ", at)) != std::string::npos; at += 2) ++count;
+    return count;
+  }
 };
 
 inline std::vector<OpExample> unary_examples() {

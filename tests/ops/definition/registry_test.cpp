@@ -22,7 +22,7 @@ std::vector<std::string> types_in(std::string text) {
 }
 
 core::Graph example_graph(const OpExample& example) {
-  return test::graph_of(example.inputs, example.call, types_in(example.results).size());
+  return test::graph_of(example.inputs, example.call, example.result_count());
 }
 
 std::string text_of(const core::TensorType& type) {

@@ -1,0 +1,26 @@
+// The options of plan-graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/common_options.h"
+#include "jobs/plan/plan.h"
+
+namespace soapstone::cli {
+
+struct PlanOptions : CommonOptions {
+  jobs::PlanRequest request;
+  std::vector<std::string> settings;  ///< `KEY=NUMBER`
+  std::string output;
+  std::uint64_t batch = 0, devices = 0;  ///< 0: not given.
+  double memory_limit_gib = 0;           ///< 0: not given.
+  std::string precision;
+};
+
+/// Binds all options to `options`, which must outlive `line`.
+void add_plan_options(CommandLine& line, PlanOptions& options);
+/// The request with what its options mean together. Errors: kUsage.
+core::Result<jobs::PlanRequest> request_of(const PlanOptions& options);
+
+}  // namespace soapstone::cli

@@ -1,0 +1,44 @@
+// What each node of a model has to do in one step, for inference or for training, before it is cut:
+// operations, traffic, and which tensors have gradients or are kept for them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "parallel/sharding/origins.h"
+
+namespace soapstone::parallel {
+
+struct TensorWork {
+  double bytes = 0;
+  bool is_weight = false;
+  bool has_gradient = false;  ///< In training: it depends on a weight.
+  bool is_kept = false;       ///< In training: a gradient reads its values.
+  bool is_stored = true;      ///< False within a launch: it never reaches memory.
+};
+
+struct NodeWork {
+  double flops = 0;
+  core::DataType data_type = core::DataType::kFloat32;  ///< That the arithmetic is done in.
+  bool is_contraction = false;
+  bool starts_launch = false;
+  bool is_free = false;     ///< A view: nothing to do.
+  bool runs_again = false;  ///< In training: the backward pass computes it again.
+};
+
+struct StepWork {
+  std::vector<NodeWork> nodes;      ///< By node.
+  std::vector<TensorWork> tensors;  ///< By tensor.
+};
+
+/// `is_weight` by tensor. With a `precision`, floating tensors count as if they had that type.
+/// Precondition: sizes are numbers.
+StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight, bool is_training,
+                   std::optional<core::DataType> precision = {});
+
+/// The work of one of so many microbatches: what runs over the batch is divided.
+StepWork per_microbatch(const core::Graph& graph, const GraphLoops& loops, StepWork work,
+                        std::int64_t microbatches);
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,118 @@
+// The least assignment of a cost graph against all assignments.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "parallel/elimination/cost_graph.h"
+
+namespace soapstone::parallel {
+namespace {
+
+struct Instance {
+  CostGraph graph;
+  std::vector<std::uint32_t> choices;  // how many a variable has
+};
+
+double drawn_cost(std::mt19937& random, double impossible) {
+  if (std::uniform_real_distribution<>(0, 1)(random) < impossible) return kImpossible;
+  return static_cast<double>(random() % 1000);  // whole numbers: sums are exact in any order
+}
+
+CostTableId drawn(CostTables& tables, std::mt19937& random, std::size_t rows, std::size_t columns,
+                  double impossible) {
+  CostTable table{rows, columns, {}};
+  for (std::size_t k = 0; k < rows * columns; ++k)
+    table.costs.push_back(drawn_cost(random, impossible));
+  return tables.intern(std::move(table));
+}
+
+Instance random_instance(CostTables& tables, std::mt19937& random, double density) {
+  Instance instance;
+  const std::size_t variables = 1 + random() % 8;
+  for (std::size_t v = 0; v < variables; ++v) {
+    instance.choices.push_back(1 + random() % 4);
+    instance.graph.add(drawn(tables, random, 1, instance.choices.back(), 0.05));
+  }
+  for (std::size_t a = 0; a < variables; ++a)
+    for (std::size_t b = a + 1; b < variables; ++b) {
+      if (std::uniform_real_distribution<>(0, 1)(random) > density) continue;
+      const bool is_turned = random() % 2 == 0;
+      const std::size_t from = is_turned ? b : a, to = is_turned ? a : b;
+      instance.graph.connect(
+          CostVariableId(from), CostVariableId(to),
+          drawn(tables, random, instance.choices[from], instance.choices[to], 0.1));
+    }
+  return instance;
+}
+
+double least_by_trying_all(const Instance& instance, const CostTables& tables) {
+  std::vector<std::uint32_t> choices(instance.choices.size(), 0);
+  double least = kImpossible;
+  for (;;) {
+    least = std::min(least, instance.graph.cost_of(tables, choices));
+    std::size_t v = 0;
+    while (v < choices.size() && ++choices[v] == instance.choices[v]) choices[v++] = 0;
+    if (v == choices.size()) return least;
+  }
+}
+
+TEST(Elimination, AgreesWithAllAssignments) {
+  std::mt19937 random(7);
+  EliminationOptions all_cases;
+  all_cases.most_cases = 1 << 20;
+  for (int k = 0; k < 500; ++k) {
+    CostTables tables;
+    const Instance instance = random_instance(tables, random, 0.1 * static_cast<double>(k % 11));
+    const Assignment found = least_assignment(instance.graph, tables, all_cases);
+    const double least = least_by_trying_all(instance, tables);
+    ASSERT_EQ(found.cost, least) << "graph " << k;
+    if (least == kImpossible) continue;
+    ASSERT_EQ(instance.graph.cost_of(tables, found.choices), least) << "graph " << k;
+    ASSERT_EQ(found.lower_bound, least) << "graph " << k;
+  }
+}
+
+TEST(Elimination, RelaxationBoundsFromBelow) {
+  std::mt19937 random(8);
+  EliminationOptions no_cases;
+  no_cases.most_cases = 0;
+  int below = 0;
+  for (int k = 0; k < 300; ++k) {
+    CostTables tables;
+    const Instance instance = random_instance(tables, random, 0.9);
+    const Assignment found = least_assignment(instance.graph, tables, no_cases);
+    const double least = least_by_trying_all(instance, tables);
+    if (least == kImpossible) continue;
+    ASSERT_LE(found.lower_bound, least) << "graph " << k;
+    ASSERT_GE(found.cost, least) << "graph " << k;
+    below += found.lower_bound < least ? 1 : 0;
+  }
+  EXPECT_GT(below, 10) << "the instances are too easy to show a relaxation";
+}
+
+TEST(Elimination, EqualBlocksCostAsMuchAsOne) {
+  std::mt19937 random(9);
+  CostTables tables;
+  const CostTableId own = drawn(tables, random, 1, 6, 0), first = drawn(tables, random, 6, 6, 0),
+                    second = drawn(tables, random, 6, 6, 0), past = drawn(tables, random, 6, 6, 0);
+  const auto chain = [&](std::size_t blocks) {
+    CostGraph graph;
+    CostVariableId last = graph.add(own);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const CostVariableId inner = graph.add(own), next = graph.add(own);
+      graph.connect(last, inner, first);
+      graph.connect(inner, next, second);
+      graph.connect(last, next, past);
+      last = next;
+    }
+    return least_assignment(graph, tables);
+  };
+  chain(256);
+  const std::size_t known = tables.size();
+  const Assignment longer = chain(512);
+  EXPECT_LT(tables.size(), known + 40);
+  EXPECT_GT(longer.cost, 0);
+}
+
+}  // namespace
+}  // namespace soapstone::parallel

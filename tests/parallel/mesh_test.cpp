@@ -1,0 +1,89 @@
+// Changes of layout: which collectives they take, and their gradients.
+#include <gtest/gtest.h>
+
+#include "parallel/sharding/mesh.h"
+
+namespace soapstone::parallel {
+namespace {
+
+constexpr double kBytes = 1024;
+
+/// A mesh where a byte takes a microsecond, and collectives have numbers beyond that.
+class MeshTest : public testing::Test {
+ protected:
+  Mesh mesh(std::vector<std::int64_t> sizes) {
+    return Mesh(std::move(sizes), [this](MeshCollective what, std::size_t axis, double bytes) {
+      calls_.push_back({what, axis, bytes});
+      return bytes;
+    });
+  }
+  struct Call {
+    MeshCollective what;
+    std::size_t axis;
+    double bytes;
+    bool operator==(const Call&) const = default;
+  };
+  std::vector<Call> calls_;
+};
+
+Layout layout(std::int8_t first, std::int8_t second = kReplicated) {
+  Layout result;
+  result.axes[0] = first;
+  result.axes[1] = second;
+  return result;
+}
+
+TEST_F(MeshTest, WhatIsThereIsFree) {
+  const Mesh m = mesh({4, 2});
+  EXPECT_EQ(convert(m, kBytes, layout(0, 1), layout(0, 1)).us, 0);
+  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(1, 0)).us, 0);
+  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(MeshTest, CutsAreGathered) {
+  const Conversion made = convert(mesh({4, 2}), kBytes, layout(0), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kBytes}}));
+  EXPECT_DOUBLE_EQ(made.bytes_moved, kBytes * 3 / 4);
+}
+
+TEST_F(MeshTest, SumsAreScatteredWhereThatIsEnough) {
+  convert(mesh({4, 2}), kBytes, layout(kPartial, 1), layout(0, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kBytes / 2}}));
+}
+
+TEST_F(MeshTest, SumsAlongTwoAxesMoveTheLeastOnTheOuterOne) {
+  convert(mesh({4, 2}), kBytes, layout(kPartial, kPartial), layout(kReplicated));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kBytes},
+                                       {MeshCollective::kAllReduce, 1, kBytes / 4},
+                                       {MeshCollective::kAllGather, 0, kBytes}}));
+}
+
+TEST_F(MeshTest, AnotherDimensionIsAnExchange) {
+  convert(mesh({4, 2}), kBytes, layout(0, 1), layout(1, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kBytes / 8}}));
+}
+
+/// Megatron's pair: what is copied forward is summed backward, and the other way round.
+TEST_F(MeshTest, TheGradientOfACopyIsASum) {
+  const Mesh m = mesh({8});
+  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  convert_gradient(m, kBytes, layout(kReplicated), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kBytes}}));
+  calls_.clear();
+  convert(m, kBytes, layout(kPartial), layout(kReplicated));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kBytes}}));
+  EXPECT_EQ(convert_gradient(m, kBytes, layout(kPartial), layout(kReplicated)).us, 0);
+}
+
+/// The same with the sequence cut in between.
+TEST_F(MeshTest, TheGradientOfAGatherIsAScatter) {
+  const Mesh m = mesh({8});
+  convert(m, kBytes, layout(1), layout(kBroadcast));
+  convert_gradient(m, kBytes, layout(1), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kBytes},
+                                       {MeshCollective::kReduceScatter, 0, kBytes}}));
+}
+
+}  // namespace
+}  // namespace soapstone::parallel
