@@ -14,6 +14,7 @@
 
 #include "cost/models/cost_model.h"
 #include "generator/enumeration/enumerate.h"
+#include "generator/generalization/lift.h"
 #include "ops/definition/registry.h"
 #include "rules/rule/rule.h"
 #include "search/optimize.h"
@@ -256,6 +257,19 @@ TEST_P(AddedOperator, IsReadAndWritten) {
   EXPECT_EQ(attributes, GetParam().attributes);
   const auto written = models::parse_proto(models::write_mapped(model));
   EXPECT_EQ(models::op_types(written), GetParam().written);
+}
+
+/// A law of matrices becomes one of all ranks, whatever the attribute is called.
+TEST(AddedAxis, IsLiftedByItsRole) {
+  const rules::Rule law = rule_of(
+      "rule law\n  x: [n, m]\n  source\n    a = neg(x)\n    y = lp_normalization(a; along=1)\n"
+      "  target\n    b = lp_normalization(x; along=1)\n    y = neg(b)\n");
+  const std::vector<std::string> texts = generator::lifted_texts(law);
+  ASSERT_FALSE(texts.empty());
+  for (const std::string& text : texts) {
+    EXPECT_NE(text.find("; along=|A|"), std::string::npos) << text;
+    EXPECT_GT(rules_of(text).size(), 1U) << text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AddedOperator, ::testing::ValuesIn(kAdded),
