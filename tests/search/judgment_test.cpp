@@ -182,16 +182,6 @@ rule drop_negation
     u = relu(x)
   checked 2^61-1, 10 sizes; floats: exact
 )";
-const char* const kDoubleNegation = R"(
-rule double_negation
-  x: [n, m]
-  source
-    t = neg(x)
-    y = neg(t)
-  target
-    y = x
-  checked 2^61-1, 10 sizes; floats: exact
-)";
 
 class Loop : public testing::Test {
  protected:
