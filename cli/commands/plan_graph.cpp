@@ -9,7 +9,7 @@ namespace {
 using namespace soapstone;
 
 core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const jobs::PlanRequest request, cli::request_of(options));
+  SOAPSTONE_ASSIGN_OR_RETURN(const jobs::PlanRequest request, cli::plan_request(options));
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::PlanOutcome outcome,
                              jobs::plan(request, session.context()));
   if (!options.output.empty() && outcome.fits) {

@@ -2,6 +2,7 @@
 #include "cli/reports/plan_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/reports/json_text.h"
@@ -66,6 +67,23 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
                       bytes_text(time.bytes_moved));
   if (!outcome.rivals.empty()) text += "\n" + rivals_table(outcome);
   return text;
+}
+
+std::string plan_document_text(const parallel::PlanDocument& plan) {
+  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step {} (simulated)\n\n",
+                                 counted(plan.devices, "device"), plan.topology, plan.strategy,
+                                 shape_text(plan.shape), time_text(plan.time.total_us));
+  Table table({{"operator"}, {"stage", Align::kRight}, {"cut"}});
+  for (const parallel::PlannedNode& node : plan.nodes) {
+    std::vector<std::string> cuts;
+    for (const auto& [loop, axes] : plan.cuts[node.cuts].loops) {
+      for (const std::string& name : axes)
+        for (const parallel::PlanAxis& axis : plan.axes)
+          if (axis.name == name) cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
+    }
+    table.add_row({node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
+  }
+  return text + table.to_string();
 }
 
 std::string plan_report_json(const jobs::PlanOutcome& outcome) {

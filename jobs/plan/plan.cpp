@@ -2,82 +2,38 @@
 #include "jobs/plan/plan.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "jobs/base/guard.h"
-#include "models/networks/builders.h"
+#include "jobs/base/usage_error.h"
 #include "parallel/planning/named.h"
-#include "parallel/topology/presets.h"
-#include "parallel/topology/topology_json.h"
 
 namespace soapstone::jobs {
 namespace {
 
-/// A model with its weights marked, by tensor.
-struct MarkedModel {
-  core::Graph graph;
-  std::vector<bool> is_weight;
-};
-
-bool is_file(const std::string& name) {
-  return name.ends_with(".onnx") || name.find('/') != std::string::npos ||
-         std::filesystem::exists(name);
-}
-
-/// Constants of more than one number are what training changes.
-MarkedModel marked(core::Graph graph) {
-  std::vector<bool> is_weight(graph.tensor_bound(), false);
-  for (std::size_t t = 0; t < graph.tensor_bound(); ++t) {
-    const core::TensorId id(t);
-    if (!graph.contains(id) || !graph.tensor(id).value) continue;
-    const core::Literal& value = *graph.tensor(id).value;
-    is_weight[t] = core::is_floating(value.data_type()) && value.count() > 1;
-  }
-  return {std::move(graph), std::move(is_weight)};
-}
-
-core::Result<MarkedModel> built(const PlanRequest& request) {
-  std::map<std::string, std::int64_t> settings = request.settings;
-  if (request.batch) settings["batch"] = *request.batch;
-  models::NetworkOptions options;
-  options.weights = models::Weights::kInputs;
-  SOAPSTONE_ASSIGN_OR_RETURN(models::BuiltNetwork network,
-                             models::build_network(request.model, settings, options));
-  std::vector<bool> is_weight(network.graph.tensor_bound(), false);
-  for (const auto* const tensors : {&network.weights, &network.statistics})
-    for (const core::TensorId id : *tensors) is_weight[id.index()] = true;
-  return MarkedModel{std::move(network.graph), std::move(is_weight)};
-}
-
-core::Status check_sizes(const core::Graph& graph) {
-  for (const core::TensorId id : graph.inputs()) {
-    if (core::concrete(graph.tensor(id).type.shape)) continue;
-    return core::invalid_input(
-        "the size of input " + tensor_text(graph, id) + " is open, a plan needs numbers",
-        "give a number in `shapes`");
+/// Errors: kUsage for a size that plans do not have.
+core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes, parallel::Freedom& freedom) {
+  for (const auto& [name, size] : sizes) {
+    if (size < (name == "recompute" ? 0 : 1))
+      return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
+    if (name == "model")
+      freedom.model = size;
+    else if (name == "any")
+      freedom.any = size;
+    else if (name == "stages")
+      freedom.stages = size;
+    else if (name == "microbatches")
+      freedom.microbatches = size;
+    else if (name == "chunks")
+      freedom.chunks = size;
+    else if (name == "recompute")
+      freedom.recomputes = size != 0;
+    else
+      return usage_error(fmt::format("`fix`: there is no size '{}'", name),
+                         "there are model, any, stages, microbatches, chunks and recompute");
   }
   return core::Done{};
-}
-
-core::Result<MarkedModel> load(const PlanRequest& request, const Context& context) {
-  if (!is_file(request.model)) return built(request);
-  if (!request.settings.empty() || request.batch) {
-    return core::Error{core::ErrorCode::kUsage,
-                       "`settings` and `batch` are for built-in networks", request.model,
-                       "give the sizes of a file in `shapes`"};
-  }
-  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
-                             read_model(request.model, request.shapes, context));
-  SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
-  return marked(std::move(model.graph));
-}
-
-core::Result<parallel::Topology> load_topology(const std::string& name) {
-  if (name.ends_with(".json") || name.find('/') != std::string::npos)
-    return parallel::read_topology(name);
-  return parallel::preset_topology(name);
 }
 
 class PlanJob {
@@ -113,8 +69,9 @@ class PlanJob {
     options.precision = request_.precision;
     options.devices = request_.devices;
     options.memory_bytes = request_.memory_limit_bytes;
+    options.attention = request_.attention;
     options.freedom = strategy.freedom;
-    options.jobs = request_.threads;
+    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
     return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
                                     context_.progress, context_.stop);
   }
@@ -128,7 +85,13 @@ class PlanJob {
       if (strategy.needs_training && !request_.is_training) continue;
       if (context_.stop.stop_requested()) break;
       context_.progress.stage("planning " + strategy.name);
-      SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome rival, plan_with(strategy));
+      auto planned = plan_with(strategy);
+      if (!planned) {  // Not every strategy can be used with every batch.
+        if (planned.error().code == core::ErrorCode::kUnsupported) continue;
+        if (planned.error().code == core::ErrorCode::kInterrupted) break;
+        return planned.error();
+      }
+      parallel::MeshPlanOutcome& rival = *planned;
       if (is_data && rival.fits) outcome.data_parallel_us = rival.plan.time.total_us;
       if (request_.compares)
         outcome.rivals.push_back({strategy.name, strategy.description, rival.plan.time,
@@ -158,7 +121,7 @@ class PlanJob {
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context) {
   return guarded(context, [&](const Context& inner) -> core::Result<PlanOutcome> {
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
-    SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load(request, inner));
+    SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
     return PlanJob(request, inner, std::move(model), std::move(topology)).run();
   });
 }

@@ -7,26 +7,25 @@
 #include <vector>
 
 #include "jobs/base/context.h"
-#include "jobs/models/model_files.h"
+#include "jobs/plan/planned_model.h"
 #include "parallel/planning/plan_document.h"
 
 namespace soapstone::jobs {
 
 struct PlanRequest {
-  std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
-  std::map<std::string, std::int64_t> settings;  ///< Parameters of a built-in network.
-  Shapes shapes;                                 ///< Sizes that a file leaves open.
+  PlannedModelRequest model;
   std::string topology;  ///< Name of a preset, or path of a topology in JSON.
   std::string strategy = "best";
   /// Also plans with every named strategy.
   bool compares = false;
-  std::optional<std::int64_t> batch;  ///< Of all devices together; built-in networks only.
   bool is_training = false;
   parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
   std::optional<core::DataType> precision;
+  parallel::Attention attention = parallel::Attention::kStored;
+  /// Sizes that every plan must have: model, any, stages, microbatches, chunks; recompute is 0 or 1.
+  std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
-  int threads = 1;                           ///< 0: all cores.
 };
 
 struct PlanOutcome {

@@ -188,8 +188,22 @@ class JoiningWalk {
            e.arguments[1]->index[0].terms().size() == 1 && mentions_cut(e.arguments[1]->index[0]);
   }
 
+  /// The input that the expression depends on.
+  void note_selector(const ExprNode& e) {
+    if (e.kind == ExprKind::kRead || e.kind == ExprKind::kReadFlat) {
+      if (e.tensor < semantics_.input_count)
+        selected_by_ = e.tensor;
+      else
+        note_selector(*semantics_.stages[e.tensor - semantics_.input_count].body);
+    }
+    for (const Expr& argument : e.arguments) note_selector(*argument);
+  }
+
   Partial visit_function(const ExprNode& e) {
-    if (selects(e)) return visit(*e.arguments[0]);
+    if (selects(e)) {
+      note_selector(*e.arguments[0]);
+      return visit(*e.arguments[0]);
+    }
     std::vector<Partial> values;
     for (const Expr& argument : e.arguments) values.push_back(visit(*argument));
     if (std::ranges::find(values, Partial::kNone) != values.end()) return Partial::kNone;
@@ -269,6 +283,7 @@ class JoiningWalk {
         joining.between.push_back({s, joined(pending_[s]),
                                    core::element_count(space_.dims()[semantics_.input_count + s])});
     joining.once.assign(once_.begin(), once_.end());
+    joining.selected_by = selected_by_;
     return joining;
   }
 
@@ -278,6 +293,7 @@ class JoiningWalk {
   std::vector<Partial> pending_;  // by stage
   std::vector<bool> is_joined_;   // by stage: read only after its parts are joined
   std::set<std::size_t> once_;
+  std::optional<std::size_t> selected_by_;
   bool scope_ = false;   // a cut variable is in scope
   bool summed_ = false;  // and it is a sum's or a maximum's
   bool is_again_ = false;

@@ -15,6 +15,7 @@ struct Joining {
   std::vector<Joined> outputs;  ///< By output of the operator.
   std::vector<StageJoin> between;
   std::vector<std::size_t> once;
+  std::optional<std::size_t> selected_by;
 };
 
 /// `cut`: digits of index variables that are cut alike. None: parts cannot be put together.

@@ -145,6 +145,7 @@ std::optional<Loop> loop_of(const DigitSpace& space, const std::set<Symbol>& dig
   loop.joined = joining->outputs;
   loop.between = joining->between;
   loop.once = joining->once;
+  loop.selected_by = joining->selected_by;
   loop.variables.assign(digits.begin(), digits.end());
   loop.outputs = partition::output_places(space, digits);
   loop.follows = partition::input_places(space, digits);

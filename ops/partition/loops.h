@@ -68,6 +68,8 @@ struct Loop {
   std::vector<StageJoin> between;
   /// Inputs that one part alone may add: the bias beside a sum that is cut. It is the first part.
   std::vector<std::size_t> once;
+  /// The input whose values select along the loop: the indices of a table that is cut.
+  std::optional<std::size_t> selected_by;
   std::vector<core::Symbol> variables;  ///< Private to ops/partition.
 
   bool is_index() const { return joined[0] == Joined::kIndex; }

@@ -63,10 +63,16 @@ class RadixSearch {
         members.push_back({axes[d], stride});
       return add(access.index[0], std::move(members), stride);
     }
-    for (std::size_t d = 0; d < dims.size(); ++d) add(access.index[d], {{axes[d], 1}}, dims[d]);
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      ++reads_[axes[d]];
+      for (Symbol symbol : access.index[d].symbols())
+        if (const auto at = variables_.find(symbol); at != variables_.end()) ++reads_[at->second];
+      add(access.index[d], {{axes[d], 1}}, dims[d]);
+    }
   }
 
   void search() {
+    add_pieces();
     constexpr int kPasses = 8;  // breaks travel from read to read; what is not found stays whole
     for (int pass = 0; needs_search_ && pass < kPasses; ++pass) {
       bool changed = false;
@@ -130,9 +136,23 @@ class RadixSearch {
     if (std::max(spanned, read_size) % limit != 0 || constant % limit != 0 ||
         (spanned == read_size && constant != 0) || (spanned < read_size && constant < 0))
       return;
-    needs_search_ |= digits->size() > 1 || read.size() > 1 || spanned != read_size;
+    const bool is_piece = spanned != read_size;
+    if (is_piece && (digits->size() > 1 || read.size() > 1)) return;
+    const std::size_t larger = spanned > read_size ? digits->front().axis : read.front().axis;
+    needs_search_ |= digits->size() > 1 || read.size() > 1;
     read.insert(read.end(), digits->begin(), digits->end());
-    groups_.push_back({std::move(read), limit});
+    (is_piece ? pieces_[larger] : groups_).push_back({std::move(read), limit});
+  }
+
+  /// Pieces of a split or a join are digits if all of them have one size.
+  void add_pieces() {
+    for (auto& [axis, pieces] : pieces_) {
+      const bool are_alike = std::ranges::all_of(
+          pieces, [&](const Group& piece) { return piece.limit == pieces.front().limit; });
+      if (!are_alike || pieces.size() != reads_[axis]) continue;
+      groups_.insert(groups_.end(), pieces.begin(), pieces.end());
+      needs_search_ = true;
+    }
   }
 
   bool share(const Group& group) {
@@ -155,6 +175,8 @@ class RadixSearch {
   std::set<std::size_t> binders_;                            // axes of variables of sums and maxima
   std::map<std::size_t, std::vector<std::size_t>> axes_of_;  // by tensor, by dimension
   std::vector<Group> groups_;
+  std::map<std::size_t, std::vector<Group>> pieces_;  // by the axis that they are pieces of
+  std::map<std::size_t, std::size_t> reads_;          // how many index expressions are of an axis
   bool needs_search_ = false;
 };
 

@@ -69,7 +69,8 @@ class MeshPlanner {
       : graph_(graph), topology_(topology), options_(options), progress_(progress), stop_(stop),
         devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
         loops_(graph_loops(graph, is_weight)),
-        work_(step_work(graph, is_weight, options.is_training, options.precision)) {
+        work_(step_work(graph, is_weight,
+                        {options.is_training, options.precision, options.attention})) {
     const DeviceKind& kind = slowest_kind();
     rates_.flops_per_s = kind.flops_per_s;
     rates_.bytes_per_s = kind.memory_bytes_per_s;
@@ -79,9 +80,11 @@ class MeshPlanner {
     batch_ = batch_size(is_weight);
   }
 
-  MeshPlanOutcome run() {
+  core::Result<MeshPlanOutcome> run() {
     for (const MeshShape& shape : first_shapes()) consider(shape);
+    if (!best_plan()) return nothing_found();
     climb();
+    hide_sums();
     MeshPlanOutcome outcome;
     const MeshPlan* best = best_plan();
     outcome.plan = *best;
@@ -93,6 +96,15 @@ class MeshPlanner {
   }
 
  private:
+  core::Error nothing_found() const {
+    if (stop_.stop_requested())
+      return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
+    return core::unsupported(
+        fmt::format("this strategy cuts a batch of {} into no parts for {} devices", batch_,
+                    devices_),
+        "take a larger batch, fewer devices, or another strategy");
+  }
+
   /// Equal parts on unlike devices end when the slowest one ends.
   const DeviceKind& slowest_kind() const {
     const DeviceKind* slowest = nullptr;
@@ -132,6 +144,7 @@ class MeshPlanner {
         shape.batch = devices_ / (stages * model * shape.any);
         shape.microbatches = usual_microbatches(shape);
         shape.chunks = freedom.chunks.value_or(1);
+        shape.recomputes = freedom.recomputes.value_or(false) && options_.is_training;
         shapes.push_back(shape);
       }
     return shapes;
@@ -165,6 +178,24 @@ class MeshPlanner {
       const MeshPlan* best = best_plan();
       if (!climbed.insert(best->shape).second) break;
       for (const MeshShape& shape : neighbors(best->shape)) consider(shape);
+    }
+  }
+
+  /// Plans the fastest shapes again for the case that the backward pass hides sums of gradients.
+  void hide_sums() {
+    if (!options_.is_training) return;
+    std::vector<MeshPlan*> plans;
+    for (auto& [shape, plan] : tried_)
+      if (plan.sharding.cost_us < kImpossible) plans.push_back(&plan);
+    std::stable_sort(plans.begin(), plans.end(),
+                     [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
+    plans.resize(std::min(plans.size(), kShapesAgain));
+    sum_weight_ = kHiddenSums;
+    for (MeshPlan* plan : plans) {
+      if (stop_.stop_requested()) return;
+      MeshPlan again = plan_at(plan->shape);
+      if (again.sharding.cost_us < kImpossible && is_better(again, *plan))
+        *plan = std::move(again);
     }
   }
 
@@ -206,17 +237,20 @@ class MeshPlanner {
         differs(freedom.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom.pipelines) return false;
-    if (shape.recomputes && !(freedom.recomputes && options_.is_training)) return false;
+    if (freedom.recomputes && *freedom.recomputes != shape.recomputes) return false;
+    if (shape.recomputes && !options_.is_training) return false;
     if (shape.chunks > 1 && shape.stages == 1) return false;
     if (shape.stages * shape.chunks > nodes_) return false;
+    if (shape.batch * shape.microbatches > batch_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
   }
 
   void consider(const MeshShape& shape) {
     if (!is_allowed(shape) || stop_.stop_requested() || tried_.contains(shape)) return;
     tried_.emplace(shape, plan_at(shape));
-    progress_.update(tried_.size(), 0,
-                     fmt::format("best {:.1f} ms", best_plan()->time.total_us / 1e3));
+    const MeshPlan* best = best_plan();
+    if (best)
+      progress_.update(tried_.size(), 0, fmt::format("best {:.1f} ms", best->time.total_us / 1e3));
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
@@ -270,6 +304,7 @@ class MeshPlanner {
     sharding.is_training = options_.is_training;
     sharding.microbatch_weight = microbatch_weight(shape);
     sharding.us_per_byte = us_per_byte;
+    sharding.sum_weight = sum_weight_;
     sharding.kept_microbatches =
         static_cast<double>(std::min(shape.stages, shape.microbatches));
     sharding.recomputes = shape.recomputes;
@@ -306,6 +341,8 @@ class MeshPlanner {
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
+  static constexpr std::size_t kShapesAgain = 5;
+  static constexpr double kHiddenSums = 0.05;
   static constexpr int kPrices = 6;
   static constexpr double kHighPrice = 100;
 
@@ -321,6 +358,7 @@ class MeshPlanner {
   StepWork work_;
   ComputeRates rates_;
   double memory_ = 0;
+  double sum_weight_ = 1;
   std::map<MeshShape, MeshPlan> tried_;
 };
 

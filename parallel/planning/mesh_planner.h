@@ -20,8 +20,8 @@ struct Freedom {
   bool pipelines = true;
   bool cuts_states = true;
   bool cuts_weights = true;
-  bool recomputes = true;
   std::optional<std::int64_t> model, any, stages, microbatches, chunks;  ///< Fixed sizes.
+  std::optional<bool> recomputes;  ///< Fixed.
 };
 
 struct MeshPlanOptions {
@@ -29,10 +29,10 @@ struct MeshPlanOptions {
   Optimizer optimizer = Optimizer::kAdam;
   /// Floating tensors count as if they had that type; weights then have a master copy.
   std::optional<core::DataType> precision;
+  Attention attention = Attention::kStored;
   std::optional<std::int64_t> devices;   ///< The first ones; none: all.
   std::optional<double> memory_bytes;    ///< Of a device; none: what it has.
   Freedom freedom;
-  int jobs = 1;
 };
 
 struct MeshPlanOutcome {
@@ -46,7 +46,8 @@ struct MeshPlanOutcome {
   bool was_stopped = false;
 };
 
-/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices.
+/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if the
+/// batch is too small for what the strategy may cut; kInterrupted: stopped before there was a plan.
 core::Result<MeshPlanOutcome> plan_on_meshes(const core::Graph& graph,
                                              const std::vector<bool>& is_weight,
                                              const Topology& topology,

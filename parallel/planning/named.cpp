@@ -17,13 +17,13 @@ Freedom only(std::vector<AxisPolicy> policies) {
   return freedom;
 }
 
-Freedom data_parallel() { return only({kBatch, kBatch, kBatch}); }
+Freedom data_parallel() { return only({kBatch, kBatch, kBatchAlways}); }
 
 Freedom zero(bool cuts_weights) {
   Freedom freedom = data_parallel();
   freedom.cuts_states = true;
   freedom.cuts_weights = cuts_weights;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
@@ -34,22 +34,22 @@ Freedom model_parallel() {
 }
 
 Freedom megatron(AxisPolicy policy) {
-  Freedom freedom = only({policy, kBatch, kBatch});
+  Freedom freedom = only({policy, kBatch, kBatchAlways});
   freedom.model.reset();
   freedom.pipelines = true;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
 Freedom context_parallel() {
-  Freedom freedom = only({kModel, kNoBatch, kBatch});
+  Freedom freedom = only({kModel, kNoBatch, kBatchAlways});
   freedom.any.reset();
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   return freedom;
 }
 
 Freedom mesh() {
-  Freedom freedom = only({kNoBatch, kBatch, kBatch});
+  Freedom freedom = only({kNoBatch, kBatch, kBatchAlways});
   freedom.model.reset();
   return freedom;
 }
@@ -57,7 +57,7 @@ Freedom mesh() {
 Freedom pipelined(std::optional<std::int64_t> chunks) {
   Freedom freedom = data_parallel();
   freedom.pipelines = true;
-  freedom.recomputes = true;
+  freedom.recomputes.reset();
   freedom.chunks = chunks;
   return freedom;
 }

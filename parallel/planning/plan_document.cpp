@@ -53,7 +53,7 @@ class DocumentMaker {
     const NodeChoice& choice = plan_.sharding.nodes[id.index()];
     const std::vector<std::string> loops = loop_names(space);
     for (std::size_t a = 0; a < document_.axes.size(); ++a)
-      if (choice.loops[a] != kNoLoop)
+      if (choice.loops[a] >= 0)
         cuts.loops[loops[static_cast<std::size_t>(choice.loops[a])]].push_back(
             document_.axes[a].name);
     const auto [at, is_new] = known_.try_emplace(cuts, document_.cuts.size());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/definition/registry.h"
+
 namespace soapstone::parallel {
 namespace {
 
@@ -13,10 +15,18 @@ class ChoiceMaker {
               const ChoiceOptions& options)
       : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work), mesh_(mesh),
         rates_(rates), options_(options), loops_of_graph_(loops),
-        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]) {}
+        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]) {
+    const ops::OpDefinition* definition = ops::definition_of(node_);
+    passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
+                                  definition->op_class == ops::OpClass::kMovement);
+  }
 
   std::vector<NodeChoice> all() {
     extend(0);
+    if (choices_.empty()) {
+      may_leave_batch_ = true;
+      extend(0);
+    }
     return std::move(choices_);
   }
 
@@ -24,13 +34,24 @@ class ChoiceMaker {
   void extend(std::size_t axis) {
     if (axis == mesh_.axis_count()) return finish();
     now_.loops[axis] = kNoLoop;
-    extend(axis + 1);
+    if (may_leave_batch_ || !must_cut(axis)) {
+      extend(axis + 1);
+      if (passes_sums_ && mesh_.axis_sizes()[axis] > 1) {
+        now_.loops[axis] = kPassesSums;
+        extend(axis + 1);
+      }
+    }
     for (std::size_t l = 0; l < loops_.size(); ++l) {
       if (!may_cut(axis, l)) continue;
       now_.loops[axis] = static_cast<std::int8_t>(l);
       extend(axis + 1);
     }
     now_.loops[axis] = kNoLoop;
+  }
+
+  bool must_cut(std::size_t axis) const {
+    return options_.policies[axis] == AxisPolicy::kBatchAlways && mesh_.axis_sizes()[axis] > 1 &&
+           std::find(origins_.begin(), origins_.end(), Origin::kBatch) != origins_.end();
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
@@ -40,6 +61,7 @@ class ChoiceMaker {
     case AxisPolicy::kAny:
       return true;
     case AxisPolicy::kBatch:
+    case AxisPolicy::kBatchAlways:
       return origin == Origin::kBatch;
     case AxisPolicy::kNoBatch:
       return origin != Origin::kBatch;
@@ -75,7 +97,7 @@ class ChoiceMaker {
     now_.inputs.assign(node_.inputs.size(), Layout{});
     now_.outputs.assign(node_.outputs.size(), Layout{});
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (now_.loops[a] != kNoLoop) lay(a, loops_[static_cast<std::size_t>(now_.loops[a])]);
+      lay(a);
     price(part);
     choices_.push_back(now_);
   }
@@ -89,7 +111,13 @@ class ChoiceMaker {
   }
 
   /// What one cut axis asks and makes.
-  void lay(std::size_t axis, const ops::Loop& loop) {
+  void lay(std::size_t axis) {
+    if (now_.loops[axis] == kPassesSums) {
+      for (Layout& input : now_.inputs) input.axes[axis] = kBroadcast;
+      for (Layout& output : now_.outputs) output.axes[axis] = kBroadcast;
+    }
+    if (now_.loops[axis] < 0) return;
+    const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[axis])];
     for (Layout& input : now_.inputs) input.axes[axis] = kBroadcast;
     for (const std::size_t once : loop.once) now_.inputs[once].axes[axis] = kReplicated;
     for (const ops::LoopPlace& place : loop.follows)
@@ -108,7 +136,7 @@ class ChoiceMaker {
   Conversion joins() const {
     Conversion total;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
-      if (now_.loops[a] == kNoLoop) continue;
+      if (now_.loops[a] < 0) continue;
       const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
       for (const ops::StageJoin& join : loop.between)
         total.us += mesh_.us(MeshCollective::kAllReduce, a,
@@ -127,7 +155,7 @@ class ChoiceMaker {
   double other_parts(std::size_t axis) const {
     double parts = 1;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (a != axis && now_.loops[a] != kNoLoop)
+      if (a != axis && now_.loops[a] >= 0)
         parts *= static_cast<double>(mesh_.axis_sizes()[a]);
     return parts;
   }
@@ -136,7 +164,7 @@ class ChoiceMaker {
   double halo_us() const {
     double us = 0;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
-      if (now_.loops[a] == kNoLoop) continue;
+      if (now_.loops[a] < 0) continue;
       const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
       for (const ops::LoopPlace& place : loop.follows) {
         const std::int64_t reach = place.window.high - place.window.low - place.stride;
@@ -186,7 +214,7 @@ class ChoiceMaker {
     now_.forward_us +=
         launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
     if (arriving == 0 || sought == 0) return;
-    now_.backward_us = exchange_us;
+    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
     if (own_.is_contraction) {
       // One contraction of the same size for each gradient.
       now_.backward_us +=
@@ -205,6 +233,8 @@ class ChoiceMaker {
   const GraphLoops& loops_of_graph_;
   const std::vector<ops::Loop>& loops_;
   const std::vector<Origin>& origins_;
+  bool passes_sums_ = false;
+  bool may_leave_batch_ = false;
   NodeChoice now_;
   std::vector<NodeChoice> choices_;
 };

@@ -16,12 +16,19 @@ namespace soapstone::parallel {
 /// Which loops an axis may cut.
 enum class AxisPolicy : std::uint8_t {
   kAny,
-  kBatch,    ///< Loops over the batch alone.
-  kNoBatch,  ///< All but loops over the batch.
-  kModel,    ///< Neither batch nor sequence.
+  kBatch,        ///< Loops over the batch alone.
+  kBatchAlways,  ///< The same, and a node that has one must be cut there, if its size admits it.
+  kNoBatch,      ///< All but loops over the batch.
+  kModel,        ///< Neither batch nor sequence.
 };
 
-inline constexpr std::int8_t kNoLoop = -1;
+/// What an axis does to a node that is none of its loops, which are numbered from 0.
+enum AxisRole : std::int8_t {
+  kNoLoop = -1,  ///< All devices along the axis compute the same.
+  /// The same, and gradients that arrive as partial sums leave as partial sums: what only moves
+  /// elements need not add them first.
+  kPassesSums = -2,
+};
 
 struct NodeChoice {
   std::array<std::int8_t, kMostAxes> loops{kNoLoop, kNoLoop, kNoLoop, kNoLoop};  ///< By axis.

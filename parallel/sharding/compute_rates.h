@@ -11,10 +11,13 @@ struct ComputeRates {
   std::map<core::DataType, double> flops_per_s;  ///< At best.
   double bytes_per_s = 1e12;
   double launch_us = 4;
-  /// Share of the peak that a contraction of very many operations reaches, and how many operations
-  /// reach half of that.
-  double most_efficiency = 0.8, half_flops = 4e9;
-  double bandwidth_efficiency = 0.8;
+  /// Share of the peak that a contraction of very many operations reaches, how many operations
+  /// reach half of that, and the share of the bandwidth that everything else reaches as a whole (with
+  /// passes over memory that graphs do not show: dropout, casts, copies). One table for all sizes,
+  /// fitted to eight published steps of GPT on A100 (arXiv 2205.05198, table 5); the command is in
+  /// docs/plans.md.
+  double most_efficiency = 0.79, half_flops = 4e9;
+  double bandwidth_efficiency = 0.4;
 
   /// The time of one kernel; `is_contraction`: it runs on the units that reach the peak.
   double us(core::DataType type, double flops, double bytes, bool is_contraction) const;

@@ -21,7 +21,7 @@ enum AxisUse : std::int8_t {
   /// The sum over the axis is the tensor (a cut reduction).
   kPartial = -2,
   /// All devices along the axis hold the same values, but compute different parts with them. The
-  /// gradient is therefore a sum over the axis. Asked of inputs; no node makes it.
+  /// gradient is therefore a sum over the axis. Only what moves elements alone makes it of such.
   kBroadcast = -3,
 };
 

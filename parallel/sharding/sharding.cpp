@@ -135,9 +135,6 @@ class ShardingProblem {
                   options_.microbatch_weight;
     const core::Node& node = graph_.node(id);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      if (!options_.recomputes)
-        cost += kept_bytes(node.outputs[k], choice.outputs[k]) * options_.kept_microbatches *
-                options_.us_per_byte;
       if (graph_.is_output(node.outputs[k])) {
         const double bytes = work_.tensors[node.outputs[k].index()].bytes;
         cost += convert(mesh_, bytes, without_sums(choice.outputs[k], true), Layout{}).us;
@@ -154,10 +151,16 @@ class ShardingProblem {
     return result;
   }
 
-  double kept_bytes(core::TensorId id, const Layout& layout) const {
+  /// Memory that a tensor takes which is kept for gradients: as it is made or as it is read,
+  /// whichever is less. Partial sums are not kept.
+  double kept_bytes(core::TensorId id, const Layout& from, const Layout& to) const {
     const TensorWork& tensor = work_.tensors[id.index()];
     if (!tensor.is_kept) return 0;
-    return tensor.bytes / static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+    std::int64_t parts = pieces(to, mesh_.axis_sizes());
+    const bool is_partial =
+        std::find(from.axes.begin(), from.axes.end(), kPartial) != from.axes.end();
+    if (!is_partial) parts = std::max(parts, pieces(from, mesh_.axis_sizes()));
+    return tensor.bytes / static_cast<double>(parts);
   }
 
   void collect_readers() {
@@ -187,12 +190,13 @@ class ShardingProblem {
     Place source = work_.tensors[id.index()].is_weight ? weight(id) : produced(id);
     if (readers.size() > 1) {
       const Place view = shared(readers);
-      connect(id, source, view);
+      connect(id, source, view, true);
       views_.emplace(id, view);
       source = view;
     }
     for (const Reader& reader : readers)
-      connect(id, source, {variable_of_node_[reader.node.index()], input_list(reader)});
+      connect(id, source, {variable_of_node_[reader.node.index()], input_list(reader)},
+              readers.size() == 1);
   }
 
   Place produced(core::TensorId id) const {
@@ -314,13 +318,14 @@ class ShardingProblem {
     if (!work_.tensors[id.index()].is_weight)
       return (change.forward.us * (1 + again) + change.backward.us) * options_.microbatch_weight;
     const double passes = options_.is_training ? 2 + again : 1;
-    const double sums = change.forward.us > 0 ? options_.microbatch_weight : 1;
+    const double sums =
+        change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
     return change.forward.us * passes * options_.microbatch_weight + change.backward.us * sums;
   }
 
   struct TableKey {
     double bytes;
-    bool is_weight, has_gradient;
+    bool is_weight, has_gradient, is_kept;
     ListId from, to;
     auto operator<=>(const TableKey&) const = default;
   };
@@ -331,23 +336,31 @@ class ShardingProblem {
     auto operator<=>(const WeightKey&) const = default;
   };
 
-  void connect(core::TensorId id, const Place& from, const Place& to) {
+  /// `is_first`: the change from what the producer made; it also pays for what is kept.
+  void connect(core::TensorId id, const Place& from, const Place& to, bool is_first) {
     const TensorWork& tensor = work_.tensors[id.index()];
-    const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient, from.layouts,
+    const bool pays = is_first && tensor.is_kept && !options_.recomputes;
+    const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient, pays, from.layouts,
                        to.layouts};
     const auto [at, is_new] = edge_tables_.try_emplace(key);
-    if (is_new) at->second = edge_table(id, list(from.layouts), list(to.layouts));
+    if (is_new) at->second = edge_table(id, list(from.layouts), list(to.layouts), pays);
     cost_graph_.connect(from.variable, to.variable, at->second);
   }
 
-  CostTableId edge_table(core::TensorId id, const Layouts& from, const Layouts& to) {
+  CostTableId edge_table(core::TensorId id, const Layouts& from, const Layouts& to,
+                         bool pays_memory) {
+    const double us_per_byte =
+        pays_memory ? options_.us_per_byte * options_.kept_microbatches : 0;
     CostTable table{from.size(), to.size(), {}};
     table.costs.reserve(from.size() * to.size());
     std::map<std::pair<Layout, Layout>, double> costs;
     for (const Layout& a : from)
       for (const Layout& b : to) {
         const auto [at, is_new] = costs.try_emplace({a, b}, kImpossible);
-        if (is_new && is_allowed(id, a, b)) at->second = weighed(id, change(id, a, b));
+        if (is_new && is_allowed(id, a, b)) {
+          at->second = weighed(id, change(id, a, b));
+          if (us_per_byte > 0) at->second += kept_bytes(id, a, b) * us_per_byte;
+        }
         table.costs.push_back(at->second);
       }
     return tables_.intern(std::move(table));
@@ -362,10 +375,8 @@ class ShardingProblem {
       NodeCost& cost = result_.costs[id.index()];
       cost.forward_us = choice.forward_us;
       cost.backward_us = choice.backward_us;
-      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      for (std::size_t k = 0; k < node.outputs.size(); ++k)
         result_.tensors[node.outputs[k].index()] = choice.outputs[k];
-        cost.kept_bytes += kept_bytes(node.outputs[k], choice.outputs[k]);
-      }
       result_.nodes[id.index()] = choice;
     }
     for (std::size_t t = 0; t < readers_.size(); ++t)
@@ -383,10 +394,18 @@ class ShardingProblem {
       first.weight_bytes += weight_bytes(id, from) * options_.bytes_per_weight_byte;
       first.state_bytes += state_bytes(id, from);
     }
+    const auto keep = [&](const Layout& to) {
+      const core::NodeId producer = graph_.tensor(id).producer;
+      if (producer.valid()) result_.costs[producer.index()].kept_bytes += kept_bytes(id, from, to);
+    };
     const auto view = views_.find(id);
-    if (view != views_.end()) {
+    if (view == views_.end()) {
+      const Reader& reader = readers_[id.index()][0];
+      keep(result_.nodes[reader.node.index()].inputs[reader.input]);
+    } else {
       const Layout shared =
           list(view->second.layouts)[best.choices[view->second.variable.index()]];
+      keep(shared);
       add_change(readers_[id.index()][0].node, id, from, shared);
       from = shared;
     }

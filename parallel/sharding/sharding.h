@@ -15,6 +15,8 @@ struct ShardingOptions {
   /// How often the work of one microbatch counts in the time of a step: their number, and in a
   /// pipeline also the time to fill it.
   double microbatch_weight = 1;
+  /// How much of the sums of gradients counts: a backward pass may hide some.
+  double sum_weight = 1;
   /// What a byte on each device costs, so that a plan fits into its memory.
   double us_per_byte = 0;
   double kept_microbatches = 1;   ///< Microbatches whose tensors are kept at once for gradients.

@@ -32,10 +32,24 @@ struct StepWork {
   std::vector<TensorWork> tensors;  ///< By tensor.
 };
 
-/// `is_weight` by tensor. With a `precision`, floating tensors count as if they had that type.
-/// Precondition: sizes are numbers.
-StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight, bool is_training,
-                   std::optional<core::DataType> precision = {});
+/// What happens to the large tensors between two contractions of data with data, such as the scores
+/// of attention: the first contraction makes more than it reads, and the second one reads it again.
+enum class Attention : std::uint8_t {
+  kStored,      ///< They are tensors like any other.
+  kRecomputed,  ///< They are not kept for gradients; the backward pass computes them again.
+  kFused,       ///< One kernel computes all in tiles; they never reach memory.
+};
+
+struct StepOptions {
+  bool is_training = false;
+  /// Floating tensors count as if they had that type.
+  std::optional<core::DataType> precision;
+  Attention attention = Attention::kStored;
+};
+
+/// `is_weight` by tensor. Precondition: sizes are numbers.
+StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
+                   const StepOptions& options);
 
 /// The work of one of so many microbatches: what runs over the batch is divided.
 StepWork per_microbatch(const core::Graph& graph, const GraphLoops& loops, StepWork work,

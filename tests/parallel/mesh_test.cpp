@@ -6,7 +6,7 @@
 namespace soapstone::parallel {
 namespace {
 
-constexpr double kBytes = 1024;
+constexpr double kTensorBytes = 1024;
 
 /// A mesh where a byte takes a microsecond, and collectives have numbers beyond that.
 class MeshTest : public testing::Test {
@@ -35,54 +35,54 @@ Layout layout(std::int8_t first, std::int8_t second = kReplicated) {
 
 TEST_F(MeshTest, WhatIsThereIsFree) {
   const Mesh m = mesh({4, 2});
-  EXPECT_EQ(convert(m, kBytes, layout(0, 1), layout(0, 1)).us, 0);
-  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(1, 0)).us, 0);
-  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  EXPECT_EQ(convert(m, kTensorBytes, layout(0, 1), layout(0, 1)).us, 0);
+  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(1, 0)).us, 0);
+  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
   EXPECT_TRUE(calls_.empty());
 }
 
 TEST_F(MeshTest, CutsAreGathered) {
-  const Conversion made = convert(mesh({4, 2}), kBytes, layout(0), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kBytes}}));
-  EXPECT_DOUBLE_EQ(made.bytes_moved, kBytes * 3 / 4);
+  const Conversion made = convert(mesh({4, 2}), kTensorBytes, layout(0), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kTensorBytes}}));
+  EXPECT_DOUBLE_EQ(made.bytes_moved, kTensorBytes * 3 / 4);
 }
 
 TEST_F(MeshTest, SumsAreScatteredWhereThatIsEnough) {
-  convert(mesh({4, 2}), kBytes, layout(kPartial, 1), layout(0, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kBytes / 2}}));
+  convert(mesh({4, 2}), kTensorBytes, layout(kPartial, 1), layout(0, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kTensorBytes / 2}}));
 }
 
 TEST_F(MeshTest, SumsAlongTwoAxesMoveTheLeastOnTheOuterOne) {
-  convert(mesh({4, 2}), kBytes, layout(kPartial, kPartial), layout(kReplicated));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kBytes},
-                                       {MeshCollective::kAllReduce, 1, kBytes / 4},
-                                       {MeshCollective::kAllGather, 0, kBytes}}));
+  convert(mesh({4, 2}), kTensorBytes, layout(kPartial, kPartial), layout(kReplicated));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kTensorBytes},
+                                       {MeshCollective::kAllReduce, 1, kTensorBytes / 4},
+                                       {MeshCollective::kAllGather, 0, kTensorBytes}}));
 }
 
 TEST_F(MeshTest, AnotherDimensionIsAnExchange) {
-  convert(mesh({4, 2}), kBytes, layout(0, 1), layout(1, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kBytes / 8}}));
+  convert(mesh({4, 2}), kTensorBytes, layout(0, 1), layout(1, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kTensorBytes / 8}}));
 }
 
 /// Megatron's pair: what is copied forward is summed backward, and the other way round.
 TEST_F(MeshTest, TheGradientOfACopyIsASum) {
   const Mesh m = mesh({8});
-  EXPECT_EQ(convert(m, kBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
-  convert_gradient(m, kBytes, layout(kReplicated), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kBytes}}));
+  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  convert_gradient(m, kTensorBytes, layout(kReplicated), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kTensorBytes}}));
   calls_.clear();
-  convert(m, kBytes, layout(kPartial), layout(kReplicated));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kBytes}}));
-  EXPECT_EQ(convert_gradient(m, kBytes, layout(kPartial), layout(kReplicated)).us, 0);
+  convert(m, kTensorBytes, layout(kPartial), layout(kReplicated));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kTensorBytes}}));
+  EXPECT_EQ(convert_gradient(m, kTensorBytes, layout(kPartial), layout(kReplicated)).us, 0);
 }
 
 /// The same with the sequence cut in between.
 TEST_F(MeshTest, TheGradientOfAGatherIsAScatter) {
   const Mesh m = mesh({8});
-  convert(m, kBytes, layout(1), layout(kBroadcast));
-  convert_gradient(m, kBytes, layout(1), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kBytes},
-                                       {MeshCollective::kReduceScatter, 0, kBytes}}));
+  convert(m, kTensorBytes, layout(1), layout(kBroadcast));
+  convert_gradient(m, kTensorBytes, layout(1), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kTensorBytes},
+                                       {MeshCollective::kReduceScatter, 0, kTensorBytes}}));
 }
 
 }  // namespace

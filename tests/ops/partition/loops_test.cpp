@@ -102,6 +102,13 @@ TEST(Loops, EqualPiecesAreCutAlike) {
   EXPECT_THAT(concat.space.loops[2].follows, ElementsAre(place(0, 1), place(1, 1), place(2, 1)));
 }
 
+TEST(Loops, UnequalPiecesAreNoDigits) {
+  EXPECT_EQ(loops_of(one_node("x: f32[2, 6]", "split(x; axis=1, sizes=[1, 3, 2])", 3)), "S2");
+  EXPECT_EQ(
+      loops_of(one_node("x: f32[3, 4]  y: f32[3, 4]  z: f32[3, 8]", "concat(x, y, z; axis=1)")),
+      "S3 A16");
+}
+
 TEST(Loops, NormalizationsJoinStagesInBetween) {
   const auto softmax = one_node("x: f32[3, 4]", "softmax(x; axis=1)");
   EXPECT_EQ(loops_of(softmax), "S3 W4");
