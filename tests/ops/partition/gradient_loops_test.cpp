@@ -85,8 +85,9 @@ TEST_P(GradientExample, PartsDoTheWorkOfTheWhole) {
     EXPECT_DOUBLE_EQ(work_of_part(one->graph, one->node, one->space, whole_box(one->space)).flops,
                      whole.flops);
     for (std::size_t l = 0; l < one->space.loops.size(); ++l) {
+      const auto cuts = test::cuts_of(one->space.loops[l].size);
       double flops = 0;
-      for (const Interval& part : test::cuts_of(one->space.loops[l].size).front())
+      for (const Interval& part : cuts.front())
         flops += work_of_part(one->graph, one->node, one->space, test::part_of(one->space, l, part))
                      .flops;
       EXPECT_GE(flops, whole.flops * (1 - 1e-9)) << "loop " << l;
