@@ -178,6 +178,10 @@ std::string_view to_string(SampleKind kind) {
   return "";
 }
 
+bool is_level(SampleKind kind) {
+  return kind == SampleKind::kZero || kind == SampleKind::kOne || kind == SampleKind::kTiny;
+}
+
 std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind kind,
                                          std::uint64_t seed) {
   const std::vector<ValueRole> roles = value_roles(graph);
