@@ -32,7 +32,7 @@ class ChoiceMaker {
 
  private:
   void extend(std::size_t axis) {
-    if (axis == mesh_.axis_count()) return finish();
+    if (axis >= mesh_.axis_count()) return finish();
     now_.loops[axis] = kNoLoop;
     if (may_leave_batch_ || !must_cut(axis)) {
       extend(axis + 1);

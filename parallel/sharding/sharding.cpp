@@ -260,7 +260,7 @@ class ShardingProblem {
   void lay_weight(const core::Dims& dims,
                   const std::array<std::set<std::int8_t>, kMostAxes>& wanted, std::size_t axis,
                   Layout& now, Layouts& all) const {
-    if (axis == mesh_.axis_count()) {
+    if (axis >= mesh_.axis_count()) {
       all.push_back(now);
       return;
     }
