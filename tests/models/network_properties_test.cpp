@@ -1,9 +1,9 @@
 // What makes a built-in network that network: equalities of its results that its authors' formulas
 // imply.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "tests/models/built_networks.h"
 
