@@ -112,22 +112,6 @@ Semantics gradient_semantics(const OpDefinition& op, const OpInstance& instance)
   return gradients::semantics_of_gradient(op, instance.attributes, *forward);
 }
 
-template <class TypeOf>
-std::optional<GradientOf> described(const core::Node& node, const TypeOf& type_of) {
-  const OpDefinition* definition = definition_of(node);
-  if (!definition || !definition->find_role(AttributeRole::kInputShapes)) return std::nullopt;
-  std::vector<TensorType> types;
-  for (const TensorId t : node.inputs)
-    types.push_back(t.valid() ? type_of(t) : TensorType{DataType::kOther, {}, false});
-  auto forward = gradients::forward_of(node.attributes, types);
-  if (!forward) return std::nullopt;
-  gradients::read_types(node.attributes, *forward);
-  const std::string& name = definition->name;
-  const std::string of = name.substr(0, name.size() - gradient_name("").size());
-  return GradientOf{registry().definition(of), std::move(forward->inputs),
-                    static_cast<std::size_t>(node.attributes.get_int(gradients::kInput))};
-}
-
 /// The gradient of an elementwise operator may have to add, and so may that of one that only moves
 /// elements: nothing is promised but for contractions, whose gradients are contractions.
 OpClass class_of_gradient(const OpDefinition& op) {
@@ -167,12 +151,19 @@ derived_operators(std::span<const std::unique_ptr<OpDefinition>> operators) {
   return gradients;
 }
 
-std::optional<GradientOf> gradient_of(const core::Node& node, const core::GraphBuilder& builder) {
-  return described(node, [&](TensorId t) { return builder.tensor(t).type; });
-}
-
-std::optional<GradientOf> gradient_of(const core::Graph& graph, core::NodeId node) {
-  return described(graph.node(node), [&](TensorId t) { return graph.tensor(t).type; });
+std::optional<GradientOf> gradient_of(const core::Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  const OpDefinition* definition = definition_of(node);
+  if (!definition || !definition->find_role(AttributeRole::kInputShapes)) return std::nullopt;
+  std::vector<TensorType> types;
+  for (const TensorId t : node.inputs)
+    types.push_back(t.valid() ? graph.tensor(t).type : TensorType{DataType::kOther, {}, false});
+  auto forward = gradients::forward_of(node.attributes, types);
+  if (!forward || !gradients::read_types(node.attributes, *forward)) return std::nullopt;
+  const std::string& name = definition->name;
+  const std::string of = name.substr(0, name.size() - gradient_name("").size());
+  return GradientOf{registry().definition(of), std::move(forward->inputs),
+                    static_cast<std::size_t>(node.attributes.get_int(gradients::kInput))};
 }
 
 }  // namespace soapstone::ops

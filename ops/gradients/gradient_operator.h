@@ -35,7 +35,6 @@ struct GradientOf {
   std::size_t input = 0;                 ///< The input that the result is the cotangent of.
 };
 /// None for other nodes.
-std::optional<GradientOf> gradient_of(const core::Node& node, const core::GraphBuilder& builder);
 std::optional<GradientOf> gradient_of(const core::Graph& graph, core::NodeId node);
 
 }  // namespace soapstone::ops

@@ -136,6 +136,11 @@ std::set<Symbol> free_variables(const Expr& expression) {
   return std::move(walk.found);
 }
 
+bool reads_any(const Expr& expression, const std::set<std::uint32_t>& tensors) {
+  return std::ranges::any_of(tensors_read(expression),
+                             [&](std::uint32_t t) { return tensors.contains(t); });
+}
+
 std::set<std::uint32_t> tensors_read(const Expr& expression) {
   std::set<std::uint32_t> tensors;
   note_reads(expression, tensors);

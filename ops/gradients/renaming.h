@@ -38,5 +38,6 @@ std::set<Symbol> free_variables(const Expr& expression);
 
 /// The tensors that the expression reads.
 std::set<std::uint32_t> tensors_read(const Expr& expression);
+bool reads_any(const Expr& expression, const std::set<std::uint32_t>& tensors);
 
 }  // namespace soapstone::ops

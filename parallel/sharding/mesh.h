@@ -2,6 +2,7 @@
 // a collective along an axis takes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,7 @@ class Mesh {
   Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us);
 
   const std::vector<std::int64_t>& axis_sizes() const { return axis_sizes_; }
-  std::size_t axis_count() const { return axis_sizes_.size(); }
+  std::size_t axis_count() const { return std::min(axis_sizes_.size(), kMostAxes); }
   std::int64_t device_count() const;
   /// Remembers what it was asked: for one thread at a time.
   double us(MeshCollective what, std::size_t axis, double bytes) const;

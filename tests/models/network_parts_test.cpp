@@ -106,7 +106,7 @@ std::vector<std::string> network_names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NetworkParts, ::testing::ValuesIn(network_names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& network) { return network.param; });
 
 }  // namespace
 }  // namespace soapstone::models

@@ -6,7 +6,7 @@
 namespace soapstone::parallel {
 namespace {
 
-constexpr double kTensorBytes = 1024;
+constexpr double kWholeBytes = 1024;
 
 /// A mesh where a byte takes a microsecond, and collectives have numbers beyond that.
 class MeshTest : public testing::Test {
@@ -35,52 +35,52 @@ Layout layout(std::int8_t first, std::int8_t second = kReplicated) {
 
 TEST_F(MeshTest, WhatIsThereIsFree) {
   const Mesh m = mesh({4, 2});
-  EXPECT_EQ(convert(m, kTensorBytes, layout(0, 1), layout(0, 1)).us, 0);
-  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(1, 0)).us, 0);
-  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  EXPECT_EQ(convert(m, kWholeBytes, layout(0, 1), layout(0, 1)).us, 0);
+  EXPECT_EQ(convert(m, kWholeBytes, layout(kReplicated), layout(1, 0)).us, 0);
+  EXPECT_EQ(convert(m, kWholeBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
   EXPECT_TRUE(calls_.empty());
 }
 
 TEST_F(MeshTest, CutsAreGathered) {
-  const Conversion made = convert(mesh({4, 2}), kTensorBytes, layout(0), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kTensorBytes}}));
-  EXPECT_DOUBLE_EQ(made.bytes_moved, kTensorBytes * 3 / 4);
+  const Conversion made = convert(mesh({4, 2}), kWholeBytes, layout(0), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kWholeBytes}}));
+  EXPECT_DOUBLE_EQ(made.bytes_moved, kWholeBytes * 3 / 4);
 }
 
 TEST_F(MeshTest, SumsAreScatteredWhereThatIsEnough) {
-  convert(mesh({4, 2}), kTensorBytes, layout(kPartial, 1), layout(0, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kTensorBytes / 2}}));
+  convert(mesh({4, 2}), kWholeBytes, layout(kPartial, 1), layout(0, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kWholeBytes / 2}}));
 }
 
 TEST_F(MeshTest, SumsAlongTwoAxesMoveTheLeastOnTheOuterOne) {
-  convert(mesh({4, 2}), kTensorBytes, layout(kPartial, kPartial), layout(kReplicated));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kTensorBytes},
-                                       {MeshCollective::kAllReduce, 1, kTensorBytes / 4},
-                                       {MeshCollective::kAllGather, 0, kTensorBytes}}));
+  convert(mesh({4, 2}), kWholeBytes, layout(kPartial, kPartial), layout(kReplicated));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kWholeBytes},
+                                       {MeshCollective::kAllReduce, 1, kWholeBytes / 4},
+                                       {MeshCollective::kAllGather, 0, kWholeBytes}}));
 }
 
 TEST_F(MeshTest, AnotherDimensionIsAnExchange) {
-  convert(mesh({4, 2}), kTensorBytes, layout(0, 1), layout(1, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kTensorBytes / 8}}));
+  convert(mesh({4, 2}), kWholeBytes, layout(0, 1), layout(1, 1));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kWholeBytes / 8}}));
 }
 
 /// Megatron's pair: what is copied forward is summed backward, and the other way round.
 TEST_F(MeshTest, TheGradientOfACopyIsASum) {
   const Mesh m = mesh({8});
-  EXPECT_EQ(convert(m, kTensorBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
-  convert_gradient(m, kTensorBytes, layout(kReplicated), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kTensorBytes}}));
-  EXPECT_EQ(convert(m, kTensorBytes, layout(kPartial), layout(kReplicated)).us, kTensorBytes);
-  EXPECT_EQ(convert_gradient(m, kTensorBytes, layout(kPartial), layout(kReplicated)).us, 0);
+  EXPECT_EQ(convert(m, kWholeBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
+  convert_gradient(m, kWholeBytes, layout(kReplicated), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kWholeBytes}}));
+  EXPECT_EQ(convert(m, kWholeBytes, layout(kPartial), layout(kReplicated)).us, kWholeBytes);
+  EXPECT_EQ(convert_gradient(m, kWholeBytes, layout(kPartial), layout(kReplicated)).us, 0);
 }
 
 /// The same with the sequence cut in between.
 TEST_F(MeshTest, TheGradientOfAGatherIsAScatter) {
   const Mesh m = mesh({8});
-  convert(m, kTensorBytes, layout(1), layout(kBroadcast));
-  convert_gradient(m, kTensorBytes, layout(1), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kTensorBytes},
-                                       {MeshCollective::kReduceScatter, 0, kTensorBytes}}));
+  convert(m, kWholeBytes, layout(1), layout(kBroadcast));
+  convert_gradient(m, kWholeBytes, layout(1), layout(kBroadcast));
+  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kWholeBytes},
+                                       {MeshCollective::kReduceScatter, 0, kWholeBytes}}));
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
   case AttributeRole::kPad:
     return MutationKind::kPadding;
   case AttributeRole::kFlag:
+  case AttributeRole::kCountsPad:
     return MutationKind::kConvention;
   case AttributeRole::kGroup:
     return MutationKind::kGroup;
@@ -155,6 +156,7 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
   case AttributeRole::kStep:
   case AttributeRole::kBorder:
   case AttributeRole::kGap:
+  case AttributeRole::kInteger:
     return MutationKind::kExtent;
   case AttributeRole::kPermutation:
     return MutationKind::kPermutation;

@@ -193,13 +193,13 @@ inline void expect_near(const Values& actual, const Values& expected) {
     EXPECT_NEAR(actual[k], expected[k], 1e-6 * (1 + std::fabs(expected[k]))) << "element " << k;
 }
 
-struct Network {
+struct TrainedNetwork {
   const char* name;
   std::string (*text)();
   std::size_t weights;
 };
 
-inline std::vector<Network> networks() {
+inline std::vector<TrainedNetwork> networks() {
   return {{"mlp", mlp, 4},
           {"conv_net", conv_net, 7},
           {"attention", attention, 6},

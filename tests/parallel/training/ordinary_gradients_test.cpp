@@ -27,7 +27,7 @@ std::size_t gradients_in(const TrainingStep& step) {
   return count;
 }
 
-class RewrittenNetwork : public ::testing::TestWithParam<Network> {};
+class RewrittenNetwork : public ::testing::TestWithParam<TrainedNetwork> {};
 
 TEST_P(RewrittenNetwork, HasTheSameGradients) {
   const core::Graph forward = graph_of(GetParam().text());

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class EveryNetwork : public ::testing::TestWithParam<Network> {};
+class EveryNetwork : public ::testing::TestWithParam<TrainedNetwork> {};
 
 TEST_P(EveryNetwork, HasTheGradientsOfDifferences) {
   const core::Graph forward = graph_of(GetParam().text());

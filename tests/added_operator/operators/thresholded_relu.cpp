@@ -45,7 +45,7 @@ std::vector<OpDefinition> thresholded_relu_ops() {
       .equation = "x → x where x > alpha, else 0",
       .attributes =
           std::vector<core::AttributeSchema>{{"alpha", core::AttributeRole::kReal, 1.0, {1.0}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kElementwise,
       .infer = infer_thresholded_relu,
       .semantics = thresholded_relu_semantics,
