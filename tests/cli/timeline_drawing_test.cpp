@@ -68,7 +68,7 @@ TEST(TimelineDrawing, TheTraceIsReadable) {
     if (event["ph"] != "X") continue;
     parts += event["pid"] == 1 ? 1 : 0;
     transfers += event["pid"] == 2 ? 1 : 0;
-    critical += event["args"].value("critical", false) ? 1 : 0;
+    critical += event.contains("args") && event["args"].value("critical", false) ? 1 : 0;
     end_us = std::max(end_us, event["ts"].get<double>() + event["dur"].get<double>());
   }
   EXPECT_EQ(parts, 4);

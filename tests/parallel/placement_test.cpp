@@ -50,7 +50,7 @@ TEST(Placement, SearchLiesAboveTheBestAndTheBestAboveTheBound) {
     ASSERT_LE(relaxed.time, bound.time);
     tight += static_cast<double>(bound.time) > 0.8 * static_cast<double>(best->time) ? 1 : 0;
   }
-  EXPECT_GT(found, 480);
+  EXPECT_GT(found, 440);
   EXPECT_GT(tight, 250);
 }
 
