@@ -12,8 +12,8 @@ namespace soapstone::core {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/// A sanitizer maps terabytes for its own books, and would fail at once. The kernel keeps this limit
-/// and does nothing about it, so that it can still be asked what fits.
+/// A sanitizer maps terabytes for its own books, and would fail at once. The kernel keeps this
+/// limit and does nothing about it, so that it can still be asked what fits.
 constexpr auto kResource = RLIMIT_RSS;
 #else
 constexpr auto kResource = RLIMIT_DATA;
