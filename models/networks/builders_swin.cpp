@@ -64,8 +64,8 @@ class Swin {
     return {{"axes", std::vector<Polynomial>(axes.begin(), axes.end())},
             {"keep_dims", Polynomial(keep ? 1 : 0)}};
   }
-  Tensor op(std::string_view name, std::vector<Tensor> inputs, std::string label) {
-    return net_.append(name, std::move(inputs), {}, std::move(label));
+  Tensor op(std::string_view name, std::vector<Tensor> inputs, const std::string& label) {
+    return net_.append(name, std::move(inputs), {}, label);
   }
   Tensor number(float value, const std::string& name) {
     return net_.constant(core::Literal::scalar(value), name);
