@@ -11,6 +11,14 @@
 namespace soapstone::core {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/// A sanitizer maps terabytes for its own books, and would fail at once. The kernel keeps this
+/// limit and does nothing about it, so that it can still be asked what fits.
+constexpr auto kResource = RLIMIT_RSS;
+#else
+constexpr auto kResource = RLIMIT_DATA;
+#endif
+
 std::uint64_t machine_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGE_SIZE);
   if (pages <= 0 || page_bytes <= 0) return std::uint64_t{4} << 30;
@@ -34,20 +42,15 @@ std::uint64_t available_memory() {
 std::uint64_t default_memory_limit() { return available_memory() / 2; }
 
 void limit_memory(std::uint64_t bytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  // A sanitizer maps terabytes for its own books, and would fail at once.
-  static_cast<void>(bytes);
-#else
   rlimit limit{};
-  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  if (::getrlimit(kResource, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>({limit.rlim_cur, limit.rlim_max, bytes});
-  (void)::setrlimit(RLIMIT_DATA, &limit);
-#endif
+  (void)::setrlimit(kResource, &limit);
 }
 
 std::uint64_t memory_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return machine_memory();
+  if (::getrlimit(kResource, &limit) != 0) return machine_memory();
   return std::min<std::uint64_t>(limit.rlim_cur, machine_memory());
 }
 

@@ -15,7 +15,7 @@ namespace soapstone::core {
 std::uint64_t default_memory_limit();
 
 /// Sets the limit for this process and for what it starts. A lower one that is there already stays.
-/// Builds with sanitizers have no limit.
+/// In builds with sanitizers, allocations beyond it succeed.
 void limit_memory(std::uint64_t bytes);
 
 /// The limit in force; the machine's memory if there is none.

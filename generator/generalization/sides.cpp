@@ -84,9 +84,8 @@ class SideBuilder {
   }
 
   Result<TensorId> append(const std::string& op, std::vector<TensorId> inputs,
-                          Attributes attributes) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto results,
-                               node(op, std::move(inputs), std::move(attributes)));
+                          const Attributes& attributes) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto results, node(op, std::move(inputs), attributes));
     return results[0];
   }
 

@@ -173,7 +173,7 @@ class Eliminator {
       if (*center < graph_.size()) split.push_back(*center);
       halve(loose, *center);
     }
-    const Assignment bound = traced_back(loose);
+    Assignment bound = traced_back(loose);
     if (bound.cost == kImpossible) return bound;
     for (const std::uint32_t v : split)
       if (!r.is_gone[v]) fix(r, v, bound.choices[v]);

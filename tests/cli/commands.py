@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -10,11 +11,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.append(str(Path(__file__).parents[1]))
+import sanitizers  # noqa: E402
+
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[2] / "build" / "bin"))
 MERGE_MATMULS = (Path(__file__).parents[1] / "support" / "merge_matmuls.rules").read_text()
 
 
-DEADLINE_S = 60
+DEADLINE_S = sanitizers.seconds(60)
 
 
 def wait_for(condition):
@@ -43,7 +47,8 @@ def processor_seconds(process):
 def run(*arguments, timeout=120, **options):
     """The finished command, with its stdout and stderr as text."""
     command = [str(BIN_DIR / arguments[0]), *map(str, arguments[1:])]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
+    return subprocess.run(command, capture_output=True, text=True,
+                          timeout=sanitizers.seconds(timeout), **options)
 
 
 def linear_model(path, weight_scale=1.0, rows=2, relu=True, extra_input=False):

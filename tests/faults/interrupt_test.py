@@ -20,10 +20,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.append(str(Path(__file__).parents[1]))
+import sanitizers  # noqa: E402
+
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[2] / "build" / "bin"))
 RULES = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2])) / "rules"
 TIMES = int(sys.argv.pop()) if len(sys.argv) > 1 and sys.argv[-1].isdigit() else 16
-LONGEST_S = 60  # from the signal to the end, on a machine that does other things too
+LONGEST_S = sanitizers.seconds(60)  # from the signal to the end, on a machine that does other things too
 
 
 def tower(path, layers=12):

@@ -16,12 +16,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz" / "files"))
+sys.path.append(str(Path(__file__).parents[1]))
+import sanitizers  # noqa: E402
 from broken_seeds import FLOAT, INT64, STRING, floats, ints, make, one, small_model  # noqa: E402
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[2] / "build" / "bin"))
 LARGE = 1 << 31
-MOST_KB = 1 << 20
-CPU_S = 20
+MOST_KB = sanitizers.memory(1 << 20)
+CPU_S = sanitizers.seconds(20)
 
 
 def run(*arguments, env=None):

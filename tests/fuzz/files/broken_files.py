@@ -26,6 +26,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import broken_seeds
 
+sys.path.append(str(Path(__file__).parents[2]))
+import sanitizers  # noqa: E402
+
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).parents[3] / "build" / "bin"))
 # 1 is a fault of ours. 6 is right for a damaged proof only: a model computes what it computes.
 ALLOWED = {0, 2, 3, 4, 5, 7}
@@ -33,7 +36,7 @@ EXTREMES = [0, -1, 1, 2, 3, 7, 1 << 16, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 40
             (1 << 63) - 1, -(1 << 31), -(1 << 62), -(1 << 63)]
 MEMORY_BYTES = 4 << 30
 ENDS = collections.Counter()  # how many runs of a command ended with which code
-SECONDS = 20
+SECONDS = sanitizers.seconds(20)
 
 
 def extreme(rng, bits=64):
@@ -310,7 +313,8 @@ def attempt(rng, files, folder, kinds=KINDS):
 
 
 def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if not sanitizers.SANITIZED:  # A sanitizer maps terabytes for its own books.
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
 

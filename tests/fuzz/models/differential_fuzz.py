@@ -28,6 +28,9 @@ import shrink
 from model_judge import Judge, Verdict
 from random_models import ModelBuilder, Unfit
 
+sys.path.append(str(Path(__file__).parents[2]))
+import sanitizers  # noqa: E402
+
 BUILD = Path(os.environ.get("BUILD_DIR", Path(__file__).parents[3] / "build"))
 STRATEGIES = ("backtracking", "eqsat", "best")
 # Element types as rules name them; what f32 does at its edges is taken for f64, too.
@@ -54,7 +57,7 @@ class Optimizer:
         self.process.stdin.write(json.dumps(job) + "\n")
         try:
             self.process.stdin.flush()
-            line = read_line(self.process.stdout, timeout)
+            line = read_line(self.process.stdout, sanitizers.seconds(timeout))
         except (BrokenPipeError, TimeoutError) as error:
             line = "" if isinstance(error, BrokenPipeError) else None
         if line:
