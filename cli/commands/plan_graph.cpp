@@ -20,7 +20,8 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
       session.report(cli::plan_text(outcome), cli::plan_report_json(outcome)));
   if (outcome.fits) return core::Done{};
   return core::Error{core::ErrorCode::kRequirementNotMet,
-                     "no plan fits into the memory; the smallest that was found is shown", {},
+                     "no plan fits into the memory; the smallest that was found is shown",
+                     {},
                      "take more devices, a smaller batch or a narrower `precision`"};
 }
 

@@ -29,10 +29,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
 }
 
 std::string rivals_table(const jobs::PlanOutcome& outcome) {
-  Table table({{"strategy"},
-               {"step", Align::kRight},
-               {"memory", Align::kRight},
-               {"mesh"}});
+  Table table({{"strategy"}, {"step", Align::kRight}, {"memory", Align::kRight}, {"mesh"}});
   const auto add = [&](const std::string& name, const parallel::StepTime& time,
                        const parallel::MeshShape& shape, bool fits) {
     table.add_row({name, time_text(time.total_us),
@@ -79,27 +76,28 @@ std::string plan_document_text(const parallel::PlanDocument& plan) {
     for (const auto& [loop, axes] : plan.cuts[node.cuts].loops) {
       for (const std::string& name : axes)
         for (const parallel::PlanAxis& axis : plan.axes)
-          if (axis.name == name) cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
+          if (axis.name == name)
+            cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
     }
-    table.add_row({node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
+    table.add_row(
+        {node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
   }
   return text + table.to_string();
 }
 
 std::string plan_report_json(const jobs::PlanOutcome& outcome) {
   const parallel::PlanDocument& plan = outcome.plan;
-  nlohmann::ordered_json json{
-      {"devices", plan.devices},
-      {"topology", plan.topology},
-      {"strategy", plan.strategy},
-      {"simulated_us", plan.time.total_us},
-      {"lower_bound_us", plan.lower_bound_us},
-      {"binding", plan.binding},
-      {"bytes_moved", plan.time.bytes_moved},
-      {"peak_memory_mb", plan.time.peak_bytes / 1e6},
-      {"fits", outcome.fits},
-      {"proposals", outcome.meshes_tried},
-      {"estimated_share", plan.estimated_share}};
+  nlohmann::ordered_json json{{"devices", plan.devices},
+                              {"topology", plan.topology},
+                              {"strategy", plan.strategy},
+                              {"simulated_us", plan.time.total_us},
+                              {"lower_bound_us", plan.lower_bound_us},
+                              {"binding", plan.binding},
+                              {"bytes_moved", plan.time.bytes_moved},
+                              {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+                              {"fits", outcome.fits},
+                              {"proposals", outcome.meshes_tried},
+                              {"estimated_share", plan.estimated_share}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
   for (const auto& rival : outcome.rivals)

@@ -25,9 +25,7 @@ struct RuntimeRequest {
   std::vector<std::pair<std::string, std::string>> options;
 
   /// Whether our executor in its place would not be what the caller asks for.
-  bool is_wanted() const {
-    return kind == Kind::kWorker || !provider.empty() || !options.empty();
-  }
+  bool is_wanted() const { return kind == Kind::kWorker || !provider.empty() || !options.empty(); }
 };
 /// `auto`, `soapstone`, or as workers::parse_runtime. Errors: kUsage.
 core::Result<RuntimeRequest> parse_runtime_request(std::string_view text);

@@ -13,7 +13,8 @@ namespace soapstone::jobs {
 namespace {
 
 /// Errors: kUsage for a size that plans do not have.
-core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes, parallel::Freedom& freedom) {
+core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
+                       parallel::Freedom& freedom) {
   for (const auto& [name, size] : sizes) {
     if (size < (name == "recompute" ? 0 : 1))
       return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
@@ -76,8 +77,8 @@ class PlanJob {
                                     context_.progress, context_.stop);
   }
 
-  /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that turns
-  /// out faster than what the search found is taken.
+  /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that
+  /// turns out faster than what the search found is taken.
   core::Status compare(parallel::MeshPlanOutcome& best, PlanOutcome& outcome) {
     for (const parallel::NamedStrategy& strategy : parallel::named_strategies()) {
       const bool is_data = strategy.name == "data";
@@ -94,10 +95,10 @@ class PlanJob {
       parallel::MeshPlanOutcome& rival = *planned;
       if (is_data && rival.fits) outcome.data_parallel_us = rival.plan.time.total_us;
       if (request_.compares)
-        outcome.rivals.push_back({strategy.name, strategy.description, rival.plan.time,
-                                  rival.plan.shape, rival.fits});
-      const bool is_faster = rival.fits && (!best.fits || rival.plan.time.total_us <
-                                                              best.plan.time.total_us);
+        outcome.rivals.push_back(
+            {strategy.name, strategy.description, rival.plan.time, rival.plan.shape, rival.fits});
+      const bool is_faster =
+          rival.fits && (!best.fits || rival.plan.time.total_us < best.plan.time.total_us);
       if (request_.strategy == "best" && is_faster) best = std::move(rival);
     }
     return core::Done{};

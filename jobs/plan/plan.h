@@ -22,7 +22,8 @@ struct PlanRequest {
   parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
   std::optional<core::DataType> precision;
   parallel::Attention attention = parallel::Attention::kStored;
-  /// Sizes that every plan must have: model, any, stages, microbatches, chunks; recompute is 0 or 1.
+  /// Sizes that every plan must have: model, any, stages, microbatches, chunks; recompute is 0
+  /// or 1.
   std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.

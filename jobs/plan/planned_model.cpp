@@ -44,9 +44,9 @@ core::Result<MarkedModel> built(const PlannedModelRequest& request) {
 core::Status check_sizes(const core::Graph& graph) {
   for (const core::TensorId id : graph.inputs()) {
     if (core::concrete(graph.tensor(id).type.shape)) continue;
-    return core::invalid_input(
-        "the size of input " + tensor_text(graph, id) + " is open, a plan needs numbers",
-        "give a number in `shape`");
+    return core::invalid_input("the size of input " + tensor_text(graph, id) +
+                                   " is open, a plan needs numbers",
+                               "give a number in `shape`");
   }
   return core::Done{};
 }

@@ -16,7 +16,7 @@ struct PlannedModelRequest {
   std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
   std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
   Shapes shapes;                            ///< Sizes that a file leaves open.
-  std::optional<std::int64_t> batch;  ///< Of all devices together; built-in networks only.
+  std::optional<std::int64_t> batch;        ///< Of all devices together; built-in networks only.
 };
 
 /// A model with its weights marked, by tensor.

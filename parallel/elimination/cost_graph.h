@@ -1,6 +1,6 @@
 // Variables with a few choices each, costs of choices and of pairs of choices: the assignment of
-// least total cost by eliminating one variable after the other (min-plus dynamic programming over the
-// series-parallel tree, and beyond it by cases). Knows nothing of operators and devices.
+// least total cost by eliminating one variable after the other (min-plus dynamic programming over
+// the series-parallel tree, and beyond it by cases). Knows nothing of operators and devices.
 #pragma once
 
 #include <cstdint>

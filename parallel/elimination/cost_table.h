@@ -1,5 +1,6 @@
 // Tables of costs between two variables, interned: equal tables have one id, and what is computed
-// from the same tables is computed once. Blocks of a network that are alike thus cost as much as one.
+// from the same tables is computed once. Blocks of a network that are alike thus cost as much as
+// one.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +47,8 @@ class CostTables {
     std::vector<std::uint32_t> argument;  ///< Row-major: the choice that is least.
   };
   /// (i, j) ↦ min over c of left(i, c) + own(c) + right(c, j). `own` is a vector; the first least
-  /// choice counts. Complexity: rows · choices · columns, once for equal arguments. The result lives
-  /// as long as this object.
+  /// choice counts. Complexity: rows · choices · columns, once for equal arguments. The result
+  /// lives as long as this object.
   const Minimum& through(CostTableId left, CostTableId own, CostTableId right);
 
  private:

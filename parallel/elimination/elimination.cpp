@@ -1,6 +1,6 @@
-// Eliminates variables with at most two neighbors, in rounds, so that equal blocks are treated in the
-// same order and share their tables. Where every variable has three neighbors or more, one of them
-// is taken apart by cases, or split in two for a bound.
+// Eliminates variables with at most two neighbors, in rounds, so that equal blocks are treated in
+// the same order and share their tables. Where every variable has three neighbors or more, one of
+// them is taken apart by cases, or split in two for a bound.
 #include <algorithm>
 #include <optional>
 
@@ -44,8 +44,7 @@ class Eliminator {
     start.neighbors.resize(count);
     start.is_gone.resize(count, false);
     for (std::size_t v = 0; v < count; ++v) start.own.push_back(graph_.own(CostVariableId(v)));
-    for (const CostGraph::Edge& e : graph_.edges())
-      connect(start, e.a.value, e.b.value, e.costs);
+    for (const CostGraph::Edge& e : graph_.edges()) connect(start, e.a.value, e.b.value, e.costs);
     reduce(start);
     Assignment best = solve(std::move(start));
     if (best.cost == kImpossible) return best;
@@ -104,8 +103,7 @@ class Eliminator {
     if (step.right)
       connect(r, *step.left, *step.right, step.minimum->costs);
     else if (step.left)
-      r.own[*step.left] =
-          tables_.sum(r.own[*step.left], tables_.transposed(step.minimum->costs));
+      r.own[*step.left] = tables_.sum(r.own[*step.left], tables_.transposed(step.minimum->costs));
     else
       r.cost += tables_[step.minimum->costs].costs[0];
   }
@@ -237,7 +235,8 @@ class Eliminator {
           return cost;
         };
         const double now = cost_with(a.choices[v]);
-        const auto choices = static_cast<std::uint32_t>(tables_[graph_.own(CostVariableId(v))].columns);
+        const auto choices =
+            static_cast<std::uint32_t>(tables_[graph_.own(CostVariableId(v))].columns);
         for (std::uint32_t c = 0; c < choices; ++c) {
           const double then = cost_with(c);
           if (then >= now * (1 - kRounding)) continue;

@@ -194,8 +194,7 @@ class MeshPlanner {
     for (MeshPlan* plan : plans) {
       if (stop_.stop_requested()) return;
       MeshPlan again = plan_at(plan->shape);
-      if (again.sharding.cost_us < kImpossible && is_better(again, *plan))
-        *plan = std::move(again);
+      if (again.sharding.cost_us < kImpossible && is_better(again, *plan)) *plan = std::move(again);
     }
   }
 
@@ -208,8 +207,7 @@ class MeshPlanner {
       if (shrinks) shape.*shrinks /= 2;
       all.push_back(shape);
     };
-    const auto sizes = {&MeshShape::stages, &MeshShape::model, &MeshShape::any,
-                        &MeshShape::batch};
+    const auto sizes = {&MeshShape::stages, &MeshShape::model, &MeshShape::any, &MeshShape::batch};
     for (const auto grows : sizes)
       for (const auto shrinks : sizes)
         if (grows != shrinks) add(from, grows, shrinks);
@@ -274,8 +272,7 @@ class MeshPlanner {
     if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return plan;
     // A price of memory makes no plan faster.
     const MeshPlan* known = best_plan();
-    if (known && known->time.peak_bytes <= memory_ &&
-        known->time.total_us <= plan.time.total_us)
+    if (known && known->time.peak_bytes <= memory_ && known->time.total_us <= plan.time.total_us)
       return plan;
     double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
     MeshPlan best = plan_at(shape, high);
@@ -305,8 +302,7 @@ class MeshPlanner {
     sharding.microbatch_weight = microbatch_weight(shape);
     sharding.us_per_byte = us_per_byte;
     sharding.sum_weight = sum_weight_;
-    sharding.kept_microbatches =
-        static_cast<double>(std::min(shape.stages, shape.microbatches));
+    sharding.kept_microbatches = static_cast<double>(std::min(shape.stages, shape.microbatches));
     sharding.recomputes = shape.recomputes;
     sharding.cuts_states = options_.freedom.cuts_states;
     sharding.cuts_weights = options_.freedom.cuts_weights;
@@ -364,12 +360,10 @@ class MeshPlanner {
 
 }  // namespace
 
-core::Result<MeshPlanOutcome> plan_on_meshes(const core::Graph& graph,
-                                             const std::vector<bool>& is_weight,
-                                             const Topology& topology,
-                                             const MeshPlanOptions& options,
-                                             core::ProgressSink& progress,
-                                             const core::StopToken& stop) {
+core::Result<MeshPlanOutcome>
+plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
+               const Topology& topology, const MeshPlanOptions& options,
+               core::ProgressSink& progress, const core::StopToken& stop) {
   const auto there_are = static_cast<std::int64_t>(topology.device_count());
   if (options.devices && (*options.devices < 1 || *options.devices > there_are)) {
     return core::invalid_input(fmt::format("{} devices are asked for, {} has {}", *options.devices,

@@ -1,5 +1,5 @@
-// Plans a model on a machine of many alike devices: pipeline stages, microbatches and a mesh in each
-// stage. Sizes of the mesh are searched, cuts of nodes on each mesh are the best there are.
+// Plans a model on a machine of many alike devices: pipeline stages, microbatches and a mesh in
+// each stage. Sizes of the mesh are searched, cuts of nodes on each mesh are the best there are.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Freedom {
   bool cuts_states = true;
   bool cuts_weights = true;
   std::optional<std::int64_t> model, any, stages, microbatches, chunks;  ///< Fixed sizes.
-  std::optional<bool> recomputes;  ///< Fixed.
+  std::optional<bool> recomputes;                                        ///< Fixed.
 };
 
 struct MeshPlanOptions {
@@ -30,8 +30,8 @@ struct MeshPlanOptions {
   /// Floating tensors count as if they had that type; weights then have a master copy.
   std::optional<core::DataType> precision;
   Attention attention = Attention::kStored;
-  std::optional<std::int64_t> devices;   ///< The first ones; none: all.
-  std::optional<double> memory_bytes;    ///< Of a device; none: what it has.
+  std::optional<std::int64_t> devices;  ///< The first ones; none: all.
+  std::optional<double> memory_bytes;   ///< Of a device; none: what it has.
   Freedom freedom;
 };
 
@@ -42,17 +42,16 @@ struct MeshPlanOutcome {
   double lower_bound_us = 0;
   std::string binding;  ///< "work" or "path".
   std::size_t meshes_tried = 0;
-  bool fits = true;     ///< False: the least memory found is more than there is.
+  bool fits = true;  ///< False: the least memory found is more than there is.
   bool was_stopped = false;
 };
 
-/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if the
-/// batch is too small for what the strategy may cut; kInterrupted: stopped before there was a plan.
-core::Result<MeshPlanOutcome> plan_on_meshes(const core::Graph& graph,
-                                             const std::vector<bool>& is_weight,
-                                             const Topology& topology,
-                                             const MeshPlanOptions& options,
-                                             core::ProgressSink& progress,
-                                             const core::StopToken& stop);
+/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if
+/// the batch is too small for what the strategy may cut; kInterrupted: stopped before there was a
+/// plan.
+core::Result<MeshPlanOutcome>
+plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
+               const Topology& topology, const MeshPlanOptions& options,
+               core::ProgressSink& progress, const core::StopToken& stop);
 
 }  // namespace soapstone::parallel

@@ -68,14 +68,18 @@ std::vector<NamedStrategy> make_strategies() {
       {"data", "the batch is cut, every device has all weights", "", false, data_parallel()},
       {"model", "weights and what they act on are cut, the batch is not", "", false,
        model_parallel()},
-      {"mesh-tensorflow", "one axis of the mesh cuts the batch, the other one more dimension of "
-       "each tensor", "Shazeer et al., Mesh-TensorFlow, 2018", false, mesh()},
-      {"megatron", "attention heads and hidden layers are cut within a node, then pipeline stages "
-       "and the batch", "Narayanan et al., 2021, arXiv 2104.04473", false, megatron(kModel)},
+      {"mesh-tensorflow",
+       "one axis of the mesh cuts the batch, the other one more dimension of "
+       "each tensor",
+       "Shazeer et al., Mesh-TensorFlow, 2018", false, mesh()},
+      {"megatron",
+       "attention heads and hidden layers are cut within a node, then pipeline stages "
+       "and the batch",
+       "Narayanan et al., 2021, arXiv 2104.04473", false, megatron(kModel)},
       {"megatron-sp", "the same, and the sequence is cut where heads are not",
        "Korthikanti et al., 2022, arXiv 2205.05198", false, megatron(kNoBatch)},
-      {"zero-1", "data parallel; states of the optimizer are cut",
-       "Rajbhandari et al., ZeRO, 2020", true, zero(false)},
+      {"zero-1", "data parallel; states of the optimizer are cut", "Rajbhandari et al., ZeRO, 2020",
+       true, zero(false)},
       {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered",
        "Rajbhandari et al., ZeRO, 2020", true, zero(true)},
       {"context", "the sequence is cut, keys and values are gathered",
@@ -100,8 +104,7 @@ core::Result<const NamedStrategy*> named_strategy(std::string_view name) {
     if (strategy.name == name) return &strategy;
     names += (names.empty() ? "" : ", ") + strategy.name;
   }
-  return core::invalid_input("there is no strategy " + std::string(name),
-                             "there are " + names);
+  return core::invalid_input("there is no strategy " + std::string(name), "there are " + names);
 }
 
 }  // namespace soapstone::parallel

@@ -1,5 +1,5 @@
-// Strategies that have a name: what each leaves free and what it fixes. All of them are planned by the
-// same search, so that they differ in nothing but their freedom.
+// Strategies that have a name: what each leaves free and what it fixes. All of them are planned by
+// the same search, so that they differ in nothing but their freedom.
 #pragma once
 
 #include <span>

@@ -35,8 +35,8 @@ std::optional<std::vector<std::size_t>> pieces_within(const std::vector<Pipeline
   return begins;
 }
 
-double slowest_stage(const std::vector<PipelineNode>& nodes,
-                     const std::vector<std::size_t>& begins, std::size_t stages) {
+double slowest_stage(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins,
+                     std::size_t stages) {
   std::vector<double> us(stages, 0);
   for (std::size_t p = 0; p < begins.size(); ++p) {
     const bool is_last = p + 1 == begins.size();

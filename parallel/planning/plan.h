@@ -1,5 +1,5 @@
-// What planning has to say: on which mesh each stage of a model runs, how every node is cut there, and
-// how long a step takes.
+// What planning has to say: on which mesh each stage of a model runs, how every node is cut there,
+// and how long a step takes.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,22 @@ struct MeshShape {
 /// Microseconds of one step, as estimated.
 struct StepTime {
   double total_us = 0;
-  double compute_us = 0;      ///< Of the slowest stage, all microbatches.
-  double exchange_us = 0;     ///< Changes of layout and gathered weights of the same stage.
-  double bubble_us = 0;       ///< Stages wait for the first and behind the last microbatch.
-  double handover_us = 0;     ///< Between stages.
-  double gradient_sum_us = 0; ///< Not hidden behind the backward pass.
+  double compute_us = 0;       ///< Of the slowest stage, all microbatches.
+  double exchange_us = 0;      ///< Changes of layout and gathered weights of the same stage.
+  double bubble_us = 0;        ///< Stages wait for the first and behind the last microbatch.
+  double handover_us = 0;      ///< Between stages.
+  double gradient_sum_us = 0;  ///< Not hidden behind the backward pass.
   double update_us = 0;
-  double peak_bytes = 0;  ///< Of the fullest device.
-  double bytes_moved = 0;     ///< Sent by all devices together.
+  double peak_bytes = 0;   ///< Of the fullest device.
+  double bytes_moved = 0;  ///< Sent by all devices together.
   bool operator==(const StepTime&) const = default;
 };
 
 struct MeshPlan {
   MeshShape shape;
-  std::vector<std::int64_t> axis_sizes;      ///< Innermost first.
+  std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
   Sharding sharding;
-  std::vector<std::int32_t> stage_of_node;   ///< By node; −1: nothing runs.
+  std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
   StepTime time;
 };
 

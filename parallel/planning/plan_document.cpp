@@ -58,8 +58,7 @@ class DocumentMaker {
             document_.axes[a].name);
     const auto [at, is_new] = known_.try_emplace(cuts, document_.cuts.size());
     if (is_new) document_.cuts.push_back(cuts);
-    document_.nodes.push_back(
-        {names_[id.index()], plan_.stage_of_node[id.index()], at->second});
+    document_.nodes.push_back({names_[id.index()], plan_.stage_of_node[id.index()], at->second});
   }
 
   void add_weight(core::TensorId id, const Digits& digits) {

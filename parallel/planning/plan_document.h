@@ -1,6 +1,6 @@
-// A plan as it is written and read: for every node the axes that cut its loops, for every weight how
-// it lies, and what the planner says of it. Knows names, not ids; nodes that are cut alike share one
-// entry.
+// A plan as it is written and read: for every node the axes that cut its loops, for every weight
+// how it lies, and what the planner says of it. Knows names, not ids; nodes that are cut alike
+// share one entry.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct PlanDocument {
   bool operator==(const PlanDocument&) const = default;
 };
 
-/// A name for each loop of a node, for people: `sample`, `parameter`, `reduction`, with a number where
-/// there are several of one role.
+/// A name for each loop of a node, for people: `sample`, `parameter`, `reduction`, with a number
+/// where there are several of one role.
 std::vector<std::string> loop_names(const ops::PartitionSpace& space);
 
 /// Names for all nodes: their own where those are there and differ, else `operator#position`.

@@ -101,13 +101,13 @@ void read_nodes(const PlanReader& document, PlanDocument& plan) {
 }  // namespace
 
 std::string plan_to_json(const PlanDocument& document) {
-  PlanJson json{{"version", PlanDocument::kVersion},
-                {"model", hash_text_of(document.model_hash)},
-                {"topology", {{"name", document.topology},
-                              {"hash", hash_text_of(document.topology_hash)}}},
-                {"strategy", document.strategy},
-                {"devices", document.devices},
-                {"training", document.is_training}};
+  PlanJson json{
+      {"version", PlanDocument::kVersion},
+      {"model", hash_text_of(document.model_hash)},
+      {"topology", {{"name", document.topology}, {"hash", hash_text_of(document.topology_hash)}}},
+      {"strategy", document.strategy},
+      {"devices", document.devices},
+      {"training", document.is_training}};
   PlanJson& pipeline = json["pipeline"];
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
   pipeline["recomputes"] = document.shape.recomputes;
@@ -151,9 +151,8 @@ core::Result<PlanDocument> plan_from_json(std::string_view text) {
   });
   plan.shape.recomputes = pipeline.field("recomputes").truth();
   read_axes(document, plan);
-  each_figure(plan.time, [&](const char* name, double& figure) {
-    figure = document.field(name).number();
-  });
+  each_figure(plan.time,
+              [&](const char* name, double& figure) { figure = document.field(name).number(); });
   plan.lower_bound_us = document.field("lower_bound_us").number();
   plan.binding = document.field("binding").text();
   plan.estimated_share = document.field("estimated_share").number();

@@ -54,8 +54,8 @@ class StepTimer {
 
   void add(Stage& stage, const NodeCost& cost) const {
     stage.compute_us += cost.forward_us * (1 + again()) + cost.backward_us;
-    stage.exchange_us += cost.forward_conversion_us * (1 + again()) +
-                         cost.backward_conversion_us + cost.gather_us;
+    stage.exchange_us +=
+        cost.forward_conversion_us * (1 + again()) + cost.backward_conversion_us + cost.gather_us;
     stage.backward_us += cost.backward_us + cost.backward_conversion_us;
     stage.gradient_sum_us += cost.gradient_sum_us;
     stage.weight_bytes += cost.weight_bytes + cost.state_bytes;
@@ -88,8 +88,8 @@ class StepTimer {
 
   /// Less crosses behind this node than behind the next, and no more than behind the one before.
   static bool is_border(const std::vector<double>& crossing, std::size_t k) {
-    return k > 0 && k + 1 < crossing.size() && crossing[k] > 0 &&
-           crossing[k] <= crossing[k - 1] && crossing[k] < crossing[k + 1];
+    return k > 0 && k + 1 < crossing.size() && crossing[k] > 0 && crossing[k] <= crossing[k - 1] &&
+           crossing[k] < crossing[k + 1];
   }
 
   /// Behind each node: bytes on one device of tensors that later nodes read.
@@ -113,12 +113,13 @@ class StepTimer {
     return change;
   }
 
-  /// What each node adds to the memory that is kept for gradients. Where the forward pass runs again,
-  /// that is what crosses behind nodes where the least crosses: the segments between them run again,
-  /// one at a time.
+  /// What each node adds to the memory that is kept for gradients. Where the forward pass runs
+  /// again, that is what crosses behind nodes where the least crosses: the segments between them
+  /// run again, one at a time.
   std::vector<double> kept_bytes() const {
     std::vector<double> kept;
-    for (const core::NodeId id : order_) kept.push_back(plan_.sharding.costs[id.index()].kept_bytes);
+    for (const core::NodeId id : order_)
+      kept.push_back(plan_.sharding.costs[id.index()].kept_bytes);
     if (!plan_.shape.recomputes) return kept;
     const std::vector<double> crossing = crossing_bytes();
     double largest_segment = 0, segment = 0;
@@ -133,8 +134,7 @@ class StepTimer {
   }
 
   double handover_us(double bytes) const {
-    const auto distance = static_cast<std::size_t>(plan_.shape.device_count() /
-                                                   plan_.shape.stages);
+    const auto distance = static_cast<std::size_t>(plan_.shape.device_count() / plan_.shape.stages);
     return topology_.path(DeviceId(std::size_t{0}), DeviceId(distance)).us(bytes);
   }
 
@@ -158,13 +158,12 @@ class StepTimer {
     }
     time.gradient_sum_us = std::max(sums, 0.0);
     time.bubble_us = filling * slowest_us;
-    time.handover_us =
-        std::max(0.0, m * slowest_us - time.compute_us - time.exchange_us);
+    time.handover_us = std::max(0.0, m * slowest_us - time.compute_us - time.exchange_us);
     time.total_us = (m + filling) * slowest_us + time.gradient_sum_us;
     for (const core::NodeId id : order_) {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
-      time.bytes_moved += cost.bytes_moved * m *
-                          static_cast<double>(shape.device_count() / shape.stages);
+      time.bytes_moved +=
+          cost.bytes_moved * m * static_cast<double>(shape.device_count() / shape.stages);
     }
   }
 

@@ -96,8 +96,7 @@ class ChoiceMaker {
     }
     now_.inputs.assign(node_.inputs.size(), Layout{});
     now_.outputs.assign(node_.outputs.size(), Layout{});
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      lay(a);
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) lay(a);
     price(part);
     choices_.push_back(now_);
   }
@@ -155,8 +154,7 @@ class ChoiceMaker {
   double other_parts(std::size_t axis) const {
     double parts = 1;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (a != axis && now_.loops[a] >= 0)
-        parts *= static_cast<double>(mesh_.axis_sizes()[a]);
+      if (a != axis && now_.loops[a] >= 0) parts *= static_cast<double>(mesh_.axis_sizes()[a]);
     return parts;
   }
 
@@ -211,14 +209,12 @@ class ChoiceMaker {
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
-    now_.forward_us +=
-        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    now_.forward_us += launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
     if (arriving == 0 || sought == 0) return;
     now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
     if (own_.is_contraction) {
       // One contraction of the same size for each gradient.
-      now_.backward_us +=
-          sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
+      now_.backward_us += sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
     } else {
       now_.backward_us += launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
     }

@@ -1,5 +1,5 @@
-// The ways to run one node on a mesh: for each axis the loop that it cuts, or none. What a way asks of
-// the inputs, what it makes of the outputs and what it takes follow from the loops.
+// The ways to run one node on a mesh: for each axis the loop that it cuts, or none. What a way asks
+// of the inputs, what it makes of the outputs and what it takes follow from the loops.
 #pragma once
 
 #include <array>

@@ -15,9 +15,9 @@ struct ComputeRates {
   /// ones lose the tail, in which the device is not full any more, small ones take twice as long.
   double most_efficiency = 0.79, tail_us = 16;
   /// Share of the bandwidth that everything else reaches as a whole, with passes over memory that
-  /// graphs do not show (dropout, casts, copies). The three numbers serve all sizes. They are fitted
-  /// to eight published steps of GPT on A100 (arXiv 2205.05198, table 5); docs/plans.md has the
-  /// command.
+  /// graphs do not show (dropout, casts, copies). The three numbers serve all sizes. They are
+  /// fitted to eight published steps of GPT on A100 (arXiv 2205.05198, table 5); docs/plans.md has
+  /// the command.
   double bandwidth_efficiency = 0.4;
 
   /// The time of one kernel; `is_contraction`: it runs on the units that reach the peak.

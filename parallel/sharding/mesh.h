@@ -1,5 +1,5 @@
-// A mesh: devices of one kind in a grid, whose axes are what operators are cut along. It answers what
-// a collective along an axis takes.
+// A mesh: devices of one kind in a grid, whose axes are what operators are cut along. It answers
+// what a collective along an axis takes.
 #pragma once
 
 #include <algorithm>

@@ -69,8 +69,7 @@ std::optional<std::int8_t> Digits::find(const ops::LoopPlace& place) const {
 
 std::optional<std::int8_t> Digits::number(const ops::LoopPlace& place) {
   if (const auto known = find(place)) return known;
-  if (place.dim >= kMostDimensions || kMostDimensions + inner_.size() >= kMost)
-    return std::nullopt;
+  if (place.dim >= kMostDimensions || kMostDimensions + inner_.size() >= kMost) return std::nullopt;
   inner_.push_back({place.dim, place.stride, place.period});
   return find(place);
 }

@@ -44,8 +44,8 @@ struct GraphLoops {
   Digits digits;
 };
 
-/// `is_weight` by tensor. The first dimension of an input that is no weight is the batch; the second
-/// is the sequence if the input holds tokens (integers) or vectors (three dimensions).
+/// `is_weight` by tensor. The first dimension of an input that is no weight is the batch; the
+/// second is the sequence if the input holds tokens (integers) or vectors (three dimensions).
 /// Precondition: sizes are numbers.
 GraphLoops graph_loops(const core::Graph& graph, const std::vector<bool>& is_weight);
 

@@ -131,8 +131,8 @@ class ShardingProblem {
 
   double own_cost(core::NodeId id, const NodeChoice& choice) const {
     const double again = options_.recomputes ? 1 : 0;
-    double cost = (choice.forward_us * (1 + again) + choice.backward_us) *
-                  options_.microbatch_weight;
+    double cost =
+        (choice.forward_us * (1 + again) + choice.backward_us) * options_.microbatch_weight;
     const core::Node& node = graph_.node(id);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       if (graph_.is_output(node.outputs[k])) {
@@ -173,8 +173,8 @@ class ShardingProblem {
         // What is constant and no weight is made where it is needed, and inputs arrive as they are
         // wanted.
         if (!input.valid()) continue;
-        const bool is_computed = graph_.tensor(input).producer.valid() &&
-                                 !graph_.is_constant_expression(input);
+        const bool is_computed =
+            graph_.tensor(input).producer.valid() && !graph_.is_constant_expression(input);
         if (is_computed || work_.tensors[input.index()].is_weight)
           readers_[input.index()].push_back({id, k});
       }
@@ -218,7 +218,8 @@ class ShardingProblem {
     const auto [at, is_new] = unions_.try_emplace(lists_of(readers), 0);
     if (is_new) {
       std::set<Layout> layouts;
-      for (const ListId wanted : at->first) layouts.insert(list(wanted).begin(), list(wanted).end());
+      for (const ListId wanted : at->first)
+        layouts.insert(list(wanted).begin(), list(wanted).end());
       at->second = numbered({layouts.begin(), layouts.end()});
     }
     const std::size_t count = list(at->second).size();
@@ -247,8 +248,8 @@ class ShardingProblem {
   }
 
   /// By axis: the digits that readers want the weight cut along.
-  std::array<std::set<std::int8_t>, kMostAxes> wanted_digits(
-      const std::vector<ListId>& readers) const {
+  std::array<std::set<std::int8_t>, kMostAxes>
+  wanted_digits(const std::vector<ListId>& readers) const {
     std::array<std::set<std::int8_t>, kMostAxes> wanted;
     for (const ListId reader : readers)
       for (const Layout& layout : list(reader))
@@ -297,8 +298,8 @@ class ShardingProblem {
     return rates_.us(core::DataType::kFloat32, 0, bytes, false);
   }
 
-  /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has its
-  /// gradient summed once a step.
+  /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has
+  /// its gradient summed once a step.
   Change change(core::TensorId id, const Layout& from, const Layout& to) const {
     const TensorWork& tensor = work_.tensors[id.index()];
     Change change{convert(mesh_, tensor.bytes, from, to), {}};
@@ -318,8 +319,7 @@ class ShardingProblem {
     if (!work_.tensors[id.index()].is_weight)
       return (change.forward.us * (1 + again) + change.backward.us) * options_.microbatch_weight;
     const double passes = options_.is_training ? 2 + again : 1;
-    const double sums =
-        change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
+    const double sums = change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
     return change.forward.us * passes * options_.microbatch_weight + change.backward.us * sums;
   }
 
@@ -340,8 +340,8 @@ class ShardingProblem {
   void connect(core::TensorId id, const Place& from, const Place& to, bool is_first) {
     const TensorWork& tensor = work_.tensors[id.index()];
     const bool pays = is_first && tensor.is_kept && !options_.recomputes;
-    const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient, pays, from.layouts,
-                       to.layouts};
+    const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient,
+                       pays,         from.layouts,     to.layouts};
     const auto [at, is_new] = edge_tables_.try_emplace(key);
     if (is_new) at->second = edge_table(id, list(from.layouts), list(to.layouts), pays);
     cost_graph_.connect(from.variable, to.variable, at->second);
@@ -349,8 +349,7 @@ class ShardingProblem {
 
   CostTableId edge_table(core::TensorId id, const Layouts& from, const Layouts& to,
                          bool pays_memory) {
-    const double us_per_byte =
-        pays_memory ? options_.us_per_byte * options_.kept_microbatches : 0;
+    const double us_per_byte = pays_memory ? options_.us_per_byte * options_.kept_microbatches : 0;
     CostTable table{from.size(), to.size(), {}};
     table.costs.reserve(from.size() * to.size());
     std::map<std::pair<Layout, Layout>, double> costs;
@@ -403,8 +402,7 @@ class ShardingProblem {
       const Reader& reader = readers_[id.index()][0];
       keep(result_.nodes[reader.node.index()].inputs[reader.input]);
     } else {
-      const Layout shared =
-          list(view->second.layouts)[best.choices[view->second.variable.index()]];
+      const Layout shared = list(view->second.layouts)[best.choices[view->second.variable.index()]];
       keep(shared);
       add_change(readers_[id.index()][0].node, id, from, shared);
       from = shared;

@@ -1,5 +1,5 @@
-// The best way to run a graph on one mesh: a choice for every node and a layout for every weight, such
-// that work, changes of layout, sums of gradients and the price of memory cost least together.
+// The best way to run a graph on one mesh: a choice for every node and a layout for every weight,
+// such that work, changes of layout, sums of gradients and the price of memory cost least together.
 #pragma once
 
 #include <vector>
@@ -19,11 +19,12 @@ struct ShardingOptions {
   double sum_weight = 1;
   /// What a byte on each device costs, so that a plan fits into its memory.
   double us_per_byte = 0;
-  double kept_microbatches = 1;   ///< Microbatches whose tensors are kept at once for gradients.
-  bool recomputes = false;        ///< The forward pass runs again before the backward pass.
+  double kept_microbatches = 1;  ///< Microbatches whose tensors are kept at once for gradients.
+  bool recomputes = false;       ///< The forward pass runs again before the backward pass.
   /// Memory for a byte of a weight: the weight itself, its gradient, and states of the optimizer.
   double bytes_per_weight_byte = 1;
-  /// The part of it that may be cut along axes where gradients are summed (states of the optimizer).
+  /// The part of it that may be cut along axes where gradients are summed (states of the
+  /// optimizer).
   double state_bytes_per_weight_byte = 0;
   bool cuts_states = false;
   bool cuts_weights = true;  ///< Weights may be cut where they are needed whole, and gathered.

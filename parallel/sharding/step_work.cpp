@@ -123,8 +123,7 @@ bool contracts_data(const core::Graph& graph, core::NodeId id, const StepWork& w
 /// The tensors from a contraction of data to the next one, if `id` is the first of two and what it
 /// makes is larger than what it reads.
 std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& graph,
-                                                            core::NodeId id,
-                                                            const StepWork& work) {
+                                                            core::NodeId id, const StepWork& work) {
   if (!contracts_data(graph, id, work)) return std::nullopt;
   double read = 0;
   for (const core::TensorId input : graph.node(id).inputs)
@@ -179,11 +178,9 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
     node.is_contraction = definition && definition->op_class == ops::OpClass::kContraction;
     node.flops = ops::work_of(graph, id).flops;
     node.data_type = graph.tensor(graph.node(id).outputs[0]).type.data_type;
-    if (options.precision && core::is_floating(node.data_type))
-      node.data_type = *options.precision;
+    if (options.precision && core::is_floating(node.data_type)) node.data_type = *options.precision;
   }
-  const auto plan =
-      runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+  const auto plan = runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
   for (const runtime::Launch& launch : plan.launches) {
     work.nodes[launch.head.index()].starts_launch = true;
     const std::vector<core::NodeId> nodes = launch.nodes();

@@ -37,8 +37,8 @@ Topology topology(const std::string& name) {
   return *std::move(result);
 }
 
-MeshPlanOutcome planned(const PlannedNetwork& net, const Topology& machine, const std::string& strategy,
-                        MeshPlanOptions options = {}) {
+MeshPlanOutcome planned(const PlannedNetwork& net, const Topology& machine,
+                        const std::string& strategy, MeshPlanOptions options = {}) {
   const auto named = named_strategy(strategy);
   EXPECT_TRUE(named.ok());
   const Freedom given = options.freedom;
@@ -46,8 +46,7 @@ MeshPlanOutcome planned(const PlannedNetwork& net, const Topology& machine, cons
   if (given.recomputes) options.freedom.recomputes = given.recomputes;
   if (given.model) options.freedom.model = given.model;
   const core::StopToken never;
-  auto outcome =
-      plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
+  auto outcome = plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
   EXPECT_TRUE(outcome.ok()) << outcome.error().to_string();
   return *std::move(outcome);
 }
@@ -114,8 +113,8 @@ TEST(Planner, TheBestIsNoSlowerThanAnyNamedStrategyAndNoFasterThanItsBound) {
 }
 
 TEST(Planner, MegatronCutsHeadsAndHiddenLayersAndSumsTwiceALayerAndDirection) {
-  const PlannedNetwork net = network("gpt", {{"batch", 8}, {"layers", 4}, {"hidden", 1024},
-                                      {"heads", 16}, {"seq", 512}});
+  const PlannedNetwork net =
+      network("gpt", {{"batch", 8}, {"layers", 4}, {"hidden", 1024}, {"heads", 16}, {"seq", 512}});
   MeshPlanOptions options = training();
   options.freedom.model = 8;
   const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "megatron", options);
