@@ -136,18 +136,30 @@ class Restriction {
   // --- The operator on exactly what is read ------------------------------------------------------
 
   std::optional<Candidate> exact() const {
+    for (const Attributes& attributes : partition::scaled_attributes(node_, cuts()))
+      if (auto candidate = exact(attributes)) return candidate;
+    return std::nullopt;
+  }
+
+  std::vector<partition::CutSize> cuts() const {
     std::vector<partition::CutSize> cuts;
     for (std::size_t l = 0; l < box_.size(); ++l)
       if (is_cut(l)) cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low});
-    for (const Attributes& attributes : partition::scaled_attributes(node_, cuts))
-      if (auto candidate = exact(attributes)) return candidate;
-    return std::nullopt;
+    return cuts;
+  }
+
+  partition::PartShapes shapes() const {
+    partition::PartShapes shapes{{}, output_extents(), cuts()};
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k)
+      shapes.inputs.push_back(node_.inputs[k].valid() ? std::optional(given_[k].extents())
+                                                      : std::nullopt);
+    return shapes;
   }
 
   std::optional<Candidate> exact(const Attributes& scaled) const {
     const auto inputs = input_types();
     const auto outputs = output_types();
-    const Attributes open = partition::open_attributes(node_, scaled, output_extents());
+    const Attributes open = partition::open_attributes(node_, scaled, shapes());
     const PartProblem problem = this->problem();
     const auto solution = partition::solution_of(problem, meaning(open, inputs, outputs));
     const Attributes begun = partition::with_begins(open, solution, partition::begins_of(node_));
@@ -198,7 +210,7 @@ class Restriction {
   }
 
   std::optional<Candidate> larger() {
-    constexpr std::int64_t kMost = 8;  // elements more than are read, at both ends together
+    constexpr std::int64_t kMost = 4;  // elements more than are read, at both ends together
     const std::vector<DigitRegion> read = given_;
     const std::vector<Halo> halos = this->halos();
     for (std::int64_t more = 0; more <= (halos.empty() ? 0 : kMost); ++more)
@@ -386,6 +398,10 @@ class Restriction {
     std::vector<TensorId> operands;
     std::vector<TensorType> outputs;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      if (!node_.inputs[k].valid()) {
+        operands.push_back(TensorId::none());
+        continue;
+      }
       const TensorType& type = graph_.tensor(node_.inputs[k]).type;
       const core::Dims dims = *core::concrete(type.shape);
       if (given_[k].is_empty()) {
