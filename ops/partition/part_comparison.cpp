@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/language/rational.h"
+#include "ops/partition/expression_views.h"
 
 namespace soapstone::ops::partition {
 namespace {
@@ -14,74 +15,6 @@ using analysis::interval_of;
 using analysis::Ranges;
 using Environment = std::map<Symbol, Polynomial>;
 using Constraints = std::vector<Constraint>;
-/// How many times the part's value is in the whole's; none: they are not proportional.
-using Ratio = std::optional<Rational>;
-
-constexpr Rational kOne{1, 1};
-
-bool is_read(const ExprNode& e) {
-  return e.kind == ExprKind::kRead || e.kind == ExprKind::kReadFlat;
-}
-bool is_bound(const ExprNode& e) { return e.kind == ExprKind::kGuard || e.kind == ExprKind::kSum; }
-bool is_number(const ExprNode& e) { return e.kind == ExprKind::kNumber; }
-bool has_value(const Rational& r) { return r.numerator != 0 && r.denominator != 0; }
-
-Ratio quotient(Rational a, Rational b) {
-  if (!has_value(a) || !has_value(b)) return a == b ? Ratio(kOne) : std::nullopt;
-  const std::int64_t sign = b.numerator < 0 ? -1 : 1;
-  return product_of(a, {sign * b.denominator, sign * b.numerator});
-}
-
-struct Factors {
-  std::vector<Rational> numbers;  ///< A factor 1 is not written.
-  std::vector<const ExprNode*> others;
-};
-
-Factors factors_of(const ExprNode& e) {
-  Factors factors;
-  const auto add = [&](const ExprNode& factor) {
-    if (is_number(factor))
-      factors.numbers.push_back(factor.number);
-    else
-      factors.others.push_back(&factor);
-  };
-  if (e.kind != ExprKind::kMul) add(e);
-  if (e.kind == ExprKind::kMul)
-    for (const Expr& factor : e.arguments) add(*factor);
-  return factors;
-}
-
-/// Numbers that both have need no arithmetic, which might not fit.
-Ratio quotient(const std::vector<Rational>& a, std::vector<Rational> b) {
-  Ratio above = kOne, below = kOne;
-  for (const Rational& number : a)
-    if (const auto same = std::ranges::find(b, number); same != b.end())
-      b.erase(same);
-    else
-      above = above ? product_of(*above, number) : std::nullopt;
-  for (const Rational& number : b) below = below ? product_of(*below, number) : std::nullopt;
-  return above && below ? quotient(*above, *below) : std::nullopt;
-}
-
-/// The body of sums and guards, with all variables and constraints around it.
-struct Bound {
-  std::vector<Binder> binders;
-  Constraints constraints;
-  const ExprNode* body;
-};
-
-Bound bound_of(const ExprNode& e) {
-  Bound bound{{}, {}, &e};
-  while (bound.body->kind == ExprKind::kGuard || bound.body->kind == ExprKind::kSum) {
-    const ExprNode& outer = *bound.body;
-    bound.binders.insert(bound.binders.end(), outer.binders.begin(), outer.binders.end());
-    bound.constraints.insert(bound.constraints.end(), outer.constraints.begin(),
-                             outer.constraints.end());
-    bound.body = outer.arguments[0].get();
-  }
-  return bound;
-}
-
 struct Equations {
   std::vector<Polynomial> of_reads, of_conditions;
 };
@@ -206,7 +139,7 @@ class Comparison {
   Ratio compare(const ExprNode& a, const ExprNode& b) {
     if (is_read(a) && a.tensor >= whole_.input_count) return through_whole(a, b);
     if (is_read(b) && b.tensor >= part_.input_count) return through_part(a, b);
-    if (is_bound(a) || is_bound(b)) return compare_bound(bound_of(a), bound_of(b));
+    if (is_sum_or_guard(a) || is_sum_or_guard(b)) return compare_bound(bound_of(a), bound_of(b));
     if (a.kind == ExprKind::kAdd || b.kind == ExprKind::kAdd) return compare_terms(a, b);
     if (a.kind == ExprKind::kMul || b.kind == ExprKind::kMul || is_number(a) || is_number(b))
       return compare_factors(a, b);

@@ -337,14 +337,14 @@ class Restriction {
     const std::int64_t elsewhere = masks ? 0 : box_[l].high - box_[l].low;
     if (!masks)
       for (const LoopPlace& place : loop.follows)
-        operands[place.tensor] = with_zeros_behind(graph, operands[place.tensor], place.dim);
+        operands[place.tensor] = graph.with_zeros_behind(operands[place.tensor], place.dim);
     const core::DataType index_type = graph.type(rows.row).data_type;
     operands[selection->input] =
         graph.append("where", {rows.is_inside, rows.row, graph.scalar(index_type, elsewhere)});
     const Attributes attributes = without_labels(candidate->attributes);
     auto results = ops::append(graph.builder(), node_.op->name, operands, attributes);
     if (!results || results->size() != candidate->outputs.size()) return std::nullopt;
-    if (masks) (*results)[0] = masked(graph, (*results)[0], rows.is_inside, *selection);
+    if (masks) (*results)[0] = graph.masked((*results)[0], rows.is_inside, *selection->result_dims);
     for (std::size_t k = 0; k < results->size(); ++k) {
       if (graph.type((*results)[k]) != candidate->outputs[k]) return std::nullopt;
       (*results)[k] =
@@ -352,22 +352,6 @@ class Restriction {
     }
     auto part = finished(std::move(graph), *std::move(results), std::move(inputs));
     return part ? std::optional(*std::move(part)) : std::nullopt;
-  }
-
-  static TensorId with_zeros_behind(PartGraph& graph, TensorId table, std::size_t dim) {
-    const std::size_t rank = graph.type(table).shape.size();
-    std::vector<Polynomial> pads(2 * rank, 0);
-    pads[rank + dim] = 1;
-    return graph.append("pad", {table}, {{"pads", pads}});
-  }
-
-  static TensorId masked(PartGraph& graph, TensorId result, TensorId is_inside,
-                         const partition::Selection& selection) {
-    core::Shape shape(graph.type(result).shape.size(), 1);
-    for (std::size_t d : *selection.result_dims) shape[d] = graph.type(result).shape[d];
-    is_inside = graph.append("reshape", {is_inside}, {{"shape", shape}});
-    const TensorId zero = graph.scalar(graph.type(result).data_type, 0);
-    return graph.append("where", {is_inside, result, zero});
   }
 
   /// Indices that the operator ignores: parts ignore them by themselves, as theirs are shifted.
