@@ -2,6 +2,7 @@
 #include "ops/partition/open_attributes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/definition/by_role.h"
 
@@ -27,15 +28,63 @@ Sizes sizes_of(const core::Dims& dims) { return {dims.begin(), dims.end()}; }
 Sizes pieces(const core::Node& node, const core::Dims& extents) {
   Sizes sizes;
   for (const Polynomial& axis : sizes_by_role(node, AttributeRole::kAxes))
-    sizes.emplace_back(extents[static_cast<std::size_t>(axis.constant())]);
+    sizes.emplace_back(extents.at(static_cast<std::size_t>(axis.constant())));
   return sizes;
 }
 
 Sizes parts(const core::Node& node, const std::vector<core::Dims>& extents) {
   const std::size_t axis = axis_by_role(node);
   Sizes sizes;
-  for (const core::Dims& dims : extents) sizes.emplace_back(dims[axis]);
+  for (const core::Dims& dims : extents) sizes.emplace_back(axis < dims.size() ? dims[axis] : 0);
   return sizes;
+}
+
+/// A gradient's attributes list the shapes of its operator's inputs, each behind its rank.
+struct ListedShape {
+  std::size_t begin;  ///< Of the sizes, in the list.
+  std::int64_t rank;  ///< −1: left out.
+};
+std::vector<ListedShape> listed_shapes(const Sizes& list) {
+  std::vector<ListedShape> shapes;
+  for (std::size_t k = 0; k < list.size();) {
+    shapes.push_back({k + 1, list[k].constant()});
+    k += 1 + static_cast<std::size_t>(std::max<std::int64_t>(shapes.back().rank, 0));
+  }
+  return shapes;
+}
+
+/// Shapes of the inputs that are given, of the one that the result is the cotangent of, and as far
+/// as cut loops tell of those that are not read.
+Sizes input_shapes(const core::Node& node, const core::AttributeSchema& schema,
+                   const PartShapes& shapes) {
+  Sizes list = node.attributes.get_sizes(schema.name);
+  const auto* input = node.op->find_role(AttributeRole::kInput);
+  const auto result = static_cast<std::size_t>(node.attributes.get_int(input->name));
+  const std::vector<ListedShape> listed = listed_shapes(list);
+  for (std::size_t k = 0; k < listed.size(); ++k)
+    for (std::size_t d = 0; std::cmp_less(d, listed[k].rank); ++d) {
+      Polynomial& size = list[listed[k].begin + d];
+      if (k == result)
+        size = shapes.outputs[0][d];
+      else if (shapes.inputs[k])
+        size = (*shapes.inputs[k])[d];
+      else
+        for (const CutSize& cut : shapes.cuts)
+          if (size == Polynomial(cut.whole)) size = cut.part;
+    }
+  return list;
+}
+
+/// The shapes of the operator's results: a gradient has their cotangents behind its operator's
+/// inputs.
+std::vector<core::Dims> results_of(const core::Node& node, const PartShapes& shapes) {
+  const auto* schema = node.op->find_role(AttributeRole::kInputShapes);
+  if (!schema) return shapes.outputs;
+  std::vector<core::Dims> results;
+  const std::size_t first = listed_shapes(node.attributes.get_sizes(schema->name)).size();
+  for (std::size_t k = first; k < shapes.inputs.size(); ++k)
+    results.push_back(shapes.inputs[k].value_or(core::Dims()));
+  return results;
 }
 
 /// Lists of a pad or border attribute of which the end in dimension d is `end`.
@@ -53,7 +102,7 @@ std::vector<std::int64_t>
 fitting_ends(const Attributes& attributes, const core::AttributeSchema& schema, std::size_t d,
              std::size_t dim, std::int64_t extent,
              const std::function<std::optional<core::Dims>(const Attributes&)>& infer) {
-  constexpr std::int64_t kLargestPad = 256;
+  constexpr int kMostRefused = 16;
   constexpr std::size_t kMostEnds = 4;
   const Sizes& values = attributes.get_sizes(schema.name);
   const std::int64_t own = values[values.size() / 2 + d].constant();
@@ -69,12 +118,17 @@ fitting_ends(const Attributes& attributes, const core::AttributeSchema& schema, 
   std::vector<std::int64_t> ends;
   if (size_with(own) == extent) ends.push_back(own);
   std::int64_t nearest = INT64_MAX;
-  for (std::int64_t end = 0; end <= kLargestPad && ends.size() < kMostEnds; ++end) {
+  int refused = 0;
+  for (std::int64_t end = 0; refused < kMostRefused && ends.size() < kMostEnds; ++end) {
     const auto size = size_with(end);
-    const std::int64_t distance = size ? std::abs(*size - extent) : nearest;
+    if (!size) {
+      ++refused;
+      continue;
+    }
+    const std::int64_t distance = std::abs(*size - extent);
     if (distance > nearest) break;  // sizes only grow with the end, or only shrink
     nearest = distance;
-    if (size && distance == 0 && end != own) ends.push_back(end);
+    if (distance == 0 && end != own) ends.push_back(end);
   }
   return ends;
 }
@@ -105,8 +159,9 @@ std::vector<Attributes> scaled_attributes(const core::Node& node,
 }
 
 Attributes open_attributes(const core::Node& node, const Attributes& attributes,
-                           const std::vector<core::Dims>& extents) {
+                           const PartShapes& shapes) {
   Attributes result = attributes;
+  const std::vector<core::Dims> extents = results_of(node, shapes);
   std::uint32_t next = 1U << 24;
   for (const core::AttributeSchema& schema : node.op->attributes) {
     if (schema.role == AttributeRole::kShape)
@@ -115,6 +170,8 @@ Attributes open_attributes(const core::Node& node, const Attributes& attributes,
       result.set(schema.name, pieces(node, extents[0]));
     else if (schema.role == AttributeRole::kParts)
       result.set(schema.name, parts(node, extents));
+    else if (schema.role == AttributeRole::kInputShapes)
+      result.set(schema.name, input_shapes(node, schema, shapes));
     if (!has_begins(schema.role)) continue;
     Sizes values = node.attributes.get_sizes(schema.name);
     for (std::size_t k = 0; k < begin_count(schema.role, values); ++k)
@@ -161,11 +218,13 @@ with_ends(const core::Node& node, const Attributes& attributes, const core::Dims
     for (std::size_t d = 0; d < rank; ++d) {
       // Windows slide over the last dimensions.
       const std::size_t dim = extents.size() - rank + d;
-      const auto ends = fitting_ends(attributes, schema, d, dim, extents[dim], infer);
       std::vector<Attributes> more;
-      for (std::int64_t end : ends)
-        for (const Attributes& result : results)
-          more.push_back(with_end(result, schema.name, d, end));
+      for (const Attributes& result : results) {
+        const auto ends = fitting_ends(result, schema, d, dim, extents[dim], infer);
+        for (std::int64_t end : ends) more.push_back(with_end(result, schema.name, d, end));
+        // Another dimension may have to change first before there are types.
+        if (ends.empty()) more.push_back(result);
+      }
       results = std::move(more);
     }
   }

@@ -22,11 +22,17 @@ struct CutSize {
 std::vector<core::Attributes> scaled_attributes(const core::Node& node,
                                                 const std::vector<CutSize>& cuts);
 
-/// Sizes follow from `extents`, the shapes of the part's results. All numbers that are beginnings
-/// (of padding, of a border, of a piece) are unknowns, in the order in which `begins_of` lists the
-/// node's own.
+/// The shapes on both sides of a part.
+struct PartShapes {
+  std::vector<std::optional<core::Dims>> inputs;  ///< None where left out.
+  std::vector<core::Dims> outputs;
+  std::vector<CutSize> cuts;
+};
+
+/// Sizes follow from the shapes. All numbers that are beginnings (of padding, of a border, of a
+/// piece) are unknowns, in the order in which `begins_of` lists the node's own.
 core::Attributes open_attributes(const core::Node& node, const core::Attributes& attributes,
-                                 const std::vector<core::Dims>& extents);
+                                 const PartShapes& shapes);
 std::vector<std::int64_t> begins_of(const core::Node& node);
 core::Attributes with_begins(const core::Attributes& open, const Solution& solution,
                              const std::vector<std::int64_t>& otherwise);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/language/rational.h"
+#include "ops/partition/expression_views.h"
 
 namespace soapstone::ops::partition {
 namespace {
@@ -14,46 +15,6 @@ using analysis::interval_of;
 using analysis::Ranges;
 using Environment = std::map<Symbol, Polynomial>;
 using Constraints = std::vector<Constraint>;
-/// How many times the part's value is in the whole's; none: they are not proportional.
-using Ratio = std::optional<Rational>;
-
-constexpr Rational kOne{1, 1};
-
-bool is_read(const ExprNode& e) {
-  return e.kind == ExprKind::kRead || e.kind == ExprKind::kReadFlat;
-}
-bool is_number(const ExprNode& e) { return e.kind == ExprKind::kNumber; }
-bool has_value(const Rational& r) { return r.numerator != 0 && r.denominator != 0; }
-
-Ratio quotient(Rational a, Rational b) {
-  if (!has_value(a) || !has_value(b)) return a == b ? Ratio(kOne) : std::nullopt;
-  const std::int64_t sign = b.numerator < 0 ? -1 : 1;
-  return product_of(a, {sign * b.denominator, sign * b.numerator});
-}
-
-struct Factors {
-  Rational number = kOne;
-  std::vector<const ExprNode*> others;
-};
-
-/// Numbers apart: a factor 1 is not written.
-std::optional<Factors> factors_of(const ExprNode& e) {
-  Factors factors;
-  const auto add = [&](const ExprNode& factor) {
-    if (!is_number(factor)) {
-      factors.others.push_back(&factor);
-      return true;
-    }
-    const auto next = product_of(factors.number, factor.number);
-    if (next) factors.number = *next;
-    return next.has_value();
-  };
-  if (e.kind != ExprKind::kMul) return add(e) ? std::optional(factors) : std::nullopt;
-  for (const Expr& factor : e.arguments)
-    if (!add(*factor)) return std::nullopt;
-  return factors;
-}
-
 struct Equations {
   std::vector<Polynomial> of_reads, of_conditions;
 };
@@ -178,7 +139,7 @@ class Comparison {
   Ratio compare(const ExprNode& a, const ExprNode& b) {
     if (is_read(a) && a.tensor >= whole_.input_count) return through_whole(a, b);
     if (is_read(b) && b.tensor >= part_.input_count) return through_part(a, b);
-    if (a.kind == ExprKind::kGuard || b.kind == ExprKind::kGuard) return compare_guards(a, b);
+    if (is_sum_or_guard(a) || is_sum_or_guard(b)) return compare_bound(bound_of(a), bound_of(b));
     if (a.kind == ExprKind::kAdd || b.kind == ExprKind::kAdd) return compare_terms(a, b);
     if (a.kind == ExprKind::kMul || b.kind == ExprKind::kMul || is_number(a) || is_number(b))
       return compare_factors(a, b);
@@ -195,9 +156,6 @@ class Comparison {
       for (std::size_t k = 0; k < a.arguments.size() && a.function == b.function; ++k)
         if (compare(*a.arguments[k], *b.arguments[k]) != kOne) return std::nullopt;
       return a.function == b.function ? Ratio(kOne) : std::nullopt;
-    case ExprKind::kSum:
-      return compare_bound(a.binders, a.constraints, *a.arguments[0], b.binders, b.constraints,
-                           *b.arguments[0]);
     case ExprKind::kMax:
       return compare_maxima(a, b);
     default:
@@ -266,11 +224,11 @@ class Comparison {
   }
 
   Ratio compare_factors(const ExprNode& a, const ExprNode& b) {
-    const auto x = factors_of(a), y = factors_of(b);
-    if (!x || !y || x->others.size() != y->others.size()) return std::nullopt;
-    Ratio ratio = quotient(x->number, y->number);
-    for (std::size_t k = 0; k < x->others.size() && ratio; ++k) {
-      const Ratio next = compare(*x->others[k], *y->others[k]);
+    const Factors x = factors_of(a), y = factors_of(b);
+    if (x.others.size() != y.others.size()) return std::nullopt;
+    Ratio ratio = quotient(x.numbers, y.numbers);
+    for (std::size_t k = 0; k < x.others.size() && ratio; ++k) {
+      const Ratio next = compare(*x.others[k], *y.others[k]);
       ratio = next ? product_of(*ratio, *next) : std::nullopt;
     }
     return ratio;
@@ -314,45 +272,55 @@ class Comparison {
     return analysis::narrow(over, ranges);
   }
 
-  Ratio compare_guards(const ExprNode& a, const ExprNode& b) {
-    const ExprNode *inner_a = &a, *inner_b = &b;
-    Constraints of_a, of_b;
-    for (; inner_a->kind == ExprKind::kGuard; inner_a = inner_a->arguments[0].get())
-      of_a.insert(of_a.end(), inner_a->constraints.begin(), inner_a->constraints.end());
-    for (; inner_b->kind == ExprKind::kGuard; inner_b = inner_b->arguments[0].get())
-      of_b.insert(of_b.end(), inner_b->constraints.begin(), inner_b->constraints.end());
-    return compare_bound({}, of_a, *inner_a, {}, of_b, *inner_b);
-  }
-
   Ratio compare_maxima(const ExprNode& a, const ExprNode& b) {
     if (a.alternatives.size() != b.alternatives.size()) return std::nullopt;
     for (std::size_t k = 0; k < a.alternatives.size(); ++k) {
       const Alternative &x = a.alternatives[k], &y = b.alternatives[k];
-      const Ratio ratio =
-          compare_bound(x.binders, x.constraints, *x.body, y.binders, y.constraints, *y.body);
+      const Ratio ratio = compare_bound({x.binders, x.constraints, x.body.get()},
+                                        {y.binders, y.constraints, y.body.get()});
       if (ratio != kOne) return std::nullopt;
     }
     return kOne;
   }
 
-  Ratio compare_bound(const std::vector<Binder>& binders_a, const Constraints& constraints_a,
-                      const ExprNode& a, const std::vector<Binder>& binders_b,
-                      const Constraints& constraints_b, const ExprNode& b) {
-    if (binders_a.size() != binders_b.size()) return std::nullopt;
-    if (is_number(a) && is_number(b) && constraints_a.empty() && constraints_b.empty())
-      return compare_counts(binders_a, a.number, binders_b, b.number);
+  Ratio compare_bound(Bound a, Bound b) {
+    if (is_number(*a.body) && is_number(*b.body) && a.constraints.empty() && b.constraints.empty())
+      return compare_counts(a.binders, a.body->number, b.binders, b.body->number);
     const Ranges outer = ranges_;
     const Environment values_a = whole_values_, values_b = part_values_;
     Ranges all;  // values of variables of which the part's sum has some
     Ratio ratio;
-    bool is_same = true;
-    for (std::size_t k = 0; k < binders_a.size() && is_same; ++k)
-      is_same = bind(binders_a[k], binders_b[k], all);
-    if (is_same && same_domain(constraints_a, constraints_b, all)) ratio = compare(a, b);
+    drop_single_values(a.binders, b.binders);
+    bool is_same = a.binders.size() == b.binders.size();
+    for (std::size_t k = 0; k < a.binders.size() && is_same; ++k)
+      is_same = bind(a.binders[k], b.binders[k], all);
+    if (is_same && same_domain(a.constraints, b.constraints, all))
+      ratio = compare(*a.body, *b.body);
     ranges_ = outer;
     whole_values_ = values_a;
     part_values_ = values_b;
     return ratio;
+  }
+
+  /// A variable with one value need not be written as one. Where both are, they stay a pair.
+  void drop_single_values(std::vector<Binder>& a, std::vector<Binder>& b) {
+    if (a.size() == b.size()) return;
+    std::erase_if(a, [&](const Binder& binder) {
+      const auto digits = space_.digits_of(binder.variable);
+      for (const VariableDigit& d : digits) {
+        const auto found = problem_.cut.find(d.symbol);
+        if (d.size != 1 &&
+            (found == problem_.cut.end() || found->second.high - found->second.low != 1))
+          return false;
+      }
+      for (const VariableDigit& d : digits) bind(d.symbol, d.size);
+      return !digits.empty();
+    });
+    std::erase_if(b, [&](const Binder& binder) {
+      if (binder.low != Polynomial(0) || binder.high != Polynomial(1)) return false;
+      part_values_[binder.variable] = 0;
+      return true;
+    });
   }
 
   /// A number as often as there are values of the binders.

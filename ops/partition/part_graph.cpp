@@ -70,6 +70,20 @@ TensorId PartGraph::take(TensorId tensor, const DigitRegion& region) {
   return append("reshape", {tensor}, {{"shape", to_sizes(region.extents())}});
 }
 
+TensorId PartGraph::with_zeros_behind(TensorId tensor, std::size_t dim) {
+  const std::size_t rank = type(tensor).shape.size();
+  std::vector<Polynomial> pads(2 * rank, 0);
+  pads[rank + dim] = 1;
+  return append("pad", {tensor}, {{"pads", pads}});
+}
+
+TensorId PartGraph::masked(TensorId tensor, TensorId mask, const std::vector<std::size_t>& dims) {
+  core::Shape shape(type(tensor).shape.size(), 1);
+  for (std::size_t d : dims) shape[d] = type(tensor).shape[d];
+  mask = append("reshape", {mask}, {{"shape", shape}});
+  return append("where", {mask, tensor, scalar(type(tensor).data_type, 0)});
+}
+
 TensorId PartGraph::scaled(TensorId tensor, Rational factor, std::int64_t shift) {
   const DataType element = type(tensor).data_type;
   if (factor.numerator != 1) tensor = append("mul", {tensor, scalar(element, factor.numerator)});

@@ -1,6 +1,8 @@
 // Small pieces of graphs around the operator of a part.
 #pragma once
 
+#include <vector>
+
 #include "core/graph/graph.h"
 #include "ops/language/comprehension.h"
 #include "ops/partition/digit_region.h"
@@ -21,6 +23,11 @@ class PartGraph {
   core::TensorId zeros(core::DataType type, const core::Dims& dims);
   /// The elements of a region, put together.
   core::TensorId take(core::TensorId tensor, const DigitRegion& region);
+  /// One more slice behind the last along a dimension.
+  core::TensorId with_zeros_behind(core::TensorId tensor, std::size_t dim);
+  /// The tensor where the mask holds, else 0. `dims`: the dimensions that the mask has, ascending.
+  core::TensorId masked(core::TensorId tensor, core::TensorId mask,
+                        const std::vector<std::size_t>& dims);
   /// tensor · factor + shift, exactly.
   core::TensorId scaled(core::TensorId tensor, Rational factor, std::int64_t shift);
 

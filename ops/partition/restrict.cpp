@@ -136,18 +136,30 @@ class Restriction {
   // --- The operator on exactly what is read ------------------------------------------------------
 
   std::optional<Candidate> exact() const {
+    for (const Attributes& attributes : partition::scaled_attributes(node_, cuts()))
+      if (auto candidate = exact(attributes)) return candidate;
+    return std::nullopt;
+  }
+
+  std::vector<partition::CutSize> cuts() const {
     std::vector<partition::CutSize> cuts;
     for (std::size_t l = 0; l < box_.size(); ++l)
       if (is_cut(l)) cuts.push_back({space_.loops[l].size, box_[l].high - box_[l].low});
-    for (const Attributes& attributes : partition::scaled_attributes(node_, cuts))
-      if (auto candidate = exact(attributes)) return candidate;
-    return std::nullopt;
+    return cuts;
+  }
+
+  partition::PartShapes shapes() const {
+    partition::PartShapes shapes{{}, output_extents(), cuts()};
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k)
+      shapes.inputs.push_back(node_.inputs[k].valid() ? std::optional(given_[k].extents())
+                                                      : std::nullopt);
+    return shapes;
   }
 
   std::optional<Candidate> exact(const Attributes& scaled) const {
     const auto inputs = input_types();
     const auto outputs = output_types();
-    const Attributes open = partition::open_attributes(node_, scaled, output_extents());
+    const Attributes open = partition::open_attributes(node_, scaled, shapes());
     const PartProblem problem = this->problem();
     const auto solution = partition::solution_of(problem, meaning(open, inputs, outputs));
     const Attributes begun = partition::with_begins(open, solution, partition::begins_of(node_));
@@ -198,7 +210,7 @@ class Restriction {
   }
 
   std::optional<Candidate> larger() {
-    constexpr std::int64_t kMost = 8;  // elements more than are read, at both ends together
+    constexpr std::int64_t kMost = 4;  // elements more than are read, at both ends together
     const std::vector<DigitRegion> read = given_;
     const std::vector<Halo> halos = this->halos();
     for (std::int64_t more = 0; more <= (halos.empty() ? 0 : kMost); ++more)
@@ -325,14 +337,14 @@ class Restriction {
     const std::int64_t elsewhere = masks ? 0 : box_[l].high - box_[l].low;
     if (!masks)
       for (const LoopPlace& place : loop.follows)
-        operands[place.tensor] = with_zeros_behind(graph, operands[place.tensor], place.dim);
+        operands[place.tensor] = graph.with_zeros_behind(operands[place.tensor], place.dim);
     const core::DataType index_type = graph.type(rows.row).data_type;
     operands[selection->input] =
         graph.append("where", {rows.is_inside, rows.row, graph.scalar(index_type, elsewhere)});
     const Attributes attributes = without_labels(candidate->attributes);
     auto results = ops::append(graph.builder(), node_.op->name, operands, attributes);
     if (!results || results->size() != candidate->outputs.size()) return std::nullopt;
-    if (masks) (*results)[0] = masked(graph, (*results)[0], rows.is_inside, *selection);
+    if (masks) (*results)[0] = graph.masked((*results)[0], rows.is_inside, *selection->result_dims);
     for (std::size_t k = 0; k < results->size(); ++k) {
       if (graph.type((*results)[k]) != candidate->outputs[k]) return std::nullopt;
       (*results)[k] =
@@ -340,22 +352,6 @@ class Restriction {
     }
     auto part = finished(std::move(graph), *std::move(results), std::move(inputs));
     return part ? std::optional(*std::move(part)) : std::nullopt;
-  }
-
-  static TensorId with_zeros_behind(PartGraph& graph, TensorId table, std::size_t dim) {
-    const std::size_t rank = graph.type(table).shape.size();
-    std::vector<Polynomial> pads(2 * rank, 0);
-    pads[rank + dim] = 1;
-    return graph.append("pad", {table}, {{"pads", pads}});
-  }
-
-  static TensorId masked(PartGraph& graph, TensorId result, TensorId is_inside,
-                         const partition::Selection& selection) {
-    core::Shape shape(graph.type(result).shape.size(), 1);
-    for (std::size_t d : *selection.result_dims) shape[d] = graph.type(result).shape[d];
-    is_inside = graph.append("reshape", {is_inside}, {{"shape", shape}});
-    const TensorId zero = graph.scalar(graph.type(result).data_type, 0);
-    return graph.append("where", {is_inside, result, zero});
   }
 
   /// Indices that the operator ignores: parts ignore them by themselves, as theirs are shifted.
@@ -386,6 +382,10 @@ class Restriction {
     std::vector<TensorId> operands;
     std::vector<TensorType> outputs;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      if (!node_.inputs[k].valid()) {
+        operands.push_back(TensorId::none());
+        continue;
+      }
       const TensorType& type = graph_.tensor(node_.inputs[k]).type;
       const core::Dims dims = *core::concrete(type.shape);
       if (given_[k].is_empty()) {
