@@ -1,7 +1,6 @@
 #include "parallel/sharding/sharding.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -248,9 +247,8 @@ class ShardingProblem {
   }
 
   /// By axis: the digits that readers want the weight cut along.
-  std::array<std::set<std::int8_t>, kMostAxes>
-  wanted_digits(const std::vector<ListId>& readers) const {
-    std::array<std::set<std::int8_t>, kMostAxes> wanted;
+  std::vector<std::set<std::int8_t>> wanted_digits(const std::vector<ListId>& readers) const {
+    std::vector<std::set<std::int8_t>> wanted(mesh_.axis_count());
     for (const ListId reader : readers)
       for (const Layout& layout : list(reader))
         for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
@@ -258,10 +256,9 @@ class ShardingProblem {
     return wanted;
   }
 
-  void lay_weight(const core::Dims& dims,
-                  const std::array<std::set<std::int8_t>, kMostAxes>& wanted, std::size_t axis,
-                  Layout& now, Layouts& all) const {
-    if (axis >= mesh_.axis_count()) {
+  void lay_weight(const core::Dims& dims, const std::vector<std::set<std::int8_t>>& wanted,
+                  std::size_t axis, Layout& now, Layouts& all) const {
+    if (axis >= mesh_.axis_count() || axis >= now.axes.size()) {
       all.push_back(now);
       return;
     }
