@@ -64,9 +64,9 @@ GradientCounts cut_all(const Gradient& gradient) {
   return counts;
 }
 
-class GradientExample : public ::testing::TestWithParam<test::OpExample> {};
+class GradientPart : public ::testing::TestWithParam<test::OpExample> {};
 
-TEST_P(GradientExample, PutTogetherAreTheWhole) {
+TEST_P(GradientPart, PutTogetherAreTheWhole) {
   const core::Graph forward =
       test::graph_of(GetParam().inputs, GetParam().call, GetParam().result_count());
   const core::Node& node = forward.node(forward.order()[0]);
@@ -124,7 +124,7 @@ TEST(GradientParts, OfAConvolutionSplitInSpace) {
   EXPECT_GT(cut_all(*by_data).equal, 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GradientExample, ::testing::ValuesIn(test::op_examples()),
+INSTANTIATE_TEST_SUITE_P(All, GradientPart, ::testing::ValuesIn(test::op_examples()),
                          test::example_name);
 
 }  // namespace
