@@ -55,10 +55,10 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
                         outcome.data_parallel_us / time.total_us);
   }
   text += fmt::format("  computing {}, exchanging {}, waiting for stages {}, handing over {}, "
-                      "summing gradients {}\n",
+                      "summing gradients {}, updating {}\n",
                       time_text(time.compute_us), time_text(time.exchange_us),
                       time_text(time.bubble_us), time_text(time.handover_us),
-                      time_text(time.gradient_sum_us));
+                      time_text(time.gradient_sum_us), time_text(time.update_us));
   text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
                       bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
                       bytes_text(time.bytes_moved));

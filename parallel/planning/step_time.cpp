@@ -41,7 +41,7 @@ class StepTimer {
 
  private:
   struct Stage {
-    double compute_us = 0, exchange_us = 0, backward_us = 0, gradient_sum_us = 0;
+    double compute_us = 0, exchange_us = 0, backward_us = 0, gradient_sum_us = 0, update_us = 0;
     double weight_bytes = 0, kept_bytes = 0;
   };
 
@@ -58,6 +58,7 @@ class StepTimer {
         cost.forward_conversion_us * (1 + again()) + cost.backward_conversion_us + cost.gather_us;
     stage.backward_us += cost.backward_us + cost.backward_conversion_us;
     stage.gradient_sum_us += cost.gradient_sum_us;
+    stage.update_us += cost.update_us;
     stage.weight_bytes += cost.weight_bytes + cost.state_bytes;
   }
 
@@ -151,6 +152,7 @@ class StepTimer {
       time.compute_us = std::max(time.compute_us, stage.compute_us * m);
       time.exchange_us = std::max(time.exchange_us, stage.exchange_us * m);
       // One backward pass of a microbatch hides sums of gradients that are ready before it ends.
+      time.update_us = std::max(time.update_us, stage.update_us);
       sums = std::max(sums, stage.gradient_sum_us - kOverlap * stage.backward_us);
       const double in_flight = std::min(m, static_cast<double>(stages_.size() - s));
       time.peak_bytes =
@@ -159,7 +161,7 @@ class StepTimer {
     time.gradient_sum_us = std::max(sums, 0.0);
     time.bubble_us = filling * slowest_us;
     time.handover_us = std::max(0.0, m * slowest_us - time.compute_us - time.exchange_us);
-    time.total_us = (m + filling) * slowest_us + time.gradient_sum_us;
+    time.total_us = (m + filling) * slowest_us + time.gradient_sum_us + time.update_us;
     for (const core::NodeId id : order_) {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
       time.bytes_moved +=

@@ -19,6 +19,8 @@ struct ComputeRates {
   /// fitted to eight published steps of GPT on A100 (arXiv 2205.05198, table 5); docs/plans.md has
   /// the command.
   double bandwidth_efficiency = 0.4;
+  /// Share of the bandwidth of one kernel that streams through memory: an update of weights.
+  double streaming_efficiency = 0.8;
 
   /// The time of one kernel; `is_contraction`: it runs on the units that reach the peak.
   double us(core::DataType type, double flops, double bytes, bool is_contraction) const;

@@ -288,11 +288,13 @@ class ShardingProblem {
   double weight_memory(core::TensorId id, const Layout& layout) const {
     return weight_bytes(id, layout) * options_.bytes_per_weight_byte + state_bytes(id, layout);
   }
-  /// The optimizer reads and writes everything that belongs to the weight once a step.
+  /// The optimizer reads and writes weights and states and reads gradients once a step.
   double update_us(core::TensorId id, const Layout& layout) const {
     if (!options_.is_training) return 0;
-    const double bytes = 2 * weight_memory(id, layout);
-    return rates_.us(core::DataType::kFloat32, 0, bytes, false);
+    constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
+    const double bytes =
+        kPassesOverWeights * weight_bytes(id, layout) + kPassesOverStates * state_bytes(id, layout);
+    return bytes / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
   }
 
   /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has
@@ -311,11 +313,17 @@ class ShardingProblem {
     return true;
   }
 
+  /// How often the passes of a microbatch need a weight.
+  double weight_passes() const {
+    if (!options_.is_training) return 1;
+    return options_.recomputes ? 3 : 2;
+  }
+
   double weighed(core::TensorId id, const Change& change) const {
     const double again = options_.recomputes ? 1 : 0;
     if (!work_.tensors[id.index()].is_weight)
       return (change.forward.us * (1 + again) + change.backward.us) * options_.microbatch_weight;
-    const double passes = options_.is_training ? 2 + again : 1;
+    const double passes = weight_passes();
     const double sums = change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
     return change.forward.us * passes * options_.microbatch_weight + change.backward.us * sums;
   }
@@ -389,6 +397,7 @@ class ShardingProblem {
       NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
       first.weight_bytes += weight_bytes(id, from) * options_.bytes_per_weight_byte;
       first.state_bytes += state_bytes(id, from);
+      first.update_us += update_us(id, from);
     }
     const auto keep = [&](const Layout& to) {
       const core::NodeId producer = graph_.tensor(id).producer;
@@ -411,17 +420,19 @@ class ShardingProblem {
   void add_change(core::NodeId node, core::TensorId id, const Layout& from, const Layout& to) {
     const Change made = change(id, from, to);
     NodeCost& cost = result_.costs[node.index()];
-    if (work_.tensors[id.index()].is_weight) {
-      cost.gather_us += made.forward.us * (options_.is_training ? 2 : 1);
-      if (made.forward.us > 0)
-        cost.backward_conversion_us += made.backward.us;
-      else
-        cost.gradient_sum_us += made.backward.us;
-    } else {
-      cost.forward_conversion_us += made.forward.us;
-      cost.backward_conversion_us += made.backward.us;
+    const bool is_weight = work_.tensors[id.index()].is_weight;
+    if (is_weight && made.forward.us == 0) {
+      cost.gradient_sum_us += made.backward.us;
+      cost.sum_bytes_moved += made.backward.bytes_moved;
+      return;
     }
-    cost.bytes_moved += made.forward.bytes_moved + made.backward.bytes_moved;
+    const double passes = is_weight ? weight_passes() : options_.recomputes ? 2 : 1;
+    if (is_weight)
+      cost.gather_us += made.forward.us * passes;
+    else
+      cost.forward_conversion_us += made.forward.us;
+    cost.backward_conversion_us += made.backward.us;
+    cost.bytes_moved += made.forward.bytes_moved * passes + made.backward.bytes_moved;
   }
 
   const core::Graph& graph_;

@@ -36,7 +36,9 @@ struct NodeCost {
   double forward_conversion_us = 0, backward_conversion_us = 0;
   double gather_us = 0;        ///< Of weights that are cut, for one microbatch.
   double gradient_sum_us = 0;  ///< Of weights, once a step.
-  double bytes_moved = 0;      ///< Sent by a device in a step.
+  double update_us = 0;        ///< Of weights, once a step.
+  double bytes_moved = 0;      ///< Sent by a device for one microbatch.
+  double sum_bytes_moved = 0;  ///< Sent by a device for sums of gradients, once a step.
   /// Memory; kept for gradients: of one microbatch, if nothing is computed again.
   double weight_bytes = 0, state_bytes = 0, kept_bytes = 0;
 };

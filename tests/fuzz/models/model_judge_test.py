@@ -71,6 +71,17 @@ class JudgeTest(unittest.TestCase):
         two = model([self.node("Softmax", "x", to="t"), self.node("Log", "t")])
         self.assertEqual(self.verdicts(one, two)[0], "finite")
 
+    def test_an_infinity_of_another_sign_is_found_unless_minima_of_zeros_are_behind_it(self):
+        def ends(*nodes):
+            return [*nodes, self.node("Reciprocal", "m")]
+        zero = [("z", np.zeros((4, 8), np.float32)), ("n", -np.zeros((4, 8), np.float32))]
+        one = model(ends(self.node("Add", "z", "z", to="m")), zero)
+        two = model(ends(self.node("Add", "n", "n", to="m")), zero)
+        self.assertEqual(self.verdicts(one, two)[0], "finite")
+        one = model(ends(self.node("Min", "z", "z", to="m")), zero)
+        two = model(ends(self.node("Min", "n", "n", to="m")), zero)
+        self.assertEqual(self.verdicts(one, two)[0], "")
+
     def test_nan_is_found_at_the_edges_only(self):
         """x·0 is 0 for every number, and no number for infinity."""
         zero = np.zeros((4, 8), np.float32)
