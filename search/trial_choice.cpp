@@ -11,15 +11,6 @@
 namespace soapstone::search {
 namespace {
 
-std::vector<Step> joined(std::vector<Step> first, std::vector<Step> second) {
-  const std::uint32_t sites = first.empty() ? 0 : first.back().site + 1;
-  for (Step& step : second) {
-    step.site += sites;
-    first.push_back(std::move(step));
-  }
-  return first;
-}
-
 constexpr int kAskedAgain = 2;
 
 }  // namespace
@@ -99,12 +90,13 @@ void Optimizer::choose_by_trials() {
   }
   if (const std::string& why = report_.trials->given_up; !why.empty())
     report_.notes.push_back(why + "; the result has the changes that were kept before");
-  result.steps = joined(start_.steps, std::move(result.steps));
-  if (result.steps.empty()) return;
+  std::vector<Step> steps = start_.steps;
+  append_steps(steps, std::move(result.steps));
+  if (steps.empty()) return;
   chosen_ = 0;
   core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
   const double cost_us = cost_.graph_cost(merged).total_us;
-  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
+  best.insert(best.begin(), {std::move(merged), cost_us, std::move(steps), {cost_us}});
   time_result();
 }
 

@@ -22,6 +22,11 @@ void add_build_options(CommandLine& line, BuildOptions& options) {
       .type("N")
       .between(7, 23)
       .shows_default();
+  using enum core::DataType;
+  line.add_choice<core::DataType>("--type", options.type,
+                                  {{"f32", kFloat32}, {"f16", kFloat16}, {"bf16", kBFloat16}},
+                                  "Element type of weights and activations")
+      .shows_default();
   add_seed_option(line, options.seed);
   add_common_options(line, options);
   set_examples(line, "  $ build-model --list\n"

@@ -16,6 +16,7 @@ struct BuildOptions : CommonOptions {
   std::vector<std::string> settings;  ///< `KEY=NUMBER`
   int opset = 17;
   std::uint64_t seed = 0;
+  core::DataType type = core::DataType::kFloat32;
   bool list = false;
 };
 

@@ -168,6 +168,11 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
   line.add_flag("--keep-constants", options.request.keep_constants,
                 "Write what is computed from weights as nodes, not as its value");
   add_shape_option(line, options.request.shapes);
+  line.add("--batch", options.request.batch,
+           "Items in a batch: the first size of inputs that leave it open or have 1 there; the "
+           "result keeps it")
+      .type("N")
+      .between(1, 1 << 20);
   add_objective_options(line, options.objective);
   declare_search(line, options);
   add_rule_options(line, options.request.rules);

@@ -17,12 +17,15 @@ core::Status build(const cli::BuildOptions& options, cli::Session& session) {
   SOAPSTONE_ASSIGN_OR_RETURN(const models::ModelBuilder* builder, cli::builder_of(options));
   SOAPSTONE_ASSIGN_OR_RETURN(const auto values, cli::settings_of(options, *builder));
   session.console.stage("building " + options.name);
-  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph graph,
-                             models::build_model(options.name, values, options.seed));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const models::BuiltNetwork network,
+      models::build_network(options.name, values, {.seed = options.seed, .type = options.type}));
   const std::string path = options.output.empty() ? options.name + ".onnx" : options.output;
   session.console.stage("writing " + path);
-  SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *models::new_header(options.opset), path));
-  const cli::BuiltModel built{path, builder->description, graph.order().size(), options.opset};
+  SOAPSTONE_RETURN_IF_ERROR(
+      models::write_onnx(network.graph, *models::new_header(options.opset), path));
+  const cli::BuiltModel built{path, builder->description, network.graph.order().size(),
+                              options.opset};
   return session.report(cli::built_text(built), cli::built_json(built));
 }
 

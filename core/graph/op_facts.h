@@ -28,12 +28,16 @@ enum class AttributeRole : std::uint8_t {
   kGap,           ///< Elements put between or behind others, for each dimension.
   kRatio,         ///< A factor of a size, for each dimension.
   kLabels,        ///< Values of an operand that count as no label.
+  kInteger,       ///< Any integer: a number of a diagonal, a distance.
   kFlag,          ///< 0 or 1.
   kKeepsRank,     ///< A flag: whether reduced dimensions stay as 1.
+  kCountsPad,     ///< A flag: whether rows beside an image count in averages.
   kReal,          ///< A number.
   kPositiveReal,  ///< A number above 0.
   kVariant,       ///< One of a few texts, which the schema proposes.
   kElementType,   ///< The name of an element type.
+  kInput,         ///< The number of an input.
+  kInputShapes,   ///< Shapes of inputs, each as its rank and its sizes.
   kText,          ///< Any other text.
 };
 
@@ -41,8 +45,11 @@ constexpr AttributeKind kind_of(AttributeRole role) {
   switch (role) {
   case AttributeRole::kAxis:
   case AttributeRole::kGroup:
+  case AttributeRole::kInteger:
   case AttributeRole::kFlag:
   case AttributeRole::kKeepsRank:
+  case AttributeRole::kInput:
+  case AttributeRole::kCountsPad:
     return AttributeKind::kInt;
   case AttributeRole::kReal:
   case AttributeRole::kPositiveReal:

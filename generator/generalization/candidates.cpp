@@ -11,6 +11,7 @@
 #include "generator/generalization/generalize.h"
 #include "generator/generalization/lift.h"
 #include "generator/generalization/parametrize.h"
+#include "generator/generalization/printed_attributes.h"
 #include "generator/generalization/term_hash.h"
 #include "rules/checking/complete.h"
 #include "rules/rule/constraints.h"

@@ -11,7 +11,8 @@
 #include <array>
 #include <optional>
 #include <sstream>
-#include <string_view>
+
+#include "generator/generalization/printed_attributes.h"
 
 namespace soapstone::generator {
 namespace {
@@ -51,6 +52,8 @@ struct Open {
   std::size_t leading = 0;
   std::optional<std::size_t> trailing;  ///< None: there is no `B..`.
 };
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Lifter {
  public:
@@ -191,13 +194,11 @@ class Lifter {
         result += fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
       // Inputs, and the shapes of `full`, follow each other as in `shapes_`.
       const std::size_t input = line.find(": [");
-      const std::size_t full = line.find("shape=[");
-      if (shape < rule_.source.inputs().size() && input != std::string::npos) {
+      const Given full = given(line, core::AttributeRole::kShape);
+      if (shape < rule_.source.inputs().size() && input != std::string::npos)
         line = line.substr(0, input) + ": " + text(shapes_[shape++], open);
-      } else if (full != std::string::npos) {
-        line = line.substr(0, full) + "shape=" + text(shapes_[shape++], open) +
-               line.substr(line.find(']', full) + 1);
-      }
+      else if (full)
+        line.replace(full.begin, full.size, text(shapes_[shape++], open));
       result += with_lifted_axis(line, open) + "\n";
       if (line.starts_with("rule ")) result += ranges(open);
     }
@@ -216,23 +217,24 @@ class Lifter {
     return is_matrix && middle(open) < 2 ? 2 - middle(open) : 0;
   }
 
-  static std::string with_lifted_axis(const std::string& line, const Open& open) {
-    for (const std::string_view key : {"axis=", "axes=["}) {
-      const std::size_t found = line.find(key);
-      if (found == std::string::npos) continue;
-      std::string result = line.substr(0, found + key.size());
-      std::size_t at = found + key.size();
-      while (at < line.size() && line[at] >= '0' && line[at] <= '9') {
-        std::size_t end = at;
-        while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
-        const std::size_t axis = std::stoul(line.substr(at, end - at));
-        result += axis == open.leading ? "|A|" : fmt::format("|A|+{}", axis - open.leading);
-        at = end;
-        if (line.compare(at, 2, ", ") != 0 || key == "axis=") break;
-        result += ", ";
-        at += 2;
+  /// The axes that the line's operator works along, counted from behind `A..`.
+  static std::string with_lifted_axis(std::string line, const Open& open) {
+    for (const auto role : {core::AttributeRole::kAxis, core::AttributeRole::kAxes}) {
+      const Given axes = given(line, role);
+      if (!axes) continue;
+      std::string lifted;
+      for (std::size_t at = axes.begin; at < axes.begin + axes.size; ++at) {
+        if (!is_digit(line[at])) {
+          lifted += line[at];
+          continue;
+        }
+        std::size_t digits = 1;
+        while (is_digit(line[at + digits])) ++digits;
+        const std::size_t axis = std::stoul(line.substr(at, digits));
+        lifted += axis == open.leading ? "|A|" : fmt::format("|A|+{}", axis - open.leading);
+        at += digits - 1;
       }
-      return result + line.substr(at);
+      line.replace(axes.begin, axes.size, lifted);
     }
     return line;
   }
@@ -252,32 +254,6 @@ bool lifts_windows(const Graph& side) {
   const auto is_one = [&](core::NodeId id) { return is_windowed(side.node(id)); };
   const auto fixes = [&](core::NodeId id) { return fixes_rank(side.node(id)); };
   return std::ranges::any_of(side.order(), is_one) && std::ranges::none_of(side.order(), fixes);
-}
-
-std::optional<std::string> for_either_flag(const std::string& text) {
-  static constexpr std::string_view kPool = "average_pool(", kFlag = "count_include_pad=1, ";
-  std::istringstream lines(text);
-  std::string result, line, loop;
-  std::size_t pools = 0, flags = 0;
-  while (std::getline(lines, line)) {
-    if (line.find(kPool) != std::string::npos) {
-      ++pools;
-      const std::size_t flag = line.find(kFlag);
-      if (flag != std::string::npos) {
-        ++flags;
-        line.erase(flag, kFlag.size());
-      }
-      const std::size_t values = line.find("; ");
-      if (values == std::string::npos) return std::nullopt;
-      line.insert(values + 2, "count_include_pad=flag, ");
-    }
-    // Innermost: behind the loops that there are.
-    if (loop.empty() && !line.starts_with("rule ") && !line.starts_with("  for "))
-      loop = "  for flag in {0, 1}\n", result += loop;
-    result += line + "\n";
-  }
-  if (pools == 0 || (flags != 0 && flags != pools)) return std::nullopt;
-  return result;
 }
 
 }  // namespace soapstone::generator

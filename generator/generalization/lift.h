@@ -2,7 +2,6 @@
 // dimensions that operators work along becomes `A..` and `B..`.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,5 @@ namespace soapstone::generator {
 std::vector<std::string> lifted_texts(const rules::Rule& rule);
 /// Whether windows may be left open in those.
 bool lifts_windows(const core::Graph& side);
-
-/// The rule for both values of the flags that average pools have, if those are one and the same.
-std::optional<std::string> for_either_flag(const std::string& text);
 
 }  // namespace soapstone::generator

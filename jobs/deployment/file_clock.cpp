@@ -54,6 +54,12 @@ bool is_decided(const cost::RatioInterval& ratio) {
   return ratio.low > 1 + kClear || ratio.high < 1 - kClear || ratio.high - ratio.low < kPrecise;
 }
 
+void remove_file(fs::path file) {
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  fs::remove(file += ".data", ignored);  // weights of a model above 2 GB
+}
+
 }  // namespace
 
 core::Result<std::unique_ptr<FileClock>> FileClock::make(Deployment deployment, fs::path original,
@@ -79,9 +85,7 @@ core::Result<std::unique_ptr<FileClock>> FileClock::make(Deployment deployment, 
 void FileClock::close_oldest() {
   const auto oldest = std::ranges::find(loaded_, false, &Loaded::is_original);
   deployment_.worker.close(oldest->model);
-  std::error_code ignored;
-  fs::remove(oldest->file, ignored);
-  fs::remove(oldest->file += ".data", ignored);  // weights of a model above 2 GB
+  remove_file(oldest->file);
   loaded_.erase(oldest);
 }
 
@@ -94,18 +98,27 @@ core::Result<FileClock::Loaded> FileClock::load(const core::Graph& graph) {
     return loaded_.back();
   }
   if (loaded_.size() >= kMostLoaded) close_oldest();
-  Loaded loaded{graph.hash(), 0, 0, folder_.path() / fmt::format("{:016x}.onnx", graph.hash()),
-                false};
-  SOAPSTONE_RETURN_IF_ERROR(write_(graph, loaded.file));
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(loaded.file));
+  const fs::path file = folder_.path() / fmt::format("{:016x}.onnx", graph.hash());
+  SOAPSTONE_RETURN_IF_ERROR(write_(graph, file));
+  const auto loaded = load_file(graph.hash(), file);
+  if (!loaded) {
+    remove_file(file);
+    return loaded.error();
+  }
+  loaded_.push_back(*loaded);
+  return *loaded;
+}
+
+core::Result<FileClock::Loaded> FileClock::load_file(std::uint64_t hash, const fs::path& file) {
+  Loaded loaded{hash, 0, 0, file, false};
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
   // The same graph may be written in more than one way; weights in another file are in its hash.
-  loaded.digest = core::hash_combine(graph.hash(), core::hash_text(text));
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.model, deployment_.worker.load(loaded.file, deployment_.load));
+  loaded.digest = core::hash_combine(hash, core::hash_text(text));
+  SOAPSTONE_ASSIGN_OR_RETURN(loaded.model, deployment_.worker.load(file, deployment_.load));
   if (auto status = deployment_.worker.prepare(loaded.model, inputs_); !status) {
     deployment_.worker.close(loaded.model);
     return status.error();
   }
-  loaded_.push_back(loaded);
   return loaded;
 }
 

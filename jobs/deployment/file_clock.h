@@ -51,6 +51,7 @@ class FileClock final : public search::TrialClock {
 
   /// A graph as it is written.
   core::Result<Loaded> load(const core::Graph& graph);
+  core::Result<Loaded> load_file(std::uint64_t hash, const std::filesystem::path& file);
   void close_oldest();
   core::Result<cost::Comparison> measure(std::size_t a, std::size_t b, double budget_s,
                                          const core::StopToken& stop);

@@ -4,13 +4,9 @@
 #include "jobs/deployment/runtime_launches.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <optional>
 
-#include <fmt/format.h>
-
-#include "core/base/hash.h"
+#include "jobs/deployment/kernel_names.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -20,56 +16,16 @@ using core::NodeId;
 using core::TensorId;
 using workers::RuntimeKernel;
 
-constexpr std::string_view kMark = "ss";
 constexpr std::size_t kNoLaunch = ~std::size_t{0};
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Letters and digits alone, in lower case: runtimes spell names of operators in their own way.
-std::string plain_text(std::string_view name) {
-  std::string text;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-/// The first tensor of ours that the text mentions.
-TensorId mentioned(std::string_view text, const WrittenNames& names) {
-  for (std::size_t at = text.find(kMark); at != text.npos; at = text.find(kMark, at + 1)) {
-    std::size_t end = at + kMark.size();
-    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
-    if (end == text.size() || text[end] != 't') continue;
-    const auto known = names.tensors.find(std::string(text.substr(at, end + 1 - at)));
-    if (known != names.tensors.end()) return known->second;
-  }
-  return TensorId::none();
-}
-
-/// The longest name of a node that stands in the text as a word.
-NodeId node_in(std::string_view text, const WrittenNames& names) {
-  NodeId found;
-  std::size_t longest = 0;
-  for (const auto& [name, node] : names.nodes) {
-    const std::size_t at = name.size() > longest ? text.find(name) : text.npos;
-    if (at == text.npos || (at > 0 && is_word(text[at - 1]))) continue;
-    const std::size_t end = at + name.size();
-    if (end < text.size() && is_word(text[end])) continue;
-    found = node;
-    longest = name.size();
-  }
-  return found;
-}
 
 class Matching {
  public:
   Matching(const Graph& graph, const WrittenNames& names, const workers::RuntimeProfile& profile)
-      : graph_(graph), names_(names), kernels_(profile.kernels),
+      : graph_(graph), kernels_(profile.kernels), names_(graph, names, kernels_),
         launch_of_(graph.node_bound(), kNoLaunch), owners_(kernels_.size(), kNoLaunch),
         written_(graph.tensor_bound()) {
-    for (std::size_t k = 0; k < kernels_.size(); ++k)
-      for (const std::string& output : kernels_[k].outputs) writer_[output] = k;
-    for (const auto& [name, id] : names.tensors) written_[id.index()] = writer_.contains(name);
+    for (const auto& [name, id] : names.tensors)
+      written_[id.index()] = names_.writer(name).has_value();
   }
 
   ObservedGraph run() {
@@ -85,55 +41,10 @@ class Matching {
   }
 
  private:
-  TensorId ours(const std::string& name) const {
-    const auto at = names_.tensors.find(name);
-    return at == names_.tensors.end() ? TensorId::none() : at->second;
-  }
-  /// Made by a kernel, but no tensor of the graph.
-  bool is_private(const std::string& name) const {
-    return !ours(name).valid() && writer_.contains(name);
-  }
   bool varies(NodeId node) const { return !graph_.is_constant_expression(node); }
 
-  /// Reads one private tensor and nothing else that varies: it brings it into ordinary form.
-  bool leaves(const RuntimeKernel& kernel) const {
-    std::size_t inputs = 0, privates = 0;
-    for (const std::string& input : kernel.inputs) {
-      const TensorId id = ours(input);
-      if (is_private(input)) ++privates;
-      if (writer_.contains(input) || (id.valid() && graph_.tensor(id).is_input())) ++inputs;
-    }
-    return inputs == 1 && privates == 1;
-  }
-
-  bool is_called_alike(const RuntimeKernel& kernel, NodeId id) const {
-    return plain_text(kernel.op).ends_with(plain_text(graph_.node(id).op->name));
-  }
-
-  /// By its name or that of its first result.
-  NodeId origin_node(const std::string& origin) const {
-    if (const TensorId id = ours(origin); id.valid()) return graph_.tensor(id).producer;
-    const auto at = names_.nodes.find(origin);
-    return at == names_.nodes.end() ? NodeId::none() : at->second;
-  }
-
-  NodeId owner(const RuntimeKernel& kernel) const {
-    for (const std::string& origin : kernel.origins)
-      if (const NodeId node = origin_node(origin); node.valid()) return node;
-    if (const TensorId id = mentioned(kernel.name, names_); id.valid()) {
-      const NodeId node = graph_.tensor(id).producer;
-      if (node.valid()) return node;
-    }
-    for (const std::string& output : kernel.outputs) {
-      const TensorId id = ours(output);
-      const NodeId node = id.valid() ? graph_.tensor(id).producer : NodeId::none();
-      if (node.valid() && (!leaves(kernel) || is_called_alike(kernel, node))) return node;
-    }
-    return node_in(kernel.name, names_);
-  }
-
   void give_owner(std::size_t k) {
-    const NodeId node = owner(kernels_[k]);
+    const NodeId node = names_.owner(kernels_[k]);
     if (!node.valid() || !graph_.contains(node) || !varies(node)) return;
     std::size_t& launch = launch_of_[node.index()];
     if (launch == kNoLaunch) {
@@ -145,13 +56,13 @@ class Matching {
     kernels_of_[launch].push_back(k);
     launches_[launch].us += kernels_[k].us;
     for (const std::string& origin : kernels_[k].origins) {
-      const NodeId other = origin_node(origin);
+      const NodeId other = names_.origin_node(origin);
       if (other.valid() && varies(other) && launch_of_[other.index()] == kNoLaunch)
         launch_of_[other.index()] = owners_[k];
     }
     // A kernel may write results of several nodes.
     for (const std::string& output : kernels_[k].outputs) {
-      const TensorId id = ours(output);
+      const TensorId id = names_.ours(output);
       const NodeId other = id.valid() ? graph_.tensor(id).producer : NodeId::none();
       if (!other.valid() || other == node || launch_of_[other.index()] != kNoLaunch) continue;
       launch_of_[other.index()] = launch;
@@ -164,12 +75,12 @@ class Matching {
       if (owners_[k] == kNoLaunch) continue;
       ObservedLaunch& launch = launches_[owners_[k]];
       const auto own = [&](const std::string& input) {
-        return owners_[writer_.at(input)] == owners_[k];
+        return owners_[*names_.writer(input)] == owners_[k];
       };
       for (const std::string& input : kernels_[k].inputs)
-        launch.reads_private = launch.reads_private || (is_private(input) && !own(input));
+        launch.reads_private = launch.reads_private || (names_.is_private(input) && !own(input));
       launch.writes_private = std::ranges::all_of(
-          kernels_[k].outputs, [&](const std::string& name) { return is_private(name); });
+          kernels_[k].outputs, [&](const std::string& name) { return names_.is_private(name); });
     }
   }
 
@@ -192,12 +103,13 @@ class Matching {
     if (launch == kNoLaunch) return false;
     const core::Node& node = graph_.node(id);
     const auto reads = [&](const std::string& name) {
-      const TensorId tensor = mentioned(name, names_);
+      const TensorId tensor = names_.mentioned(name);
       return tensor.valid() && graph_.is_constant_expression(tensor) &&
              std::ranges::find(node.inputs, tensor) != node.inputs.end();
     };
     return std::ranges::any_of(kernels_of_[launch], [&](std::size_t k) {
-      return is_called_alike(kernels_[k], id) || std::ranges::any_of(kernels_[k].inputs, reads);
+      return names_.is_called_alike(kernels_[k], id) ||
+             std::ranges::any_of(kernels_[k].inputs, reads);
     });
   }
 
@@ -253,7 +165,7 @@ class Matching {
   void charge_conversions() {
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
       if (owners_[k] != kNoLaunch) continue;
-      if (leaves(kernels_[k])) {
+      if (names_.leaves(kernels_[k])) {
         if (ObservedLaunch* from = source(kernels_[k])) {
           from->leave_us += kernels_[k].us;
           continue;
@@ -267,9 +179,8 @@ class Matching {
   }
   ObservedLaunch* source(const RuntimeKernel& kernel) {
     for (const std::string& input : kernel.inputs) {
-      const auto at = writer_.find(input);
-      if (at != writer_.end() && owners_[at->second] != kNoLaunch)
-        return &launches_[owners_[at->second]];
+      const auto writer = names_.writer(input);
+      if (writer && owners_[*writer] != kNoLaunch) return &launches_[owners_[*writer]];
     }
     return nullptr;
   }
@@ -329,20 +240,17 @@ class Matching {
   }
 
   const Graph& graph_;
-  const WrittenNames& names_;
   const std::vector<RuntimeKernel>& kernels_;
+  const KernelNames names_;
   std::vector<std::size_t> launch_of_;  // by node
   std::vector<std::size_t> owners_;     // by kernel
   std::vector<bool> written_;           // by tensor
-  std::unordered_map<std::string, std::size_t> writer_;
   std::vector<ObservedLaunch> launches_;
   std::vector<std::vector<std::size_t>> kernels_of_;  // by launch
   ObservedGraph result_;
 };
 
 }  // namespace
-
-std::string observed_name(TensorId id) { return fmt::format("{}{}t", kMark, id.index()); }
 
 ObservedGraph match_kernels(const Graph& graph, const WrittenNames& names,
                             const workers::RuntimeProfile& profile) {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "jobs/gains/realistic_sizes.h"
-#include "ops/definition/registry.h"
+#include "ops/definition/by_role.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -29,11 +29,9 @@ core::Result<Graph> with_constants(const Graph& side, const std::vector<bool>& c
   for (std::size_t k = 0; k < constant.size(); ++k) {
     const TensorId input = side.inputs()[k];
     if (!constant[k]) continue;
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        const auto value,
-        ops::append(builder, "full", {},
-                    {{"shape", side.tensor(input).type.shape}, {"value", kWeight}}));
-    builder.replace_uses(input, value[0]);
+    SOAPSTONE_ASSIGN_OR_RETURN(const TensorId value,
+                               ops::append_filled(builder, side.tensor(input).type.shape, kWeight));
+    builder.replace_uses(input, value);
   }
   return std::move(builder).finish();
 }

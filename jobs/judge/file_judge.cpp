@@ -5,11 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "models/onnx/moved_weights.h"
 #include "workers/runtimes.h"
 
 namespace soapstone::jobs {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMovedSeed = 1;
+
+}  // namespace
 
 core::Result<IndependentRuntime> start_runtime(const JudgeRequest& request) {
   if (request.judge == JudgeKind::kNone)
@@ -66,13 +73,24 @@ core::Status FileJudge::rewrite(const core::Graph& graph) {
   return core::Done{};
 }
 
+/// The file of a model. The original with moved weights is written when it is first asked for.
+core::Result<fs::path> FileJudge::path_of(Model model) {
+  if (model == Model::kRewritten || model == Model::kOptimizedRewritten) return rewritten_;
+  if (model != Model::kMovedOriginal) return original_;
+  if (!moved_folder_) {
+    SOAPSTONE_ASSIGN_OR_RETURN(moved_folder_, workers::PrivateFolder::make());
+  }
+  const fs::path moved = moved_folder_->path() / "moved.onnx";
+  SOAPSTONE_RETURN_IF_ERROR(models::write_moved_weights(original_, moved, kMovedSeed));
+  return moved;
+}
+
 core::Result<std::size_t> FileJudge::load(Model model) {
   if (const auto known = loaded_.find(model); known != loaded_.end()) return known->second;
-  const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
   workers::LoadOptions options;
   options.optimizations = model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number,
-                             worker_.load(is_rewritten ? rewritten_ : original_, options));
+  SOAPSTONE_ASSIGN_OR_RETURN(const fs::path path, path_of(model));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, worker_.load(path, options));
   loaded_.emplace(model, number);
   return number;
 }

@@ -68,12 +68,13 @@ class FileJudge final : public search::Judge {
  private:
   FileJudge(workers::RuntimeWorker worker, std::filesystem::path original,
             const core::Graph& interface);
+  core::Result<std::filesystem::path> path_of(Model model);
   core::Result<std::size_t> load(Model model);
 
   workers::RuntimeWorker worker_;
   std::filesystem::path original_, rewritten_;
   std::vector<std::string> input_names_;
-  std::optional<workers::PrivateFolder> folder_;
+  std::optional<workers::PrivateFolder> folder_, moved_folder_;
   Write write_;
   std::uint64_t written_ = 0;  ///< Hash of the graph in the file.
   std::map<Model, std::size_t> loaded_;

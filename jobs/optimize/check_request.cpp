@@ -13,7 +13,15 @@ using search::ObjectiveKind;
 core::Status check_model(const OptimizeRequest& request) {
   if (!request.graph && request.model.empty())
     return usage_error("there is no model", "set `model` to an ONNX file, or `graph`");
+  if (request.batch < 0)
+    return usage_error("`batch` is negative", "0 leaves it as the file has it");
+  if (request.batch > 0 && !request.proof.empty())
+    return usage_error("`proof` begins at the file that was given, which has another batch",
+                       "leave out `proof` or `batch`");
   if (!request.graph) return core::Done{};
+  if (request.batch > 0)
+    return usage_error("`batch` is for files, but the model is a graph",
+                       "give the inputs of `graph` that size");
   if (!request.model.empty())
     return usage_error("there are two models: `model` and `graph`", "set one of them");
   if (!request.shapes.empty())

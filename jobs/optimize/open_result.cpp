@@ -57,7 +57,7 @@ class Opening {
   std::optional<Sized> at(std::span<const OpenDimension> dimensions, const Sizes& sizes) const {
     models::ImportOptions import;
     import.shapes = models::shapes_at(job_.model, dimensions, sizes);
-    auto model = models::read_onnx(request_.model, import);
+    auto model = models::read_onnx(job_.model_file, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt};
     auto graph = search::replay_at_other_sizes(

@@ -60,6 +60,22 @@ FileClock::Write writer_of(const OptimizeJob& job, bool keep_constants) {
   };
 }
 
+core::Status find_model(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  if (request.graph) {
+    job.model = model_of(*request.graph);
+    return core::Done{};
+  }
+  job.model_file = request.model;
+  if (request.batch == 0) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(request.model, request.shapes, context));
+    return core::Done{};
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.batched, with_batch(request));
+  job.model_file = job.batched->path;
+  SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_batched(*job.batched, request, context));
+  return core::Done{};
+}
+
 /// The runtime that looks at the result besides us, if there is one.
 core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   job.optimize.allow_unchecked = request.allow_unchecked;
@@ -72,7 +88,7 @@ core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   job.optimize.why_no_judge = runtime.why_not;
   if (!runtime.worker) return core::Done{};
   SOAPSTONE_ASSIGN_OR_RETURN(
-      job.judge, FileJudge::of_result(*std::move(runtime.worker), request.model, job.model.graph,
+      job.judge, FileJudge::of_result(*std::move(runtime.worker), job.model_file, job.model.graph,
                                       std::filesystem::path(request.output).filename().string(),
                                       writer_of(job, request.keep_constants)));
   job.optimize.judge = job.judge.get();
@@ -87,7 +103,7 @@ core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const 
                              open_deployment(request.runtime, request.device.threads));
   if (opened.deployment) {
     const std::string key = opened.deployment->key(job.backend->device().key());
-    auto clock = FileClock::make(*std::move(opened.deployment), request.model, job.model.graph,
+    auto clock = FileClock::make(*std::move(opened.deployment), job.model_file, job.model.graph,
                                  writer_of(job, request.keep_constants), job.database.get(), key);
     if (clock) {
       job.clock = *std::move(clock);
@@ -209,11 +225,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
                                   const Context& context) {
   OptimizeJob job;
   job.rules = std::move(rules);
-  if (request.graph) {
-    job.model = model_of(*request.graph);
-  } else {
-    SOAPSTONE_ASSIGN_OR_RETURN(job.model, read_model(request.model, request.shapes, context));
-  }
+  SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
   if (request.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
     return core::unsupported(fmt::format("{} operators are not understood, first {} ({}): {}",
@@ -253,6 +265,8 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   if (job.optimize.measure || request.samples > 0) {
     SOAPSTONE_RETURN_IF_ERROR(check_can_run(request.model, job.model.graph));
   }
+  if (job.batched)
+    SOAPSTONE_RETURN_IF_ERROR(check_batch(request, job.model, *job.backend, context));
   // A caller who has little time to search has little time for timing.
   if (request.search.time_s > 0)
     job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);

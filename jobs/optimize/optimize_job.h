@@ -2,12 +2,15 @@
 // these steps, for callers that replace one of them.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jobs/base/context.h"
 #include "jobs/deployment/file_clock.h"
+#include "jobs/optimize/batch.h"
 #include "jobs/optimize/request.h"
 #include "jobs/optimize/trace_writer.h"
 #include "search/optimize.h"
@@ -17,6 +20,8 @@ namespace soapstone::jobs {
 
 /// Everything that an optimization needs, made before it starts so that mistakes show at once.
 struct OptimizeJob {
+  std::optional<BatchedFile> batched;  ///< None: the model is the user's own file, or in none.
+  std::filesystem::path model_file;    ///< Of which `model` was read.
   models::OnnxModel model;
   LoadedRules rules;
   std::unique_ptr<runtime::Backend> backend;

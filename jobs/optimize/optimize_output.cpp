@@ -10,6 +10,7 @@
 #include "core/base/file_io.h"
 
 #include "jobs/optimize/open_result.h"
+#include "models/onnx/batch_size.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 core::Status write_original(const OptimizeRequest& request, const OptimizeJob& job) {
   if (request.graph) return models::write_onnx(job.model.graph, *job.model.header, request.output);
+  if (job.batched) return models::write_with_batch(request.model, request.batch, request.output);
   std::error_code error;
   if (fs::equivalent(request.model, request.output, error)) return core::Done{};
   SOAPSTONE_ASSIGN_OR_RETURN(const auto original, core::MappedFile::open(request.model));

@@ -37,6 +37,8 @@ struct OptimizeRequest {
   std::string model;                 ///< Path of an ONNX file.
   std::optional<core::Graph> graph;  ///< A model in memory, which replaces the file.
   Shapes shapes;
+  /// Items in a batch, which the result keeps; 0: as the file says. See models::write_with_batch().
+  int batch = 0;
   std::string output;  ///< Path of the ONNX file to write; empty: none is written.
   bool dry_run = false;
   bool keep_constants = false;  ///< Constant expressions are written as nodes, not as values.

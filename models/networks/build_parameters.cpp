@@ -1,15 +1,14 @@
 // Checks the parameters that a user gives a built-in network.
+#include "models/networks/build_parameters.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "models/networks/network.h"
-
 namespace soapstone::models {
 
-core::Result<BuildParameters>
-BuildParameters::make(std::span<const ModelParameter> known,
-                      const std::map<std::string, std::int64_t>& given) {
+core::Result<BuildParameters> BuildParameters::make(std::span<const ModelParameter> known,
+                                                    const ParameterValues& given) {
   BuildParameters result;
   std::string names;
   for (const ModelParameter& parameter : known) {
@@ -37,6 +36,12 @@ std::int64_t BuildParameters::operator[](std::string_view name) const {
   const auto found = values_.find(name);
   CHECK(found != values_.end(), "parameter that the network does not list");
   return found->second;
+}
+
+core::Status BuildParameters::require_multiple(std::string_view whole,
+                                               std::string_view part) const {
+  if ((*this)[whole] % (*this)[part] == 0) return core::Done{};
+  return core::invalid_input(fmt::format("the parameter {} is not a multiple of {}", whole, part));
 }
 
 }  // namespace soapstone::models

@@ -10,25 +10,39 @@ namespace soapstone::models {
 std::span<const ModelBuilder> builders() {
   static const std::vector<ModelBuilder> kBuilders = {
       squeezenet_builder(), inception_v3_builder(), resnet50_builder(), resnext50_builder(),
-      bert_base_builder(),  nasrnn_builder(),       swin_builder()};
+      bert_base_builder(),  nasrnn_builder(),       swin_builder(),     lenet_builder(),
+      alexnet_builder(),    resnet101_builder(),    mlp_builder(),      gpt_builder(),
+      llama_builder(),      moe_builder(),          rnntc_builder(),    rnnlm_builder(),
+      nmt_builder(),        dlrm_builder()};
   return kBuilders;
 }
 
-core::Result<core::Graph> build_model(std::string_view name,
-                                      const std::map<std::string, std::int64_t>& parameters,
-                                      std::uint64_t seed) {
+core::Result<BuiltNetwork> build_network(std::string_view name, const ParameterValues& parameters,
+                                         const NetworkOptions& options) {
+  using enum core::DataType;
+  if (options.type != kFloat32 && options.type != kFloat16 && options.type != kBFloat16) {
+    return core::invalid_input(
+        fmt::format("no network has weights of type {}", core::to_string(options.type)),
+        "the types are f32, f16 and bf16");
+  }
   std::string names;
   for (const ModelBuilder& builder : builders()) {
     if (builder.name != name) {
       names += (names.empty() ? "" : ", ") + builder.name;
       continue;
     }
-    auto graph = builder.build(parameters, seed);
-    if (!graph) return graph.error().at(builder.name);
-    return graph;
+    auto network = builder.build(parameters, options);
+    if (!network) return network.error().at(builder.name);
+    return network;
   }
   return core::invalid_input(fmt::format("there is no model '{}'", name),
                              fmt::format("the models are {}", names));
+}
+
+core::Result<core::Graph> build_model(std::string_view name, const ParameterValues& parameters,
+                                      std::uint64_t seed) {
+  SOAPSTONE_ASSIGN_OR_RETURN(BuiltNetwork network, build_network(name, parameters, {.seed = seed}));
+  return std::move(network.graph);
 }
 
 }  // namespace soapstone::models

@@ -22,22 +22,47 @@ struct ModelParameter {
   std::int64_t highest = 1 << 20;
 };
 
+/// Parameters that are not named have their default.
+using ParameterValues = std::map<std::string, std::int64_t>;
+
+enum class Weights : std::uint8_t {
+  kRandom,  ///< Constants, made from the seed.
+  kInputs,  ///< Graph inputs, which take no memory: for networks that are planned and not run.
+};
+
+struct NetworkOptions {
+  std::uint64_t seed = 0;
+  Weights weights = Weights::kRandom;
+  core::DataType type = core::DataType::kFloat32;  ///< Of weights and activations; f16, bf16, f32.
+};
+
+struct BuiltNetwork {
+  core::Graph graph;
+  /// What training changes: constants or inputs of the graph, as the options say.
+  std::vector<core::TensorId> weights;
+  /// Batch norm's means and variances: given like weights, but no gradient changes them.
+  std::vector<core::TensorId> statistics;
+};
+
 struct ModelBuilder {
   std::string name;         ///< The name in `build-model resnet50`.
   std::string description;  ///< One line.
   std::string source;       ///< Authors, title, year; section or table that gives the layers.
   std::vector<ModelParameter> parameters;
   /// Errors: kInvalidInput if the parameters make no network.
-  core::Result<core::Graph> (*build)(const std::map<std::string, std::int64_t>& parameters,
-                                     std::uint64_t seed);
+  core::Result<BuiltNetwork> (*build)(const ParameterValues& parameters,
+                                      const NetworkOptions& options);
 };
 
-/// squeezenet, inception_v3, resnet50, resnext50, bert_base, nasrnn, swin.
+/// All built-in networks, in the order of `build-model --list`.
 std::span<const ModelBuilder> builders();
 
 /// Errors: kInvalidInput for an unknown model (the message lists all) or parameter.
-core::Result<core::Graph> build_model(std::string_view name,
-                                      const std::map<std::string, std::int64_t>& parameters = {},
+core::Result<BuiltNetwork> build_network(std::string_view name,
+                                         const ParameterValues& parameters = {},
+                                         const NetworkOptions& options = {});
+/// The graph alone, with random weights.
+core::Result<core::Graph> build_model(std::string_view name, const ParameterValues& parameters = {},
                                       std::uint64_t seed = 0);
 
 }  // namespace soapstone::models

@@ -22,9 +22,10 @@ const std::vector<ModelParameter>& inception_parameters() {
 
 class Inception {
  public:
-  Inception(const BuildParameters& p, std::uint64_t seed) : p_(p), net_("inception_v3", seed) {}
+  Inception(const BuildParameters& p, const NetworkOptions& options)
+      : p_(p), net_("inception_v3", options) {}
 
-  core::Result<core::Graph> build() {
+  core::Result<BuiltNetwork> build() {
     Tensor x = stem(net_.input("image", {p_["batch"], 3, p_["image"], p_["image"]}));
     x = grid35("mixed_a1", x, 32);
     x = grid35("mixed_a2", x, 64);
@@ -54,9 +55,6 @@ class Inception {
     return conv(name, x, channels, height, width,
                 {.pad_height = height / 2, .pad_width = width / 2});
   }
-  Tensor concat(const std::string& name, std::vector<Tensor> parts) {
-    return net_.append("concat", std::move(parts), {{"axis", core::Polynomial(1)}}, name);
-  }
   Tensor pooled(const std::string& name, Tensor x, std::int64_t channels) {
     return same(name, net_.average_pool(name + "/average", x, 3, 1, 1), channels, 1, 1);
   }
@@ -78,7 +76,7 @@ class Inception {
     Tensor twice = same(name + "/3x3_1", x, 64, 1, 1);
     twice = same(name + "/3x3_2", twice, 96, 3, 3);
     twice = same(name + "/3x3_3", twice, 96, 3, 3);
-    return concat(name, {one, five, twice, pooled(name + "/pool", x, pool_channels)});
+    return net_.concat(name, {one, five, twice, pooled(name + "/pool", x, pool_channels)}, 1);
   }
 
   Tensor reduce35(const std::string& name, Tensor x) {
@@ -86,7 +84,7 @@ class Inception {
     Tensor twice = same(name + "/twice_1", x, 64, 1, 1);
     twice = same(name + "/twice_2", twice, 96, 3, 3);
     twice = conv(name + "/twice_3", twice, 96, 3, 3, {.stride = 2});
-    return concat(name, {three, twice, net_.max_pool(name + "/pool", x, 3, 2)});
+    return net_.concat(name, {three, twice, net_.max_pool(name + "/pool", x, 3, 2)}, 1);
   }
 
   Tensor grid17(const std::string& name, Tensor x, std::int64_t inner) {
@@ -99,7 +97,7 @@ class Inception {
     twice = same(name + "/twice_3", twice, inner, 1, 7);
     twice = same(name + "/twice_4", twice, inner, 7, 1);
     twice = same(name + "/twice_5", twice, 192, 1, 7);
-    return concat(name, {one, once, twice, pooled(name + "/pool", x, 192)});
+    return net_.concat(name, {one, once, twice, pooled(name + "/pool", x, 192)}, 1);
   }
 
   Tensor reduce17(const std::string& name, Tensor x) {
@@ -109,7 +107,7 @@ class Inception {
     seven = same(name + "/7x7_2", seven, 192, 1, 7);
     seven = same(name + "/7x7_3", seven, 192, 7, 1);
     seven = conv(name + "/7x7_4", seven, 192, 3, 3, {.stride = 2});
-    return concat(name, {three, seven, net_.max_pool(name + "/pool", x, 3, 2)});
+    return net_.concat(name, {three, seven, net_.max_pool(name + "/pool", x, 3, 2)}, 1);
   }
 
   Tensor grid8(const std::string& name, Tensor x) {
@@ -121,19 +119,21 @@ class Inception {
     twice = same(name + "/twice_2", twice, 384, 3, 3);
     const Tensor twice_wide = same(name + "/twice_3a", twice, 384, 1, 3);
     const Tensor twice_high = same(name + "/twice_3b", twice, 384, 3, 1);
-    return concat(name, {one, concat(name + "/3x3", {wide, high}),
-                         concat(name + "/twice", {twice_wide, twice_high}),
-                         pooled(name + "/pool", x, 192)});
+    return net_.concat(name,
+                       {one, net_.concat(name + "/3x3", {wide, high}, 1),
+                        net_.concat(name + "/twice", {twice_wide, twice_high}, 1),
+                        pooled(name + "/pool", x, 192)},
+                       1);
   }
 
   const BuildParameters& p_;
   Network net_;
 };
 
-core::Result<core::Graph> build_inception(const std::map<std::string, std::int64_t>& given,
-                                          std::uint64_t seed) {
+core::Result<BuiltNetwork> build_inception(const ParameterValues& given,
+                                           const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(inception_parameters(), given));
-  return Inception(p, seed).build();
+  return Inception(p, options).build();
 }
 
 }  // namespace

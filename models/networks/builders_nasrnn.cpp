@@ -70,10 +70,10 @@ class NasCell {
   std::array<Tensor, kGates> from_input_, from_state_;
 };
 
-core::Result<core::Graph> build_nasrnn(const std::map<std::string, std::int64_t>& given,
-                                       std::uint64_t seed) {
+core::Result<BuiltNetwork> build_nasrnn(const ParameterValues& given,
+                                        const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(nasrnn_parameters(), given));
-  Network net("nasrnn", seed);
+  Network net("nasrnn", options);
   const core::Dims dims = {p["batch"], p["hidden"]};
   NasCell::State state{net.input("cell", dims), net.input("state", dims)};
   NasCell cell(net, p["hidden"]);

@@ -1,7 +1,9 @@
-// ResNet-50 and ResNeXt-50: four stages of bottleneck blocks with a sum around each. He et al.,
-// 2015, table 1; Xie et al., 2017, table 1. They differ in the 3×3 convolution (grouped and twice
-// as wide in ResNeXt) and in where a stage halves the image (its first 1×1 convolution in ResNet,
-// the 3×3 one in ResNeXt).
+// ResNet-50, ResNet-101 and ResNeXt-50: four stages of bottleneck blocks with a sum around each. He
+// et al., 2015, table 1; Xie et al., 2017, table 1. They differ in the 3×3 convolution (grouped and
+// twice as wide in ResNeXt) and in where a stage halves the image (its first 1×1 convolution in
+// ResNet, the 3×3 one in ResNeXt).
+#include <array>
+
 #include "models/networks/network.h"
 #include "models/networks/network_builders.h"
 
@@ -12,7 +14,6 @@ using Tensor = Network::Tensor;
 
 constexpr double kResnetEpsilon = 1e-5;
 constexpr std::int64_t kExpansion = 4;  // of a block's result over the stage's width
-constexpr std::int64_t kBlocks[] = {3, 4, 6, 3};
 /// Trained batch norm keeps the sums around the blocks from growing; so do these scales.
 constexpr double kResidualScale = 0.4, kShortcutScale = 0.7;
 
@@ -39,18 +40,29 @@ const std::vector<ModelParameter>& resnext_parameters() {
   return kParameters;
 }
 
+struct ResidualVariant {
+  const char* name;
+  bool resnext;
+  std::array<std::int64_t, 4> blocks;  ///< Of each stage.
+};
+constexpr ResidualVariant kResnet50 = {"resnet50", false, {3, 4, 6, 3}};
+constexpr ResidualVariant kResnet101 = {"resnet101", false, {3, 4, 23, 3}};
+constexpr ResidualVariant kResnext50 = {"resnext50", true, {3, 4, 6, 3}};
+
 class ResidualNetwork {
  public:
-  ResidualNetwork(const BuildParameters& p, bool resnext, std::uint64_t seed)
-      : p_(p), resnext_(resnext), net_(resnext ? "resnext50" : "resnet50", seed) {}
+  ResidualNetwork(const BuildParameters& p, const ResidualVariant& variant,
+                  const NetworkOptions& options)
+      : p_(p), blocks_(variant.blocks), resnext_(variant.resnext), net_(variant.name, options) {}
 
-  core::Result<core::Graph> build() {
+  core::Result<BuiltNetwork> build() {
     Tensor x = net_.input("image", {p_["batch"], 3, p_["image"], p_["image"]});
     x = net_.relu("conv1/relu",
                   conv("conv1", x, p_["width"], 7, {.stride = 2, .pad_height = 3, .pad_width = 3}));
     x = net_.max_pool("pool1", x, 3, 2, 1);
-    for (std::int64_t stage = 0; stage < std::ssize(kBlocks); ++stage) {
-      for (std::int64_t i = 0; i < kBlocks[stage]; ++i) x = block(x, stage, i);
+    for (std::int64_t stage = 0; stage < std::ssize(blocks_); ++stage) {
+      for (std::int64_t i = 0; i < blocks_[static_cast<std::size_t>(stage)]; ++i)
+        x = block(x, stage, i);
     }
     return net_.finish({{net_.linear("fc", net_.global_average(x), p_["classes"]), "scores"}});
   }
@@ -78,24 +90,21 @@ class ResidualNetwork {
       x = conv(name + "/shortcut", x, width * kExpansion, 1,
                {.stride = stride, .scale = kShortcutScale});
     }
-    return net_.relu(name + "/relu", net_.append("add", {y, x}, {}, name + "/add"));
+    return net_.relu(name + "/relu", net_.add(name + "/add", y, x));
   }
 
   const BuildParameters& p_;
+  std::array<std::int64_t, 4> blocks_;
   bool resnext_;
   Network net_;
 };
 
-core::Result<core::Graph> build_resnet(const std::map<std::string, std::int64_t>& given,
-                                       std::uint64_t seed) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnet_parameters(), given));
-  return ResidualNetwork(p, false, seed).build();
-}
-
-core::Result<core::Graph> build_resnext(const std::map<std::string, std::int64_t>& given,
-                                        std::uint64_t seed) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(resnext_parameters(), given));
-  return ResidualNetwork(p, true, seed).build();
+template <const ResidualVariant& kVariant>
+core::Result<BuiltNetwork> build_residual(const ParameterValues& given,
+                                          const NetworkOptions& options) {
+  const auto& known = kVariant.resnext ? resnext_parameters() : resnet_parameters();
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(known, given));
+  return ResidualNetwork(p, kVariant, options).build();
 }
 
 }  // namespace
@@ -103,14 +112,20 @@ core::Result<core::Graph> build_resnext(const std::map<std::string, std::int64_t
 ModelBuilder resnet50_builder() {
   return {"resnet50", "ResNet-50, 25.6 million parameters",
           "He, Zhang, Ren, Sun, Deep Residual Learning for Image Recognition, 2015; table 1",
-          resnet_parameters(), build_resnet};
+          resnet_parameters(), build_residual<kResnet50>};
+}
+
+ModelBuilder resnet101_builder() {
+  return {"resnet101", "ResNet-101, 44.5 million parameters",
+          "He, Zhang, Ren, Sun, Deep Residual Learning for Image Recognition, 2015; table 1",
+          resnet_parameters(), build_residual<kResnet101>};
 }
 
 ModelBuilder resnext50_builder() {
   return {"resnext50", "ResNeXt-50 (32x4d), 25.0 million parameters",
           "Xie, Girshick, Dollar, Tu, He, Aggregated Residual Transformations for Deep Neural "
           "Networks, 2017; table 1",
-          resnext_parameters(), build_resnext};
+          resnext_parameters(), build_residual<kResnext50>};
 }
 
 }  // namespace soapstone::models

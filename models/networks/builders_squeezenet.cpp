@@ -30,14 +30,14 @@ Tensor fire(Network& net, const std::string& name, Tensor x, std::int64_t squeez
   const Tensor three =
       net.relu(name + "/expand3x3/relu",
                net.conv(name + "/expand3x3", s, expand, 3, 3, {.pad_height = 1, .pad_width = 1}));
-  return net.append("concat", {one, three}, {{"axis", core::Polynomial(1)}}, name + "/concat");
+  return net.concat(name + "/concat", {one, three}, 1);
 }
 
-core::Result<core::Graph> build_squeezenet(const std::map<std::string, std::int64_t>& given,
-                                           std::uint64_t seed) {
+core::Result<BuiltNetwork> build_squeezenet(const ParameterValues& given,
+                                            const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(squeezenet_parameters(), given));
   const auto width = [&](std::int64_t channels) { return scaled(channels, p["width_percent"]); };
-  Network net("squeezenet", seed);
+  Network net("squeezenet", options);
   Tensor x = net.input("image", {p["batch"], 3, p["image"], p["image"]});
   x = net.relu("conv1/relu", net.conv("conv1", x, width(96), 7, 7, {.stride = 2}));
   x = net.max_pool("pool1", x, 3, 2, 0, true);

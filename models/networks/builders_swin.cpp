@@ -38,10 +38,10 @@ const std::vector<ModelParameter>& swin_parameters() {
 
 class Swin {
  public:
-  Swin(const BuildParameters& p, std::uint64_t seed)
-      : net_("swin", seed), batch_(p["batch"]), window_(p["window"]), p_(p) {}
+  Swin(const BuildParameters& p, const NetworkOptions& options)
+      : net_("swin", options), batch_(p["batch"]), window_(p["window"]), p_(p) {}
 
-  core::Result<core::Graph> build() {
+  core::Result<BuiltNetwork> build() {
     const Tensor image = net_.input("image", {batch_, 3, p_["image"], p_["image"]});
     size_ = p_["image"] / kPatch;
     width_ = p_["width"];
@@ -55,31 +55,24 @@ class Swin {
         x = block(name + "/block" + std::to_string(k), x, k % 2 == 1 && size_ > window_);
       if (stage < kStages) x = merge_patches(name + "/merge", x);
     }
-    x = net_.append("reduce_mean", {layer_norm("norm", x)}, over({1}, false), "pool");
+    x = net_.reduce("reduce_mean", "pool", layer_norm("norm", x), {1}, false);
     return net_.finish({{net_.linear("head", x, p_["classes"]), "scores"}});
   }
 
  private:
-  static core::Attributes over(const std::vector<std::int64_t>& axes, bool keep) {
-    return {{"axes", std::vector<Polynomial>(axes.begin(), axes.end())},
-            {"keep_dims", Polynomial(keep ? 1 : 0)}};
-  }
-  Tensor op(std::string_view name, std::vector<Tensor> inputs, const std::string& label) {
-    return net_.append(name, std::move(inputs), {}, label);
-  }
-  Tensor number(float value, const std::string& name) {
-    return net_.constant(core::Literal::scalar(value), name);
+  Tensor op(std::string_view name, std::vector<Tensor> inputs, std::string label) {
+    return net_.append(name, std::move(inputs), {}, std::move(label));
   }
 
   Tensor layer_norm(const std::string& name, Tensor x) {
     const Dims shape = net_.dims(x);
     const auto last = static_cast<std::int64_t>(shape.size()) - 1;
-    const Tensor mean = net_.append("reduce_mean", {x}, over({last}, true), name + "/mean");
+    const Tensor mean = net_.reduce("reduce_mean", name + "/mean", x, {last}, true);
     const Tensor centered = op("sub", {x, mean}, name + "/sub");
-    const Tensor square = op("pow", {centered, number(2, name + ".two")}, name + "/pow");
-    Tensor deviation = net_.append("reduce_mean", {square}, over({last}, true), name + "/variance");
+    const Tensor square = op("pow", {centered, net_.scalar(name + ".two", 2)}, name + "/pow");
+    Tensor deviation = net_.reduce("reduce_mean", name + "/variance", square, {last}, true);
     deviation =
-        op("add", {deviation, number(kSwinEpsilon, name + ".epsilon")}, name + "/add_epsilon");
+        op("add", {deviation, net_.scalar(name + ".epsilon", kSwinEpsilon)}, name + "/add_epsilon");
     deviation = op("sqrt", {deviation}, name + "/sqrt");
     Tensor y = op("div", {centered, deviation}, name + "/div");
     y = op("mul", {y, net_.weight(name + ".scale", {shape.back()}, 0.1, 1.0)}, name + "/mul");
@@ -87,21 +80,11 @@ class Swin {
   }
 
   Tensor gelu(const std::string& name, Tensor x) {
-    Tensor y = op("div", {x, number(std::sqrt(2.0F), name + ".root")}, name + "/div");
+    Tensor y = op("div", {x, net_.scalar(name + ".root", std::sqrt(2.0F))}, name + "/div");
     y = op("erf", {y}, name + "/erf");
-    y = op("add", {y, number(1, name + ".one")}, name + "/add");
-    return op("mul", {op("mul", {x, y}, name + "/mul"), number(0.5F, name + ".half")},
+    y = op("add", {y, net_.scalar(name + ".one", 1)}, name + "/add");
+    return op("mul", {op("mul", {x, y}, name + "/mul"), net_.scalar(name + ".half", 0.5F)},
               name + "/half");
-  }
-
-  Tensor cut(const std::string& name, Tensor x, std::int64_t axis, std::int64_t begin,
-             std::int64_t size) {
-    return net_.append("slice", {x},
-                       {{"axes", std::vector<Polynomial>{axis}},
-                        {"starts", std::vector<Polynomial>{begin}},
-                        {"sizes", std::vector<Polynomial>{size}},
-                        {"steps", std::vector<Polynomial>{1}}},
-                       name);
   }
 
   /// [batch, size, size, width], moved toward lower indices by `shift`, cyclically.
@@ -109,9 +92,9 @@ class Swin {
     const std::int64_t by = (shift + size_) % size_;
     for (std::int64_t axis = 1; axis <= 2; ++axis) {
       const std::string part = name + std::to_string(axis);
-      const Tensor rest = cut(part + "/rest", x, axis, by, size_ - by);
-      const Tensor wrapped = cut(part + "/wrapped", x, axis, 0, by);
-      x = net_.append("concat", {rest, wrapped}, {{"axis", Polynomial(axis)}}, part + "/concat");
+      const Tensor rest = net_.slice(part + "/rest", x, axis, by, size_ - by);
+      const Tensor wrapped = net_.slice(part + "/wrapped", x, axis, 0, by);
+      x = net_.concat(part + "/concat", {rest, wrapped}, axis);
     }
     return x;
   }
@@ -167,7 +150,7 @@ class Swin {
         for (std::int64_t b = 0; b < tokens; ++b)
           values.push_back(region(a) == region(b) ? 0.0F : kMasked);
     }
-    return net_.constant(core::Literal::floats({1, n * n, 1, tokens, tokens}, values), name);
+    return net_.constant(name, {1, n * n, 1, tokens, tokens}, values);
   }
 
   Tensor attention(const std::string& name, Tensor x, bool shifted) {
@@ -182,7 +165,7 @@ class Swin {
       return net_.append("gather", {qkv, index}, {{"axis", Polynomial(0)}}, name + which);
     };
     Tensor q = third("/query", 0);
-    q = op("mul", {q, number(1 / std::sqrt(static_cast<float>(head)), name + ".factor")},
+    q = op("mul", {q, net_.scalar(name + ".factor", 1 / std::sqrt(static_cast<float>(head)))},
            name + "/scale");
     const Tensor k = net_.transpose(name + "/key/transpose", third("/key", 1), {0, 1, 3, 2});
     const Tensor v = third("/value", 2);
@@ -194,7 +177,7 @@ class Swin {
       scores = op("add", {scores, mask(name + ".mask")}, name + "/add_mask");
       scores = net_.reshape(name + "/by_window", scores, {count, heads_, tokens, tokens});
     }
-    scores = net_.append("softmax", {scores}, {{"axis", Polynomial(3)}}, name + "/softmax");
+    scores = net_.softmax(name + "/softmax", scores, 3);
     Tensor y = op("matmul", {scores, v}, name + "/context");
     y = net_.transpose(name + "/merge", y, {0, 2, 1, 3});
     y = net_.reshape(name + "/join", y, {count, tokens, width_});
@@ -230,7 +213,7 @@ class Swin {
                                    {"steps", std::vector<Polynomial>{2, 2}}},
                                   name + "/part" + std::to_string(k)));
     }
-    x = net_.append("concat", parts, {{"axis", Polynomial(3)}}, name + "/concat");
+    x = net_.concat(name + "/concat", parts, 3);
     size_ /= 2;
     x = net_.reshape(name + "/tokens", x, {batch_, size_ * size_, 4 * width_});
     x = layer_norm(name + "/norm", x);
@@ -247,15 +230,13 @@ class Swin {
   const BuildParameters& p_;
 };
 
-core::Result<core::Graph> build_swin(const std::map<std::string, std::int64_t>& given,
-                                     std::uint64_t seed) {
+core::Result<BuiltNetwork> build_swin(const ParameterValues& given, const NetworkOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto p, BuildParameters::make(swin_parameters(), given));
-  if (p["width"] % p["heads"] != 0)
-    return core::invalid_input("the parameter width is not a multiple of heads");
+  SOAPSTONE_RETURN_IF_ERROR(p.require_multiple("width", "heads"));
   const std::int64_t smallest = kPatch << (kStages - 1);
   if (p["image"] % (smallest * p["window"]) != 0)
     return core::invalid_input("the parameter image is not a multiple of 32 windows");
-  return Swin(p, seed).build();
+  return Swin(p, options).build();
 }
 
 }  // namespace

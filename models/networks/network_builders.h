@@ -12,5 +12,16 @@ ModelBuilder resnext50_builder();
 ModelBuilder bert_base_builder();
 ModelBuilder nasrnn_builder();
 ModelBuilder swin_builder();
+ModelBuilder mlp_builder();
+ModelBuilder gpt_builder();
+ModelBuilder llama_builder();
+ModelBuilder moe_builder();
+ModelBuilder lenet_builder();
+ModelBuilder alexnet_builder();
+ModelBuilder resnet101_builder();
+ModelBuilder rnntc_builder();
+ModelBuilder rnnlm_builder();
+ModelBuilder nmt_builder();
+ModelBuilder dlrm_builder();
 
 }  // namespace soapstone::models

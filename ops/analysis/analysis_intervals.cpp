@@ -78,13 +78,6 @@ std::vector<Digits> split_flat(const Polynomial& position, const core::Dims& dim
   return digits;
 }
 
-std::vector<Digits> digits_of(const ExprNode& read, const core::Dims& dims, const Ranges& ranges) {
-  if (read.kind == ExprKind::kReadFlat) return split_flat(read.index[0], dims, ranges);
-  std::vector<Digits> digits;
-  for (std::size_t d = 0; d < dims.size(); ++d) digits.push_back({d, d, read.index[d]});
-  return digits;
-}
-
 core::Dims dims_of(const core::Graph& graph, core::TensorId id) {
   if (!id.valid()) return {};
   const core::TensorType& type = graph.tensor(id).type;

@@ -1,5 +1,4 @@
-// Intervals of index expressions, and the digits of flat positions: what region analysis and
-// partition roles share.
+// Intervals of index expressions, and the digits of flat positions.
 #pragma once
 
 #include <map>
@@ -31,9 +30,6 @@ struct Digits {
 /// 0 ≤ y < 6 is [x, y] in a tensor of dims [n, 6].
 std::vector<Digits> split_flat(const Polynomial& position, const core::Dims& dims,
                                const Ranges& ranges);
-/// One Digits for each dimension of a read, one for each group of them in a flat read.
-std::vector<Digits> digits_of(const ExprNode& read, const core::Dims& dims, const Ranges& ranges);
-
 core::Dims dims_of(const core::Graph& graph, core::TensorId id);
 /// The shapes of all tensors of a node's semantics: inputs, then stages; none for left-out inputs.
 std::vector<core::Dims> tensor_dims(const core::Graph& graph, core::NodeId node,

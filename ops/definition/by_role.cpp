@@ -1,7 +1,10 @@
 // See by_role.h.
 #include "ops/definition/by_role.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
+#include "ops/definition/registry.h"
 
 namespace soapstone::ops {
 namespace {
@@ -10,6 +13,20 @@ const std::string& name_by_role(const core::Node& node, core::AttributeRole role
   const core::AttributeSchema* schema = node.op->find_role(role);
   CHECK(schema, node.op->name + " has no attribute with the role");
   return schema->name;
+}
+
+/// Precondition: there is one without operands.
+const OpDefinition& operator_with(core::Movement movement) {
+  const auto all = registry().all();
+  const auto found = std::ranges::find(all, movement, [](const auto& op) { return op->movement; });
+  CHECK(found != all.end(), "no operator makes such constants");
+  return **found;
+}
+
+core::Result<core::TensorId> append_constant(core::GraphBuilder& builder, const OpDefinition& op,
+                                             const core::Attributes& attributes) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto results, append(builder, op.name, {}, attributes));
+  return results[0];
 }
 
 }  // namespace
@@ -26,6 +43,20 @@ std::size_t axis_by_role(const core::Node& node) {
 
 double fill_value(const core::Node& node) {
   return node.attributes.get_real(name_by_role(node, core::AttributeRole::kReal));
+}
+
+core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const core::Shape& shape,
+                                           double value) {
+  const OpDefinition& op = operator_with(Movement::kFill);
+  return append_constant(builder, op,
+                         {{op.find_role(core::AttributeRole::kShape)->name, shape},
+                          {op.find_role(core::AttributeRole::kReal)->name, value}});
+}
+
+core::Result<core::TensorId> append_diagonal(core::GraphBuilder& builder,
+                                             const core::Shape& shape) {
+  const OpDefinition& op = operator_with(Movement::kDiagonal);
+  return append_constant(builder, op, {{op.find_role(core::AttributeRole::kShape)->name, shape}});
 }
 
 }  // namespace soapstone::ops

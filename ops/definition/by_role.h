@@ -1,8 +1,9 @@
-// Attributes of a node by what they say instead of by their name.
+// Attributes of a node by what they say instead of by their name, and constants by what they are.
 #pragma once
 
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/graph/graph.h"
 
 namespace soapstone::ops {
@@ -14,5 +15,11 @@ const std::vector<core::Polynomial>& sizes_by_role(const core::Node& node,
 std::size_t axis_by_role(const core::Node& node);
 /// The number that all elements of a constant have. Precondition: the movement is kFill.
 double fill_value(const core::Node& node);
+
+/// Appends the constant of that shape with this number everywhere.
+core::Result<core::TensorId> append_filled(core::GraphBuilder& builder, const core::Shape& shape,
+                                           double value);
+/// Appends the unit matrix, or kernel, of that shape.
+core::Result<core::TensorId> append_diagonal(core::GraphBuilder& builder, const core::Shape& shape);
 
 }  // namespace soapstone::ops

@@ -113,6 +113,22 @@ Polynomial InferContext::max_zero(const Polynomial& a) {
   return Polynomial(symbol);
 }
 
+std::vector<TensorType>
+InferContext::infer_with(const std::function<std::vector<TensorType>(InferContext&)>& rule,
+                         std::span<const TensorType> inputs, std::string op_name) {
+  InferContext inner(attributes_, inputs, std::move(op_name));
+  inner.next_derived_ = next_derived_;
+  std::vector<TensorType> results = rule(inner);
+  if (inner.failed_ && !failed_) {
+    failed_ = true;
+    error_ = std::move(inner.error_);
+  }
+  constraints_.insert(constraints_.end(), inner.constraints_.begin(), inner.constraints_.end());
+  derived_.insert(derived_.end(), inner.derived_.begin(), inner.derived_.end());
+  next_derived_ = inner.next_derived_;
+  return results;
+}
+
 Shape InferContext::broadcast(const Shape& a, const Shape& b, std::string_view label) {
   Shape result(std::max(a.size(), b.size()));
   for (std::size_t k = 1; k <= result.size(); ++k) {  // from the last dimension on

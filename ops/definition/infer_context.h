@@ -3,6 +3,7 @@
 // rules/ and verifier/ solve them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ class InferContext {
   Polynomial max_zero(const Polynomial& a);
   /// NumPy broadcasting. A literal 1 stretches; two different symbols are required equal.
   Shape broadcast(const Shape& a, const Shape& b, std::string_view label);
+
+  /// Asks the shape rule of another operator about these inputs, with the same attributes: what it
+  /// records or refuses counts here, too.
+  std::vector<TensorType>
+  infer_with(const std::function<std::vector<TensorType>(InferContext&)>& rule,
+             std::span<const TensorType> inputs, std::string op_name);
 
   bool failed() const { return failed_; }
   core::Error error() const { return error_; }

@@ -11,6 +11,11 @@
 
 namespace soapstone::ops {
 
+/// A list of integers, as attributes have them.
+using Sizes = std::vector<Polynomial>;
+/// The fewest and the most inputs that an operator has.
+using Arity = std::pair<std::size_t, std::size_t>;
+
 /// The element types on which a comprehension says what the operator computes.
 enum class Elements : std::uint8_t {
   kFloating,    ///< f16, bf16, f32, f64

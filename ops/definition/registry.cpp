@@ -98,11 +98,14 @@ TensorType left_out() { return {DataType::kOther, {}, false}; }
 
 Registry::Registry(std::vector<std::vector<OpDefinition>> families) {
   for (auto& family : families)
-    for (auto& op : family) {
-      CHECK(!find(op.name), "operator defined twice: " + op.name);
-      definitions_.push_back(std::make_unique<OpDefinition>(std::move(op)));
-      by_name_.emplace(definitions_.back()->name, definitions_.back().get());
-    }
+    for (auto& op : family) add(std::move(op), definitions_);
+  for (auto& op : derived_operators(definitions_)) add(std::move(op), derived_);
+}
+
+void Registry::add(OpDefinition op, std::vector<std::unique_ptr<OpDefinition>>& list) {
+  CHECK(!find(op.name), "operator defined twice: " + op.name);
+  list.push_back(std::make_unique<OpDefinition>(std::move(op)));
+  by_name_.emplace(list.back()->name, list.back().get());
 }
 
 const core::OpSchema* Registry::find(std::string_view name) const {

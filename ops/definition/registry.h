@@ -21,12 +21,14 @@ class Registry final : public core::OpCatalog {
   const core::OpSchema* find(std::string_view name) const override;
   /// Null for `opaque` and for what is unknown.
   const OpDefinition* definition(std::string_view name) const;
-  /// In the order of the families.
+  /// Those of the families, in their order; not what is derived from them.
   std::span<const std::unique_ptr<OpDefinition>> all() const { return definitions_; }
 
  private:
-  std::vector<std::unique_ptr<OpDefinition>> definitions_;
-  std::map<std::string_view, const OpDefinition*> by_name_;  // keys live in definitions_
+  void add(OpDefinition op, std::vector<std::unique_ptr<OpDefinition>>& list);
+
+  std::vector<std::unique_ptr<OpDefinition>> definitions_, derived_;
+  std::map<std::string_view, const OpDefinition*> by_name_;  // keys live in the definitions
 };
 
 /// All operators of this library. Immutable; made on first use; safe from any thread.
@@ -58,6 +60,11 @@ Semantics semantics_of(const core::Graph& graph, core::NodeId node);
 /// source of this function from the names of those files (cmake/operator_families.cmake). As the
 /// library is static, an executable may define it instead and so add operators of its own.
 std::vector<std::vector<OpDefinition>> operator_families();
+
+/// The operators that follow from those given and are found by their names alone: a gradient of
+/// each (ops/gradients/gradient_operator.h). Those given outlive them.
+std::vector<OpDefinition>
+derived_operators(std::span<const std::unique_ptr<OpDefinition>> operators);
 
 /// ONNX operators that are read as several of ours and have no definition of their own: Gemm,
 /// Identity, Dropout, Flatten, Squeeze, ….

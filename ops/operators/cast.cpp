@@ -69,7 +69,7 @@ std::vector<OpDefinition> cast_ops() {
       .equation = "x → x with elements of type to; to integers: toward zero; to bool: x ≠ 0",
       .attributes =
           std::vector<AttributeSchema>{{"to", AttributeRole::kElementType, std::nullopt, {"f32"}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kElementwise,
       .movement = Movement::kConvert,
       .infer = infer_cast,

@@ -83,7 +83,7 @@ OpDefinition full() {
           std::vector<core::AttributeSchema>{
               {"shape", AttributeRole::kShape, std::nullopt, {}},
               {"value", AttributeRole::kReal, std::nullopt, {0.0, 1.0}}},
-      .inputs = std::pair<std::size_t, std::size_t>(0, 0),
+      .inputs = Arity(0, 0),
       .op_class = OpClass::kMovement,
       .movement = Movement::kFill,
       .infer = infer_full,
@@ -171,7 +171,7 @@ OpDefinition eye() {
                   "else 0",
       .attributes =
           std::vector<core::AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}}},
-      .inputs = std::pair<std::size_t, std::size_t>(0, 0),
+      .inputs = Arity(0, 0),
       .op_class = OpClass::kMovement,
       .movement = Movement::kDiagonal,
       .infer = infer_eye,

@@ -12,7 +12,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using Sizes = std::vector<Polynomial>;
 
 /// Rows that the last window leaves out, chosen by the model; none given: none.
 std::vector<std::int64_t> output_padding(const Attributes& attributes, std::size_t rank) {
@@ -201,7 +200,7 @@ std::vector<OpDefinition> conv_transpose_ops() {
       .equation = "x[n,c,s…] w[c,o/g,k…] b[o]? → y[n,o,s'…] = b[o] + Σ over c of the group of o, s "
                   "and k with s·stride + k·dilation − pad = s' of x[n,c,s…]·w[c,o,k…]",
       .attributes = std::move(attributes),
-      .inputs = std::pair<std::size_t, std::size_t>(2, 3),
+      .inputs = Arity(2, 3),
       .op_class = OpClass::kContraction,
       .operands = {OperandRole::kImage, OperandRole::kKernel, OperandRole::kChannels},
       .infer = infer_conv_transpose,

@@ -9,7 +9,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using Sizes = std::vector<Polynomial>;
 
 std::vector<TensorType> infer_conv(InferContext& c) {
   if (!require_one_type(c, "conv", Elements::kFloating) ||
@@ -137,7 +136,7 @@ OpDefinition conv() {
       .equation = "x[n,c,s…] w[o,c/g,k…] b[o]? → y[n,o,s'…] = b[o] + Σ w[o,i,k…]·x[n, i of the "
                   "group of o, s'·stride + k·dilation − pad]",
       .attributes = std::move(attributes),
-      .inputs = std::pair<std::size_t, std::size_t>(2, 3),
+      .inputs = Arity(2, 3),
       .op_class = OpClass::kContraction,
       .operands = {OperandRole::kImage, OperandRole::kKernel, OperandRole::kChannels},
       .infer = infer_conv,
@@ -218,7 +217,7 @@ OpDefinition enlarge() {
       .attributes =
           std::vector<core::AttributeSchema>{
               {"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}, Sizes{5, 5}}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
       .movement = Movement::kOther,
       .operands = {OperandRole::kKernel},

@@ -79,7 +79,7 @@ std::vector<OpDefinition> cumsum_ops() {
           "of x[a…,v,b…]",
       .attributes =
           std::vector<core::AttributeSchema>{axis_attribute(), flag("exclusive"), flag("reverse")},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kReduction,
       .infer = infer_cumsum,
       .semantics = cumsum_semantics,

@@ -107,7 +107,7 @@ std::vector<OpDefinition> einsum_ops() {
       .attributes =
           std::vector<core::AttributeSchema>{
               {"equation", AttributeRole::kText, std::nullopt, {std::string("ab,bc->ac")}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, core::OpSchema::kAnyNumber),
+      .inputs = Arity(1, core::OpSchema::kAnyNumber),
       .op_class = OpClass::kReduction,
       .infer = infer_einsum,
       .semantics = einsum_semantics,

@@ -11,7 +11,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::DataType;
-using Arity = std::pair<std::size_t, std::size_t>;
 
 std::vector<TensorType> infer_gather(InferContext& c) {
   const DataType type = c.input(1).data_type;

@@ -61,7 +61,7 @@ std::vector<OpDefinition> iota_ops() {
       .attributes =
           std::vector<core::AttributeSchema>{{"shape", AttributeRole::kShape, std::nullopt, {}},
                                              axis_attribute()},
-      .inputs = std::pair<std::size_t, std::size_t>(0, 0),
+      .inputs = Arity(0, 0),
       .op_class = OpClass::kMovement,
       .movement = Movement::kOther,
       .infer = infer_iota,

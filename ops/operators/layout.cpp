@@ -13,8 +13,6 @@ namespace {
 
 using core::AttributeRole;
 using core::AttributeSchema;
-using Sizes = std::vector<Polynomial>;
-using Arity = std::pair<std::size_t, std::size_t>;
 
 // --- transpose ----------------------------------------------------------------------------------
 

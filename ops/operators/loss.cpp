@@ -9,7 +9,6 @@ namespace {
 
 using core::AttributeRole;
 using core::DataType;
-using Sizes = std::vector<Polynomial>;
 
 constexpr const char* kName = "nll_loss";
 
@@ -177,7 +176,7 @@ std::vector<OpDefinition> loss_ops() {
                std::string("mean"),
                {std::string("none"), std::string("sum"), std::string("mean")}},
               {"ignore_index", AttributeRole::kLabels, Sizes{}, {Sizes{}}}},
-      .inputs = std::pair<std::size_t, std::size_t>(2, 3),
+      .inputs = Arity(2, 3),
       .op_class = OpClass::kReduction,
       .operands = {OperandRole::kData, OperandRole::kIndices, OperandRole::kChannels},
       .infer = infer_loss,

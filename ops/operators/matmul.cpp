@@ -65,7 +65,7 @@ OpDefinition matmul() {
       .name = "matmul",
       .equation = "a[…,m,k] b[…,k,n] → y[…,m,n] = Σ over k of a[…,m,k]·b[…,k,n]",
       .attributes = std::vector<core::AttributeSchema>{},
-      .inputs = std::pair<std::size_t, std::size_t>(2, 2),
+      .inputs = Arity(2, 2),
       .op_class = OpClass::kContraction,
       .operands = {OperandRole::kLeftMatrix, OperandRole::kRightMatrix},
       .infer = infer_matmul,

@@ -75,7 +75,7 @@ OpDefinition batch_norm() {
       .equation = "x[n,c,…] scale[c] bias[c] mean[c] var[c] → y[n,c,…] = "
                   "(x − mean)/√(var + epsilon)·scale + bias",
       .attributes = std::vector{epsilon_attribute()},
-      .inputs = std::pair<std::size_t, std::size_t>(5, 5),
+      .inputs = Arity(5, 5),
       .op_class = OpClass::kNormalization,
       .operands = {OperandRole::kImage, OperandRole::kChannels},
       .infer = infer_batch_norm,
@@ -207,7 +207,7 @@ OpDefinition layer_norm() {
           "x[a…,b…] scale bias? → y[a…,b…] = (x − mean)/√(variance + epsilon)·scale + bias, "
           "mean and variance over b…, the dimensions from axis on",
       .attributes = std::vector{axis_attribute(), epsilon_attribute()},
-      .inputs = std::pair<std::size_t, std::size_t>(2, 3),
+      .inputs = Arity(2, 3),
       .op_class = OpClass::kNormalization,
       .operands = {OperandRole::kData, OperandRole::kFeatures},
       .infer = infer_layer("layer_norm"),
@@ -224,7 +224,7 @@ OpDefinition rms_norm() {
       .equation = "x[a…,b…] scale → y[a…,b…] = x/√(mean of x² over b… + epsilon)·scale, b… the "
                   "dimensions from axis on",
       .attributes = std::vector{axis_attribute(), epsilon_attribute()},
-      .inputs = std::pair<std::size_t, std::size_t>(2, 2),
+      .inputs = Arity(2, 2),
       .op_class = OpClass::kNormalization,
       .operands = {OperandRole::kData, OperandRole::kFeatures},
       .infer = infer_layer("rms_norm"),

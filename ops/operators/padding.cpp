@@ -13,7 +13,6 @@ namespace {
 
 using core::AttributeRole;
 using core::AttributeSchema;
-using Sizes = std::vector<Polynomial>;
 
 std::vector<TensorType> infer_pad(InferContext& c) {
   const std::size_t rank = c.rank(0);
@@ -157,7 +156,7 @@ std::vector<OpDefinition> padding_ops() {
           std::vector<AttributeSchema>{{"pads", AttributeRole::kBorder, std::nullopt, {}},
                                        {"interior", AttributeRole::kGap, Sizes{}, {Sizes{}}},
                                        {"value", AttributeRole::kReal, 0.0, {0.0}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
       .movement = Movement::kFrame,
       .infer = infer_pad,

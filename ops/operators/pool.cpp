@@ -11,7 +11,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using Sizes = std::vector<Polynomial>;
 
 InferFunction infer_pool(std::string op, Elements elements) {
   return [op = std::move(op), elements](InferContext& c) -> std::vector<TensorType> {
@@ -232,8 +231,10 @@ std::vector<core::AttributeSchema> pool_attributes(bool average) {
   attributes.push_back({"kernel", AttributeRole::kWindow, std::nullopt, {Sizes{3, 3}}});
   attributes.push_back({"ceil_mode", AttributeRole::kFlag, Polynomial(0), {Polynomial(0)}});
   if (average)
-    attributes.push_back(
-        {"count_include_pad", AttributeRole::kFlag, Polynomial(0), {Polynomial(0), Polynomial(1)}});
+    attributes.push_back({"count_include_pad",
+                          AttributeRole::kCountsPad,
+                          Polynomial(0),
+                          {Polynomial(0), Polynomial(1)}});
   return attributes;
 }
 
@@ -242,7 +243,7 @@ OpDefinition max_pool() {
       .name = "max_pool",
       .equation = "x[n,c,s…] → y[n,c,s'…] = max over k… of x[n, c, s'·stride + k·dilation − pad]",
       .attributes = pool_attributes(false),
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kReduction,
       .operands = {OperandRole::kImage},
       .infer = infer_pool("max_pool", Elements::kNumbers),
@@ -258,7 +259,7 @@ OpDefinition average_pool() {
       .equation = "x[n,c,s…] → y[n,c,s'…] = Σ over k… of x[n, c, s'·stride + k·dilation − pad] / "
                   "number of positions that count",
       .attributes = pool_attributes(true),
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kReduction,
       .operands = {OperandRole::kImage},
       .infer = infer_pool("average_pool", Elements::kFloating),
@@ -301,7 +302,7 @@ OpDefinition global_average_pool() {
       .name = name,
       .equation = "x[n,c,s…] → y[n,c,1…] = mean over s… of x[n,c,s…]",
       .attributes = std::vector<core::AttributeSchema>{},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kReduction,
       .operands = {OperandRole::kImage},
       .infer = infer_global,

@@ -9,7 +9,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using Sizes = std::vector<Polynomial>;
 
 struct Reduction {
   const char* name;
@@ -172,7 +171,7 @@ OpDefinition define(const Reduction& reduction) {
                AttributeRole::kKeepsRank,
                Polynomial(1),
                {Polynomial(0), Polynomial(1)}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kReduction,
       .infer = [&reduction](InferContext& c) { return infer(reduction, c); },
       .semantics =

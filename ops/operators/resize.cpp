@@ -17,7 +17,6 @@ namespace soapstone::ops {
 namespace {
 
 using core::AttributeRole;
-using Sizes = std::vector<Polynomial>;
 
 constexpr const char* kFloor = "floor";
 constexpr const char* kAsymmetric = "asymmetric";
@@ -347,7 +346,7 @@ std::vector<OpDefinition> resize_ops() {
               {"mode", AttributeRole::kVariant, std::string("nearest"), {std::string("linear")}},
               {"coordinates", AttributeRole::kVariant, std::string("half_pixel"), {}},
               {"rounding", AttributeRole::kVariant, std::string("round_prefer_floor"), {}}},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kMovement,
       .movement = Movement::kOther,
       .infer = infer_resize,

@@ -12,8 +12,6 @@ namespace {
 
 using core::AttributeRole;
 using core::AttributeSchema;
-using Sizes = std::vector<Polynomial>;
-using Arity = std::pair<std::size_t, std::size_t>;
 
 /// First and last element of a non-empty range lie within the dimension.
 bool require_range(InferContext& c, const Polynomial& start, const Polynomial& size,

@@ -99,7 +99,7 @@ OpDefinition define(const Softmax& op) {
       .name = op.name,
       .equation = op.equation,
       .attributes = std::vector{axis_attribute()},
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kNormalization,
       .infer = [&op](InferContext& c) { return infer(op, c); },
       .semantics = [&op](const OpInstance& instance) { return semantics(op, instance); },

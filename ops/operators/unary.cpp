@@ -351,7 +351,7 @@ OpDefinition define(const Unary& op) {
       .name = op.name,
       .equation = op.equation,
       .attributes = op.attributes,
-      .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+      .inputs = Arity(1, 1),
       .op_class = OpClass::kElementwise,
       .infer = [op](InferContext& c) -> std::vector<TensorType> {
         if (!require_elements(c, op.name, op.elements) || !require_attributes(c, op)) return {};

@@ -12,7 +12,6 @@ namespace soapstone::ops {
 
 using core::AttributeRole;
 using core::AttributeValue;
-using Sizes = std::vector<Polynomial>;
 
 std::vector<Polynomial> spatial_sizes(const Shape& shape) {
   return {shape.begin() + 2, shape.end()};

@@ -107,7 +107,7 @@ class InputDraw {
     const double sign = !positive_ && one_in(2) ? -1 : 1;
     if (special_ != Special::kNone && one_in(3)) return special(sign);
     const int exponent = mixed_ && one_in(2) ? any_exponent() : exponent_;
-    const double part = flat_ ? 0 : static_cast<double>(random_.next() >> 11) * 0x1p-53;
+    const double part = flat_ ? 0 : random_.unit();
     return sign * std::min(std::ldexp(1 + part, exponent), format_.largest());
   }
 

@@ -29,9 +29,6 @@ constexpr std::int64_t kLargestInputInteger = 9;
 
 double rounded(double value) { return static_cast<double>(static_cast<float>(value)); }
 
-/// A double in [0, 1) with 53 random bits.
-double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
-
 Tensors draw_inputs(const Graph& side, const Inputs& wanted, Random& random) {
   Tensors inputs;
   const auto valid = ops::valid_values(side);
@@ -41,7 +38,7 @@ Tensors draw_inputs(const Graph& side, const Inputs& wanted, Random& random) {
     Tensor values(count);
     for (double& v : values) {
       const double low = wanted.positive ? 0.1 : -1;
-      v = rounded(wanted.magnitude * (low + (1 - low) * unit(random)));
+      v = rounded(wanted.magnitude * (low + (1 - low) * random.unit()));
       if (wanted.integers) v = std::round(v) == 0 ? 1 : std::round(v);
       if (type.data_type == core::DataType::kBool)
         v = static_cast<double>(random.between(0, 1));

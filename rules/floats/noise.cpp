@@ -5,13 +5,11 @@
 #include <cmath>
 #include <optional>
 
-#include "ops/definition/registry.h"
+#include "rules/floats/stepwise_side.h"
 #include "rules/sampling/sample.h"
 
 namespace soapstone::rules {
 namespace {
-
-using Tensor = std::vector<double>;
 
 constexpr int kRuns = 8;
 /// Relative, of constants.
@@ -28,66 +26,21 @@ double moved(double value, double by, const Noise& noise, Random& random) {
   const double scaled = value * noise.scale;
   const bool exact = std::fabs(value) < noise.largest && scaled == std::floor(scaled);
   if (exact || !std::isfinite(value)) return value;
-  const double unit = static_cast<double>(random.next() >> 11) * 0x1p-53;
-  return value * (1 + by * (2 * unit - 1));
+  return value * (1 + by * (2 * random.unit() - 1));
 }
 
-class NoisySide {
- public:
-  NoisySide(const Graph& graph, const Noise& noise) : graph_(graph), noise_(noise) {
-    for (NodeId id : graph.order()) {
-      std::vector<core::Dims> dims;
-      for (TensorId input : graph.node(id).inputs)
-        dims.push_back(input.valid() ? *core::concrete(graph.tensor(input).type.shape)
-                                     : core::Dims());
-      programs_.emplace_back(ops::semantics_of(graph, id), dims);
-    }
-  }
-
-  /// None: an operator does not admit what it was given.
-  std::optional<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, Random& random) const {
-    std::vector<Tensor> values(graph_.tensor_bound());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const TensorId id(i);
-      if (!graph_.contains(id) || !graph_.tensor(id).value) continue;
-      values[i] = graph_.tensor(id).value->to_doubles();
-      move_all(id, kConstant, values[i], random);
-    }
-    for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs()[k].index()] = inputs[k];
-    for (std::size_t n = 0; n < programs_.size(); ++n)
-      if (!run_node(n, values, random)) return std::nullopt;
-    std::vector<Tensor> outputs;
-    for (TensorId id : graph_.outputs()) outputs.push_back(values[id.index()]);
-    return outputs;
-  }
-
- private:
-  void move_all(TensorId id, double by, Tensor& tensor, Random& random) const {
-    if (!core::is_floating(graph_.tensor(id).type.data_type)) return;
-    for (double& value : tensor) value = moved(value, by, noise_, random);
-  }
-
-  bool run_node(std::size_t n, std::vector<Tensor>& values, Random& random) const {
-    const core::Node& node = graph_.node(graph_.order()[n]);
-    std::vector<std::span<const double>> inputs;
-    for (TensorId id : node.inputs)
-      inputs.push_back(id.valid() ? std::span<const double>(values[id.index()])
-                                  : std::span<const double>());
-    std::vector<std::span<double>> outputs;
-    for (TensorId id : node.outputs) {
-      const auto dims = *core::concrete(graph_.tensor(id).type.shape);
-      values[id.index()].resize(static_cast<std::size_t>(core::element_count(dims)));
-      outputs.emplace_back(values[id.index()]);
-    }
-    if (!programs_[n].run(inputs, outputs)) return false;
-    for (TensorId id : node.outputs) move_all(id, noise_.relative, values[id.index()], random);
-    return true;
-  }
-
-  const Graph& graph_;
-  const Noise& noise_;
-  std::vector<ops::CompiledSemantics<double>> programs_;
-};
+/// Values of the outputs, everything inexact moved. None: an operator does not admit what it was
+/// given.
+std::optional<std::vector<Tensor>> run_moved(const StepwiseSide& side, const Noise& noise,
+                                             const std::vector<Tensor>& inputs, Random& random) {
+  using Origin = StepwiseSide::Origin;
+  return side.run(inputs, [&](TensorId id, Origin origin, Tensor& tensor) {
+    const bool is_exact = origin == Origin::kInput;
+    if (is_exact || !core::is_floating(side.graph().tensor(id).type.data_type)) return;
+    const double by = origin == Origin::kConstant ? kConstant : noise.relative;
+    for (double& value : tensor) value = moved(value, by, noise, random);
+  });
+}
 
 void add(double value, NoisyOutputs::Element& element) {
   if (!std::isfinite(value)) {
@@ -103,14 +56,15 @@ void add(double value, NoisyOutputs::Element& element) {
 
 NoisyOutputs run_with_noise(const Graph& side, const std::vector<std::vector<double>>& inputs,
                             std::uint64_t seed, NoisePrecision precision) {
-  const NoisySide noisy(side, precision == NoisePrecision::kDouble ? kDoubleNoise : kSingleNoise);
+  const Noise& noise = precision == NoisePrecision::kDouble ? kDoubleNoise : kSingleNoise;
+  const StepwiseSide stepwise(side);
   Random random(seed);
   NoisyOutputs result;
   for (TensorId id : side.outputs())
     result.outputs.emplace_back(
         static_cast<std::size_t>(core::element_count(*core::concrete(side.tensor(id).type.shape))));
   for (int run = 0; run < kRuns; ++run) {
-    const auto outputs = noisy.run(inputs, random);
+    const auto outputs = run_moved(stepwise, noise, inputs, random);
     for (std::size_t k = 0; k < result.outputs.size(); ++k)
       for (std::size_t i = 0; i < result.outputs[k].size(); ++i)
         add(outputs ? (*outputs)[k][i] : std::nan(""), result.outputs[k][i]);

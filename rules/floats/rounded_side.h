@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "core/graph/float_format.h"
-#include "ops/evaluation/evaluate.h"
-#include "rules/rule/rule.h"
+#include "rules/floats/stepwise_side.h"
 
 namespace soapstone::rules {
-
-using Tensor = std::vector<double>;
 
 /// The type to which results are rounded.
 struct Rounding {
@@ -23,7 +20,7 @@ struct Rounding {
 class RoundedSide {
  public:
   /// Precondition: all sizes are numbers; no opaque node. The graph must outlive it.
-  explicit RoundedSide(const Graph& graph);
+  explicit RoundedSide(const Graph& graph) : side_(graph) {}
 
   /// Values of the outputs. Without a rounding everything is in doubles. `largest_met` grows to the
   /// magnitude of the largest finite number among inputs, constants and all results. None: an
@@ -33,11 +30,9 @@ class RoundedSide {
                                          double& largest_met) const;
 
  private:
-  bool run_node(std::size_t n, std::vector<Tensor>& values) const;
   void round(TensorId id, const Rounding& rounding, Tensor& tensor) const;
 
-  const Graph& graph_;
-  std::vector<ops::CompiledSemantics<double>> programs_;
+  StepwiseSide side_;
 };
 
 }  // namespace soapstone::rules

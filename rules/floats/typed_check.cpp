@@ -61,7 +61,7 @@ ExactInteger draw_integer(DataType type, const WantedRange& valid, Random& rando
 }
 
 double draw_real(DataType type, Random& random, int trial) {
-  const double unit = static_cast<double>(random.next() >> 11) * 0x1p-53;
+  const double unit = random.unit();
   double value = static_cast<double>(random.between(-12, 12)) / 4;
   if (trial % 4 == 1) value = 4 * unit - 2;
   if (trial % 4 == 2)

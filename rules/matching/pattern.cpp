@@ -307,6 +307,11 @@ std::uint64_t attribute_key(const AttributePattern& attribute) {
   return numbers ? hash_numbers(attribute.elements, &SizePattern::value) : 0;
 }
 
+std::uint64_t pattern_key(const NodePattern& node) {
+  const int k = key_attribute(*node.op);
+  return k < 0 ? 0 : attribute_key(node.attributes[static_cast<std::size_t>(k)]);
+}
+
 std::uint64_t attribute_key(const core::AttributeValue& value) {
   const auto number = [](const core::Polynomial& p) { return p.constant(); };
   if (const auto* p = std::get_if<core::Polynomial>(&value))

@@ -110,5 +110,7 @@ int key_attribute(const core::OpSchema& op);
 /// others than numbers, and stands for any.
 std::uint64_t attribute_key(const AttributePattern& attribute);
 std::uint64_t attribute_key(const core::AttributeValue& value);
+/// That of the node's key attribute; 0: it has none.
+std::uint64_t pattern_key(const NodePattern& node);
 
 }  // namespace soapstone::rules

@@ -74,10 +74,7 @@ void RuleSet::Index::add_start(std::uint32_t rule, std::uint32_t node) {
   auto [at, is_new] = by_op_.try_emplace(n.op);
   OfOperator& of_op = at->second;
   if (is_new) of_op.key_attribute = rules::key_attribute(*n.op);
-  std::uint64_t attribute = 0;
-  if (of_op.key_attribute >= 0)
-    attribute = attribute_key(n.attributes[static_cast<std::size_t>(of_op.key_attribute)]);
-  const std::uint64_t where = neighbor_key(pattern, n, attribute);
+  const std::uint64_t where = neighbor_key(pattern, n, pattern_key(n));
   of_op.all[where].push_back({rule, node});
   of_op.every.push_back({rule, node});
   if (node != pattern.anchor) return;

@@ -166,7 +166,9 @@ class SymmetryFinder {
 
   void hash_node(const Mapping& mapping, const core::Node& node,
                  std::vector<std::uint64_t>& hashes) const {
-    const core::AttributeSchema* parts = node.op->find_role(core::AttributeRole::kParts);
+    const core::AttributeSchema* parts = node.op->movement == core::Movement::kSplit
+                                             ? node.op->find_role(core::AttributeRole::kParts)
+                                             : nullptr;
     std::uint64_t hash = node.op->hash(), operands = 0;
     for (const auto& [name, value] : node.attributes.values())
       hash = hash_combine(hash, attribute_hash(value, mapping, parts && parts->name == name));

@@ -14,8 +14,9 @@ using core::Symbol;
 
 bool needs_number(const core::AttributeSchema& attribute) {
   using enum core::AttributeRole;
-  constexpr std::array kNumbersOnly = {kStride, kDilation,    kGroup, kAxis,      kAxes,
-                                       kStep,   kPermutation, kFlag,  kKeepsRank, kGap};
+  constexpr std::array kNumbersOnly = {kStride,    kDilation,  kGroup,       kAxis,
+                                       kAxes,      kStep,      kPermutation, kFlag,
+                                       kKeepsRank, kCountsPad, kGap};
   return attribute.kind() == core::AttributeKind::kReal ||
          std::ranges::find(kNumbersOnly, attribute.role) != kNumbersOnly.end();
 }

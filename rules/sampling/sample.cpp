@@ -59,6 +59,7 @@ Sampler::Use Sampler::use_of(const core::AttributeSchema& attribute) {
     return Use::kAxis;
   case kFlag:
   case kKeepsRank:
+  case kCountsPad:
     return Use::kFlag;
   case kBorder:
     return Use::kPad;

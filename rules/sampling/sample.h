@@ -16,6 +16,8 @@ class Random {
   std::uint64_t next();
   /// In [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high);
+  /// In [0, 1), with 53 random bits.
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
   std::uint64_t state_;

@@ -14,11 +14,6 @@ using core::hash_combine;
 
 namespace {
 
-std::uint64_t pattern_key(const NodePattern& node) {
-  const int k = key_attribute(*node.op);
-  return k < 0 ? 0 : attribute_key(node.attributes[static_cast<std::size_t>(k)]);
-}
-
 bool reads(const NodePattern& node, std::int32_t slot) {
   return std::ranges::find(node.inputs, slot) != node.inputs.end();
 }

@@ -1,25 +1,13 @@
 // Inputs for timing and for comparing graphs.
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <random>
 
+#include "core/base/random.h"
 #include "ops/definition/valid_values.h"
 #include "runtime/execution/elements.h"
 #include "runtime/execution/executor.h"
 
 namespace soapstone::runtime {
-namespace {
-
-/// Normal by Box and Muller; std::normal_distribution differs between standard libraries.
-double normal(std::mt19937_64& random) {
-  const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
-  const double radius = std::sqrt(-2 * std::log(uniform()));
-  return radius * std::cos(2 * std::numbers::pi * uniform());
-}
-
-}  // namespace
-
 std::vector<core::Literal> random_inputs(const core::Graph& graph, std::uint64_t seed,
                                          std::int64_t integer_bound) {
   std::mt19937_64 random(seed);
@@ -39,7 +27,7 @@ std::vector<core::Literal> random_inputs(const core::Graph& graph, std::uint64_t
         static_cast<std::uint64_t>(std::max<std::int64_t>(range.high - range.low, 1));
     for (double& value : values)
       value = floating
-                  ? normal(random)
+                  ? core::draw_normal(random)
                   : static_cast<double>(range.low + static_cast<std::int64_t>(random() % count));
     std::vector<std::byte> bytes(storage_bytes(type));
     store_elements(type, Layout::kRowMajor, values, bytes.data());

@@ -1,6 +1,16 @@
 #include "search/base/types.h"
 
+#include <utility>
+
 namespace soapstone::search {
+
+void append_steps(std::vector<Step>& all, std::vector<Step> more) {
+  const std::uint32_t sites = all.empty() ? 0 : all.back().site + 1;
+  for (Step& step : more) {
+    step.site += sites;
+    all.push_back(std::move(step));
+  }
+}
 
 std::string_view to_string(Strategy strategy) {
   switch (strategy) {

@@ -68,6 +68,10 @@ struct Step {
   }
 };
 
+/// Adds steps that were made on the graph behind `all`; their sites, which are numbered from 0, go
+/// on counting.
+void append_steps(std::vector<Step>& all, std::vector<Step> more);
+
 struct Candidate {
   core::Graph graph;  ///< With memory in the objective, in the order that serves it.
   double cost_us = 0;

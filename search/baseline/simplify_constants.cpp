@@ -3,9 +3,8 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <string_view>
-#include <utility>
 
+#include "ops/definition/by_role.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
 #include "ops/onnx/onnx_reading.h"
@@ -56,16 +55,17 @@ bool may_be_named(const Graph& graph, TensorId id) {
   });
 }
 
-std::optional<std::pair<std::string_view, core::Attributes>> node_for(const Literal& literal) {
+/// Whether append_named() has a node for it.
+bool has_name(const Literal& literal) {
   // Rules name single numbers by their value.
-  if (literal.data_type() != core::DataType::kFloat32 || literal.count() < 2) return std::nullopt;
-  const auto shape = ops::to_sizes(literal.dims());
-  if (const auto value = only_value(literal))
-    return std::pair{std::string_view("full"),
-                     core::Attributes{{"shape", shape}, {"value", *value}}};
-  if (is_eye(literal))
-    return std::pair{std::string_view("eye"), core::Attributes{{"shape", shape}}};
-  return std::nullopt;
+  return literal.data_type() == core::DataType::kFloat32 && literal.count() >= 2 &&
+         (only_value(literal).has_value() || is_eye(literal));
+}
+
+core::Result<TensorId> append_named(core::GraphBuilder& builder, const Literal& literal) {
+  const core::Shape shape = ops::to_sizes(literal.dims());
+  const auto value = only_value(literal);
+  return value ? ops::append_filled(builder, shape, *value) : ops::append_diagonal(builder, shape);
 }
 
 }  // namespace
@@ -75,13 +75,12 @@ Graph name_constants(const Graph& graph) {
   for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
     const TensorId id(i);
     if (!graph.contains(id) || !graph.tensor(id).value || !may_be_named(graph, id)) continue;
-    auto node = node_for(*graph.tensor(id).value);
-    if (!node) continue;
+    if (!has_name(*graph.tensor(id).value)) continue;
     if (!builder) builder.emplace(graph);
-    const auto made = ops::append(*builder, node->first, {}, node->second);
+    const auto made = append_named(*builder, *graph.tensor(id).value);
     CHECK(made.ok(), "a constant has the shape of another");
-    builder->replace_uses(id, (*made)[0]);
-    builder->set_name((*made)[0], graph.tensor(id).name);
+    builder->replace_uses(id, *made);
+    builder->set_name(*made, graph.tensor(id).name);
   }
   if (!builder) return graph;
   auto result = std::move(*builder).finish();

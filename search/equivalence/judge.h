@@ -19,6 +19,7 @@ class Judge {
   enum class Model : std::uint8_t {
     kOriginal,
     kOptimizedOriginal,  ///< With the runtime's own optimizations: what it may round otherwise.
+    kMovedOriginal,      ///< With weights moved to a neighbor: how much rounding matters.
     kRewritten,
     kOptimizedRewritten,  ///< Likewise: what the user will run.
   };

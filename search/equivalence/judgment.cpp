@@ -8,6 +8,14 @@
 #include <fmt/format.h>
 
 namespace soapstone::search {
+namespace {
+
+/// How the result is run, in words that follow a difference.
+std::string_view words_for(bool as_deployed) {
+  return as_deployed ? " with the runtime's own optimizations" : "";
+}
+
+}  // namespace
 
 using core::Graph;
 
@@ -41,58 +49,79 @@ std::string Judgment::refusal() {
   return results_.at(0).error().message;
 }
 
-/// From the runtime's own optimizations, and from inputs as rounding might have left them.
-void Judgment::ask_rounding(int sample, Expected& expected) {
+/// What the runtime's own optimizations change in the original, and what weights and inputs do as
+/// rounding might have left them. On a model that cannot be moved the inputs are moved alone.
+const Judgment::Noise& Judgment::noise_on(int sample) {
+  const auto known = noise_.find(sample);
+  if (known != noise_.end()) return known->second;
   const auto inputs = inputs_of_sample(original_, options_, sample);
-  expected.rounding.resize(expected.values.size());
-  const auto note = [&](const core::Result<Results>& again) {
-    for (std::size_t k = 0; again && k < expected.values.size(); ++k) {
-      Rounding seen = rounding_between(expected.values[k], again->values[k]);
-      if (seen.own_error >= expected.rounding[k].own_error) expected.rounding[k] = seen;
-    }
+  const auto moved_inputs = perturbed(inputs, options_.seed);
+  const Results& original = *original_on(sample);
+  const auto between = [&](const core::Result<Results>& again) {
+    std::vector<Rounding> seen(original.values.size());
+    for (std::size_t k = 0; again && k < seen.size(); ++k)
+      seen[k] = rounding_between(original.values[k], again->values[k]);
+    return seen;
   };
-  note(run_on(Judge::Model::kOptimizedOriginal, inputs));
-  note(run_on(Judge::Model::kOriginal, perturbed(inputs, options_.seed)));
+  auto moved = run_on(Judge::Model::kMovedOriginal, moved_inputs);
+  if (!moved) moved = run_on(Judge::Model::kOriginal, moved_inputs);
+  Noise noise{between(run_on(Judge::Model::kOptimizedOriginal, inputs)), between(moved)};
+  return noise_.emplace(sample, std::move(noise)).first->second;
 }
 
-bool Judgment::compare(int sample, const Results& actual, Expected& expected, std::string_view how,
+/// As deployed, the runtime may choose kernels for the result that sum in an order which no run of
+/// the original shows.
+void Judgment::ask_rounding(int sample, bool as_deployed, Expected& expected) {
+  const auto& [optimized, moved] = noise_on(sample);
+  const int turn = sample - static_cast<int>(options_.inputs.size());
+  const bool adds_up = as_deployed && turn >= 0 && is_level(sample_kind(turn));
+  for (std::size_t k = 0; k < moved.size(); ++k) {
+    Rounding of_moved = moved[k];
+    if (adds_up) of_moved.factor *= floors_[k].of_equal_terms;
+    expected.rounding.push_back(larger(optimized[k], of_moved));
+  }
+}
+
+bool Judgment::compare(int sample, const Results& actual, Expected& expected, bool as_deployed,
                        Comparison& comparison) {
   const Results& original = *original_on(sample);
   for (std::size_t k = 0; k < original.types.size(); ++k) {
     if (original.types[k] == actual.types[k]) continue;
     comparison.fail(sample,
                     fmt::format("gives {} as result {} in {}{}, where the original gives {}",
-                                actual.types[k], k + 1, judge_.runtime(), how, original.types[k]));
+                                actual.types[k], k + 1, judge_.runtime(), words_for(as_deployed),
+                                original.types[k]));
     return false;
   }
   return comparison.add(
-      sample, expected, actual.values, [&](Expected& asked) { ask_rounding(sample, asked); }, how);
+      sample, expected, actual.values,
+      [&](Expected& asked) { ask_rounding(sample, as_deployed, asked); }, words_for(as_deployed));
 }
 
-void Judgment::refuse(int sample, const core::Error& error, std::string_view how,
+void Judgment::refuse(int sample, const core::Error& error, bool as_deployed,
                       Comparison& comparison) {
   comparison.fail(sample, fmt::format("is not run by {}{}, which runs the original: {}",
-                                      judge_.runtime(), how, error.message));
+                                      judge_.runtime(), words_for(as_deployed), error.message));
 }
 
 /// The result as it will be deployed. The runtime's optimizations may change what is rounded and
 /// what overflows, in the original as well as here, so it may agree with either original.
 void Judgment::compare_optimized(int sample, Expected& expected, Comparison& comparison) {
-  constexpr std::string_view kHow = " with the runtime's own optimizations";
   const auto inputs = inputs_of_sample(original_, options_, sample);
   const auto actual = run_on(Judge::Model::kOptimizedRewritten, inputs);
   Comparison alone = this->comparison();
-  if (actual && compare(sample, *actual, expected, kHow, alone)) {
-    (void)compare(sample, *actual, expected, kHow, comparison);
+  expected.rounding.clear();
+  if (actual && compare(sample, *actual, expected, true, alone)) {
+    (void)compare(sample, *actual, expected, true, comparison);
     return;
   }
   const auto original = run_on(Judge::Model::kOptimizedOriginal, inputs);
   if (!actual) {
-    if (original) refuse(sample, actual.error(), kHow, comparison);
+    if (original) refuse(sample, actual.error(), true, comparison);
     return;
   }
   if (original) expected.values = original->values;
-  (void)compare(sample, *actual, expected, kHow, comparison);
+  (void)compare(sample, *actual, expected, true, comparison);
 }
 
 /// Errors: kUnavailable: the judge does not work any more.
@@ -107,11 +136,11 @@ core::Status Judgment::compare_on(int sample, Comparison& comparison) {
       const auto again = run_on(Judge::Model::kOriginal, inputs);
       if (!again) return again.error();
     }
-    refuse(sample, actual.error(), {}, comparison);
+    refuse(sample, actual.error(), false, comparison);
     return core::Done{};
   }
   Expected expected{original->values, {}};
-  if (compare(sample, *actual, expected, {}, comparison))
+  if (compare(sample, *actual, expected, false, comparison))
     compare_optimized(sample, expected, comparison);
   return core::Done{};
 }

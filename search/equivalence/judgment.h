@@ -47,13 +47,18 @@ class Judgment {
     std::vector<std::vector<double>> values;
     std::vector<std::string> types;  ///< "f32[2, 3]"
   };
+  /// How far runs of the original are apart that differ in rounding alone, by output.
+  struct Noise {
+    std::vector<Rounding> optimized, moved;
+  };
   int samples() const { return options_.samples + static_cast<int>(options_.inputs.size()); }
   const core::Result<Results>& original_on(int sample);
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
-  void ask_rounding(int sample, Expected& expected);
-  bool compare(int sample, const Results& actual, Expected& expected, std::string_view how,
+  const Noise& noise_on(int sample);
+  void ask_rounding(int sample, bool as_deployed, Expected& expected);
+  bool compare(int sample, const Results& actual, Expected& expected, bool as_deployed,
                Comparison& comparison);
-  void refuse(int sample, const core::Error& error, std::string_view how, Comparison& comparison);
+  void refuse(int sample, const core::Error& error, bool as_deployed, Comparison& comparison);
   void compare_optimized(int sample, Expected& expected, Comparison& comparison);
   core::Status compare_on(int sample, Comparison& comparison);
   Comparison comparison() const;
@@ -63,6 +68,7 @@ class Judgment {
   EquivalenceOptions options_;
   std::vector<Floor> floors_;
   std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
+  std::map<int, Noise> noise_;                    ///< Likewise.
 };
 
 }  // namespace soapstone::search

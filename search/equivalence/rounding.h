@@ -15,6 +15,8 @@ struct Floor {
   double absolute = 0;
   double largest = 0;  ///< Finite number of the type; 0: the elements are integers.
   double spacing = 0;  ///< Next to one.
+  /// How many times more rounding may add up to where the terms of sums are all alike.
+  double of_equal_terms = 1;
   bool is_integer() const { return largest == 0; }
 };
 
@@ -36,6 +38,8 @@ struct Rounding {
 Rounding rounding_of(const std::vector<double>& values, std::vector<double> exact);
 /// The rounding shown by two runs that differ in rounding alone.
 Rounding rounding_between(const std::vector<double>& values, const std::vector<double>& other);
+/// The one of two that allows for more.
+const Rounding& larger(const Rounding& a, const Rounding& b);
 
 struct OutputError {
   std::string name;

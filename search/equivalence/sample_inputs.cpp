@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <random>
 
+#include "core/base/random.h"
 #include "runtime/execution/elements.h"
 #include "search/equivalence/rounding.h"
 #include "search/equivalence/value_roles.h"
@@ -21,12 +21,8 @@ class Random {
   explicit Random(std::uint64_t seed) : engine_(seed) {}
   std::uint64_t bits() { return engine_(); }
   /// Within (0, 1).
-  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
-  /// By Box and Muller; std::normal_distribution differs between standard libraries.
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
+  double uniform() { return core::draw_uniform(engine_); }
+  double normal() { return core::draw_normal(engine_); }
   bool one_in(std::uint64_t n) { return engine_() % n == 0; }
   /// From low to high, both included.
   double integer(double low, double high) { return low + std::floor(uniform() * (high - low + 1)); }
@@ -180,6 +176,10 @@ std::string_view to_string(SampleKind kind) {
     return "tiny values";
   }
   return "";
+}
+
+bool is_level(SampleKind kind) {
+  return kind == SampleKind::kZero || kind == SampleKind::kOne || kind == SampleKind::kTiny;
 }
 
 std::vector<core::Literal> sample_inputs(const core::Graph& graph, SampleKind kind,

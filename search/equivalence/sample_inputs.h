@@ -20,6 +20,8 @@ enum class SampleKind : std::uint8_t {
 };
 /// "ordinary values"
 std::string_view to_string(SampleKind kind);
+/// Whether all elements of an input are alike, next to the numbers that a model adds to them.
+bool is_level(SampleKind kind);
 
 /// One literal an input of the graph, of whatever type. Indices that a gather reads stay within its
 /// data (from −n on in some kinds); what an opaque node reads stays 0 or 1 if it is an integer.

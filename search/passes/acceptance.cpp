@@ -83,12 +83,10 @@ class Acceptance {
     if (!stage_.lower_peak && sites.size() > 1 && gain_us < kKeptPromise * promised_us)
       return false;
     settle(sites, gain_us - steps_us, steps);
-    const std::uint32_t sites_before = now_.steps.empty() ? 0 : now_.steps.back().site + 1;
-    for (Step& step : steps) step.site += sites_before;
     now_.graph = *std::move(graph);
     now_.cost_us = score.latency_us;
     now_.score = score;
-    std::ranges::move(steps, std::back_inserter(now_.steps));
+    append_steps(now_.steps, std::move(steps));
     return true;
   }
 

@@ -89,11 +89,7 @@ class FormTrials {
   }
 
   void keep(FormUse used) {
-    const std::uint32_t sites = now_.steps.empty() ? 0 : now_.steps.back().site + 1;
-    for (Step& step : used.steps) {
-      step.site += sites;
-      now_.steps.push_back(std::move(step));
-    }
+    append_steps(now_.steps, std::move(used.steps));
     now_.graph = std::move(used.graph);
   }
 

@@ -192,6 +192,10 @@ def self_test(root):
         ("parallel/ranks/mpi.cpp", "mpi.h", True),
         ("parallel/ranks/mpi.h", "mpi.h", False),
         ("cli/commands/generate_rules.cpp", "mpi.h", False),
+        ("parallel/topology/topology_json.cpp", "nlohmann/json.hpp", True),
+        ("parallel/topology/topology.cpp", "nlohmann/json.hpp", False),
+        ("parallel/topology/topology.h", "parallel/ranks/mpi.h", True),
+        ("parallel/ranks/mpi.cpp", "parallel/topology/topology.h", False),
     ]:
         found = problem_with(floors, Path(name), header)
         assert (found is None) == allowed, f"{name} including {header}: {found}"

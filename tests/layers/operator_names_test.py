@@ -2,8 +2,9 @@
 does, or decide by the name of an attribute. What an operator does, and what an attribute says, is stated
 once, by its definition (core/graph/op_facts.h); a decision by name is one that an operator of
 tomorrow is left out of. A name counts wherever it is a text: in a comparison, a table, a variable,
-or as the beginning of names. The places that are left are listed with their reasons; a new one fails,
-and so does an entry of the list that nothing needs."""
+as the beginning of names, and within a text: `conv(` calls an operator, `axis=` sets an attribute.
+The places that are left are listed with their reasons; a new one fails, and so does an entry of the
+list that nothing needs."""
 
 import os
 import re
@@ -15,27 +16,34 @@ FOLDERS = ["core", "rules", "runtime", "models", "cost", "generator", "verifier"
 
 # Folders and files, the most names that they may have, and why.
 ALLOWED = {
-    "rules/taso": (24, "reads the names that TASO gives its operators"),
+    "rules/taso": (37, "reads the names that TASO gives its operators"),
     "cost/models/taso_cost.cpp": (13, "TASO's own table of costs"),
     "cost/models/calibration.cpp": (3, "times graphs of one node"),
     "rules/matching/pattern.cpp": (8, "how common operators are in networks, where matching starts"),
     "runtime/launches/fusion_rules.cpp": (14, "what kernels of a device of no make fuse"),
-    "search/saturation/eqsat_costs.cpp": (2, "builds a network of launches"),
-    "search/baseline/simplify_constants.cpp": (2, "builds the constants of a shape"),
+    "search/saturation/eqsat_costs.cpp": (4, "builds a network of launches"),
     "search/equivalence/value_roles.cpp": (2, "nodes without a definition divide integers"),
-    "generator/vocabulary/presets.cpp": (153, "vocabularies are lists of operators"),
-    "generator/generalization": (5, "builds constants of a shape, and the parts of a whole"),
-    "jobs/gains/rule_gain.cpp": (1, "builds a constant"),
-    "models/networks": (67, "builds networks"),
-    "models/onnx": (111, "reads and writes ONNX's nodes, some of them no operators of ours"),
+    "generator/vocabulary/presets.cpp": (174, "vocabularies are lists of operators"),
+    "generator/generalization": (12, "builds constants of a shape, and the parts of a whole"),
+    "models/networks": (139, "builds networks"),
+    "parallel/training": (21, "builds losses, sums and updates"),
+    "models/onnx": (113, "reads and writes ONNX's nodes, some of them no operators of ours"),
     "core/graph/op_schema.h": (1, "the name of what is no operator of ours"),
     # The same letters in another sense.
-    "cli": (13, "words of options and reports: equal, full, where"),
-    "jobs/optimize/trace_writer_json.cpp": (1, "a word of the trace: equal"),
+    "cli/drawing": (6, "Graphviz calls the outline of a node its shape"),
+    "cli": (31, "words of options and reports: equal, full, where, shape, steps"),
+    "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
+    "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),
+    "parallel/simulation/trace_json.cpp": (1, "a key of traces: to"),
+    "parallel/planning": (8, "words of plans: the axes of a mesh, the reduction of a collective"),
     "rules/rule/constraints.h": (1, "a word of the rule language: where"),
-    "rules/text/rule_parser.cpp": (1, "a word of the rule language: where"),
+    "rules/rule/typing.cpp": (2, "formulas of sizes: floor, max"),
+    "rules/text/rule_parser.cpp": (4, "a word of the rule language, and an example: where, full"),
+    "verifier/mutation/mutation.cpp": (5, "kinds of mistakes: axis, group, kernel, shape, epsilon"),
+    "verifier/orders/axioms.cpp": (2, "formulas in a table of functions: exp"),
     "verifier/refutation/saving_guard.cpp": (1, "a word of the rule language: where"),
     "runtime/launches/launch_plan.cpp": (1, "a word for a degree of fusion: full"),
+    "search/proofs/proof_chain_text.cpp": (4, "words of a chain of proofs: sizes, steps"),
 }
 
 # In a table of a family: our name, then ONNX's.
@@ -43,9 +51,12 @@ NAMED = re.compile(r'\.name = "([a-z0-9_]+)"|\{\s*"([a-z0-9_]+)",\s*"[A-Z]\w*"'
                    r'|\bkName = "([a-z0-9_]+)"|\bname = "([a-z0-9_]+)"')
 ATTRIBUTE = re.compile(r'"([a-z_]+)",\s*(?:core::)?AttributeRole::|list\("([a-z_]+)"'
                        r'|\b(?:flag|real)\("([a-z_]+)"')
-TEXT = re.compile(r'"(\w+)"')
+# A raw text, or one between quotation marks.
+TEXT = re.compile(r'R"(\w*)\((?P<raw>.*?)\)\1"|"(?P<plain>(?:[^"\\\n]|\\.)*)"', re.DOTALL)
 ONNX = re.compile(r'"([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*)"')
 PART = re.compile(r'\b(?:starts_with|ends_with|contains|find)\("(\w{3,})"\)')
+CALL = re.compile(r"\b([a-z][a-z0-9_]*)\(")
+SETTING = re.compile(r"\b([a-z][a-z_]*)=")
 COMMENT = re.compile(r"//[^\n]*")
 
 
@@ -61,26 +72,30 @@ def is_part(text, name):
     return name.startswith(text) or name.endswith(text)
 
 
+def named_in(text, operators, attributes):
+    """The names in one text."""
+    if text in operators or text in attributes:
+        return [text]
+    # The beginning of names: "reduce_".
+    is_beginning = text.endswith("_") and any(name.startswith(text) for name in operators)
+    return [text] * is_beginning \
+        + [name for name in CALL.findall(text) if name in operators] \
+        + [name for name in SETTING.findall(text) if name in attributes]
+
+
 def decisions(text, operators, attributes):
-    """Lines, and the name of an operator, or of an attribute that is compared or looked up."""
+    """Lines, and the names of operators and attributes in texts."""
     text = COMMENT.sub("", text)
-    attribute = "|".join(sorted(attributes))
-    patterns = [
-        rf'(?:find|find_attribute|get_\w+)\("({attribute})"\)',
-        rf'(?:attribute|name) [!=]= "({attribute})"',
-    ]
-    found = [match for pattern in patterns for match in re.finditer(pattern, text)]
-    found += [match for match in TEXT.finditer(text) if match[1] in operators]
-    # The beginning of names: "reduce_" or "Reduce".
-    found += [match for match in PART.finditer(text) if match[1] not in operators | attributes
-              and any(is_part(match[1], name) for name in operators)]
-    # A list of two attributes and more: a table.
-    table = re.compile(rf'\{{\s*"(?:{attribute})",\s*"(?:{attribute})"[^{{}}]*\}}')
-    places = [(text.count("\n", 0, match.start()), match.start(), match[1]) for match in found]
-    for match in table.finditer(text):
-        places += [(text.count("\n", 0, match.start()), match.start() + name.start(), name[1])
-                   for name in TEXT.finditer(match[0]) if name[1] in attributes]
-    return sorted({(line + 1, at, name) for line, at, name in places})
+    places = set()
+    for match in TEXT.finditer(text):
+        content = match["raw"] if match["raw"] is not None else match["plain"]
+        places |= {(match.start(), at, name) for at, name
+                   in enumerate(named_in(content, operators, attributes))}
+    # The beginning of names in a comparison: "reduce" or "Reduce".
+    places |= {(match.start(), 0, match[1]) for match in PART.finditer(text)
+               if match[1] not in operators | attributes
+               and any(is_part(match[1], name) for name in operators)}
+    return sorted((text.count("\n", 0, at) + 1, at, name) for at, _, name in places)
 
 
 def self_test(operators, attributes):
@@ -88,9 +103,13 @@ def self_test(operators, attributes):
     for text in ['if (op->name == "conv") {}', 'const std::string_view kHead = "softmax";',
                  'constexpr std::array kAll{"relu", "tanh"};', 'name.starts_with("reduce_");',
                  'op == "Div" || op == "Mod"', 'find("perm")', 'attribute == "axis"',
-                 'op_type().starts_with("Reduce")', 'kTable{{"MatMul", 2}};']:
+                 'op_type().starts_with("Reduce")', 'kTable{{"MatMul", 2}};',
+                 'constexpr auto kKey = "axis"; find(kKey)', 'line.find("conv(")',
+                 'for (auto key : {"axis=", "axes=["}) {}', 'kHead = "reduce_";',
+                 'parse(R"(y = relu(x))")', 'set(a, {{"axes", 1}, {"starts", 0}})']:
         assert decisions(text, operators, attributes), f"not found: {text}"
-    for text in ['// as "conv" does', 'text.starts_with("graph")', 'error("no axis")']:
+    for text in ['// as "conv" does', 'text.starts_with("graph")', 'error("no axis")',
+                 'f("x") + conv(y, "z")', 'error("see conv (of images)")', '"\\"conv\\" is one"']:
         assert not decisions(text, operators, attributes), f"found: {text}"
 
 
@@ -106,6 +125,11 @@ def main():
     for known in ["axis", "axes", "perm", "strides", "pads", "epsilon", "starts", "alpha"]:
         assert known in attributes, f"the attribute {known} was not found in ops/"
 
+    page = (root / "docs/operators.md").read_text()
+    listed = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+              for name in re.findall(r"`(\w+)`", row)}
+    stated = ours | {"opaque", "OP_grad"}
+    assert listed == stated, f"not on the page or not found: {listed ^ stated}"
     self_test(operators, attributes)
 
     counted = {place: 0 for place in ALLOWED}

@@ -4,60 +4,87 @@
 
 #include <cmath>
 
-#include "models/networks/builders.h"
-#include "ops/evaluation/evaluate.h"
+#include "tests/models/built_networks.h"
 #include "tests/models/onnx_text.h"
 
 namespace soapstone::models {
 namespace {
 
-using Parameters = std::map<std::string, std::int64_t>;
-
-core::Graph build(const std::string& name, const Parameters& parameters = {},
-                  std::uint64_t seed = 0) {
-  auto graph = build_model(name, parameters, seed);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return *std::move(graph);
-}
-
-/// Counts parameters that are trained: all weights but batch norm's statistics, masks and indices.
-std::int64_t trained_parameters(const core::Graph& graph) {
+std::int64_t trained_parameters(const std::string& name, const ParameterValues& parameters = {}) {
+  const BuiltNetwork network = built(name, parameters, {.weights = Weights::kInputs});
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {
-    const core::TensorId id(i);
-    if (!graph.contains(id) || !graph.tensor(id).value) continue;
-    const core::Tensor& tensor = graph.tensor(id);
-    const bool is_statistic =
-        tensor.name.ends_with(".norm.mean") || tensor.name.ends_with(".norm.variance");
-    const bool is_computed = tensor.name.ends_with(".mask") || tensor.name.ends_with(".index");
-    if (!is_statistic && !is_computed && !tensor.value->dims().empty())
-      count += tensor.value->count();
-  }
+  for (const core::TensorId id : network.weights)
+    count += core::element_count(*core::concrete(network.graph.tensor(id).type.shape));
   return count;
 }
 
 TEST(Builders, PublishedParameterCounts) {
-  EXPECT_EQ(trained_parameters(build("squeezenet")), 1'248'424);
-  EXPECT_EQ(trained_parameters(build("resnet50")), 25'557'032);
-  EXPECT_EQ(trained_parameters(build("resnext50")), 25'028'904);
-  EXPECT_EQ(trained_parameters(build("inception_v3")), 23'834'568);
+  EXPECT_EQ(trained_parameters("squeezenet"), 1'248'424);
+  EXPECT_EQ(trained_parameters("resnet50"), 25'557'032);
+  EXPECT_EQ(trained_parameters("resnext50"), 25'028'904);
+  EXPECT_EQ(trained_parameters("inception_v3"), 23'834'568);
   // An encoder layer of BERT-base; 12 of them are 85.1 million.
-  const Parameters one = {{"embeddings", 0}, {"layers", 1}},
-                   two = {{"embeddings", 0}, {"layers", 2}};
-  EXPECT_EQ(trained_parameters(build("bert_base", two)) -
-                trained_parameters(build("bert_base", one)),
-            7'087'872);
+  const ParameterValues one = {{"embeddings", 0}, {"layers", 1}},
+                        two = {{"embeddings", 0}, {"layers", 2}};
+  EXPECT_EQ(trained_parameters("bert_base", two) - trained_parameters("bert_base", one), 7'087'872);
   // Token, position and segment tables, and their layer norm.
-  EXPECT_EQ(trained_parameters(build("bert_base", {{"layers", 1}})) -
-                trained_parameters(build("bert_base", one)),
+  EXPECT_EQ(trained_parameters("bert_base", {{"layers", 1}}) - trained_parameters("bert_base", one),
             (30522 + 512 + 2 + 2) * 768);
-  EXPECT_EQ(trained_parameters(build("nasrnn")), 16 * 512 * 512);
-  EXPECT_EQ(trained_parameters(build("swin")), 28'288'354);
+  EXPECT_EQ(trained_parameters("nasrnn"), 16 * 512 * 512);
+  EXPECT_EQ(trained_parameters("swin"), 28'288'354);
+  EXPECT_EQ(trained_parameters("lenet"), 61'706);
+  EXPECT_EQ(trained_parameters("alexnet"), 61'100'840);
+  EXPECT_EQ(trained_parameters("resnet101"), 44'549'160);
+  EXPECT_EQ(trained_parameters("mlp"), 784 * 512 + 512 + 512 * 10 + 10);
+}
+
+TEST(Builders, ParameterCountsOfRecurrentNetworks) {
+  // The large model of Zaremba et al.: 66 million.
+  EXPECT_EQ(trained_parameters("rnnlm", {{"hidden", 1500}}), 66'022'000);
+  const std::int64_t hidden = 1024, layer = 4 * hidden * (hidden + hidden + 1);
+  EXPECT_EQ(trained_parameters("rnntc"), 18765 * hidden + 4 * layer + hidden * 2 + 2);
+  EXPECT_EQ(trained_parameters("nmt"),
+            2 * 32000 * hidden + 4 * layer + 3 * hidden * hidden + hidden * 32000 + 32000);
+}
+
+TEST(Builders, PublishedParameterCountsOfLargeTables) {
+  // 540 million in tables of 33,762,577 rows, and both perceptrons.
+  EXPECT_EQ(trained_parameters("dlrm", {{"rows", 1 << 24}}), 33'762'577 * 16 + 155'984 + 320'001);
+}
+
+TEST(Builders, PublishedParameterCountsOfLanguageModels) {
+  // GPT-2 small and XL; GPT-3, of which the paper says 174,600 million.
+  EXPECT_EQ(trained_parameters("gpt"), 124'439'808);
+  EXPECT_EQ(trained_parameters("gpt", {{"layers", 48}, {"hidden", 1600}, {"heads", 25}}),
+            1'557'611'200);
+  EXPECT_NEAR(static_cast<double>(trained_parameters(
+                  "gpt", {{"layers", 96}, {"hidden", 12288}, {"heads", 96}, {"positions", 2048}})),
+              174.6e9, 0.05e9);
+  EXPECT_EQ(trained_parameters("llama"), 44'831'232);
+  EXPECT_EQ(trained_parameters("moe"), 58'882'048);
+  // Experts add as many feed-forwards without bias, and a gate.
+  EXPECT_EQ(trained_parameters("moe", {{"layers", 2}, {"experts", 8}}) -
+                trained_parameters("moe", {{"layers", 2}, {"experts", 7}}),
+            2 * 512 * 2048 + 512);
+  // Llama 3 with 8, 70 and 405 billion.
+  const auto llama = [](std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                        std::int64_t feed) {
+    return trained_parameters("llama", {{"layers", layers},
+                                        {"hidden", hidden},
+                                        {"heads", heads},
+                                        {"kv_heads", 8},
+                                        {"feed", feed},
+                                        {"vocabulary", 128256},
+                                        {"seq", 8192}});
+  };
+  EXPECT_EQ(llama(32, 4096, 32, 14336), 8'030'261'248);
+  EXPECT_EQ(llama(80, 8192, 64, 28672), 70'553'706'496);
+  EXPECT_EQ(llama(126, 16384, 128, 53248), 405'853'388'800);
 }
 
 struct Small {
   const char* name;
-  Parameters parameters;
+  ParameterValues parameters;
 };
 void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
 
@@ -72,46 +99,105 @@ const Small kSmall[] = {
     {"bert_base", {{"layers", 2}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"embeddings", 0}}},
     {"nasrnn", {{"hidden", 6}, {"steps", 3}, {"batch", 2}}},
     {"swin", {{"image", 64}, {"window", 2}, {"width", 6}, {"classes", 7}, {"batch", 2}}},
+    {"mlp", {{"layers", 3}, {"inputs", 5}, {"hidden", 7}, {"batch", 2}}},
+    {"gpt", {{"layers", 2}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
+    {"gpt", {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"feed", 6}, {"tied", 0}}},
+    {"llama",
+     {{"layers", 2},
+      {"hidden", 16},
+      {"heads", 4},
+      {"kv_heads", 2},
+      {"feed", 6},
+      {"seq", 5},
+      {"vocabulary", 11}}},
+    {"moe",
+     {{"layers", 2},
+      {"hidden", 8},
+      {"heads", 2},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"experts", 3},
+      {"batch", 2}}},
+    {"moe",
+     {{"layers", 1},
+      {"every", 1},
+      {"hidden", 8},
+      {"heads", 2},
+      {"seq", 6},
+      {"vocabulary", 11},
+      {"feed", 6},
+      {"experts", 4},
+      {"top", 1}}},
+    {"lenet", {{"batch", 2}}},
+    {"alexnet", {{"image", 63}, {"width", 2}, {"hidden", 8}, {"classes", 7}}},
+    {"resnet101", {{"image", 32}, {"width", 2}, {"classes", 7}}},
+    {"rnntc", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"rnnlm", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"nmt", {{"batch", 2}, {"steps", 3}, {"hidden", 6}, {"vocabulary", 11}}},
+    {"dlrm", {{"batch", 3}, {"tables", 4}, {"rows", 7}, {"width", 4}, {"hidden", 16}}},
+    {"dlrm", {{"batch", 3}, {"tables", 2}, {"rows", 7}, {"lookups", 3}, {"hidden", 8}}},
+    {"llama", {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
 };
 
 class SmallNetworkTest : public ::testing::TestWithParam<Small> {};
 
 TEST_P(SmallNetworkTest, SameSeedSameNetwork) {
   const auto& [name, parameters] = GetParam();
-  const auto a = build(name, parameters, 1);
-  EXPECT_EQ(a.hash(), build(name, parameters, 1).hash());
-  EXPECT_NE(a.hash(), build(name, parameters, 2).hash());
+  const auto a = built(name, parameters, {.seed = 1}).graph;
+  EXPECT_EQ(a.hash(), built(name, parameters, {.seed = 1}).graph.hash());
+  EXPECT_NE(a.hash(), built(name, parameters, {.seed = 2}).graph.hash());
 }
 
 TEST_P(SmallNetworkTest, IsAValidModel) {
   const auto& [name, parameters] = GetParam();
-  const auto graph = build(name, parameters);
+  const auto graph = built(name, parameters).graph;
   const std::string bytes = write_checked(graph, *new_header());
   const auto again = parse_onnx(bytes);
   ASSERT_TRUE(again.ok()) << again.error().to_string();
   EXPECT_TRUE(again->opaque_nodes.empty());
 }
 
-std::vector<std::vector<double>> evaluate(const core::Graph& graph) {
-  std::vector<std::vector<double>> inputs;
-  for (core::TensorId id : graph.inputs()) {
-    const core::TensorType& type = graph.tensor(id).type;
-    std::vector<double> values(
-        static_cast<std::size_t>(core::element_count(*core::concrete(type.shape))));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool is_real = core::is_floating(type.data_type);
-      values[i] = is_real ? std::sin(static_cast<double>(i)) : static_cast<double>(i % 2);
-    }
-    inputs.push_back(std::move(values));
+std::vector<core::TensorId> given_tensors(const BuiltNetwork& network) {
+  auto all = network.weights;
+  all.insert(all.end(), network.statistics.begin(), network.statistics.end());
+  return all;
+}
+
+TEST_P(SmallNetworkTest, WeightsAsInputsChangeNoResult) {
+  const auto& [name, parameters] = GetParam();
+  const BuiltNetwork with_weights = built(name, parameters);
+  const BuiltNetwork without = built(name, parameters, {.weights = Weights::kInputs});
+  const auto constants = given_tensors(with_weights), inputs = given_tensors(without);
+  ASSERT_EQ(constants.size(), inputs.size());
+  EXPECT_EQ(without.graph.inputs().size(), with_weights.graph.inputs().size() + inputs.size());
+  std::map<core::TensorId, std::vector<double>> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const core::Tensor& constant = with_weights.graph.tensor(constants[i]);
+    EXPECT_EQ(without.graph.tensor(inputs[i]).name, constant.name);
+    EXPECT_EQ(without.graph.tensor(inputs[i]).type, constant.type);
+    values[inputs[i]] = constant.value->to_doubles();
   }
-  auto outputs = ops::evaluate_graph<double>(graph, inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
-  return *std::move(outputs);
+  EXPECT_EQ(evaluate(without.graph, values), evaluate(with_weights.graph));
+}
+
+TEST_P(SmallNetworkTest, HasOneElementType) {
+  const auto& [name, parameters] = GetParam();
+  const BuiltNetwork network = built(name, parameters, {.type = core::DataType::kBFloat16});
+  for (const core::TensorId id : given_tensors(network))
+    EXPECT_EQ(network.graph.tensor(id).type.data_type, core::DataType::kBFloat16);
+  const auto exact = evaluate(built(name, parameters).graph), rounded = evaluate(network.graph);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_EQ(network.graph.tensor(network.graph.outputs()[i]).type.data_type,
+              core::DataType::kBFloat16);
+    for (std::size_t k = 0; k < exact[i].size(); ++k)
+      EXPECT_NEAR(rounded[i][k], exact[i][k], 0.05 * (1 + std::abs(exact[i][k])));
+  }
 }
 
 TEST_P(SmallNetworkTest, ResultsAreFiniteAndVary) {
   const auto& [name, parameters] = GetParam();
-  for (const auto& output : evaluate(build(name, parameters))) {
+  for (const auto& output : evaluate(built(name, parameters).graph)) {
     double smallest = 1e300, largest = -1e300;
     for (double value : output) {
       ASSERT_TRUE(std::isfinite(value));
@@ -129,10 +215,10 @@ INSTANTIATE_TEST_SUITE_P(All, SmallNetworkTest, ::testing::ValuesIn(kSmall),
                          });
 
 TEST(Builders, FoldedBatchNormComputesTheSame) {
-  Parameters parameters = {{"image", 32}, {"width", 2}, {"classes", 7}};
-  const auto plain = evaluate(build("resnet50", parameters));
+  ParameterValues parameters = {{"image", 32}, {"width", 2}, {"classes", 7}};
+  const auto plain = evaluate(built("resnet50", parameters).graph);
   parameters["fold_bn"] = 1;
-  const auto folded = evaluate(build("resnet50", parameters));
+  const auto folded = evaluate(built("resnet50", parameters).graph);
   for (std::size_t i = 0; i < plain[0].size(); ++i) EXPECT_NEAR(plain[0][i], folded[0][i], 1e-4);
 }
 
@@ -149,17 +235,18 @@ TEST(Builders, EveryOneIsDescribed) {
     }
   }
   EXPECT_THAT(names, ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
-                                            "bert_base", "nasrnn", "swin"));
+                                            "bert_base", "nasrnn", "swin", "lenet", "alexnet",
+                                            "resnet101", "mlp", "gpt", "llama", "moe", "rnntc",
+                                            "rnnlm", "nmt", "dlrm"));
 }
 
 TEST(Builders, Errors) {
-  const auto error = [](const std::string& name, const Parameters& parameters) {
+  const auto error = [](const std::string& name, const ParameterValues& parameters) {
     const auto graph = build_model(name, parameters);
     return graph ? "no error" : graph.error().to_string();
   };
-  EXPECT_EQ(error("alexnet", {}),
-            "there is no model 'alexnet' (the models are squeezenet, inception_v3, resnet50, "
-            "resnext50, bert_base, nasrnn, swin)");
+  EXPECT_THAT(error("vgg16", {}),
+              ::testing::StartsWith("there is no model 'vgg16' (the models are squeezenet, incep"));
   EXPECT_EQ(error("nasrnn", {{"depth", 1}}),
             "nasrnn: there is no parameter 'depth' (the parameters are batch, steps, hidden)");
   EXPECT_EQ(error("nasrnn", {{"steps", 0}}),
@@ -169,6 +256,18 @@ TEST(Builders, Errors) {
   EXPECT_EQ(error("swin", {{"image", 225}}),
             "swin: the parameter image is not a multiple of 32 windows");
   EXPECT_EQ(error("swin", {{"heads", 5}}), "swin: the parameter width is not a multiple of heads");
+  EXPECT_EQ(error("gpt", {{"seq", 1025}}), "gpt: the parameter seq is larger than positions");
+  EXPECT_EQ(error("llama", {{"heads", 6}, {"hidden", 600}, {"kv_heads", 4}}),
+            "llama: the parameter heads is not a multiple of kv_heads");
+  EXPECT_EQ(error("llama", {{"hidden", 8}}),
+            "llama: the parameter hidden is not an even multiple of heads");
+  EXPECT_EQ(error("moe", {{"experts", 1}}), "moe: the parameter top is larger than experts");
+  EXPECT_EQ(error("dlrm", {{"hidden", 4}}), "dlrm: the parameter hidden is not a multiple of 8");
+  EXPECT_THAT(error("lenet", {{"image", 8}}), ::testing::StartsWith("lenet: "));
+  const auto typed = build_network("mlp", {}, {.type = core::DataType::kInt8});
+  ASSERT_FALSE(typed.ok());
+  EXPECT_EQ(typed.error().to_string(),
+            "no network has weights of type i8 (the types are f32, f16 and bf16)");
   EXPECT_THAT(error("inception_v3", {{"image", 40}}), ::testing::StartsWith("inception_v3: "));
   EXPECT_THAT(error("squeezenet", {{"batch", 1 << 20}, {"image", 1 << 20}}),
               ::testing::HasSubstr("too large"));

@@ -17,6 +17,11 @@ struct OpExample {
   bool positive = false;  ///< Defined for positive numbers only.
 
   std::string op() const { return call.substr(0, call.find('(')); }
+  std::size_t result_count() const {
+    std::size_t count = 1;
+    for (std::size_t at = 0; (at = results.find("  ", at)) != std::string::npos; at += 2) ++count;
+    return count;
+  }
 };
 
 inline std::vector<OpExample> unary_examples() {
@@ -145,6 +150,19 @@ inline std::vector<OpExample> other_examples() {
       {"a: f32[3, 3, 2]", "einsum(a; equation=\"aab->ba\")", "f32[2, 3]"},
       {"a: f32[3]  b: f32[3]  c: f32[2]", "einsum(a, b, c; equation=\"a,a,b->b\")", "f32[2]"},
       {"a: f32[2]  b: f32[3]", "einsum(a, b; equation=\"a,b->ab\")", "f32[2, 3]"},
+      {"r: f32[]  x: f32[2, 3]  g: f32[2, 3]", "sgd(r, x, g)", "f32[2, 3]"},
+      {"r: f32[]  x: f32[4]  g: f32[4]", "sgd(r, x, g; norm_coefficient=0.25)", "f32[4]"},
+      {"r: f32[]  t: i64[]  x: f32[2, 3]  g: f32[2, 3]  v: f32[2, 3]",
+       "momentum(r, t, x, g, v; alpha=0.875, beta=0.5)", "f32[2, 3]  f32[2, 3]"},
+      {"r: f32[]  t: i64[]  x: f32[4]  g: f32[4]  v: f32[4]",
+       "momentum(r, t, x, g, v; alpha=0.875, beta=0.5, norm_coefficient=0.25, mode=\"nesterov\")",
+       "f32[4]  f32[4]"},
+      {"r: f32[]  t: i64[]  x: f32[2, 3]  g: f32[2, 3]  v: f32[2, 3]  h: f32[2, 3]",
+       "adam(r, t, x, g, v, h; epsilon=0.125)", "f32[2, 3]  f32[2, 3]  f32[2, 3]", true},
+      {"r: f32[]  t: i64[]  x: f32[4]  g: f32[4]  v: f32[4]  h: f32[4]",
+       "adam(r, t, x, g, v, h; alpha=0.5, beta=0.75, norm_coefficient=0.25, "
+       "norm_coefficient_post=0.125)",
+       "f32[4]  f32[4]  f32[4]", true},
       {"", "full(; shape=[2, 3], value=0.5)", "f32[2, 3]"},
       {"", "iota(; shape=[4], axis=0)", "i64[4]"},
       {"", "iota(; shape=[2, 3, 4], axis=1)", "i64[2, 3, 4]"},

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "runtime/execution/executor.h"
 #include "search/optimize.h"
 #include "search_fixture.h"
@@ -35,8 +37,11 @@ class FakeJudge : public Judge {
     if (is_rewritten ? refuses_rewritten : refuses_original)
       return core::unsupported("no kernel for Secret");
     if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
+    if (model == Model::kMovedOriginal && !move)
+      return core::unsupported("the weights are in another language");
     const auto backend = runtime::make_reference_backend();
     Graph graph = is_rewritten ? rewritten_ : original_;
+    if (model == Model::kMovedOriginal) graph = move(graph);
     if (is_optimized && optimize) {
       auto optimized = optimize(graph);
       if (!optimized) return optimized.error();
@@ -49,6 +54,8 @@ class FakeJudge : public Judge {
   std::function<Graph(const Graph&)> change;
   /// The runtime's own optimizations.
   std::function<core::Result<Graph>(const Graph&)> optimize;
+  /// What moving weights makes of the original; none: it cannot be done.
+  std::function<Graph(const Graph&)> move;
   bool refuses_original = false, refuses_rewritten = false, breaks = false;
   int runs = 0, written = 0;
 
@@ -171,6 +178,77 @@ TEST(Judgment, AResultThatCannotBeOptimizedIsADifference) {
   EXPECT_THAT(report.equivalence.difference->what, HasSubstr("a fusion fails"));
 }
 
+/// The sum and a constant that nothing drowns, as zeros as inputs leave it alone.
+Graph sum_off_by(float off) {
+  const Graph sum = graph_of(kJudgedSum);
+  core::GraphBuilder builder(sum);
+  const auto constant =
+      builder.add_constant(std::make_shared<const Literal>(Literal::scalar(1 + off)));
+  builder.set_outputs({(*ops::append(builder, "add", {sum.outputs()[0], constant}))[0]});
+  return std::move(builder).finish().value();
+}
+
+/// Inputs of zeros have no neighbors, so only weights show how much rounding matters there.
+TEST(Judgment, MovedWeightsShowWhatRoundingDoes) {
+  const auto judged_with = [](float moved, float off) {
+    FakeJudge judge(sum_off_by(0));
+    if (moved != 0) judge.move = [moved](const Graph&) { return sum_off_by(moved); };
+    judge.change = [off](const Graph&) { return sum_off_by(off); };
+    return judged(judge, sum_off_by(0), sum_off_by(0)).equivalence.equal;
+  };
+  EXPECT_FALSE(judged_with(0, 1e-4F));
+  EXPECT_TRUE(judged_with(4e-5F, 1e-4F)) << "rounding explains it";
+  EXPECT_FALSE(judged_with(4e-5F, 1e-3F)) << "rounding explains less";
+}
+
+/// The mean of x + 1 in 4096 places, and behind it, if asked for, what is `off` where x is 0, and
+/// else nothing.
+Graph mean_off_at_zeros(float factor, std::optional<float> off) {
+  core::GraphBuilder builder("mean");
+  const auto constant = [&](float value) {
+    return builder.add_constant(std::make_shared<const Literal>(Literal::scalar(value)));
+  };
+  const auto append = [&](const char* op, std::vector<core::TensorId> inputs,
+                          core::Attributes attributes = {}) {
+    return (*ops::append(builder, op, std::move(inputs), std::move(attributes)))[0];
+  };
+  const core::Attributes over{{"axes", std::vector<core::Polynomial>{1}}};
+  const auto x = builder.add_input("x", {core::DataType::kFloat32, {1, 4096}, true});
+  const auto sum = append("reduce_sum", {append("add", {x, constant(1)})}, over);
+  const auto mean = append("mul", {sum, constant(factor / 4096)});
+  if (!off) {
+    builder.set_outputs({mean});
+    return std::move(builder).finish().value();
+  }
+  const auto squares = append("reduce_sum", {append("mul", {x, x})}, over);
+  const auto at_zeros = append("exp", {append("neg", {squares})});
+  const auto error = append("mul", {at_zeros, constant(*off)});
+  builder.set_outputs({append("add", {mean, error})});
+  return std::move(builder).finish().value();
+}
+
+/// Terms that are all alike are rounded alike, so a kernel that adds them up one by one is further
+/// off than chance would have it. What is written in the file is no such thing.
+TEST(Judgment, SumsOfEqualTermsMayBeFurtherOffAsDeployed) {
+  const Graph original = mean_off_at_zeros(1, std::nullopt), rewritten = mean_off_at_zeros(1, 0);
+  const auto judged_with = [&](float off, bool as_deployed) {
+    const auto off_if_rewritten = [&, off](const Graph& graph) {
+      return graph.hash() == rewritten.hash() ? mean_off_at_zeros(1, off) : graph;
+    };
+    FakeJudge judge(original);
+    judge.move = [](const Graph&) { return mean_off_at_zeros(1 + 0x1p-23F, std::nullopt); };
+    if (as_deployed)
+      judge.optimize = off_if_rewritten;
+    else
+      judge.change = off_if_rewritten;
+    return judged(judge, original, rewritten).equivalence.equal;
+  };
+  EXPECT_TRUE(judged_with(0, true));
+  EXPECT_TRUE(judged_with(4e-5F, true));
+  EXPECT_FALSE(judged_with(4e-5F, false));
+  EXPECT_FALSE(judged_with(4e-3F, true));
+}
+
 const char* const kDropsANegation = R"(
 # Wrong: the negation is lost.
 rule drop_negation
@@ -180,16 +258,6 @@ rule drop_negation
     u = relu(t)
   target
     u = relu(x)
-  checked 2^61-1, 10 sizes; floats: exact
-)";
-const char* const kDoubleNegation = R"(
-rule double_negation
-  x: [n, m]
-  source
-    t = neg(x)
-    y = neg(t)
-  target
-    y = x
   checked 2^61-1, 10 sizes; floats: exact
 )";
 

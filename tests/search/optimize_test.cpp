@@ -11,17 +11,6 @@
 namespace soapstone::search {
 namespace {
 
-const char* const kDoubleNegation = R"(
-rule double_negation
-  x: [n, m]
-  source
-    t = neg(x)
-    y = neg(t)
-  target
-    y = x
-  checked 2^61-1, 10 sizes; floats: exact
-)";
-
 /// Asks to stop when a stage begins.
 class StopAt final : public core::ProgressSink {
  public:

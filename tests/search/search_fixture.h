@@ -28,6 +28,18 @@ rule drop_second_matmul
   checked 2^61-1, 200 sizes; floats: exact
 )";
 
+/// A rule of the baseline.
+inline const char* const kDoubleNegation = R"(
+rule double_negation
+  x: [n, m]
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    y = x
+  checked 2^61-1, 10 sizes; floats: exact
+)";
+
 /// Matrices of constants, distinct and small.
 inline core::LiteralPtr weights(std::int64_t rows, std::int64_t columns, float seed) {
   std::vector<float> values(static_cast<std::size_t>(rows * columns));

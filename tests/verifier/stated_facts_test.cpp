@@ -10,15 +10,21 @@
 namespace soapstone::verifier {
 namespace {
 
+using core::AttributeRole;
 using ops::Expr;
 using Index = std::vector<core::Polynomial>;
 
-/// An operator of one operand whose element at an index is this.
+/// An operator of one operand whose element at an index is this. It has the attributes that those
+/// who believe it would read.
 ops::OpDefinition operator_of(core::Movement stated,
                               std::function<Expr(ops::SemanticsBuilder&, const Index&)> element) {
   return ops::OpDefinition({.name = std::string("liar"),
                             .equation = std::string("x → y"),
-                            .attributes = std::vector<core::AttributeSchema>{},
+                            .attributes =
+                                std::vector<core::AttributeSchema>{
+                                    {"axis", AttributeRole::kAxis, core::Polynomial(0), {}},
+                                    {"shape", AttributeRole::kShape, Index{}, {}},
+                                    {"to", AttributeRole::kElementType, std::string("i32"), {}}},
                             .inputs = std::pair<std::size_t, std::size_t>(1, 1),
                             .op_class = ops::OpClass::kMovement,
                             .movement = stated,

@@ -144,6 +144,7 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
   case AttributeRole::kPad:
     return MutationKind::kPadding;
   case AttributeRole::kFlag:
+  case AttributeRole::kCountsPad:
     return MutationKind::kConvention;
   case AttributeRole::kGroup:
     return MutationKind::kGroup;
@@ -155,6 +156,7 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
   case AttributeRole::kStep:
   case AttributeRole::kBorder:
   case AttributeRole::kGap:
+  case AttributeRole::kInteger:
     return MutationKind::kExtent;
   case AttributeRole::kPermutation:
     return MutationKind::kPermutation;
@@ -169,6 +171,8 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
     return MutationKind::kVariant;
   case AttributeRole::kRatio:
   case AttributeRole::kLabels:
+  case AttributeRole::kInput:
+  case AttributeRole::kInputShapes:
   case AttributeRole::kText:
     return std::nullopt;
   }

@@ -26,7 +26,7 @@ constexpr std::array<NamedSide, 2> kSides = {
 /// The attributes that say how an operator is applied, not which numbers it computes with.
 std::vector<core::AttributeRole> structure_of(const core::OpSchema& op) {
   using enum core::AttributeRole;
-  constexpr std::array kNumbers = {kReal, kPositiveReal, kVariant, kFlag};
+  constexpr std::array kNumbers = {kReal, kPositiveReal, kVariant, kFlag, kCountsPad};
   std::vector<core::AttributeRole> roles;
   for (const core::AttributeSchema& attribute : op.attributes)
     if (std::ranges::find(kNumbers, attribute.role) == kNumbers.end())

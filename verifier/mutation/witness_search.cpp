@@ -77,7 +77,7 @@ void draw_inputs(const core::Graph& side, Draw draw, rules::Random& random, Valu
     real.emplace_back();
     for (std::size_t k = 0; k < count; ++k) {
       const std::int64_t number = random.between(low, high);
-      const double unit = static_cast<double>(random.next() >> 11) * 0x1p-53;
+      const double unit = random.unit();
       const bool exact = !floating || draw == Draw::kFewIntegers || draw == Draw::kIntegers;
       const Field magnitude = static_cast<Field>(std::abs(number));
       field.back().push_back(!exact       ? random.next() % ops::Field::kPrime

@@ -10,6 +10,7 @@
 #include "verifier/digits/flat_position.h"
 #include "verifier/forms/common_factors.h"
 #include "verifier/forms/small_forms.h"
+#include "verifier/reading/selection.h"
 
 namespace soapstone::verifier {
 namespace {
@@ -59,8 +60,29 @@ struct ComprehensionReader::Walk {
     return inner;
   }
 
+  /// Σ over low ≤ v < high of [p = v]·x(v) is x(p) where p is an integer that certainly lies there.
+  std::optional<NormalForm> selected(const ops::ExprNode& node, const Substitution& names,
+                                     const FactSet& context) const {
+    const auto place = selecting_place(node);
+    if (!place) return std::nullopt;
+    const auto at = as_integer(evaluate(**place, names, context));
+    const ops::Binder& binder = node.binders[0];
+    const bool is_inside = at &&
+                           laws.proof.implied(context, at_least(*at, linear(binder.low, names))) &&
+                           laws.proof.implied(context, less(*at, linear(binder.high, names)));
+    if (!is_inside) return std::nullopt;
+    Substitution inner = names;
+    inner.emplace_back(binder.variable, *at);
+    NormalForm result{Summand{}};
+    const auto factors = std::span(node.arguments[0]->arguments).subspan(1);
+    for (const ops::Expr& factor : factors)
+      result = laws.simplifier.product(result, evaluate(*factor, inner, context), context);
+    return result;
+  }
+
   NormalForm sum(const ops::ExprNode& node, const Substitution& names,
                  const FactSet& context) const {
+    if (auto result = selected(node, names, context)) return *std::move(result);
     FactSet guards;
     std::vector<Symbol> symbols;
     const Substitution inner = bind(node.binders, node.constraints, names, guards, symbols);

@@ -56,6 +56,18 @@ Origin origin_of(const core::Graph& graph, const core::Node& node, const ops::Se
   return origin;
 }
 
+/// Whether the elements are their own positions along a dimension. No dimension is so long that 64
+/// bits cannot count it, so nothing wraps, also where a position is the sum of its digits.
+bool is_position(const ops::Semantics& meaning, std::uint32_t output) {
+  if (output < meaning.input_count) return false;
+  const ops::Stage& stage = meaning.stages[output - meaning.input_count];
+  if (stage.body->kind != ops::ExprKind::kIndexValue) return false;
+  const auto is_counter = [&](core::Symbol symbol) {
+    return stage.body->index[0] == core::Polynomial(symbol);
+  };
+  return std::ranges::any_of(stage.index, is_counter);
+}
+
 bool has_division(const ops::ExprNode& node) {
   const bool power = node.kind == ops::ExprKind::kApply && node.function == ops::Function::kPow;
   return power || node.kind == ops::ExprKind::kInverse ||
@@ -165,8 +177,9 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
     return {std::move(summand)};
   }
   const ops::Semantics& meaning = semantics(edge.producer);
-  const NormalForm result =
-      stage(edge.producer, meaning.outputs[edge.output_index], index, context);
+  const std::uint32_t output = meaning.outputs[edge.output_index];
+  const NormalForm result = stage(edge.producer, output, index, context);
+  if (edge.type.data_type == core::DataType::kInt64 && is_position(meaning, output)) return result;
   return as_stored(edge.producer, result, edge.type.data_type, context);
 }
 

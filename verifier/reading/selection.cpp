@@ -52,26 +52,31 @@ bool is_required(const ops::Semantics& meaning, std::uint32_t tensor, const ops:
 
 }  // namespace
 
-std::optional<Selection> selection_of(const ops::Semantics& meaning, const ops::Stage& stage) {
-  const ExprNode& sum = *stage.body;
+std::optional<ops::Expr> selecting_place(const ops::ExprNode& sum) {
   if (sum.kind != ExprKind::kSum || sum.binders.size() != 1 || !sum.constraints.empty() ||
       sum.arguments[0]->kind != ExprKind::kMul)
     return std::nullopt;
-  const ops::Binder& binder = sum.binders[0];
+  const ops::Symbol variable = sum.binders[0].variable;
   const ExprNode& test = *sum.arguments[0]->arguments[0];
-  if (binder.low != Polynomial(0) || test.kind != ExprKind::kApply ||
-      test.function != Function::kEqual || !is_value(*test.arguments[1], binder.variable))
+  if (test.kind != ExprKind::kApply || test.function != Function::kEqual ||
+      !is_value(*test.arguments[1], variable))
     return std::nullopt;
   const ops::Expr& place = test.arguments[0];
-  const bool is_stage = place->kind == ExprKind::kRead && place->tensor >= meaning.input_count &&
-                        std::ranges::none_of(place->index, [&](const Polynomial& p) {
-                          return p.mentions(binder.variable);
-                        });
-  if (!is_stage) return std::nullopt;
-  const ops::Stage& places = meaning.stages[place->tensor - meaning.input_count];
+  const bool is_element =
+      place->kind == ExprKind::kRead &&
+      std::ranges::none_of(place->index, [&](const Polynomial& p) { return p.mentions(variable); });
+  return is_element ? std::optional(place) : std::nullopt;
+}
+
+std::optional<Selection> selection_of(const ops::Semantics& meaning, const ops::Stage& stage) {
+  const auto place = selecting_place(*stage.body);
+  if (!place || (*place)->tensor < meaning.input_count) return std::nullopt;
+  const ops::Binder& binder = stage.body->binders[0];
+  if (binder.low != Polynomial(0)) return std::nullopt;
+  const ops::Stage& places = meaning.stages[(*place)->tensor - meaning.input_count];
   const auto index = counted_from_end(places, binder.high);
   if (!index || !is_required(meaning, *index, places.shape, binder.high)) return std::nullopt;
-  return Selection{place, binder.high};
+  return Selection{*place, binder.high};
 }
 
 }  // namespace soapstone::verifier

@@ -7,6 +7,10 @@
 
 namespace soapstone::verifier {
 
+/// The place p if the expression is a sum over one v of [p = v]·…, where p is an element that does
+/// not depend on v.
+std::optional<ops::Expr> selecting_place(const ops::ExprNode& sum);
+
 /// A place p of which an operator demands 0 ≤ p < size.
 struct Selection {
   ops::Expr place;

@@ -108,7 +108,7 @@ class FloatRuns {
       const core::Dims dims = *core::concrete(type.shape);
       std::vector<double> values(static_cast<std::size_t>(core::element_count(dims)));
       for (double& v : values) {
-        const double unit = static_cast<double>(random_.next() >> 11) * 0x1p-53;
+        const double unit = random_.unit();
         v = positive ? 0.5 + unit : 2 * unit - 1;
         if (!core::is_floating(type.data_type)) v = static_cast<double>(random_.between(0, 1));
       }

@@ -16,9 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostElementsOfSide = 1 << 14;
 
-/// In [0, 1).
-double unit(rules::Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
-
 double draw_number(Draw kind, rules::Random& random) {
   constexpr double kHuge = 1e7;
   switch (kind) {
@@ -27,13 +24,13 @@ double draw_number(Draw kind, rules::Random& random) {
     return static_cast<double>(v != 0 ? v : random.between(-1, 1));
   }
   case Draw::kReals:
-    return 4 * unit(random) - 2;
+    return 4 * random.unit() - 2;
   case Draw::kPositive:
-    return 0.1 + 2 * unit(random);
+    return 0.1 + 2 * random.unit();
   case Draw::kNegative:
-    return -0.1 - 4 * unit(random);
+    return -0.1 - 4 * random.unit();
   case Draw::kLarge:
-    return kHuge * (2 * unit(random) - 1);
+    return kHuge * (2 * random.unit() - 1);
   }
   return 0;
 }

@@ -59,6 +59,18 @@ bool lies_in(const fs::path& path, const fs::path& directory) {
 
 }  // namespace
 
+std::vector<fs::path> weight_folders(const fs::path& model) {
+  const auto folder_of = [](const fs::path& file) {
+    return file.has_parent_path() ? file.parent_path() : fs::path(".");
+  };
+  std::vector<fs::path> folders = {folder_of(model)};
+  // Download caches link models and weights from one place into another.
+  std::error_code error;
+  const auto real = fs::canonical(model, error);
+  if (!error) folders.push_back(folder_of(real));
+  return folders;
+}
+
 core::Result<std::shared_ptr<const core::MappedFile>>
 ExternalFiles::open(const std::string& location) {
   if (const auto known = open_.find(location); known != open_.end()) return known->second;

@@ -39,6 +39,9 @@ class ExternalFiles {
   std::map<std::string, std::shared_ptr<const core::MappedFile>> open_;
 };
 
+/// Where the external weights of that model file may lie; the first is its own folder.
+std::vector<std::filesystem::path> weight_folders(const std::filesystem::path& model);
+
 /// Whether a Literal can hold the tensor: its elements are of a type of ours that has a size.
 bool fits_literal(const onnx::TensorProto& tensor);
 /// Takes the bytes out of `tensor` where they can be moved.

@@ -224,17 +224,7 @@ core::Result<OnnxModel> parse_onnx(std::string_view bytes, const ImportOptions& 
 
 core::Result<OnnxModel> read_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto file, core::MappedFile::open(path));
-  const auto directory_of = [](const std::filesystem::path& file_path) {
-    return file_path.has_parent_path() ? file_path.parent_path() : std::filesystem::path(".");
-  };
-  std::vector<std::filesystem::path> directories = {directory_of(path)};
-  // Download caches link models and weights from one place into another.
-  std::error_code error;
-  const auto real = std::filesystem::canonical(path, error);
-  if (!error) directories.push_back(directory_of(real));
-  const auto bytes = file->bytes();
-  auto model = import_model({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options,
-                            std::move(directories));
+  auto model = import_model(file->text(), options, weight_folders(path));
   if (!model) return model.error().at(path.string());
   return model;
 }

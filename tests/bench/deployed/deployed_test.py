@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+import executor_kernels
 import export_models
 import model_inputs
 import other_optimizers
@@ -37,6 +38,20 @@ def small_model(path, inputs=None, nodes=None, scale=1.0):
     onnx.save(helper.make_model(graph, ir_version=8,
                                 opset_imports=[helper.make_opsetid("", 17)]), path)
     return path
+
+
+class Kernels(unittest.TestCase):
+    def test_both_names_of_a_kernel_are_one_kind(self):
+        ours = [{"launch": "conv [1, 64, 56, 56]  /layer1/Conv", "cost_us": 5},
+                {"launch": "batch_norm [1, 64]  bn", "cost_us": 1},
+                {"launch": "convert to channels-last [1, 3]", "cost_us": 1}]
+        theirs = [{"operator": "com.microsoft.nchwc.Conv", "cost_us": 2},
+                  {"operator": "com.microsoft.FusedConv", "cost_us": 1},
+                  {"operator": "ReorderInput", "cost_us": 2}, {"operator": "FusedGemm", "cost_us": 4}]
+        ours, theirs = executor_kernels.kinds_of(ours), executor_kernels.kinds_of(theirs)
+        self.assertEqual(ours, {"conv": 5, "batchnorm": 1, "conversion": 1})
+        self.assertEqual(theirs, {"conv": 3, "conversion": 2, "matmul": 4})
+        self.assertEqual(executor_kernels.losses(ours, theirs), [("conv", 5, 3), ("batchnorm", 1, 0)])
 
 
 class Ratios(unittest.TestCase):

@@ -31,26 +31,6 @@ TEST(OpFacts, AnOperatorHasOneAttributeOfARoleThatSaysHowItIsApplied) {
   }
 }
 
-/// Each movement has the attributes by role that its users rely on.
-TEST(OpFacts, MovementsHaveTheirAttributes) {
-  const std::vector<std::pair<Movement, std::vector<AttributeRole>>> promised{
-      {Movement::kReshape, {AttributeRole::kShape}},
-      {Movement::kPermute, {AttributeRole::kPermutation}},
-      {Movement::kRepeat, {AttributeRole::kShape}},
-      {Movement::kCut,
-       {AttributeRole::kAxes, AttributeRole::kStart, AttributeRole::kExtent, AttributeRole::kStep}},
-      {Movement::kSplit, {AttributeRole::kAxis, AttributeRole::kParts}},
-      {Movement::kJoin, {AttributeRole::kAxis}},
-      {Movement::kSelect, {AttributeRole::kAxis}},
-      {Movement::kConvert, {AttributeRole::kElementType}},
-      {Movement::kFill, {AttributeRole::kShape, AttributeRole::kReal}},
-      {Movement::kDiagonal, {AttributeRole::kShape}}};
-  for (const auto& op : registry().all())
-    for (const auto& [movement, roles] : promised)
-      for (const AttributeRole role : roles)
-        EXPECT_TRUE(op->movement != movement || op->find_role(role) != nullptr) << op->name;
-}
-
 /// A number for each position along the axis is one along the axis that the operator names.
 TEST(OpFacts, FeaturesLieAlongAnAxis) {
   for (const auto& op : registry().all())
@@ -71,18 +51,31 @@ TEST(OpFacts, IndicesAreIntegers) {
   }
 }
 
+/// An operator that moves elements and has no attributes.
+OpDefinition mystery(Movement movement) {
+  return OpDefinition({.name = std::string("mystery"),
+                       .equation = std::string("x → y"),
+                       .attributes = std::vector<core::AttributeSchema>{},
+                       .inputs = std::pair<std::size_t, std::size_t>(1, 1),
+                       .op_class = OpClass::kMovement,
+                       .movement = movement,
+                       .infer = [](InferContext& c) { return std::vector{c.input(0)}; },
+                       .semantics = [](const OpInstance&) { return Semantics{}; },
+                       .onnx = OnnxMapping{}});
+}
+
 TEST(OpFacts, ADefinitionThatMovesSaysHow) {
-  const auto moves_somehow = [] {
-    return OpDefinition({.name = std::string("mystery"),
-                         .equation = std::string("x → y"),
-                         .attributes = std::vector<core::AttributeSchema>{},
-                         .inputs = std::pair<std::size_t, std::size_t>(1, 1),
-                         .op_class = OpClass::kMovement,
-                         .infer = [](InferContext& c) { return std::vector{c.input(0)}; },
-                         .semantics = [](const OpInstance&) { return Semantics{}; },
-                         .onnx = OnnxMapping{}});
-  };
-  EXPECT_DEATH(moves_somehow(), "mystery");
+  EXPECT_DEATH(mystery(Movement::kNone), "mystery: says not how");
+  EXPECT_EQ(mystery(Movement::kOther).name, "mystery");
+}
+
+/// Users of a movement read these attributes by role.
+TEST(OpFacts, AMovementHasItsAttributes) {
+  for (const Movement movement :
+       {Movement::kReshape, Movement::kPermute, Movement::kRepeat, Movement::kCut, Movement::kSplit,
+        Movement::kJoin, Movement::kSelect, Movement::kConvert, Movement::kFill,
+        Movement::kDiagonal})
+    EXPECT_DEATH(mystery(movement), "mystery: lacks an attribute");
 }
 
 TEST(Arithmetic, FollowsFromTheComprehension) {

@@ -1,0 +1,129 @@
+// See plan.h.
+#include "jobs/plan/plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "jobs/base/guard.h"
+#include "jobs/base/usage_error.h"
+#include "parallel/planning/named.h"
+
+namespace soapstone::jobs {
+namespace {
+
+/// Errors: kUsage for a size that plans do not have.
+core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes, parallel::Freedom& freedom) {
+  for (const auto& [name, size] : sizes) {
+    if (size < (name == "recompute" ? 0 : 1))
+      return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
+    if (name == "model")
+      freedom.model = size;
+    else if (name == "any")
+      freedom.any = size;
+    else if (name == "stages")
+      freedom.stages = size;
+    else if (name == "microbatches")
+      freedom.microbatches = size;
+    else if (name == "chunks")
+      freedom.chunks = size;
+    else if (name == "recompute")
+      freedom.recomputes = size != 0;
+    else
+      return usage_error(fmt::format("`fix`: there is no size '{}'", name),
+                         "there are model, any, stages, microbatches, chunks and recompute");
+  }
+  return core::Done{};
+}
+
+class PlanJob {
+ public:
+  PlanJob(const PlanRequest& request, const Context& context, MarkedModel model,
+          parallel::Topology topology)
+      : request_(request), context_(context), model_(std::move(model)),
+        topology_(std::move(topology)) {}
+
+  core::Result<PlanOutcome> run() {
+    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
+                               parallel::named_strategy(request_.strategy));
+    context_.progress.stage(fmt::format("planning on {}", topology_.name()));
+    SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
+    PlanOutcome outcome;
+    outcome.memory_bytes = memory_bytes();
+    SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
+    outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
+    outcome.plan.strategy = strategy->name;
+    outcome.plan.is_training = request_.is_training;
+    outcome.fits = best.fits;
+    outcome.meshes_tried = best.meshes_tried;
+    outcome.details = std::move(best.plan);
+    outcome.graph = std::move(model_.graph);
+    return outcome;
+  }
+
+ private:
+  core::Result<parallel::MeshPlanOutcome> plan_with(const parallel::NamedStrategy& strategy) {
+    parallel::MeshPlanOptions options;
+    options.is_training = request_.is_training;
+    options.optimizer = request_.optimizer;
+    options.precision = request_.precision;
+    options.devices = request_.devices;
+    options.memory_bytes = request_.memory_limit_bytes;
+    options.attention = request_.attention;
+    options.freedom = strategy.freedom;
+    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
+    return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
+                                    context_.progress, context_.stop);
+  }
+
+  /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that turns
+  /// out faster than what the search found is taken.
+  core::Status compare(parallel::MeshPlanOutcome& best, PlanOutcome& outcome) {
+    for (const parallel::NamedStrategy& strategy : parallel::named_strategies()) {
+      const bool is_data = strategy.name == "data";
+      if (strategy.name == "best" || (!request_.compares && !is_data)) continue;
+      if (strategy.needs_training && !request_.is_training) continue;
+      if (context_.stop.stop_requested()) break;
+      context_.progress.stage("planning " + strategy.name);
+      auto planned = plan_with(strategy);
+      if (!planned) {  // Not every strategy can be used with every batch.
+        if (planned.error().code == core::ErrorCode::kUnsupported) continue;
+        if (planned.error().code == core::ErrorCode::kInterrupted) break;
+        return planned.error();
+      }
+      parallel::MeshPlanOutcome& rival = *planned;
+      if (is_data && rival.fits) outcome.data_parallel_us = rival.plan.time.total_us;
+      if (request_.compares)
+        outcome.rivals.push_back({strategy.name, strategy.description, rival.plan.time,
+                                  rival.plan.shape, rival.fits});
+      const bool is_faster = rival.fits && (!best.fits || rival.plan.time.total_us <
+                                                              best.plan.time.total_us);
+      if (request_.strategy == "best" && is_faster) best = std::move(rival);
+    }
+    return core::Done{};
+  }
+
+  double memory_bytes() const {
+    double least = 0;
+    for (const parallel::DeviceKind& kind : topology_.kinds())
+      least = least == 0 ? kind.memory_bytes : std::min(least, kind.memory_bytes);
+    return request_.memory_limit_bytes.value_or(least);
+  }
+
+  const PlanRequest& request_;
+  const Context& context_;
+  MarkedModel model_;
+  parallel::Topology topology_;
+};
+
+}  // namespace
+
+core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context) {
+  return guarded(context, [&](const Context& inner) -> core::Result<PlanOutcome> {
+    SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
+    SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
+    return PlanJob(request, inner, std::move(model), std::move(topology)).run();
+  });
+}
+
+}  // namespace soapstone::jobs

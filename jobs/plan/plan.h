@@ -1,0 +1,52 @@
+// plan(): how a model is partitioned over the devices of a machine, which need not be there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/base/context.h"
+#include "jobs/plan/planned_model.h"
+#include "parallel/planning/plan_document.h"
+
+namespace soapstone::jobs {
+
+struct PlanRequest {
+  PlannedModelRequest model;
+  std::string topology;  ///< Name of a preset, or path of a topology in JSON.
+  std::string strategy = "best";
+  /// Also plans with every named strategy.
+  bool compares = false;
+  bool is_training = false;
+  parallel::Optimizer optimizer = parallel::Optimizer::kAdam;
+  std::optional<core::DataType> precision;
+  parallel::Attention attention = parallel::Attention::kStored;
+  /// Sizes that every plan must have: model, any, stages, microbatches, chunks; recompute is 0 or 1.
+  std::map<std::string, std::int64_t> fix;
+  std::optional<std::int64_t> devices;
+  std::optional<double> memory_limit_bytes;  ///< Of a device.
+};
+
+struct PlanOutcome {
+  core::Graph graph;
+  parallel::PlanDocument plan;
+  parallel::MeshPlan details;  ///< What each node costs.
+  bool fits = true;
+  double memory_bytes = 0;  ///< Of a device.
+  std::size_t meshes_tried = 0;
+  double data_parallel_us = 0;  ///< 0: data parallelism does not fit, or was not asked for.
+  struct Rival {
+    std::string name, description;
+    parallel::StepTime time;
+    parallel::MeshShape shape;
+    bool fits = true;
+  };
+  std::vector<Rival> rivals;  ///< The named strategies, if asked for.
+};
+
+/// Errors: kInvalidInput: the model, the topology or the strategy is not there or wrong;
+/// kInterrupted: it was stopped before there was any plan.
+core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
+
+}  // namespace soapstone::jobs

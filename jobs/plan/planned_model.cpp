@@ -1,0 +1,75 @@
+// See planned_model.h.
+#include "jobs/plan/planned_model.h"
+
+#include <filesystem>
+
+#include "jobs/base/usage_error.h"
+#include "models/networks/builders.h"
+#include "parallel/topology/presets.h"
+#include "parallel/topology/topology_json.h"
+
+namespace soapstone::jobs {
+namespace {
+
+bool is_file(const std::string& name) {
+  return name.ends_with(".onnx") || name.find('/') != std::string::npos ||
+         std::filesystem::exists(name);
+}
+
+/// Constants of more than one number are what training changes.
+MarkedModel marked(core::Graph graph) {
+  std::vector<bool> is_weight(graph.tensor_bound(), false);
+  for (std::size_t t = 0; t < graph.tensor_bound(); ++t) {
+    const core::TensorId id(t);
+    if (!graph.contains(id) || !graph.tensor(id).value) continue;
+    const core::Literal& value = *graph.tensor(id).value;
+    is_weight[t] = core::is_floating(value.data_type()) && value.count() > 1;
+  }
+  return {std::move(graph), std::move(is_weight)};
+}
+
+core::Result<MarkedModel> built(const PlannedModelRequest& request) {
+  std::map<std::string, std::int64_t> settings = request.set;
+  if (request.batch) settings["batch"] = *request.batch;
+  models::NetworkOptions options;
+  options.weights = models::Weights::kInputs;
+  SOAPSTONE_ASSIGN_OR_RETURN(models::BuiltNetwork network,
+                             models::build_network(request.model, settings, options));
+  std::vector<bool> is_weight(network.graph.tensor_bound(), false);
+  for (const auto* const tensors : {&network.weights, &network.statistics})
+    for (const core::TensorId id : *tensors) is_weight[id.index()] = true;
+  return MarkedModel{std::move(network.graph), std::move(is_weight)};
+}
+
+core::Status check_sizes(const core::Graph& graph) {
+  for (const core::TensorId id : graph.inputs()) {
+    if (core::concrete(graph.tensor(id).type.shape)) continue;
+    return core::invalid_input(
+        "the size of input " + tensor_text(graph, id) + " is open, a plan needs numbers",
+        "give a number in `shape`");
+  }
+  return core::Done{};
+}
+
+}  // namespace
+
+core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
+                                             const Context& context) {
+  if (!is_file(request.model)) return built(request);
+  if (!request.set.empty() || request.batch) {
+    return usage_error("`set` and `batch` are for built-in networks",
+                       "give the sizes of a file in `shape`");
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
+                             read_model(request.model, request.shapes, context));
+  SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
+  return marked(std::move(model.graph));
+}
+
+core::Result<parallel::Topology> load_topology(const std::string& name) {
+  if (name.ends_with(".json") || name.find('/') != std::string::npos)
+    return parallel::read_topology(name);
+  return parallel::preset_topology(name);
+}
+
+}  // namespace soapstone::jobs

@@ -1,0 +1,36 @@
+// The model and the machine that a plan is about.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/base/context.h"
+#include "jobs/models/model_files.h"
+#include "parallel/topology/topology.h"
+
+namespace soapstone::jobs {
+
+struct PlannedModelRequest {
+  std::string model;  ///< Path of an ONNX file, or the name of a built-in network.
+  std::map<std::string, std::int64_t> set;  ///< Parameters of a built-in network.
+  Shapes shapes;                            ///< Sizes that a file leaves open.
+  std::optional<std::int64_t> batch;  ///< Of all devices together; built-in networks only.
+};
+
+/// A model with its weights marked, by tensor.
+struct MarkedModel {
+  core::Graph graph;
+  std::vector<bool> is_weight;
+};
+
+/// A built-in network is built without weights. Errors: kInvalidInput; kUsage if what is for
+/// built-in networks is given with a file.
+core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
+                                             const Context& context);
+
+/// By the name of a preset or the path of a JSON file. Errors: kInvalidInput.
+core::Result<parallel::Topology> load_topology(const std::string& name);
+
+}  // namespace soapstone::jobs

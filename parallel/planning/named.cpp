@@ -1,0 +1,107 @@
+#include "parallel/planning/named.h"
+
+namespace soapstone::parallel {
+namespace {
+
+using enum AxisPolicy;
+
+Freedom only(std::vector<AxisPolicy> policies) {
+  Freedom freedom;
+  freedom.policies = std::move(policies);
+  freedom.pipelines = false;
+  freedom.cuts_states = false;
+  freedom.cuts_weights = false;
+  freedom.recomputes = false;
+  freedom.model = 1;
+  freedom.any = 1;
+  return freedom;
+}
+
+Freedom data_parallel() { return only({kBatch, kBatch, kBatchAlways}); }
+
+Freedom zero(bool cuts_weights) {
+  Freedom freedom = data_parallel();
+  freedom.cuts_states = true;
+  freedom.cuts_weights = cuts_weights;
+  freedom.recomputes.reset();
+  return freedom;
+}
+
+Freedom model_parallel() {
+  Freedom freedom = only({kModel, kModel, kModel});
+  freedom.model.reset();
+  return freedom;
+}
+
+Freedom megatron(AxisPolicy policy) {
+  Freedom freedom = only({policy, kBatch, kBatchAlways});
+  freedom.model.reset();
+  freedom.pipelines = true;
+  freedom.recomputes.reset();
+  return freedom;
+}
+
+Freedom context_parallel() {
+  Freedom freedom = only({kModel, kNoBatch, kBatchAlways});
+  freedom.any.reset();
+  freedom.recomputes.reset();
+  return freedom;
+}
+
+Freedom mesh() {
+  Freedom freedom = only({kNoBatch, kBatch, kBatchAlways});
+  freedom.model.reset();
+  return freedom;
+}
+
+Freedom pipelined(std::optional<std::int64_t> chunks) {
+  Freedom freedom = data_parallel();
+  freedom.pipelines = true;
+  freedom.recomputes.reset();
+  freedom.chunks = chunks;
+  return freedom;
+}
+
+std::vector<NamedStrategy> make_strategies() {
+  return {
+      {"best", "everything that a plan can do", "", false, {}},
+      {"data", "the batch is cut, every device has all weights", "", false, data_parallel()},
+      {"model", "weights and what they act on are cut, the batch is not", "", false,
+       model_parallel()},
+      {"mesh-tensorflow", "one axis of the mesh cuts the batch, the other one more dimension of "
+       "each tensor", "Shazeer et al., Mesh-TensorFlow, 2018", false, mesh()},
+      {"megatron", "attention heads and hidden layers are cut within a node, then pipeline stages "
+       "and the batch", "Narayanan et al., 2021, arXiv 2104.04473", false, megatron(kModel)},
+      {"megatron-sp", "the same, and the sequence is cut where heads are not",
+       "Korthikanti et al., 2022, arXiv 2205.05198", false, megatron(kNoBatch)},
+      {"zero-1", "data parallel; states of the optimizer are cut",
+       "Rajbhandari et al., ZeRO, 2020", true, zero(false)},
+      {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered",
+       "Rajbhandari et al., ZeRO, 2020", true, zero(true)},
+      {"context", "the sequence is cut, keys and values are gathered",
+       "Liu et al., Ring Attention, 2023", false, context_parallel()},
+      {"pipeline", "pipeline stages and the batch (GPipe's cut, 1F1B's order)",
+       "Huang et al., GPipe, 2019; Narayanan et al., PipeDream, 2019", false, pipelined(1)},
+      {"interleaved", "the same, each stage in several pieces",
+       "Narayanan et al., 2021, arXiv 2104.04473", false, pipelined(std::nullopt)},
+  };
+}
+
+}  // namespace
+
+std::span<const NamedStrategy> named_strategies() {
+  static const std::vector<NamedStrategy> kStrategies = make_strategies();
+  return kStrategies;
+}
+
+core::Result<const NamedStrategy*> named_strategy(std::string_view name) {
+  std::string names;
+  for (const NamedStrategy& strategy : named_strategies()) {
+    if (strategy.name == name) return &strategy;
+    names += (names.empty() ? "" : ", ") + strategy.name;
+  }
+  return core::invalid_input("there is no strategy " + std::string(name),
+                             "there are " + names);
+}
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,47 @@
+// What planning has to say: on which mesh each stage of a model runs, how every node is cut there, and
+// how long a step takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parallel/sharding/sharding.h"
+
+namespace soapstone::parallel {
+
+/// Shape of the machine as a plan uses it.
+struct MeshShape {
+  std::int64_t stages = 1;        ///< Of the pipeline.
+  std::int64_t chunks = 1;        ///< Pieces of each stage (interleaved schedule).
+  std::int64_t microbatches = 1;  ///< Of a step.
+  /// Within a stage, innermost first: for the model, for anything, for the batch.
+  std::int64_t model = 1, any = 1, batch = 1;
+  bool recomputes = false;
+  std::int64_t device_count() const { return stages * model * any * batch; }
+  auto operator<=>(const MeshShape&) const = default;
+};
+
+/// Microseconds of one step, as estimated.
+struct StepTime {
+  double total_us = 0;
+  double compute_us = 0;      ///< Of the slowest stage, all microbatches.
+  double exchange_us = 0;     ///< Changes of layout and gathered weights of the same stage.
+  double bubble_us = 0;       ///< Stages wait for the first and behind the last microbatch.
+  double handover_us = 0;     ///< Between stages.
+  double gradient_sum_us = 0; ///< Not hidden behind the backward pass.
+  double update_us = 0;
+  double peak_bytes = 0;  ///< Of the fullest device.
+  double bytes_moved = 0;     ///< Sent by all devices together.
+  bool operator==(const StepTime&) const = default;
+};
+
+struct MeshPlan {
+  MeshShape shape;
+  std::vector<std::int64_t> axis_sizes;      ///< Innermost first.
+  Sharding sharding;
+  std::vector<std::int32_t> stage_of_node;   ///< By node; −1: nothing runs.
+  StepTime time;
+};
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,148 @@
+#include "parallel/planning/plan_document.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/hash.h"
+#include "parallel/topology/topology_json.h"
+
+namespace soapstone::parallel {
+namespace {
+
+std::string_view role_name(ops::DimRole role) {
+  switch (role) {
+  case ops::DimRole::kSample:
+    return "sample";
+  case ops::DimRole::kAttribute:
+    return "attribute";
+  case ops::DimRole::kParameter:
+    return "parameter";
+  case ops::DimRole::kReduction:
+    return "reduction";
+  case ops::DimRole::kWhole:
+    return "joined";
+  }
+  return "loop";
+}
+
+std::uint64_t hash_of(const Topology& topology) {
+  return core::hash_text(topology_to_json(topology));
+}
+
+/// The axes of a mesh, innermost first; those of one device are left out.
+std::vector<PlanAxis> axes_of(const std::vector<std::int64_t>& sizes) {
+  static constexpr const char* kNames[] = {"model", "any", "batch"};
+  std::vector<PlanAxis> axes;
+  std::int64_t stride = 1;
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    axes.push_back({kNames[a], sizes[a], stride});
+    stride *= sizes[a];
+  }
+  return axes;
+}
+
+class DocumentMaker {
+ public:
+  DocumentMaker(const core::Graph& graph, const MeshPlan& plan, PlanDocument& document)
+      : graph_(graph), plan_(plan), document_(document), names_(node_names(graph)) {}
+
+  void add_node(core::NodeId id, const ops::PartitionSpace& space) {
+    NodeCuts cuts;
+    const NodeChoice& choice = plan_.sharding.nodes[id.index()];
+    const std::vector<std::string> loops = loop_names(space);
+    for (std::size_t a = 0; a < document_.axes.size(); ++a)
+      if (choice.loops[a] >= 0)
+        cuts.loops[loops[static_cast<std::size_t>(choice.loops[a])]].push_back(
+            document_.axes[a].name);
+    const auto [at, is_new] = known_.try_emplace(cuts, document_.cuts.size());
+    if (is_new) document_.cuts.push_back(cuts);
+    document_.nodes.push_back(
+        {names_[id.index()], plan_.stage_of_node[id.index()], at->second});
+  }
+
+  void add_weight(core::TensorId id, const Digits& digits) {
+    PlannedWeight weight{graph_.tensor(id).name, {}};
+    if (weight.name.empty()) weight.name = fmt::format("tensor#{}", id.index());
+    const Layout& layout = plan_.sharding.tensors[id.index()];
+    for (std::size_t a = 0; a < document_.axes.size(); ++a)
+      if (layout.axes[a] >= 0)
+        weight.dims[std::to_string(digits.dimension(layout.axes[a]))].push_back(
+            document_.axes[a].name);
+    document_.weights.push_back(std::move(weight));
+  }
+
+ private:
+  const core::Graph& graph_;
+  const MeshPlan& plan_;
+  PlanDocument& document_;
+  std::vector<std::string> names_;
+  std::map<NodeCuts, std::size_t> known_;
+};
+
+}  // namespace
+
+std::vector<std::string> loop_names(const ops::PartitionSpace& space) {
+  std::map<std::string_view, int> count;
+  std::vector<std::string> names;
+  for (const ops::Loop& loop : space.loops) {
+    const std::string_view role = role_name(loop.role);
+    const int number = ++count[role];
+    names.push_back(number == 1 ? std::string(role) : fmt::format("{}{}", role, number));
+  }
+  return names;
+}
+
+std::vector<std::string> node_names(const core::Graph& graph) {
+  std::vector<std::string> names(graph.node_bound());
+  std::set<std::string> taken;
+  std::size_t position = 0;
+  for (const core::NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    std::string name = node.name;
+    if (name.empty() || !taken.insert(name).second) {
+      name = fmt::format("{}#{}", node.op->name, position);
+      taken.insert(name);
+    }
+    names[id.index()] = std::move(name);
+    ++position;
+  }
+  return names;
+}
+
+PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_weight,
+                         const Topology& topology, const MeshPlanOutcome& outcome) {
+  PlanDocument document;
+  document.model_hash = graph.hash();
+  document.topology_hash = hash_of(topology);
+  document.topology = topology.name();
+  document.shape = outcome.plan.shape;
+  document.devices = outcome.plan.shape.device_count();
+  document.axes = axes_of(outcome.plan.axis_sizes);
+  document.time = outcome.plan.time;
+  document.lower_bound_us = outcome.lower_bound_us;
+  document.binding = outcome.binding;
+  const GraphLoops loops = graph_loops(graph, is_weight);
+  DocumentMaker maker(graph, outcome.plan, document);
+  for (const core::NodeId id : graph.order())
+    if (!graph.is_constant_expression(id)) maker.add_node(id, loops.spaces[id.index()]);
+  for (std::size_t t = 0; t < is_weight.size(); ++t)
+    if (is_weight[t]) maker.add_weight(core::TensorId(t), loops.digits);
+  return document;
+}
+
+core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
+                           const Topology& topology) {
+  if (document.model_hash != graph.hash()) {
+    return core::invalid_input("the plan is of another model",
+                               "plan again with the model as it is now");
+  }
+  if (document.topology_hash != hash_of(topology)) {
+    return core::invalid_input("the plan is of another topology, " + document.topology,
+                               "plan again with the topology as it is now");
+  }
+  return core::Done{};
+}
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,80 @@
+// A plan as it is written and read: for every node the axes that cut its loops, for every weight how
+// it lies, and what the planner says of it. Knows names, not ids; nodes that are cut alike share one
+// entry.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "parallel/planning/mesh_planner.h"
+
+namespace soapstone::parallel {
+
+struct PlanAxis {
+  std::string name;
+  std::int64_t size = 1;
+  std::int64_t stride = 1;  ///< Devices d and d + stride are neighbors along it.
+  bool operator==(const PlanAxis&) const = default;
+};
+
+/// How a node is cut: which axes cut which loop. Loops have the names that loop_names() gives.
+struct NodeCuts {
+  std::map<std::string, std::vector<std::string>> loops;
+  auto operator<=>(const NodeCuts&) const = default;
+};
+
+struct PlannedNode {
+  std::string name;
+  std::int64_t stage = 0;
+  std::size_t cuts = 0;  ///< Index into PlanDocument::cuts.
+  bool operator==(const PlannedNode&) const = default;
+};
+
+struct PlannedWeight {
+  std::string name;
+  std::map<std::string, std::vector<std::string>> dims;  ///< Dimension to axes.
+  bool operator==(const PlannedWeight&) const = default;
+};
+
+struct PlanDocument {
+  static constexpr int kVersion = 1;
+  std::uint64_t model_hash = 0, topology_hash = 0;
+  std::string topology;
+  std::string strategy;
+  std::int64_t devices = 0;
+  bool is_training = false;
+  MeshShape shape;
+  std::vector<PlanAxis> axes;
+  std::vector<NodeCuts> cuts;
+  std::vector<PlannedNode> nodes;  ///< In the order of execution.
+  std::vector<PlannedWeight> weights;
+  StepTime time;
+  double lower_bound_us = 0;
+  std::string binding;
+  double estimated_share = 1;
+  bool operator==(const PlanDocument&) const = default;
+};
+
+/// A name for each loop of a node, for people: `sample`, `parameter`, `reduction`, with a number where
+/// there are several of one role.
+std::vector<std::string> loop_names(const ops::PartitionSpace& space);
+
+/// Names for all nodes: their own where those are there and differ, else `operator#position`.
+std::vector<std::string> node_names(const core::Graph& graph);
+
+PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_weight,
+                         const Topology& topology, const MeshPlanOutcome& outcome);
+
+std::string plan_to_json(const PlanDocument& document);
+/// Errors: kInvalidInput with the place in the document.
+core::Result<PlanDocument> plan_from_json(std::string_view text);
+
+/// Errors: kInvalidInput if the plan is of another model or another topology.
+core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
+                           const Topology& topology);
+
+}  // namespace soapstone::parallel

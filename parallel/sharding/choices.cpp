@@ -1,0 +1,251 @@
+#include "parallel/sharding/choices.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/definition/registry.h"
+
+namespace soapstone::parallel {
+namespace {
+
+class ChoiceMaker {
+ public:
+  ChoiceMaker(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
+              const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
+              const ChoiceOptions& options)
+      : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work), mesh_(mesh),
+        rates_(rates), options_(options), loops_of_graph_(loops),
+        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]) {
+    const ops::OpDefinition* definition = ops::definition_of(node_);
+    passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
+                                  definition->op_class == ops::OpClass::kMovement);
+  }
+
+  std::vector<NodeChoice> all() {
+    extend(0);
+    if (choices_.empty()) {
+      may_leave_batch_ = true;
+      extend(0);
+    }
+    return std::move(choices_);
+  }
+
+ private:
+  void extend(std::size_t axis) {
+    if (axis >= mesh_.axis_count()) return finish();
+    now_.loops[axis] = kNoLoop;
+    if (may_leave_batch_ || !must_cut(axis)) {
+      extend(axis + 1);
+      if (passes_sums_ && mesh_.axis_sizes()[axis] > 1) {
+        now_.loops[axis] = kPassesSums;
+        extend(axis + 1);
+      }
+    }
+    for (std::size_t l = 0; l < loops_.size(); ++l) {
+      if (!may_cut(axis, l)) continue;
+      now_.loops[axis] = static_cast<std::int8_t>(l);
+      extend(axis + 1);
+    }
+    now_.loops[axis] = kNoLoop;
+  }
+
+  bool must_cut(std::size_t axis) const {
+    return options_.policies[axis] == AxisPolicy::kBatchAlways && mesh_.axis_sizes()[axis] > 1 &&
+           std::find(origins_.begin(), origins_.end(), Origin::kBatch) != origins_.end();
+  }
+
+  bool may_cut(std::size_t axis, std::size_t l) const {
+    if (mesh_.axis_sizes()[axis] == 1 || !has_digits(loops_[l])) return false;
+    const Origin origin = origins_[l];
+    switch (options_.policies[axis]) {
+    case AxisPolicy::kAny:
+      return true;
+    case AxisPolicy::kBatch:
+    case AxisPolicy::kBatchAlways:
+      return origin == Origin::kBatch;
+    case AxisPolicy::kNoBatch:
+      return origin != Origin::kBatch;
+    case AxisPolicy::kModel:
+      return origin == Origin::kOther;
+    }
+    return false;
+  }
+
+  /// The size of the largest part over the size of all; none if the parts are too uneven.
+  std::optional<double> share(std::size_t l) const {
+    std::int64_t parts = 1;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+      if (now_.loops[a] == static_cast<std::int8_t>(l)) parts *= mesh_.axis_sizes()[a];
+    if (parts == 1) return 1;
+    const ops::Loop& loop = loops_[l];
+    const std::int64_t size =
+        origins_[l] == Origin::kBatch ? loop.size / options_.microbatches : loop.size;
+    if (size < parts) return std::nullopt;
+    const auto largest = static_cast<double>((size + parts - 1) / parts);
+    const double result = largest / static_cast<double>(size);
+    if (result * static_cast<double>(parts) > options_.most_imbalance) return std::nullopt;
+    return result;
+  }
+
+  void finish() {
+    double part = 1;
+    for (std::size_t l = 0; l < loops_.size(); ++l) {
+      const std::optional<double> cut = share(l);
+      if (!cut) return;
+      part *= *cut;
+    }
+    now_.inputs.assign(node_.inputs.size(), Layout{});
+    now_.outputs.assign(node_.outputs.size(), Layout{});
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+      lay(a);
+    price(part);
+    choices_.push_back(now_);
+  }
+
+  bool has_digits(const ops::Loop& loop) const {
+    const auto has = [&](const ops::LoopPlace& place) {
+      return loops_of_graph_.digits.find(place).has_value();
+    };
+    return std::all_of(loop.follows.begin(), loop.follows.end(), has) &&
+           std::all_of(loop.outputs.begin(), loop.outputs.end(), has);
+  }
+
+  /// What one cut axis asks and makes.
+  void lay(std::size_t axis) {
+    if (now_.loops[axis] == kPassesSums) {
+      for (Layout& input : now_.inputs) input.axes[axis] = kBroadcast;
+      for (Layout& output : now_.outputs) output.axes[axis] = kBroadcast;
+    }
+    if (now_.loops[axis] < 0) return;
+    const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[axis])];
+    for (Layout& input : now_.inputs) input.axes[axis] = kBroadcast;
+    for (const std::size_t once : loop.once) now_.inputs[once].axes[axis] = kReplicated;
+    for (const ops::LoopPlace& place : loop.follows)
+      now_.inputs[place.tensor].axes[axis] = *loops_of_graph_.digits.find(place);
+    for (std::size_t k = 0; k < now_.outputs.size(); ++k) {
+      std::int8_t& use = now_.outputs[k].axes[axis];
+      const ops::LoopPlace* place = loop.output_place(k);
+      if (place)
+        use = *loops_of_graph_.digits.find(*place);
+      else
+        use = loop.joined[k] == ops::Joined::kSum ? kPartial : kReplicated;
+    }
+  }
+
+  /// What parts have to join before the node is done: stages in between, maxima of the results.
+  Conversion joins() const {
+    Conversion total;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
+      if (now_.loops[a] < 0) continue;
+      const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
+      for (const ops::StageJoin& join : loop.between)
+        total.us += mesh_.us(MeshCollective::kAllReduce, a,
+                             static_cast<double>(join.elements) * element_bytes() / other_parts(a));
+      for (std::size_t k = 0; k < node_.outputs.size(); ++k)
+        if (loop.joined[k] == ops::Joined::kMax || loop.joined[k] == ops::Joined::kMin)
+          total.us += mesh_.us(MeshCollective::kAllReduce, a,
+                               local_bytes(node_.outputs[k], now_.outputs[k]));
+    }
+    return total;
+  }
+
+  double element_bytes() const { return static_cast<double>(core::size_bytes(own_.data_type)); }
+
+  /// Parts that cuts along other axes make.
+  double other_parts(std::size_t axis) const {
+    double parts = 1;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+      if (a != axis && now_.loops[a] >= 0)
+        parts *= static_cast<double>(mesh_.axis_sizes()[a]);
+    return parts;
+  }
+
+  /// Rows of the neighbors that windows reach into: exchanged along the axis.
+  double halo_us() const {
+    double us = 0;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
+      if (now_.loops[a] < 0) continue;
+      const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
+      for (const ops::LoopPlace& place : loop.follows) {
+        const std::int64_t reach = place.window.high - place.window.low - place.stride;
+        const core::TensorId input = node_.inputs[place.tensor];
+        if (reach <= 0 || place.divisor != 1 || place.period != 0) continue;
+        const double part = local_bytes(input, now_.inputs[place.tensor]);
+        const double rows = static_cast<double>(loop.size * place.stride) /
+                            static_cast<double>(mesh_.axis_sizes()[a]);
+        us += mesh_.us(MeshCollective::kAllToAll, a, part * static_cast<double>(reach) / rows);
+      }
+    }
+    return us;
+  }
+
+  double local_bytes(core::TensorId id, const Layout& layout) const {
+    return work_.tensors[id.index()].bytes /
+           static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+  }
+
+  void price(double part) {
+    now_.forward_us = now_.backward_us = 0;
+    const double exchange_us = joins().us + halo_us();
+    now_.forward_us = exchange_us;
+    if (own_.is_free) return;
+    const double flops = own_.flops * part;
+    double traffic = 0, gradients = 0, kept = 0;
+    int sought = 0;
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      if (!node_.inputs[k].valid()) continue;
+      const TensorWork& input = work_.tensors[node_.inputs[k].index()];
+      const double bytes = local_bytes(node_.inputs[k], now_.inputs[k]);
+      if (input.is_stored) traffic += bytes;
+      if (input.is_kept) kept += bytes;
+      if (!input.has_gradient) continue;
+      gradients += bytes;
+      ++sought;
+    }
+    double results = 0, arriving = 0;
+    for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
+      const TensorWork& output = work_.tensors[node_.outputs[k].index()];
+      const double bytes = local_bytes(node_.outputs[k], now_.outputs[k]);
+      if (output.is_stored) results += bytes;
+      if (output.has_gradient) arriving += bytes;
+    }
+    const core::DataType type = own_.data_type;
+    const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
+    now_.forward_us +=
+        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    if (arriving == 0 || sought == 0) return;
+    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
+    if (own_.is_contraction) {
+      // One contraction of the same size for each gradient.
+      now_.backward_us +=
+          sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
+    } else {
+      now_.backward_us += launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
+    }
+  }
+
+  const core::Node& node_;
+  const NodeWork& own_;
+  const StepWork& work_;
+  const Mesh& mesh_;
+  const ComputeRates& rates_;
+  const ChoiceOptions& options_;
+  const GraphLoops& loops_of_graph_;
+  const std::vector<ops::Loop>& loops_;
+  const std::vector<Origin>& origins_;
+  bool passes_sums_ = false;
+  bool may_leave_batch_ = false;
+  NodeChoice now_;
+  std::vector<NodeChoice> choices_;
+};
+
+}  // namespace
+
+std::vector<NodeChoice> node_choices(const core::Graph& graph, core::NodeId node,
+                                     const GraphLoops& loops, const StepWork& work,
+                                     const Mesh& mesh, const ComputeRates& rates,
+                                     const ChoiceOptions& options) {
+  return ChoiceMaker(graph, node, loops, work, mesh, rates, options).all();
+}
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,53 @@
+// The ways to run one node on a mesh: for each axis the loop that it cuts, or none. What a way asks of
+// the inputs, what it makes of the outputs and what it takes follow from the loops.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "parallel/sharding/compute_rates.h"
+#include "parallel/sharding/mesh.h"
+#include "parallel/sharding/origins.h"
+#include "parallel/sharding/step_work.h"
+
+namespace soapstone::parallel {
+
+/// Which loops an axis may cut.
+enum class AxisPolicy : std::uint8_t {
+  kAny,
+  kBatch,        ///< Loops over the batch alone.
+  kBatchAlways,  ///< The same, and a node that has one must be cut there, if its size admits it.
+  kNoBatch,      ///< All but loops over the batch.
+  kModel,        ///< Neither batch nor sequence.
+};
+
+/// What an axis does to a node that is none of its loops, which are numbered from 0.
+enum AxisRole : std::int8_t {
+  kNoLoop = -1,  ///< All devices along the axis compute the same.
+  /// The same, and gradients that arrive as partial sums leave as partial sums: what only moves
+  /// elements need not add them first.
+  kPassesSums = -2,
+};
+
+struct NodeChoice {
+  std::array<std::int8_t, kMostAxes> loops{kNoLoop, kNoLoop, kNoLoop, kNoLoop};  ///< By axis.
+  std::vector<Layout> inputs, outputs;
+  double forward_us = 0, backward_us = 0;
+  bool operator==(const NodeChoice&) const = default;
+};
+
+struct ChoiceOptions {
+  std::vector<AxisPolicy> policies;  ///< By axis.
+  std::int64_t microbatches = 1;     ///< A loop over the batch is that many times shorter.
+  /// A part may be larger than the mean by this factor, where a size cannot be divided.
+  double most_imbalance = 1.25;
+};
+
+/// Never empty: the first choice cuts nothing. `work` is that of one microbatch.
+std::vector<NodeChoice> node_choices(const core::Graph& graph, core::NodeId node,
+                                     const GraphLoops& loops, const StepWork& work,
+                                     const Mesh& mesh, const ComputeRates& rates,
+                                     const ChoiceOptions& options);
+
+}  // namespace soapstone::parallel

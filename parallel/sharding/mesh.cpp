@@ -1,0 +1,101 @@
+#include "parallel/sharding/mesh.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace soapstone::parallel {
+namespace {
+
+/// One change of layout, step by step. Axes stand in the order of their speed, the fastest first.
+class Steps {
+ public:
+  Steps(const Mesh& mesh, double bytes, const Layout& from) : mesh_(mesh), local_(bytes) {
+    for (std::size_t a = 0; a < mesh.axis_count(); ++a)
+      if (from.axes[a] >= 0) local_ /= size(a);
+  }
+
+  void cut(std::size_t axis) { local_ /= size(axis); }
+  void exchange(std::size_t axis) { spend(MeshCollective::kAllToAll, axis, local_, 1); }
+  void all_reduce(std::size_t axis) { spend(MeshCollective::kAllReduce, axis, local_, 2); }
+  void reduce_scatter(std::size_t axis) {
+    spend(MeshCollective::kReduceScatter, axis, local_, 1);
+    local_ /= size(axis);
+  }
+  void all_gather(std::size_t axis) {
+    local_ *= size(axis);
+    spend(MeshCollective::kAllGather, axis, local_, 1);
+  }
+  const Conversion& done() const { return total_; }
+
+ private:
+  double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
+  void spend(MeshCollective what, std::size_t axis, double bytes, double times) {
+    total_.us += mesh_.us(what, axis, bytes);
+    total_.bytes_moved += times * bytes * (size(axis) - 1) / size(axis);
+  }
+
+  const Mesh& mesh_;
+  double local_;
+  Conversion total_;
+};
+
+bool is_whole(std::int8_t use) { return use == kReplicated || use == kBroadcast; }
+
+/// Sums along several axes: scattered along the fast ones, so that the slowest moves the least.
+void sum_along(Steps& steps, const std::vector<std::size_t>& axes) {
+  if (axes.empty()) return;
+  for (std::size_t k = 0; k + 1 < axes.size(); ++k) steps.reduce_scatter(axes[k]);
+  steps.all_reduce(axes.back());
+  for (std::size_t k = axes.size() - 1; k-- > 0;) steps.all_gather(axes[k]);
+}
+
+}  // namespace
+
+Mesh::Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us)
+    : axis_sizes_(std::move(axis_sizes)), time_us_(std::move(time_us)) {
+  CHECK(axis_sizes_.size() <= kMostAxes, "a mesh of too many axes");
+}
+
+std::int64_t Mesh::device_count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : axis_sizes_) count *= size;
+  return count;
+}
+
+double Mesh::us(MeshCollective what, std::size_t axis, double bytes) const {
+  if (axis_sizes_[axis] == 1 || bytes == 0) return 0;
+  const auto [at, is_new] = known_[static_cast<std::size_t>(what)][axis].try_emplace(bytes, 0.0);
+  if (is_new) at->second = time_us_(what, axis, bytes);
+  return at->second;
+}
+
+Conversion& Conversion::operator+=(const Conversion& other) {
+  us += other.us;
+  bytes_moved += other.bytes_moved;
+  return *this;
+}
+
+Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {
+  Steps steps(mesh, bytes, from);
+  const std::size_t axes = mesh.axis_count();
+  std::vector<std::size_t> sums;
+  for (std::size_t a = 0; a < axes; ++a)
+    if (is_whole(from.axes[a]) && to.axes[a] >= 0) steps.cut(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] == kPartial && to.axes[a] >= 0) steps.reduce_scatter(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] >= 0 && to.axes[a] >= 0 && from.axes[a] != to.axes[a]) steps.exchange(a);
+  for (std::size_t a = 0; a < axes; ++a)
+    if (from.axes[a] == kPartial && is_whole(to.axes[a])) sums.push_back(a);
+  sum_along(steps, sums);
+  for (std::size_t a = axes; a-- > 0;)
+    if (from.axes[a] >= 0 && is_whole(to.axes[a])) steps.all_gather(a);
+  return steps.done();
+}
+
+Conversion convert_gradient(const Mesh& mesh, double bytes, const Layout& from, const Layout& to) {
+  return convert(mesh, bytes, gradient_layout(to), gradient_layout(from));
+}
+
+}  // namespace soapstone::parallel

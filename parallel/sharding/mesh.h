@@ -1,0 +1,59 @@
+// A mesh: devices of one kind in a grid, whose axes are what operators are cut along. It answers what
+// a collective along an axis takes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "parallel/sharding/layout.h"
+
+namespace soapstone::parallel {
+
+/// What devices along an axis do together. `bytes` are those that each device ends with for
+/// kAllGather and begins with for all others.
+enum class MeshCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll };
+
+/// Microseconds that a collective along an axis takes while all other groups along it do the same.
+using AxisTime = std::function<double(MeshCollective what, std::size_t axis, double bytes)>;
+
+class Mesh {
+ public:
+  /// `axis_sizes` from the innermost axis (neighboring devices, the fastest links) outward; at most
+  /// kMostAxes.
+  Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us);
+
+  const std::vector<std::int64_t>& axis_sizes() const { return axis_sizes_; }
+  std::size_t axis_count() const { return std::min(axis_sizes_.size(), kMostAxes); }
+  std::int64_t device_count() const;
+  /// Remembers what it was asked: for one thread at a time.
+  double us(MeshCollective what, std::size_t axis, double bytes) const;
+
+ private:
+  std::vector<std::int64_t> axis_sizes_;
+  AxisTime time_us_;
+  mutable std::array<std::array<std::unordered_map<double, double>, kMostAxes>, 4> known_;
+};
+
+/// Time and traffic of a change of layout.
+struct Conversion {
+  double us = 0;
+  double bytes_moved = 0;  ///< Sent by each device.
+  Conversion& operator+=(const Conversion& other);
+};
+
+/// Brings a tensor of `bytes` in all from one layout to another. kBroadcast counts as kReplicated
+/// here: the values are the same. From whole to partial is free: one device keeps them, the others
+/// hold zeros. The cheapest order of steps of the usual kinds: cut, reduce-scatter, all-to-all,
+/// all-reduce (along several axes hierarchically), all-gather (slow axes first).
+Conversion convert(const Mesh& mesh, double bytes, const Layout& from, const Layout& to);
+
+/// What the gradient of the tensor needs in turn: from the layout that the reader's input implies
+/// to the one that the producer's output implies.
+Conversion convert_gradient(const Mesh& mesh, double bytes, const Layout& from, const Layout& to);
+
+}  // namespace soapstone::parallel

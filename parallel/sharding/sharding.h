@@ -1,0 +1,57 @@
+// The best way to run a graph on one mesh: a choice for every node and a layout for every weight, such
+// that work, changes of layout, sums of gradients and the price of memory cost least together.
+#pragma once
+
+#include <vector>
+
+#include "parallel/elimination/cost_graph.h"
+#include "parallel/sharding/choices.h"
+
+namespace soapstone::parallel {
+
+struct ShardingOptions {
+  ChoiceOptions choices;
+  bool is_training = false;
+  /// How often the work of one microbatch counts in the time of a step: their number, and in a
+  /// pipeline also the time to fill it.
+  double microbatch_weight = 1;
+  /// How much of the sums of gradients counts: a backward pass may hide some.
+  double sum_weight = 1;
+  /// What a byte on each device costs, so that a plan fits into its memory.
+  double us_per_byte = 0;
+  double kept_microbatches = 1;   ///< Microbatches whose tensors are kept at once for gradients.
+  bool recomputes = false;        ///< The forward pass runs again before the backward pass.
+  /// Memory for a byte of a weight: the weight itself, its gradient, and states of the optimizer.
+  double bytes_per_weight_byte = 1;
+  /// The part of it that may be cut along axes where gradients are summed (states of the optimizer).
+  double state_bytes_per_weight_byte = 0;
+  bool cuts_states = false;
+  bool cuts_weights = true;  ///< Weights may be cut where they are needed whole, and gathered.
+};
+
+/// What one device does for a node, with what comes in between it and its producers.
+struct NodeCost {
+  double forward_us = 0, backward_us = 0;  ///< Of one microbatch.
+  double forward_conversion_us = 0, backward_conversion_us = 0;
+  double gather_us = 0;        ///< Of weights that are cut, for one microbatch.
+  double gradient_sum_us = 0;  ///< Of weights, once a step.
+  double bytes_moved = 0;      ///< Sent by a device in a step.
+  /// Memory; kept for gradients: of one microbatch, if nothing is computed again.
+  double weight_bytes = 0, state_bytes = 0, kept_bytes = 0;
+};
+
+struct Sharding {
+  std::vector<NodeChoice> nodes;  ///< By node.
+  std::vector<Layout> tensors;    ///< By tensor: how its producer leaves it, or a weight lies.
+  std::vector<NodeCost> costs;    ///< By node.
+  double cost_us = kImpossible;   ///< What was minimized.
+  double lower_bound_us = 0;      ///< No choices cost less, in the same terms.
+};
+
+/// `work` is that of one microbatch; `tables` learns from equal blocks, of this graph and of others
+/// on the same mesh.
+Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
+                       const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
+                       CostTables& tables);
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,85 @@
+"""plan-graph and inspect-plan: plans, what they print, and what is wrong with what they are given."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import commands
+from commands import run
+
+SMALL = ("gpt", "--set", "layers=2", "--set", "seq=64", "--batch", "32")
+NODE = ("--topology", "dgx-a100x1")
+
+
+class Plan(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def report(self, *arguments):
+        done = run("plan-graph", *arguments, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def fails(self, code, text, *arguments, command="plan-graph"):
+        done = run(command, *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def test_training_is_planned_and_compared(self):
+        report = self.report(*SMALL, *NODE, "--train", "--compare")
+        self.assertEqual(report["devices"], 8)
+        self.assertGreaterEqual(report["speedup_over_data_parallel"], 1)
+        self.assertLessEqual(report["lower_bound_us"], report["simulated_us"])
+        names = {strategy["name"] for strategy in report["strategies"]}
+        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline"}, names)
+        for strategy in report["strategies"]:
+            if strategy["fits"]:
+                self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)
+
+    def test_a_plan_is_written_and_shown(self):
+        path = self.folder / "plan.json"
+        done = run("plan-graph", *SMALL, *NODE, "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = run("inspect-plan", path)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("layer1/feed2", shown.stdout)
+        self.assertIn("(batch)", shown.stdout)
+        checked = run("inspect-plan", path, "--model", *SMALL)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.fails(3, "another model", path, "--model", "gpt", command="inspect-plan")
+        self.fails(3, "another topology", path, "--model", *SMALL, "--topology", "dgx-a100x2",
+                   command="inspect-plan")
+
+    def test_a_file_is_planned(self):
+        model = commands.linear_model(self.folder / "linear.onnx", rows="n")
+        self.fails(3, "is open", model, *NODE)
+        self.assertEqual(self.report(model, *NODE, "--shape", "n=64")["devices"], 8)
+        self.fails(2, "built-in", model, *NODE, "--batch", "8")
+
+    def test_fewer_devices_and_fixed_sizes(self):
+        self.assertEqual(self.report(*SMALL, *NODE, "--devices", "4")["devices"], 4)
+        self.fails(3, "9 devices", *SMALL, *NODE, "--devices", "9")
+        self.fails(2, "no size 'pieces'", *SMALL, *NODE, "--fix", "pieces=2")
+
+    def test_what_does_not_fit_ends_with_5(self):
+        path = self.folder / "plan.json"
+        self.fails(5, "no plan fits", *SMALL, *NODE, "--train", "--memory-limit", "0.001", "-o", path)
+        self.assertFalse(path.exists())
+
+    def test_a_batch_smaller_than_the_parts_ends_with_4(self):
+        self.fails(4, "a batch of 4", "gpt", "--batch", "4", *NODE, "--strategy", "data")
+
+    def test_wrong_names(self):
+        self.fails(3, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")
+        self.fails(3, "no-such-machine", *SMALL, "--topology", "no-such-machine")
+        self.fails(3, "no-such-model", "no-such-model", *NODE)
+        plan = self.folder / "no-plan.json"
+        plan.write_text("[]")
+        self.fails(3, "no-plan.json", plan, command="inspect-plan")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+// Cuts of a pipeline against all cuts.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "parallel/planning/pipeline.h"
+
+namespace soapstone::parallel {
+namespace {
+
+double slowest(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins) {
+  double result = 0;
+  for (std::size_t s = 0; s < begins.size(); ++s) {
+    const bool is_last = s + 1 == begins.size();
+    const std::size_t end = is_last ? nodes.size() : begins[s + 1];
+    double us = is_last ? 0 : nodes[end - 1].handover_us;
+    for (std::size_t k = begins[s]; k < end; ++k) us += nodes[k].us;
+    result = std::max(result, us);
+  }
+  return result;
+}
+
+double least_by_trying_all(const std::vector<PipelineNode>& nodes, std::size_t stages,
+                           std::vector<std::size_t>& begins) {
+  if (begins.size() == stages) return slowest(nodes, begins);
+  double least = 1e300;
+  for (std::size_t next = begins.back() + 1; next + (stages - begins.size()) <= nodes.size();
+       ++next) {
+    begins.push_back(next);
+    least = std::min(least, least_by_trying_all(nodes, stages, begins));
+    begins.pop_back();
+  }
+  return least;
+}
+
+TEST(Pipeline, CutsAreTheBest) {
+  std::mt19937 random(5);
+  for (int k = 0; k < 300; ++k) {
+    std::vector<PipelineNode> nodes(1 + random() % 10);
+    for (PipelineNode& node : nodes)
+      node = {static_cast<double>(random() % 50), static_cast<double>(random() % 20)};
+    const std::size_t stages = 1 + random() % nodes.size();
+    std::vector<std::size_t> begins{0};
+    const double least = least_by_trying_all(nodes, stages, begins);
+    const PipelineCut cut = cut_pipeline(nodes, stages);
+    ASSERT_EQ(cut.begins.size(), stages);
+    ASSERT_NEAR(cut.slowest_us, least, 1e-6) << "pipeline " << k;
+  }
+}
+
+TEST(Pipeline, PiecesOfAStageAddUp) {
+  const std::vector<PipelineNode> nodes(8, {10, 1});
+  const PipelineCut cut = cut_pipeline(nodes, 2, 2);
+  EXPECT_EQ(cut.begins, (std::vector<std::size_t>{0, 2, 4, 6}));
+  EXPECT_DOUBLE_EQ(cut.slowest_us, 42);  // Four nodes, two handovers; the last piece has none.
+}
+
+}  // namespace
+}  // namespace soapstone::parallel

@@ -1,0 +1,189 @@
+// Plans on meshes: what named strategies move is what their closed forms say, the best plan is no
+// slower than any of them, and plans survive being written and read.
+#include <gtest/gtest.h>
+
+#include "models/networks/builders.h"
+#include "parallel/planning/named.h"
+#include "parallel/planning/plan_document.h"
+#include "parallel/topology/presets.h"
+
+namespace soapstone::parallel {
+namespace {
+
+struct PlannedNetwork {
+  core::Graph graph;
+  std::vector<bool> is_weight;
+  double weight_bytes = 0;
+};
+
+PlannedNetwork network(const std::string& name, const models::ParameterValues& sizes) {
+  models::NetworkOptions options;
+  options.weights = models::Weights::kInputs;
+  auto built = models::build_network(name, sizes, options);
+  EXPECT_TRUE(built.ok()) << built.error().to_string();
+  PlannedNetwork result{std::move(built->graph), {}, 0};
+  result.is_weight.resize(result.graph.tensor_bound());
+  for (const core::TensorId id : built->weights) {
+    result.is_weight[id.index()] = true;
+    const auto dims = core::concrete(result.graph.tensor(id).type.shape);
+    result.weight_bytes += 4.0 * static_cast<double>(core::element_count(*dims));
+  }
+  return result;
+}
+
+Topology topology(const std::string& name) {
+  auto result = preset_topology(name);
+  EXPECT_TRUE(result.ok());
+  return *std::move(result);
+}
+
+MeshPlanOutcome planned(const PlannedNetwork& net, const Topology& machine, const std::string& strategy,
+                        MeshPlanOptions options = {}) {
+  const auto named = named_strategy(strategy);
+  EXPECT_TRUE(named.ok());
+  const Freedom given = options.freedom;
+  options.freedom = (*named)->freedom;
+  if (given.recomputes) options.freedom.recomputes = given.recomputes;
+  if (given.model) options.freedom.model = given.model;
+  const core::StopToken never;
+  auto outcome =
+      plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
+  EXPECT_TRUE(outcome.ok()) << outcome.error().to_string();
+  return *std::move(outcome);
+}
+
+MeshPlanOptions training() {
+  MeshPlanOptions options;
+  options.is_training = true;
+  return options;
+}
+
+const models::ParameterValues kSmallGpt = {{"batch", 64}, {"layers", 2}, {"seq", 64}};
+
+TEST(Planner, DataParallelismSumsEachGradientOnce) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "data", training());
+  EXPECT_EQ(outcome.plan.shape.batch, 8);
+  // A ring all-reduce sends 2(n − 1)/n of the bytes from each of n devices.
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+TEST(Planner, InferenceOnTheBatchMovesNothing) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "data");
+  EXPECT_EQ(outcome.plan.time.bytes_moved, 0);
+  EXPECT_EQ(outcome.plan.time.gradient_sum_us, 0);
+}
+
+TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x1");
+  const double whole = planned(net, machine, "data", training()).plan.time.peak_bytes;
+  const double cut_states = planned(net, machine, "zero-1", training()).plan.time.peak_bytes;
+  // Adam's two states are half of the memory for weights; seven of eight parts of them go.
+  EXPECT_NEAR(whole - cut_states, 2 * net.weight_bytes * 7 / 8, net.weight_bytes * 0.01);
+  MeshPlanOptions little = training();
+  little.memory_bytes = cut_states * 0.9;
+  const MeshPlanOutcome cut_weights = planned(net, machine, "zero-3", little);
+  EXPECT_TRUE(cut_weights.fits);
+  EXPECT_LE(cut_weights.plan.time.peak_bytes, *little.memory_bytes);
+}
+
+TEST(Planner, WhatFitsNowhereSaysSo) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  MeshPlanOptions tiny = training();
+  tiny.memory_bytes = 1e6;
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "best", tiny);
+  EXPECT_FALSE(outcome.fits);
+  EXPECT_GT(outcome.plan.time.peak_bytes, 1e6);
+}
+
+TEST(Planner, TheBestIsNoSlowerThanAnyNamedStrategyAndNoFasterThanItsBound) {
+  for (const char* const name : {"mlp", "gpt", "bert_base", "squeezenet"}) {
+    const PlannedNetwork net = network(name, {{"batch", 32}});
+    const Topology machine = topology("dgx-a100x2");
+    const MeshPlanOutcome best = planned(net, machine, "best", training());
+    EXPECT_LE(best.lower_bound_us, best.plan.time.total_us) << name;
+    for (const NamedStrategy& strategy : named_strategies()) {
+      const MeshPlanOutcome rival = planned(net, machine, strategy.name, training());
+      if (!rival.fits) continue;
+      EXPECT_LE(best.plan.time.total_us, rival.plan.time.total_us * 1.0001)
+          << name << " with " << strategy.name;
+    }
+  }
+}
+
+TEST(Planner, MegatronCutsHeadsAndHiddenLayersAndSumsTwiceALayerAndDirection) {
+  const PlannedNetwork net = network("gpt", {{"batch", 8}, {"layers", 4}, {"hidden", 1024},
+                                      {"heads", 16}, {"seq", 512}});
+  MeshPlanOptions options = training();
+  options.freedom.model = 8;
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "megatron", options);
+  const PlanDocument document =
+      document_of(net.graph, net.is_weight, topology("dgx-a100x1"), outcome);
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> cuts;
+  for (const PlannedNode& node : document.nodes) cuts[node.name] = document.cuts[node.cuts].loops;
+  const std::vector<std::string> model{"model"};
+  for (const char* const part : {"query", "key", "value"})
+    EXPECT_EQ(cuts[std::string("layer1/attention/") + part]["parameter"], model) << part;
+  EXPECT_EQ(cuts["layer1/feed1"]["parameter"], model);
+  EXPECT_EQ(cuts["layer1/feed2"]["reduction"], model);
+}
+
+TEST(Planner, IsDeterministic) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-h100x2");
+  const auto json = [&] {
+    return plan_to_json(
+        document_of(net.graph, net.is_weight, machine, planned(net, machine, "best", training())));
+  };
+  EXPECT_EQ(json(), json());
+}
+
+class PlanFile : public testing::Test {
+ protected:
+  PlanFile()
+      : net_(network("mlp", {{"batch", 64}})), machine_(topology("dgx-a100x1")),
+        document_(document_of(net_.graph, net_.is_weight, machine_,
+                              planned(net_, machine_, "best", training()))) {
+    document_.strategy = "best";
+  }
+  std::string with(const std::string& from, const std::string& to) const {
+    std::string text = plan_to_json(document_);
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  }
+  PlannedNetwork net_;
+  Topology machine_;
+  PlanDocument document_;
+};
+
+TEST_F(PlanFile, SurvivesWritingAndReading) {
+  const auto read = plan_from_json(plan_to_json(document_));
+  ASSERT_TRUE(read.ok()) << read.error().to_string();
+  EXPECT_EQ(*read, document_);
+  EXPECT_TRUE(check_belongs(*read, net_.graph, machine_).ok());
+}
+
+TEST_F(PlanFile, BelongsToItsModelAndTopology) {
+  EXPECT_FALSE(check_belongs(document_, network("mlp", {{"batch", 32}}).graph, machine_).ok());
+  EXPECT_FALSE(check_belongs(document_, net_.graph, topology("dgx-a100x2")).ok());
+}
+
+TEST_F(PlanFile, SaysWhereItIsWrong) {
+  const auto message = [](const std::string& text) {
+    const auto read = plan_from_json(text);
+    return read.ok() ? std::string("fine") : read.error().to_string();
+  };
+  EXPECT_EQ(message("{"), "this is no JSON");
+  EXPECT_NE(message("{}").find("version"), std::string::npos);
+  EXPECT_NE(message(with("\"version\": 1", "\"version\": 7")).find("version"), std::string::npos);
+  EXPECT_NE(message(with("\"stages\": 1", "\"stages\": 0")).find("pipeline.stages"),
+            std::string::npos);
+  EXPECT_NE(message(with("\"stages\": 1", "\"stages\": 3")).find("axes"), std::string::npos);
+  EXPECT_NE(message(with("\"stage\": 0", "\"stage\": 9")).find("stage"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace soapstone::parallel
