@@ -60,8 +60,8 @@ class Swin {
   }
 
  private:
-  Tensor op(std::string_view name, std::vector<Tensor> inputs, std::string label) {
-    return net_.append(name, std::move(inputs), {}, std::move(label));
+  Tensor op(std::string_view name, std::vector<Tensor> inputs, const std::string& label) {
+    return net_.append(name, std::move(inputs), {}, label);
   }
 
   Tensor layer_norm(const std::string& name, Tensor x) {
