@@ -46,7 +46,7 @@ class Plan(unittest.TestCase):
         shown = run("inspect-plan", path)
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("layer1/feed2", shown.stdout)
-        self.assertIn("(batch)", shown.stdout)
+        self.assertIn("sample by 8", shown.stdout)
         checked = run("inspect-plan", path, "--model", *SMALL)
         self.assertEqual(checked.returncode, 0, checked.stderr)
         self.fails(3, "another model", path, "--model", "gpt", command="inspect-plan")
