@@ -164,8 +164,8 @@ class StepTimer {
     time.total_us = (m + filling) * slowest_us + time.gradient_sum_us + time.update_us;
     for (const core::NodeId id : order_) {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
-      time.bytes_moved +=
-          cost.bytes_moved * m * static_cast<double>(shape.device_count() / shape.stages);
+      time.bytes_moved += (cost.bytes_moved * m + cost.sum_bytes_moved) *
+                          static_cast<double>(shape.device_count() / shape.stages);
     }
   }
 

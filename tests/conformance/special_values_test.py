@@ -35,6 +35,8 @@ EXACT = (0, 0)
 # Operators that are not in the table: no ONNX operator is read as one of them alone, or they have
 # no data to look at.
 NOT_TRIED = {"enlarge", "eye", "full", "iota", "opaque"}
+# Gradients and updates of weights stand in no model that is deployed.
+NOT_TRIED |= {"OP_grad", "sgd", "momentum", "adam"}
 
 
 def specials(dtype):
