@@ -18,6 +18,10 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
   }
   SOAPSTONE_RETURN_IF_ERROR(
       session.report(cli::plan_text(outcome), cli::plan_report_json(outcome)));
+  if (outcome.was_stopped) {
+    return core::Error{
+        core::ErrorCode::kInterrupted, "stopped; this is the best plan until then", {}, {}};
+  }
   if (outcome.fits) return core::Done{};
   return core::Error{core::ErrorCode::kRequirementNotMet,
                      "no plan fits into the memory; the smallest that was found is shown",

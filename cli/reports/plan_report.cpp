@@ -49,7 +49,8 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
                                  plan.topology, plan.strategy, shape_text(plan.shape));
   text += fmt::format("  step         {} (simulated; kernels are estimated)\n",
                       time_text(time.total_us));
-  text += fmt::format("  lower bound  {} ({})\n", time_text(plan.lower_bound_us), plan.binding);
+  text += fmt::format("  lower bound  {} (the work at the best rate on all devices)\n",
+                      time_text(plan.lower_bound_us));
   if (outcome.data_parallel_us > 0) {
     text += fmt::format("  data parallel {}: {:.2f}x\n", time_text(outcome.data_parallel_us),
                         outcome.data_parallel_us / time.total_us);
@@ -92,7 +93,6 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome) {
                               {"strategy", plan.strategy},
                               {"simulated_us", plan.time.total_us},
                               {"lower_bound_us", plan.lower_bound_us},
-                              {"binding", plan.binding},
                               {"bytes_moved", plan.time.bytes_moved},
                               {"peak_memory_mb", plan.time.peak_bytes / 1e6},
                               {"fits", outcome.fits},

@@ -56,6 +56,7 @@ class PlanJob {
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
     outcome.fits = best.fits;
+    outcome.was_stopped = context_.stop.stop_requested();
     outcome.meshes_tried = best.meshes_tried;
     outcome.details = std::move(best.plan);
     outcome.graph = std::move(model_.graph);

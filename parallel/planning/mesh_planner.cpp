@@ -90,7 +90,6 @@ class MeshPlanner {
     outcome.plan = *best;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
-    outcome.was_stopped = stop_.stop_requested();
     bound(outcome);
     return outcome;
   }
@@ -329,7 +328,6 @@ class MeshPlanner {
       work_us += times * best.us(node.data_type, node.flops, 0, true);
     }
     outcome.lower_bound_us = work_us / static_cast<double>(devices_);
-    outcome.binding = "work";
   }
 
   static constexpr std::int64_t kMostModel = 64;

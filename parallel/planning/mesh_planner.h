@@ -37,13 +37,10 @@ struct MeshPlanOptions {
 
 struct MeshPlanOutcome {
   MeshPlan plan;
-  /// No plan with the freedom that was given takes less than this, as far as work goes: all
-  /// operations at the best rate on all devices, or the longest chain of nodes cut to all devices.
+  /// No plan takes less: the operations of all contractions at the best rate on all devices.
   double lower_bound_us = 0;
-  std::string binding;  ///< "work" or "path".
   std::size_t meshes_tried = 0;
   bool fits = true;  ///< False: the least memory found is more than there is.
-  bool was_stopped = false;
 };
 
 /// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if

@@ -121,7 +121,6 @@ PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_w
   document.axes = axes_of(outcome.plan.axis_sizes);
   document.time = outcome.plan.time;
   document.lower_bound_us = outcome.lower_bound_us;
-  document.binding = outcome.binding;
   const GraphLoops loops = graph_loops(graph, is_weight);
   DocumentMaker maker(graph, outcome.plan, document);
   for (const core::NodeId id : graph.order())

@@ -54,7 +54,6 @@ struct PlanDocument {
   std::vector<PlannedWeight> weights;
   StepTime time;
   double lower_bound_us = 0;
-  std::string binding;
   double estimated_share = 1;
   bool operator==(const PlanDocument&) const = default;
 };

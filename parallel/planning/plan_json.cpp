@@ -116,7 +116,6 @@ std::string plan_to_json(const PlanDocument& document) {
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"stride", axis.stride}});
   each_figure(document.time, [&](const char* name, const auto& figure) { json[name] = figure; });
   json["lower_bound_us"] = document.lower_bound_us;
-  json["binding"] = document.binding;
   json["estimated_share"] = document.estimated_share;
   json["cuts"] = PlanJson::array();
   for (const NodeCuts& cuts : document.cuts)
@@ -154,7 +153,6 @@ core::Result<PlanDocument> plan_from_json(std::string_view text) {
   each_figure(plan.time,
               [&](const char* name, double& figure) { figure = document.field(name).number(); });
   plan.lower_bound_us = document.field("lower_bound_us").number();
-  plan.binding = document.field("binding").text();
   plan.estimated_share = document.field("estimated_share").number();
   read_nodes(document, plan);
   if (plan.axes.size() == 3) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace soapstone::parallel {
@@ -38,8 +37,5 @@ Layout gradient_layout(const Layout& values);
 
 /// Devices that hold different pieces: the product of the sizes of axes that cut a dimension.
 std::int64_t pieces(const Layout& layout, const std::vector<std::int64_t>& axis_sizes);
-
-/// `axis0=digit1 axis1=partial`.
-std::string to_string(const Layout& layout, std::size_t axis_count);
 
 }  // namespace soapstone::parallel
