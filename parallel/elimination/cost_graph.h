@@ -48,7 +48,7 @@ struct Assignment {
 struct EliminationOptions {
   /// Cases that may be tried for variables with three and more neighbors left; beyond it the
   /// assignment is a good one and the bound comes from a relaxation.
-  std::size_t most_cases = 4096;
+  std::size_t most_cases = 64;
 };
 
 /// Deterministic. `tables` keeps what is learned, for other graphs that share tables.

@@ -163,7 +163,8 @@ class Eliminator {
 
   /// A good assignment and a bound where cases would be too many. Variables are split into two that
   /// may differ until elimination gets through: that costs no more than any assignment. Then the
-  /// split ones get the choices of their first halves, and the rest its best.
+  /// split ones get the choices of their first halves, as does what is in the way even then, and
+  /// the rest its best.
   Assignment relaxed(Remains r) {
     Remains loose = r;
     std::vector<std::uint32_t> split;
@@ -175,7 +176,7 @@ class Eliminator {
     if (bound.cost == kImpossible) return bound;
     for (const std::uint32_t v : split)
       if (!r.is_gone[v]) fix(r, v, bound.choices[v]);
-    CHECK(!most_neighbors(r), "without the split variables elimination gets through");
+    while (const auto center = most_neighbors(r)) fix(r, *center, bound.choices[*center]);
     Assignment found = traced_back(r);
     found.lower_bound = bound.cost;
     return found;

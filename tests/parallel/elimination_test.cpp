@@ -90,6 +90,29 @@ TEST(Elimination, RelaxationBoundsFromBelow) {
   EXPECT_GT(below, 10) << "the instances are too easy to show a relaxation";
 }
 
+TEST(Elimination, EndsWithABoundOnLargeGraphs) {
+  for (std::uint32_t seed = 0; seed < 600; ++seed) {
+    std::mt19937 random(seed);
+    CostTables tables;
+    CostGraph graph;
+    std::vector<std::size_t> choices(5 + random() % 30);
+    for (std::size_t& count : choices)
+      graph.add(drawn(tables, random, 1, count = 1 + random() % 3, 0));
+    const std::size_t edges = choices.size() * (1 + random() % 3);
+    for (std::size_t e = 0; e < edges; ++e) {
+      const std::size_t a = random() % choices.size(), b = random() % choices.size();
+      if (a != b)
+        graph.connect(CostVariableId(a), CostVariableId(b),
+                      drawn(tables, random, choices[a], choices[b], 0));
+    }
+    EliminationOptions few_cases;
+    few_cases.most_cases = random() % 2 == 0 ? 0 : 20;
+    const Assignment found = least_assignment(graph, tables, few_cases);
+    ASSERT_EQ(graph.cost_of(tables, found.choices), found.cost) << "seed " << seed;
+    ASSERT_LE(found.lower_bound, found.cost) << "seed " << seed;
+  }
+}
+
 TEST(Elimination, EqualBlocksCostAsMuchAsOne) {
   std::mt19937 random(9);
   CostTables tables;
