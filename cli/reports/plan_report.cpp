@@ -49,7 +49,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
                                  plan.topology, plan.strategy, shape_text(plan.shape));
   text += fmt::format("  step         {} (simulated; kernels are estimated)\n",
                       time_text(time.total_us));
-  text += fmt::format("  lower bound  {} (the work at the best rate on all devices)\n",
+  text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
                       time_text(plan.lower_bound_us));
   if (outcome.data_parallel_us > 0) {
     text += fmt::format("  data parallel {}: {:.2f}x\n", time_text(outcome.data_parallel_us),

@@ -35,7 +35,7 @@ struct PlanOutcome {
   parallel::MeshPlan details;  ///< What each node costs.
   bool fits = true;
   bool was_stopped = false;  ///< The search was not over: this is the best plan until then.
-  double memory_bytes = 0;  ///< Of a device.
+  double memory_bytes = 0;   ///< Of a device.
   std::size_t meshes_tried = 0;
   double data_parallel_us = 0;  ///< 0: data parallelism does not fit, or was not asked for.
   struct Rival {

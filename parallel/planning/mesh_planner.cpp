@@ -20,20 +20,6 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
   return result;
 }
 
-Collective collective_of(MeshCollective what) {
-  switch (what) {
-  case MeshCollective::kAllReduce:
-    return Collective::kAllReduce;
-  case MeshCollective::kReduceScatter:
-    return Collective::kReduceScatter;
-  case MeshCollective::kAllGather:
-    return Collective::kAllGather;
-  case MeshCollective::kAllToAll:
-    return Collective::kAllToAll;
-  }
-  return Collective::kAllReduce;
-}
-
 Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes) {
   std::vector<GroupShape> shapes;
   std::int64_t stride = 1;
@@ -41,21 +27,20 @@ Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes)
     shapes.push_back(shape_of_axis(topology, stride, size));
     stride *= size;
   }
-  return Mesh(sizes, [shapes](MeshCollective what, std::size_t axis, double bytes) {
-    return best_collective(collective_of(what), shapes[axis], bytes).us;
+  return Mesh(sizes, [shapes](Collective what, std::size_t axis, double bytes) {
+    return best_collective(what, shapes[axis], bytes).us;
   });
 }
 
 /// Bytes for a byte of a weight: weight and gradient; states of the optimizer, with a master copy
 /// where weights are narrower than 32 bits.
-void set_memory(const MeshPlanOptions& options, ShardingOptions& sharding) {
+void set_memory(const MeshPlanOptions& options, core::DataType weights, ShardingOptions& sharding) {
   sharding.bytes_per_weight_byte = options.is_training ? 2 : 1;
   if (!options.is_training) return;
   const double states = options.optimizer == Optimizer::kAdam       ? 2
                         : options.optimizer == Optimizer::kMomentum ? 1
                                                                     : 0;
-  const double bytes =
-      static_cast<double>(core::size_bytes(options.precision.value_or(core::DataType::kFloat32)));
+  const auto bytes = static_cast<double>(core::size_bytes(weights));
   constexpr double kStateBytes = 4;
   const double master = bytes < kStateBytes ? 1 : 0;
   sharding.state_bytes_per_weight_byte = (states + master) * kStateBytes / bytes;
@@ -78,6 +63,7 @@ class MeshPlanner {
     for (const core::NodeId id : graph.order())
       if (!graph.is_constant_expression(id)) ++nodes_;
     batch_ = batch_size(is_weight);
+    weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
   }
 
   core::Result<MeshPlanOutcome> run() {
@@ -117,6 +103,16 @@ class MeshPlanner {
       if (!slowest || rate(kind) < rate(*slowest)) slowest = &kind;
     }
     return *slowest;
+  }
+
+  core::DataType narrowest_weight(const std::vector<bool>& is_weight) const {
+    core::DataType narrowest = core::DataType::kFloat32;
+    for (std::size_t t = 0; t < is_weight.size(); ++t) {
+      if (!is_weight[t]) continue;
+      const core::DataType type = graph_.tensor(core::TensorId(t)).type.data_type;
+      if (core::size_bytes(type) < core::size_bytes(narrowest)) narrowest = type;
+    }
+    return narrowest;
   }
 
   std::int64_t batch_size(const std::vector<bool>& is_weight) const {
@@ -305,7 +301,7 @@ class MeshPlanner {
     sharding.recomputes = shape.recomputes;
     sharding.cuts_states = options_.freedom.cuts_states;
     sharding.cuts_weights = options_.freedom.cuts_weights;
-    set_memory(options_, sharding);
+    set_memory(options_, weight_type_, sharding);
     const StepWork work = per_microbatch(graph_, loops_, work_, shape.microbatches);
     CostTables tables;
     plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
@@ -314,20 +310,34 @@ class MeshPlanner {
     return plan;
   }
 
+  /// The time of all contractions if each device has a share of them that fits its rate.
   void bound(MeshPlanOutcome& outcome) const {
-    double work_us = 0;
+    double steps_per_us = 0;
+    std::map<std::size_t, double> us_of_kind;
+    for (std::int64_t d = 0; d < devices_; ++d) {
+      const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
+      const auto [at, is_new] = us_of_kind.try_emplace(kind, 0.0);
+      if (is_new) at->second = contractions_us(topology_.kinds()[kind]);
+      if (at->second == 0) return;
+      steps_per_us += 1 / at->second;
+    }
+    outcome.lower_bound_us = 1 / steps_per_us;
+  }
+
+  double contractions_us(const DeviceKind& kind) const {
+    ComputeRates best = rates_;
+    best.flops_per_s = kind.flops_per_s;
+    best.tail_us = 0;
+    double us = 0;
     for (const core::NodeId id : graph_.order()) {
       const NodeWork& node = work_.nodes[id.index()];
       if (graph_.is_constant_expression(id) || !node.is_contraction) continue;
       double times = 1;
-      if (options_.is_training)
-        for (const core::TensorId input : graph_.node(id).inputs)
-          times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
-      ComputeRates best = rates_;
-      best.tail_us = 0;
-      work_us += times * best.us(node.data_type, node.flops, 0, true);
+      for (const core::TensorId input : graph_.node(id).inputs)
+        times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
+      us += times * best.us(node.data_type, node.flops, 0, true);
     }
-    outcome.lower_bound_us = work_us / static_cast<double>(devices_);
+    return us;
   }
 
   static constexpr std::int64_t kMostModel = 64;
@@ -348,6 +358,7 @@ class MeshPlanner {
   std::int64_t devices_;
   std::int64_t nodes_ = 0;
   std::int64_t batch_ = 1;
+  core::DataType weight_type_ = core::DataType::kFloat32;
   GraphLoops loops_;
   StepWork work_;
   ComputeRates rates_;

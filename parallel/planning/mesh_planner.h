@@ -37,7 +37,7 @@ struct MeshPlanOptions {
 
 struct MeshPlanOutcome {
   MeshPlan plan;
-  /// No plan takes less: the operations of all contractions at the best rate on all devices.
+  /// No plan takes less: the operations of all contractions, each device at its best rate.
   double lower_bound_us = 0;
   std::size_t meshes_tried = 0;
   bool fits = true;  ///< False: the least memory found is more than there is.

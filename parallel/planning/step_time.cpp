@@ -151,8 +151,8 @@ class StepTimer {
       const Stage& stage = stages_[s];
       time.compute_us = std::max(time.compute_us, stage.compute_us * m);
       time.exchange_us = std::max(time.exchange_us, stage.exchange_us * m);
-      // One backward pass of a microbatch hides sums of gradients that are ready before it ends.
       time.update_us = std::max(time.update_us, stage.update_us);
+      // One backward pass of a microbatch hides sums of gradients that are ready before it ends.
       sums = std::max(sums, stage.gradient_sum_us - kOverlap * stage.backward_us);
       const double in_flight = std::min(m, static_cast<double>(stages_.size() - s));
       time.peak_bytes =

@@ -138,12 +138,12 @@ class ChoiceMaker {
       if (now_.loops[a] < 0) continue;
       const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
       for (const ops::StageJoin& join : loop.between)
-        total.us += mesh_.us(MeshCollective::kAllReduce, a,
+        total.us += mesh_.us(Collective::kAllReduce, a,
                              static_cast<double>(join.elements) * element_bytes() / other_parts(a));
       for (std::size_t k = 0; k < node_.outputs.size(); ++k)
         if (loop.joined[k] == ops::Joined::kMax || loop.joined[k] == ops::Joined::kMin)
-          total.us += mesh_.us(MeshCollective::kAllReduce, a,
-                               local_bytes(node_.outputs[k], now_.outputs[k]));
+          total.us +=
+              mesh_.us(Collective::kAllReduce, a, local_bytes(node_.outputs[k], now_.outputs[k]));
     }
     return total;
   }
@@ -171,7 +171,7 @@ class ChoiceMaker {
         const double part = local_bytes(input, now_.inputs[place.tensor]);
         const double rows = static_cast<double>(loop.size * place.stride) /
                             static_cast<double>(mesh_.axis_sizes()[a]);
-        us += mesh_.us(MeshCollective::kAllToAll, a, part * static_cast<double>(reach) / rows);
+        us += mesh_.us(Collective::kAllToAll, a, part * static_cast<double>(reach) / rows);
       }
     }
     return us;

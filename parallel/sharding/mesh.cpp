@@ -16,21 +16,21 @@ class Steps {
   }
 
   void cut(std::size_t axis) { local_ /= size(axis); }
-  void exchange(std::size_t axis) { spend(MeshCollective::kAllToAll, axis, local_, 1); }
-  void all_reduce(std::size_t axis) { spend(MeshCollective::kAllReduce, axis, local_, 2); }
+  void exchange(std::size_t axis) { spend(Collective::kAllToAll, axis, local_, 1); }
+  void all_reduce(std::size_t axis) { spend(Collective::kAllReduce, axis, local_, 2); }
   void reduce_scatter(std::size_t axis) {
-    spend(MeshCollective::kReduceScatter, axis, local_, 1);
+    spend(Collective::kReduceScatter, axis, local_, 1);
     local_ /= size(axis);
   }
   void all_gather(std::size_t axis) {
     local_ *= size(axis);
-    spend(MeshCollective::kAllGather, axis, local_, 1);
+    spend(Collective::kAllGather, axis, local_, 1);
   }
   const Conversion& done() const { return total_; }
 
  private:
   double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
-  void spend(MeshCollective what, std::size_t axis, double bytes, double times) {
+  void spend(Collective what, std::size_t axis, double bytes, double times) {
     total_.us += mesh_.us(what, axis, bytes);
     total_.bytes_moved += times * bytes * (size(axis) - 1) / size(axis);
   }
@@ -63,9 +63,9 @@ std::int64_t Mesh::device_count() const {
   return count;
 }
 
-double Mesh::us(MeshCollective what, std::size_t axis, double bytes) const {
+double Mesh::us(Collective what, std::size_t axis, double bytes) const {
   if (axis_sizes_[axis] == 1 || bytes == 0) return 0;
-  const auto [at, is_new] = known_[static_cast<std::size_t>(what)][axis].try_emplace(bytes, 0.0);
+  const auto [at, is_new] = known_[axis].try_emplace({what, bytes}, 0.0);
   if (is_new) at->second = time_us_(what, axis, bytes);
   return at->second;
 }

@@ -6,20 +6,18 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "parallel/sharding/layout.h"
+#include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
 
-/// What devices along an axis do together. `bytes` are those that each device ends with for
-/// kAllGather and begins with for all others.
-enum class MeshCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll };
-
-/// Microseconds that a collective along an axis takes while all other groups along it do the same.
-using AxisTime = std::function<double(MeshCollective what, std::size_t axis, double bytes)>;
+/// Microseconds that a collective along an axis takes (`bytes` as in collective_us) while all other
+/// groups along it do the same.
+using AxisTime = std::function<double(Collective what, std::size_t axis, double bytes)>;
 
 class Mesh {
  public:
@@ -31,12 +29,12 @@ class Mesh {
   std::size_t axis_count() const { return std::min(axis_sizes_.size(), kMostAxes); }
   std::int64_t device_count() const;
   /// Remembers what it was asked: for one thread at a time.
-  double us(MeshCollective what, std::size_t axis, double bytes) const;
+  double us(Collective what, std::size_t axis, double bytes) const;
 
  private:
   std::vector<std::int64_t> axis_sizes_;
   AxisTime time_us_;
-  mutable std::array<std::array<std::unordered_map<double, double>, kMostAxes>, 4> known_;
+  mutable std::array<std::map<std::pair<Collective, double>, double>, kMostAxes> known_;
 };
 
 /// Time and traffic of a change of layout.

@@ -130,24 +130,23 @@ class ShardingProblem {
 
   double own_cost(core::NodeId id, const NodeChoice& choice) const {
     const double again = options_.recomputes ? 1 : 0;
-    double cost =
-        (choice.forward_us * (1 + again) + choice.backward_us) * options_.microbatch_weight;
-    const core::Node& node = graph_.node(id);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      if (graph_.is_output(node.outputs[k])) {
-        const double bytes = work_.tensors[node.outputs[k].index()].bytes;
-        cost += convert(mesh_, bytes, without_sums(choice.outputs[k], true), Layout{}).us;
-      }
-    }
-    return cost;
+    return (choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us) *
+           options_.microbatch_weight;
   }
 
-  /// The layout with its sums alone, or without them: results of a model are summed, not gathered.
-  static Layout without_sums(const Layout& layout, bool only_sums) {
-    Layout result = layout;
-    for (std::int8_t& use : result.axes)
-      if ((use == kPartial) != only_sums) use = kReplicated;
-    return result;
+  /// Results of the model are summed, not gathered.
+  Conversion result_sums(core::NodeId id, const NodeChoice& choice) const {
+    Conversion total;
+    const core::Node& node = graph_.node(id);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      if (!graph_.is_output(node.outputs[k])) continue;
+      Layout whole = choice.outputs[k];
+      std::replace(whole.axes.begin(), whole.axes.end(), std::int8_t{kPartial},
+                   std::int8_t{kReplicated});
+      total +=
+          convert(mesh_, work_.tensors[node.outputs[k].index()].bytes, choice.outputs[k], whole);
+    }
+    return total;
   }
 
   /// Memory that a tensor takes which is kept for gradients: as it is made or as it is read,
@@ -379,6 +378,9 @@ class ShardingProblem {
       NodeCost& cost = result_.costs[id.index()];
       cost.forward_us = choice.forward_us;
       cost.backward_us = choice.backward_us;
+      const Conversion sums = result_sums(id, choice);
+      cost.forward_conversion_us += sums.us;
+      cost.bytes_moved += sums.bytes_moved;
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
         result_.tensors[node.outputs[k].index()] = choice.outputs[k];
       result_.nodes[id.index()] = choice;

@@ -12,13 +12,13 @@ constexpr double kWholeBytes = 1024;
 class MeshTest : public testing::Test {
  protected:
   Mesh mesh(std::vector<std::int64_t> sizes) {
-    return Mesh(std::move(sizes), [this](MeshCollective what, std::size_t axis, double bytes) {
+    return Mesh(std::move(sizes), [this](Collective what, std::size_t axis, double bytes) {
       calls_.push_back({what, axis, bytes});
       return bytes;
     });
   }
   struct Call {
-    MeshCollective what;
+    Collective what;
     std::size_t axis;
     double bytes;
     bool operator==(const Call&) const = default;
@@ -43,25 +43,25 @@ TEST_F(MeshTest, WhatIsThereIsFree) {
 
 TEST_F(MeshTest, CutsAreGathered) {
   const Conversion made = convert(mesh({4, 2}), kWholeBytes, layout(0), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kWholeBytes}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kAllGather, 0, kWholeBytes}}));
   EXPECT_DOUBLE_EQ(made.bytes_moved, kWholeBytes * 3 / 4);
 }
 
 TEST_F(MeshTest, SumsAreScatteredWhereThatIsEnough) {
   convert(mesh({4, 2}), kWholeBytes, layout(kPartial, 1), layout(0, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kWholeBytes / 2}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kReduceScatter, 0, kWholeBytes / 2}}));
 }
 
 TEST_F(MeshTest, SumsAlongTwoAxesMoveTheLeastOnTheOuterOne) {
   convert(mesh({4, 2}), kWholeBytes, layout(kPartial, kPartial), layout(kReplicated));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kReduceScatter, 0, kWholeBytes},
-                                       {MeshCollective::kAllReduce, 1, kWholeBytes / 4},
-                                       {MeshCollective::kAllGather, 0, kWholeBytes}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kReduceScatter, 0, kWholeBytes},
+                                       {Collective::kAllReduce, 1, kWholeBytes / 4},
+                                       {Collective::kAllGather, 0, kWholeBytes}}));
 }
 
 TEST_F(MeshTest, AnotherDimensionIsAnExchange) {
   convert(mesh({4, 2}), kWholeBytes, layout(0, 1), layout(1, 1));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllToAll, 0, kWholeBytes / 8}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kAllToAll, 0, kWholeBytes / 8}}));
 }
 
 /// Megatron's pair: what is copied forward is summed backward, and the other way round.
@@ -69,7 +69,7 @@ TEST_F(MeshTest, TheGradientOfACopyIsASum) {
   const Mesh m = mesh({8});
   EXPECT_EQ(convert(m, kWholeBytes, layout(kReplicated), layout(kBroadcast)).us, 0);
   convert_gradient(m, kWholeBytes, layout(kReplicated), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllReduce, 0, kWholeBytes}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kAllReduce, 0, kWholeBytes}}));
   EXPECT_EQ(convert(m, kWholeBytes, layout(kPartial), layout(kReplicated)).us, kWholeBytes);
   EXPECT_EQ(convert_gradient(m, kWholeBytes, layout(kPartial), layout(kReplicated)).us, 0);
 }
@@ -79,8 +79,8 @@ TEST_F(MeshTest, TheGradientOfAGatherIsAScatter) {
   const Mesh m = mesh({8});
   convert(m, kWholeBytes, layout(1), layout(kBroadcast));
   convert_gradient(m, kWholeBytes, layout(1), layout(kBroadcast));
-  EXPECT_EQ(calls_, (std::vector<Call>{{MeshCollective::kAllGather, 0, kWholeBytes},
-                                       {MeshCollective::kReduceScatter, 0, kWholeBytes}}));
+  EXPECT_EQ(calls_, (std::vector<Call>{{Collective::kAllGather, 0, kWholeBytes},
+                                       {Collective::kReduceScatter, 0, kWholeBytes}}));
 }
 
 }  // namespace
