@@ -16,8 +16,10 @@ struct PlannedNetwork {
   double weight_bytes = 0;
 };
 
-PlannedNetwork network(const std::string& name, const models::ParameterValues& sizes) {
+PlannedNetwork network(const std::string& name, const models::ParameterValues& sizes,
+                       core::DataType type = core::DataType::kFloat32) {
   models::NetworkOptions options;
+  options.type = type;
   options.weights = models::Weights::kInputs;
   auto built = models::build_network(name, sizes, options);
   EXPECT_TRUE(built.ok()) << built.error().to_string();
@@ -86,6 +88,15 @@ TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
   const MeshPlanOutcome cut_weights = planned(net, machine, "zero-3", little);
   EXPECT_TRUE(cut_weights.fits);
   EXPECT_LE(cut_weights.plan.time.peak_bytes, *little.memory_bytes);
+}
+
+TEST(Planner, NarrowWeightsHaveAMasterCopyWhateverMakesThemNarrow) {
+  const Topology machine = topology("dgx-a100x1");
+  const PlannedNetwork narrow = network("gpt", kSmallGpt, core::DataType::kFloat16);
+  MeshPlanOptions as_if = training();
+  as_if.precision = core::DataType::kFloat16;
+  EXPECT_DOUBLE_EQ(planned(narrow, machine, "data", training()).plan.time.peak_bytes,
+                   planned(network("gpt", kSmallGpt), machine, "data", as_if).plan.time.peak_bytes);
 }
 
 TEST(Planner, WhatFitsNowhereSaysSo) {
