@@ -1,6 +1,6 @@
 // AlexNet without local response normalization and without groups: the variant of Krizhevsky,
 // 2014, section 5, that is the usual one today.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

@@ -1,8 +1,8 @@
 // BERT-base: a stack of Transformer encoders over token embeddings. Devlin et al., 2018, section 3;
 // the encoder is that of Vaswani et al., 2017, with gelu.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
+#include "models/layers/transformer.h"
 #include "models/networks/network_builders.h"
-#include "models/networks/transformer.h"
 
 namespace soapstone::models {
 namespace {

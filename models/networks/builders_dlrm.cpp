@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

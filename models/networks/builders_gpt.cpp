@@ -1,7 +1,7 @@
 // GPT: Transformer decoders that see no later token. Radford et al., 2019, section 2.3 (GPT-2);
 // Brown et al., 2020, table 2.1 (GPT-3, which differs in sizes and in the sparsity of some layers
 // that is left out here).
-#include "models/networks/decoders.h"
+#include "models/layers/decoders.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

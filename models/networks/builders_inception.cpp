@@ -1,6 +1,6 @@
 // Inception-v3 without its auxiliary classifier. Szegedy et al., 2015, table 1 and figures 5 to 7
 // with the factorized stem; sizes of the branches as in the authors' release.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

@@ -1,7 +1,7 @@
 // LeNet-5: two convolutions, each with an average over squares of four, and three linear layers.
 // LeCun et al., 1998, section II.B, as it is usually written: every map reads all maps before it,
 // averages have no weights, and the last layer is linear.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

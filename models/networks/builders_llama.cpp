@@ -1,9 +1,9 @@
 // Llama: Transformer decoders with RMS norm, rotary positions, several query heads to a key head
 // and a gated feed-forward. Touvron et al., 2023, section 2.2; the key heads and sizes are those of
 // Grattafiori et al., The Llama 3 Herd of Models, 2024, table 3.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
+#include "models/layers/transformer.h"
 #include "models/networks/network_builders.h"
-#include "models/networks/transformer.h"
 
 namespace soapstone::models {
 namespace {

@@ -1,6 +1,6 @@
 // A multi-layer perceptron: linear layers with relu between them. Rumelhart, Hinton and Williams,
 // 1986.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

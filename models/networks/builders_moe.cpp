@@ -5,7 +5,7 @@
 // number of places for each group; who finds none passes through the sum around the layer alone.
 #include <cmath>
 
-#include "models/networks/decoders.h"
+#include "models/layers/decoders.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

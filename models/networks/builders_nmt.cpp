@@ -2,8 +2,8 @@
 // encoder's states, and its last layer's results attend to the encoder's: Luong, Pham and Manning,
 // 2015, section 3.1 ("general" scores, no input feeding). The sizes are those of Jia, Zaharia and
 // Aiken, 2019, section 8.1, whose four recurrent layers are two in each half.
+#include "models/layers/recurrent.h"
 #include "models/networks/network_builders.h"
-#include "models/networks/recurrent.h"
 
 namespace soapstone::models {
 namespace {

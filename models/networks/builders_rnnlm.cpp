@@ -1,8 +1,8 @@
 // RNNLM, a language model of recurrent layers: scores of the next token at each step. Zaremba,
 // Sutskever and Vinyals, 2014, section 4.1; the sizes are those of Jia, Zaharia and Aiken, 2019,
 // section 8.1.
+#include "models/layers/recurrent.h"
 #include "models/networks/network_builders.h"
-#include "models/networks/recurrent.h"
 
 namespace soapstone::models {
 namespace {

@@ -1,7 +1,7 @@
 // RNNTC, a benchmark of parallelization: texts classified by recurrent layers. Jia, Zaharia and
 // Aiken, 2019, section 8.1; the data set and so the vocabulary are those of Kim, 2014, table 1.
+#include "models/layers/recurrent.h"
 #include "models/networks/network_builders.h"
-#include "models/networks/recurrent.h"
 
 namespace soapstone::models {
 namespace {

@@ -1,6 +1,6 @@
 // SqueezeNet 1.0: fire modules that squeeze by 1×1 convolutions and expand by 1×1 and 3×3 ones
 // side by side. Iandola et al., 2016, table 1.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 #include "models/networks/network_builders.h"
 
 namespace soapstone::models {

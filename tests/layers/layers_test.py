@@ -169,7 +169,7 @@ def self_test(root):
         ("verifier/checking/checker.cpp", "verifier/laws/laws.h", False),
         ("verifier/laws/maxima.cpp", "verifier/checking/equality.h", True),
         ("models/onnx/reading/onnx_import.cpp", "onnx/onnx_pb.h", True),
-        ("models/networks/network.cpp", "onnx/onnx_pb.h", False),
+        ("models/layers/network.cpp", "onnx/onnx_pb.h", False),
         ("cli/reports/bench_report.cpp", "nlohmann/json.hpp", True),
         ("cli/reports/bench_report.h", "nlohmann/json.hpp", False),
         ("cli/reports/json_text.h", "nlohmann/json_fwd.hpp", True),

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ops/evaluation/field.h"
-#include "ops/partition/restrict.h"
+#include "ops/restriction/restrict.h"
 #include "tests/ops/partition/one_node.h"
 
 namespace soapstone::ops::test {

@@ -1,5 +1,5 @@
 // Parts of every operator, cut along every loop, put together to the whole in the prime field.
-#include "ops/partition/restrict.h"
+#include "ops/restriction/restrict.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 
 namespace soapstone::models {
 

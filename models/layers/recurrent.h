@@ -2,7 +2,7 @@
 // the builders.
 #pragma once
 
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 
 namespace soapstone::models {
 

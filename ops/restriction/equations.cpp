@@ -1,5 +1,5 @@
 // Substitution, one unknown after the other.
-#include "ops/partition/equations.h"
+#include "ops/restriction/equations.h"
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 // Constants, slices and factors as ordinary operators.
-#include "ops/partition/part_graph.h"
+#include "ops/restriction/part_graph.h"
 
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/networks/build_parameters.h"
+#include "models/layers/build_parameters.h"
 
 namespace soapstone::models {
 

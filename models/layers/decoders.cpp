@@ -1,8 +1,8 @@
 // See decoders.h. Layer norm stands before attention and feed-forward, and gelu is its fit by tanh,
 // as in the release of GPT-2.
-#include "models/networks/decoders.h"
+#include "models/layers/decoders.h"
 
-#include "models/networks/transformer.h"
+#include "models/layers/transformer.h"
 
 namespace soapstone::models {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/partition/digit_space.h"
-#include "ops/partition/part_graph.h"
+#include "ops/restriction/part_graph.h"
 
 namespace soapstone::ops::partition {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "ops/partition/equations.h"
+#include "ops/restriction/equations.h"
 
 namespace soapstone::ops::partition {
 

@@ -1,6 +1,6 @@
 // Inputs, weights and nodes of the built-in networks. A random weight depends on the seed and its
 // own name alone, so two variants of a network have the same weights where they share layers.
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 
 #include <fmt/format.h>
 

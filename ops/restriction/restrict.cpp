@@ -1,6 +1,6 @@
 // Tries candidates, from the operator on exactly what the part reads to the operator on a larger
 // piece and a slice of its result. The first that is seen to compute the part is taken.
-#include "ops/partition/restrict.h"
+#include "ops/restriction/restrict.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "ops/definition/registry.h"
-#include "ops/partition/open_attributes.h"
-#include "ops/partition/part_comparison.h"
-#include "ops/partition/part_graph.h"
-#include "ops/partition/selection.h"
+#include "ops/restriction/open_attributes.h"
+#include "ops/restriction/part_comparison.h"
+#include "ops/restriction/part_graph.h"
+#include "ops/restriction/selection.h"
 
 namespace soapstone::ops {
 namespace {

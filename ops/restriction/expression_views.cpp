@@ -1,5 +1,5 @@
 // Views of expressions.
-#include "ops/partition/expression_views.h"
+#include "ops/restriction/expression_views.h"
 
 #include <algorithm>
 
@@ -15,7 +15,9 @@ bool has_value(const Rational& r) { return r.numerator != 0 && r.denominator != 
 bool is_read(const ExprNode& e) {
   return e.kind == ExprKind::kRead || e.kind == ExprKind::kReadFlat;
 }
-bool is_sum_or_guard(const ExprNode& e) { return e.kind == ExprKind::kGuard || e.kind == ExprKind::kSum; }
+bool is_sum_or_guard(const ExprNode& e) {
+  return e.kind == ExprKind::kGuard || e.kind == ExprKind::kSum;
+}
 bool is_number(const ExprNode& e) { return e.kind == ExprKind::kNumber; }
 
 Ratio quotient(Rational a, Rational b) {

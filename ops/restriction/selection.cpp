@@ -1,5 +1,5 @@
 // Finds the selecting factor in the text, and writes its expression over indices as a graph.
-#include "ops/partition/selection.h"
+#include "ops/restriction/selection.h"
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "models/networks/builders.h"
+#include "models/layers/model_builder.h"
 
 namespace soapstone::models {
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "models/networks/network.h"
+#include "models/layers/network.h"
 
 namespace soapstone::models {
 

@@ -1,6 +1,6 @@
 // See recurrent.h. One product from the input and one from the state make all four gates of a step.
 // The first step of layers that begin with zeros has no product from the state.
-#include "models/networks/recurrent.h"
+#include "models/layers/recurrent.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Checks the parameters that a user gives a built-in network.
-#include "models/networks/build_parameters.h"
+#include "models/layers/build_parameters.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // See transformer.h. Where several query heads share a key head, both have a dimension for the
 // group, of size 1 for the keys: the products broadcast, and nothing is repeated in memory.
-#include "models/networks/transformer.h"
+#include "models/layers/transformer.h"
 
 #include <cmath>
 

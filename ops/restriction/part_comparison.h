@@ -9,7 +9,7 @@
 
 #include "ops/partition/digit_region.h"
 #include "ops/partition/digit_space.h"
-#include "ops/partition/equations.h"
+#include "ops/restriction/equations.h"
 
 namespace soapstone::ops::partition {
 

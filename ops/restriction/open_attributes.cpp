@@ -1,5 +1,5 @@
 // Which number of a part's operator follows from which size, by the roles of attributes.
-#include "ops/partition/open_attributes.h"
+#include "ops/restriction/open_attributes.h"
 
 #include <algorithm>
 #include <utility>

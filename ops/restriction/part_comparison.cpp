@@ -1,12 +1,12 @@
 // One walk through both comprehensions. Stages are looked through: a read of a stage is its body at
 // that index. Index expressions of both are polynomials in the digits of the part's index.
-#include "ops/partition/part_comparison.h"
+#include "ops/restriction/part_comparison.h"
 
 #include <algorithm>
 #include <set>
 
 #include "ops/language/rational.h"
-#include "ops/partition/expression_views.h"
+#include "ops/restriction/expression_views.h"
 
 namespace soapstone::ops::partition {
 namespace {
