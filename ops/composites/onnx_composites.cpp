@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ops/composites/onnx_contrib.h"
 #include "ops/composites/onnx_statistics.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
@@ -235,6 +236,7 @@ std::vector<OnnxReader> composite_readers() {
       reader("Mish", kF, read_mish, 18),
   };
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));
   return readers;
 }
 
