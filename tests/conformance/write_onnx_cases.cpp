@@ -1,9 +1,10 @@
-// Writes models for tests/conformance/opset_test.py, which runs them elsewhere:
+// Writes models for tests/conformance/opset_test.py and contrib_test.py, which run them elsewhere:
 //
 //   write-onnx-cases copies < PATHS   reads each model and writes it twice beside itself: as
 //                                     PATH.kept, with nodes as they were read, and as PATH.mapped,
 //                                     with every node written by its operator's mapping
 //   write-onnx-cases examples FOLDER  writes the example of every operator for every opset
+//   write-onnx-cases contrib FOLDER   writes them with operators of ONNX Runtime's own, for one
 //
 // Prints a line of JSON for each model.
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "core/text/text.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/reading/onnx_document.h"
+#include "models/onnx/writing/contrib.h"
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "tests/ops/op_examples.h"
@@ -64,18 +66,24 @@ std::vector<std::vector<double>> plain(const std::vector<ops::test::Values>& val
   return {values.begin(), values.end()};
 }
 
-void write_examples(const std::string& folder) {
+constexpr int kOpsetOfContrib = 17;
+
+void write_examples(const std::string& folder, bool contrib) {
   int number = 0;
   for (const ops::test::OpExample& example : ops::test::op_examples()) {
     const core::Graph graph =
         ops::test::graph_of(example.inputs, example.call, result_count(example.results));
     const auto inputs = ops::test::random_inputs(graph, 3, example.positive);
     const auto outputs = ops::test::run(graph, inputs);
-    for (int opset = models::kOldestOpset; opset <= models::kNewestOpset; ++opset) {
+    const int first = contrib ? kOpsetOfContrib : models::kOldestOpset;
+    const int last = contrib ? kOpsetOfContrib : models::kNewestOpset;
+    for (int opset = first; opset <= last; ++opset) {
       const std::string path = fmt::format("{}/{}.onnx", folder, number++);
       ordered_json line{{"call", example.call}, {"types", example.inputs}, {"opset", opset}};
       line["path"] = path;
-      line["written"] = outcome(models::write_onnx(graph, *models::new_header(opset), path));
+      auto header = models::new_header(opset);
+      if (contrib) header = models::with_contrib(*header);
+      line["written"] = outcome(models::write_onnx(graph, *header, path));
       line["inputs"] = plain(inputs);
       line["outputs"] = plain(outputs);
       print(line);
@@ -92,10 +100,11 @@ int main(int argc, char** argv) {
     for (std::string line; std::getline(std::cin, line);) soapstone::print(soapstone::copy(line));
     return 0;
   }
-  if (mode == "examples" && argc == 3) {
-    soapstone::write_examples(argv[2]);
+  if ((mode == "examples" || mode == "contrib") && argc == 3) {
+    soapstone::write_examples(argv[2], mode == "contrib");
     return 0;
   }
-  std::cerr << "usage: write-onnx-cases copies < PATHS, or write-onnx-cases examples FOLDER\n";
+  std::cerr
+      << "usage: write-onnx-cases copies < PATHS, or write-onnx-cases examples|contrib FOLDER\n";
   return 2;
 }
