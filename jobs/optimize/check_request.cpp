@@ -62,8 +62,7 @@ core::Status check_contrib(const OptimizeRequest& request) {
   return usage_error(fmt::format("`contrib` asks for operators that only ONNX Runtime has, but the "
                                  "runtime is {}",
                                  to_string(request.runtime)),
-                     "--portable writes ONNX's own operators; --contrib needs --runtime "
-                     "onnxruntime");
+                     "leave out `contrib`, or set the runtime to onnxruntime");
 }
 
 core::Status check_objective(const OptimizeRequest& request) {
