@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 #include "search/base/real_gain.h"
 #include "search/equivalence/cut.h"
 #include "search/optimizer.h"

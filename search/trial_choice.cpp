@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 #include "search/optimizer.h"
 
 namespace soapstone::search {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "ops/composites/composite.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
 
 namespace soapstone::ops {
 namespace {

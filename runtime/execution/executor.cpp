@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 #include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
 

@@ -4,7 +4,8 @@
 //                                     PATH.kept, with nodes as they were read, and as PATH.mapped,
 //                                     with every node written by its operator's mapping
 //   write-onnx-cases examples FOLDER  writes the example of every operator for every opset
-//   write-onnx-cases contrib FOLDER   writes them with operators of ONNX Runtime's own, for one
+//   write-onnx-cases contrib FOLDER   writes the examples of composite operators, each without and
+//                                     with operators of ONNX Runtime's own
 //
 // Prints a line of JSON for each model.
 #include <fmt/format.h>
@@ -66,29 +67,40 @@ std::vector<std::vector<double>> plain(const std::vector<ops::test::Values>& val
   return {values.begin(), values.end()};
 }
 
-constexpr int kOpsetOfContrib = 17;
-
-void write_examples(const std::string& folder, bool contrib) {
-  int number = 0;
-  for (const ops::test::OpExample& example : ops::test::op_examples()) {
-    const core::Graph graph =
-        ops::test::graph_of(example.inputs, example.call, result_count(example.results));
-    const auto inputs = ops::test::random_inputs(graph, 3, example.positive);
-    const auto outputs = ops::test::run(graph, inputs);
-    const int first = contrib ? kOpsetOfContrib : models::kOldestOpset;
-    const int last = contrib ? kOpsetOfContrib : models::kNewestOpset;
-    for (int opset = first; opset <= last; ++opset) {
-      const std::string path = fmt::format("{}/{}.onnx", folder, number++);
-      ordered_json line{{"call", example.call}, {"types", example.inputs}, {"opset", opset}};
-      line["path"] = path;
-      auto header = models::new_header(opset);
-      if (contrib) header = models::with_contrib(*header);
-      line["written"] = outcome(models::write_onnx(graph, *header, path));
-      line["inputs"] = plain(inputs);
-      line["outputs"] = plain(outputs);
-      print(line);
-    }
+/// Writes an example once for each opset.
+void write_example(const ops::test::OpExample& example, int first, int last, bool contrib,
+                   const std::string& prefix) {
+  const core::Graph graph =
+      ops::test::graph_of(example.inputs, example.call, result_count(example.results));
+  const auto inputs = ops::test::random_inputs(graph, 3, example.positive);
+  const auto outputs = ops::test::run(graph, inputs);
+  for (int opset = first; opset <= last; ++opset) {
+    const std::string path = fmt::format("{}-{}.onnx", prefix, opset);
+    ordered_json line{{"call", example.call}, {"types", example.inputs}, {"opset", opset}};
+    line["path"] = path;
+    line["contrib"] = contrib;
+    auto header = models::new_header(opset);
+    if (contrib) header = models::with_contrib(*header);
+    line["written"] = outcome(models::write_onnx(graph, *header, path));
+    line["inputs"] = plain(inputs);
+    line["outputs"] = plain(outputs);
+    print(line);
   }
+}
+
+void write_examples(const std::string& folder) {
+  int number = 0;
+  for (const ops::test::OpExample& example : ops::test::op_examples())
+    write_example(example, models::kOldestOpset, models::kNewestOpset, false,
+                  fmt::format("{}/{}", folder, number++));
+}
+
+void write_contrib(const std::string& folder) {
+  constexpr int kOpset = 17;
+  int number = 0;
+  for (const ops::test::OpExample& example : ops::test::composite_examples())
+    for (const bool contrib : {false, true})
+      write_example(example, kOpset, kOpset, contrib, fmt::format("{}/{}", folder, number++));
 }
 
 }  // namespace
@@ -100,8 +112,12 @@ int main(int argc, char** argv) {
     for (std::string line; std::getline(std::cin, line);) soapstone::print(soapstone::copy(line));
     return 0;
   }
-  if ((mode == "examples" || mode == "contrib") && argc == 3) {
-    soapstone::write_examples(argv[2], mode == "contrib");
+  if (mode == "contrib" && argc == 3) {
+    soapstone::write_contrib(argv[2]);
+    return 0;
+  }
+  if (mode == "examples" && argc == 3) {
+    soapstone::write_examples(argv[2]);
     return 0;
   }
   std::cerr

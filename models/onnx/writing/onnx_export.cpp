@@ -9,7 +9,7 @@
 #include "models/onnx/format/onnx_types.h"
 #include "models/onnx/reading/onnx_document.h"
 #include "models/onnx/writing/onnx_export_node.h"
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 
 namespace soapstone::models {
 namespace {

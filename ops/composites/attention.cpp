@@ -5,9 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "ops/composites/composite_operators.h"
 #include "ops/definition/indexing.h"
-#include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
 
 namespace soapstone::ops {
 namespace {
@@ -190,8 +189,8 @@ core::Status write_attention(OnnxExport& out) {
 
 }  // namespace
 
-std::vector<OpDefinition> attention_ops() {
-  return {composite({
+OpDefinition attention_op() {
+  return composite({
       .name = "attention",
       .equation = "q[b,s,h,d] k[b,t,h,d] v[b,t,h,e] offset? → y[b,s,h,e] = Σ over t of "
                   "softmax over t of (Σ over d of q·k + offset)·v, offset[b,h,s,t] by broadcasting",
@@ -204,7 +203,7 @@ std::vector<OpDefinition> attention_ops() {
                                           read_multi_head_attention),
                            contrib_reader("Attention", Elements::kFloating, read_attention)},
                           write_attention},
-  })};
+  });
 }
 
 }  // namespace soapstone::ops

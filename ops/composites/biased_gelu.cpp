@@ -1,7 +1,6 @@
 // `biased_gelu`: a bias and gelu behind a linear layer, which ONNX Runtime has as one kernel for
 // each of gelu's forms.
-#include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
+#include "ops/composites/composite_operators.h"
 
 namespace soapstone::ops {
 namespace {
@@ -36,8 +35,8 @@ core::Status write_biased_gelu(OnnxExport& out) {
 
 }  // namespace
 
-std::vector<OpDefinition> biased_gelu_ops() {
-  return {composite({
+OpDefinition biased_gelu_op() {
+  return composite({
       .name = "biased_gelu",
       .equation = "x[…,n] bias[n] → gelu(x + bias)",
       .attributes =
@@ -52,7 +51,7 @@ std::vector<OpDefinition> biased_gelu_ops() {
       .onnx = OnnxMapping{{contrib_reader("BiasGelu", Elements::kFloating, read_biased("none")),
                            contrib_reader("FastGelu", Elements::kFloating, read_biased("tanh"))},
                           write_biased_gelu},
-  })};
+  });
 }
 
 }  // namespace soapstone::ops

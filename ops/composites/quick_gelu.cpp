@@ -1,6 +1,5 @@
 // `quick_gelu`: x·sigmoid(alpha·x). With alpha = 1 it is SiLU, with 1.702 nearly gelu.
-#include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
+#include "ops/composites/composite_operators.h"
 
 namespace soapstone::ops {
 namespace {
@@ -32,8 +31,8 @@ core::Status write_quick_gelu(OnnxExport& out) {
 
 }  // namespace
 
-std::vector<OpDefinition> quick_gelu_ops() {
-  return {composite({
+OpDefinition quick_gelu_op() {
+  return composite({
       .name = "quick_gelu",
       .equation = "x → x/(1 + exp(−alpha·x))",
       .attributes =
@@ -45,7 +44,7 @@ std::vector<OpDefinition> quick_gelu_ops() {
       .expand = expand_quick_gelu,
       .onnx = OnnxMapping{{contrib_reader("QuickGelu", Elements::kFloating, read_quick_gelu)},
                           write_quick_gelu},
-  })};
+  });
 }
 
 }  // namespace soapstone::ops

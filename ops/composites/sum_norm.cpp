@@ -1,8 +1,7 @@
 // `sum_layer_norm` and `sum_rms_norm`: a residual sum and the normalization that follows it, with
 // the sum as a second result for whoever adds to it next.
+#include "ops/composites/composite_operators.h"
 #include "ops/definition/indexing.h"
-#include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
 
 namespace soapstone::ops {
 namespace {
@@ -102,10 +101,7 @@ OpDefinition define(const SumNorm& op) {
 
 }  // namespace
 
-std::vector<OpDefinition> sum_norm_ops() {
-  std::vector<OpDefinition> ops;
-  for (const SumNorm& op : kSumNorms) ops.push_back(define(op));
-  return ops;
-}
+OpDefinition sum_layer_norm_op() { return define(kSumNorms[0]); }
+OpDefinition sum_rms_norm_op() { return define(kSumNorms[1]); }
 
 }  // namespace soapstone::ops

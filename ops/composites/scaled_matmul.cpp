@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/composites/composite_operators.h"
 #include "ops/definition/indexing.h"
-#include "ops/definition/registry.h"
-#include "ops/parts/composite.h"
 
 namespace soapstone::ops {
 namespace {
@@ -80,8 +79,8 @@ core::AttributeSchema flag(const char* name) {
 
 }  // namespace
 
-std::vector<OpDefinition> scaled_matmul_ops() {
-  return {composite({
+OpDefinition scaled_matmul_op() {
+  return composite({
       .name = "scaled_matmul",
       .equation = "a[…,m,k] b[…,k,n] → alpha·a·b; with transpose_a and transpose_b a[…,k,m] and "
                   "b[…,n,k]",
@@ -95,7 +94,7 @@ std::vector<OpDefinition> scaled_matmul_ops() {
       .expand = expand_scaled_matmul,
       .onnx = OnnxMapping{{contrib_reader("FusedMatMul", Elements::kFloating, read_fused_matmul)},
                           write_scaled_matmul},
-  })};
+  });
 }
 
 }  // namespace soapstone::ops

@@ -1,6 +1,9 @@
 // Operators that stand for a few others: what follows from their expansions.
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 
+#include <algorithm>
+
+#include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_examples.h"
 #include "tests/ops/op_test.h"
 
@@ -24,6 +27,28 @@ TEST_P(EveryComposite, MeansWhatItStandsFor) {
   const auto expected = run(apart, inputs), actual = run(graph, inputs);
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t k = 0; k < actual.size(); ++k) expect_near(actual[k], expected[k]);
+}
+
+TEST_P(EveryComposite, SurvivesOnnx) {
+  const OpExample& example = GetParam();
+  const core::Graph graph = graph_of(example.inputs, example.call, example.result_count());
+  const auto onnx = write_onnx(graph, 17);
+  ASSERT_TRUE(onnx.ok()) << onnx.error().to_string();
+  EXPECT_TRUE(std::ranges::any_of(
+      onnx->nodes, [](const OnnxNode& node) { return node.domain == kContribDomain; }));
+  const auto back = read_onnx(*onnx);
+  ASSERT_TRUE(back.ok()) << back.error().to_string();
+  const auto inputs = random_inputs(graph, 6, false);
+  const auto expected = run(graph, inputs), actual = run(*back, inputs);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t k = 0; k < actual.size(); ++k) expect_near(actual[k], expected[k], 1e-6);
+}
+
+TEST(Composite, IsNotAmongTheOperatorsThatAreEnumerated) {
+  for (const OpExample& example : composite_examples()) {
+    EXPECT_NE(registry().definition(example.op()), nullptr) << example.op();
+    for (const auto& op : registry().all()) EXPECT_NE(op->name, example.op());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryComposite, ::testing::ValuesIn(composite_examples()),

@@ -1,10 +1,12 @@
 // See composite.h. One expansion is walked with types, with meanings, in a graph, or in a model
 // that is read: each walk collects something else.
-#include "ops/parts/composite.h"
+#include "ops/composites/composite.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "ops/composites/composite_operators.h"
+#include "ops/definition/composite_operators.h"
 #include "ops/definition/registry.h"
 #include "ops/gradients/renaming.h"
 
@@ -199,6 +201,14 @@ const ExpandFunction* expansion_of(const core::Node& node) {
 }
 
 }  // namespace
+
+std::vector<OpDefinition> composite_operators() {
+  std::vector<OpDefinition> operators;
+  for (OpDefinition (*define)() : {attention_op, biased_gelu_op, quick_gelu_op, scaled_matmul_op,
+                                   sum_layer_norm_op, sum_rms_norm_op})
+    operators.push_back(define());
+  return operators;
+}
 
 OpDefinition composite(CompositeFacets facets) {
   const ExpandFunction& expand = facets.expand;
