@@ -48,7 +48,7 @@ class Floors:
     """Who may include whom, as the folders' CMakeLists.txt say."""
 
     FOLDER = re.compile(r"soapstone_add_folder\(([^)]*)\)")
-    PART = re.compile(r"soapstone_add_(?:part\(\w+ |command\()(\w+)")  # Above the folder's parts.
+    PART = re.compile(r"^soapstone_add_(?:part\(\w+ |command\()(\w+)", re.MULTILINE)
     WORDS = {"LIBRARY", "FLOOR", "PARTS", "FOLDERS", "LINK"}
 
     def __init__(self, root):
