@@ -154,7 +154,9 @@ def check_reading(folder, runner, problems):
             if wrong:
                 problems.append(f"{case.name()}: {form}: {wrong}")
             foreign = any(node.domain for node in onnx.load(f"{path}.{form}").graph.node)
-            if foreign != (form == "kept" and case.domain != "" or case.kept):
+            # Two results are those of two operators of ours, which are written apart.
+            as_read = form == "kept" and case.domain != "" and len(case.outputs) == 1
+            if foreign != (as_read or case.kept):
                 problems.append(f"{case.name()}: {form}: operators of another domain: {foreign}")
             compared += 1
     return compared
