@@ -8,16 +8,16 @@ namespace {
 
 struct SumNorm {
   const char* name;
-  const char* norm;  ///< Our operator behind the sum.
   const char* onnx;
+  const char* norm;  ///< Our operator behind the sum.
   const char* equation;
   bool has_bias;  ///< As its fourth input.
 };
 
 constexpr SumNorm kSumNorms[] = {
-    {"sum_layer_norm", "layer_norm", "SkipLayerNormalization",
+    {"sum_layer_norm", "SkipLayerNormalization", "layer_norm",
      "x[…,n] y[…,n] scale[n] bias[n]? → layer_norm(x + y) over the last dimension, x + y", true},
-    {"sum_rms_norm", "rms_norm", "SkipSimplifiedLayerNormalization",
+    {"sum_rms_norm", "SkipSimplifiedLayerNormalization", "rms_norm",
      "x[…,n] y[…,n] scale[n] → rms_norm(x + y) over the last dimension, x + y", false},
 };
 
