@@ -117,7 +117,7 @@ def self_test(operators, attributes):
 
 def main():
     root = Path(os.environ["SOURCE_DIR"])
-    ours = names_in(root / "ops/operators", NAMED)
+    ours = names_in(root / "ops/operators", NAMED) | names_in(root / "ops/composites", NAMED)
     operators = ours | {"opaque"} | names_in(root / "ops/operators", ONNX) \
         | names_in(root / "ops/composites", ONNX) | names_in(root / "models/onnx/shapes", ONNX)
     attributes = names_in(root / "ops", ATTRIBUTE)
