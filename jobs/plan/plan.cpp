@@ -72,6 +72,7 @@ class PlanJob {
     options.devices = request_.devices;
     options.memory_bytes = request_.memory_limit_bytes;
     options.attention = request_.attention;
+    options.threads = request_.jobs;
     options.freedom = strategy.freedom;
     SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
     return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,

@@ -27,6 +27,7 @@ struct PlanRequest {
   std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
+  int jobs = 0;                              ///< Threads; 0: one for each core.
 };
 
 struct PlanOutcome {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/tasks/tasks.h"
 #include "parallel/planning/step_time.h"
 #include "parallel/topology/collectives.h"
 
@@ -52,6 +53,7 @@ class MeshPlanner {
               const Topology& topology, const MeshPlanOptions& options,
               core::ProgressSink& progress, const core::StopToken& stop)
       : graph_(graph), topology_(topology), options_(options), progress_(progress), stop_(stop),
+        arena_(options.threads),
         devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
         loops_(graph_loops(graph, is_weight)),
         work_(step_work(graph, is_weight,
@@ -67,12 +69,10 @@ class MeshPlanner {
   }
 
   core::Result<MeshPlanOutcome> run() {
-    for (const MeshShape& shape : first_shapes()) consider(shape);
-    if (!best_plan()) return nothing_found();
-    climb();
-    hide_sums();
+    arena_.run([&] { search(); });
     MeshPlanOutcome outcome;
     const MeshPlan* best = best_plan();
+    if (!best) return nothing_found();
     outcome.plan = *best;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
@@ -81,6 +81,13 @@ class MeshPlanner {
   }
 
  private:
+  void search() {
+    consider(first_shapes());
+    if (!best_plan()) return;
+    climb();
+    hide_sums();
+  }
+
   core::Error nothing_found() const {
     if (stop_.stop_requested())
       return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
@@ -172,7 +179,7 @@ class MeshPlanner {
     for (int round = 0; round < kMostRounds && !stop_.stop_requested(); ++round) {
       const MeshPlan* best = best_plan();
       if (!climbed.insert(best->shape).second) break;
-      for (const MeshShape& shape : neighbors(best->shape)) consider(shape);
+      consider(neighbors(best->shape));
     }
   }
 
@@ -186,11 +193,14 @@ class MeshPlanner {
                      [&](const MeshPlan* a, const MeshPlan* b) { return is_better(*a, *b); });
     plans.resize(std::min(plans.size(), kShapesAgain));
     sum_weight_ = kHiddenSums;
-    for (MeshPlan* plan : plans) {
+    const double limit_us = fastest_that_fits();
+    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
       if (stop_.stop_requested()) return;
-      MeshPlan again = plan_at(plan->shape);
-      if (again.sharding.cost_us < kImpossible && is_better(again, *plan)) *plan = std::move(again);
-    }
+      MeshPlan again = plan_at(plans[k]->shape, 0);
+      make_fit(again, limit_us);
+      if (again.sharding.cost_us < kImpossible && is_better(again, *plans[k]))
+        *plans[k] = std::move(again);
+    });
   }
 
   std::vector<MeshShape> neighbors(const MeshShape& from) const {
@@ -238,12 +248,42 @@ class MeshPlanner {
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
   }
 
-  void consider(const MeshShape& shape) {
-    if (!is_allowed(shape) || stop_.stop_requested() || tried_.contains(shape)) return;
-    tried_.emplace(shape, plan_at(shape));
+  /// Several at a time, without a price of memory first; what does not fit then, the fastest first,
+  /// a few at a time, as long as it could still be the best. How many does not depend on threads,
+  /// so neither does the result.
+  void consider(const std::vector<MeshShape>& shapes) {
+    std::vector<MeshPlan*> plans;
+    for (const MeshShape& shape : shapes)
+      if (is_allowed(shape) && !stop_.stop_requested()) {
+        const auto [at, is_new] = tried_.try_emplace(shape);
+        if (is_new) plans.push_back(&at->second);
+        at->second.shape = shape;
+      }
+    core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
+      if (!stop_.stop_requested()) *plans[k] = plan_at(plans[k]->shape, 0);
+    });
+    tell();
+    std::erase_if(plans, [&](const MeshPlan* plan) {
+      return plan->sharding.cost_us == kImpossible || plan->time.peak_bytes <= memory_;
+    });
+    std::ranges::stable_sort(plans, {}, [](const MeshPlan* plan) { return plan->time.total_us; });
+    for (std::size_t first = 0; first < plans.size(); first += kPricedAtOnce) {
+      const double limit_us = fastest_that_fits();
+      const std::size_t last = std::min(first + kPricedAtOnce, plans.size());
+      core::parallel_for_uneven(first, last, [&](std::size_t k) { make_fit(*plans[k], limit_us); });
+      tell();
+    }
+  }
+
+  void tell() const {
     const MeshPlan* best = best_plan();
     if (best)
       progress_.update(tried_.size(), 0, fmt::format("best {:.1f} ms", best->time.total_us / 1e3));
+  }
+
+  double fastest_that_fits() const {
+    const MeshPlan* best = best_plan();
+    return best && best->time.peak_bytes <= memory_ ? best->time.total_us : kImpossible;
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
@@ -261,20 +301,17 @@ class MeshPlanner {
     return a.time.total_us < b.time.total_us;
   }
 
-  /// Without a price of memory first. If that does not fit, the lowest price at which it does.
-  MeshPlan plan_at(const MeshShape& shape) {
-    MeshPlan plan = plan_at(shape, 0);
-    if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return plan;
-    // A price of memory makes no plan faster.
-    const MeshPlan* known = best_plan();
-    if (known && known->time.peak_bytes <= memory_ && known->time.total_us <= plan.time.total_us)
-      return plan;
+  /// A plan that does not fit is planned again at the lowest price of memory at which it does. Such
+  /// a price makes no plan faster, so one that takes `limit_us` without it is left alone.
+  void make_fit(MeshPlan& plan, double limit_us) const {
+    if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return;
+    if (plan.time.total_us >= limit_us || stop_.stop_requested()) return;
     double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
-    MeshPlan best = plan_at(shape, high);
-    if (!is_better(best, plan)) return plan;
+    MeshPlan best = plan_at(plan.shape, high);
+    if (!is_better(best, plan)) return;
     for (int k = 0; k < kPrices && best.time.peak_bytes <= memory_; ++k) {
       const double middle = k == 0 ? high * 1e-3 : low == 0 ? high * 0.1 : std::sqrt(low * high);
-      MeshPlan found = plan_at(shape, middle);
+      MeshPlan found = plan_at(plan.shape, middle);
       if (found.time.peak_bytes <= memory_) {
         high = middle;
         if (is_better(found, best)) best = std::move(found);
@@ -282,10 +319,10 @@ class MeshPlanner {
         low = middle;
       }
     }
-    return best;
+    plan = std::move(best);
   }
 
-  MeshPlan plan_at(const MeshShape& shape, double us_per_byte) {
+  MeshPlan plan_at(const MeshShape& shape, double us_per_byte) const {
     MeshPlan plan;
     plan.shape = shape;
     plan.axis_sizes = {shape.model, shape.any, shape.batch};
@@ -348,6 +385,7 @@ class MeshPlanner {
   static constexpr std::size_t kShapesAgain = 5;
   static constexpr double kHiddenSums = 0.05;
   static constexpr int kPrices = 6;
+  static constexpr std::size_t kPricedAtOnce = 4;
   static constexpr double kHighPrice = 100;
 
   const core::Graph& graph_;
@@ -355,6 +393,7 @@ class MeshPlanner {
   const MeshPlanOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;
+  core::TaskArena arena_;
   std::int64_t devices_;
   std::int64_t nodes_ = 0;
   std::int64_t batch_ = 1;

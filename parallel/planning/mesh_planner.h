@@ -32,6 +32,7 @@ struct MeshPlanOptions {
   Attention attention = Attention::kStored;
   std::optional<std::int64_t> devices;  ///< The first ones; none: all.
   std::optional<double> memory_bytes;   ///< Of a device; none: what it has.
+  int threads = 1;                      ///< Changes nothing but the time it takes; 0: all cores.
   Freedom freedom;
 };
 

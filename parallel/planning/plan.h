@@ -36,11 +36,25 @@ struct StepTime {
   bool operator==(const StepTime&) const = default;
 };
 
+/// What a device does for one node, as estimated. Times are of one microbatch, but for gradient
+/// sums and updates, of which there is one a step.
+struct NodeEstimate {
+  double forward_us = 0, forward_exchange_us = 0;  ///< Exchange: layouts, gathered weights.
+  double again_us = 0;  ///< The forward pass once more, before the backward pass.
+  double backward_us = 0, backward_exchange_us = 0;
+  double gradient_sum_us = 0, update_us = 0;
+  double weight_bytes = 0;    ///< Weights, gradients and states.
+  double kept_bytes = 0;      ///< From the forward pass of a microbatch to its backward pass.
+  double handover_bytes = 0;  ///< To the next stage; 0 within one.
+  auto operator<=>(const NodeEstimate&) const = default;
+};
+
 struct MeshPlan {
   MeshShape shape;
   std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
   Sharding sharding;
   std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
+  std::vector<NodeEstimate> estimates;      ///< By node.
   StepTime time;
 };
 

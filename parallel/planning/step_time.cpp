@@ -28,13 +28,20 @@ class StepTimer {
     for (std::size_t& begin : cut.begins) begin = firsts[begin];
     plan_.stage_of_node.assign(graph_.node_bound(), -1);
     stages_.assign(static_cast<std::size_t>(shape.stages), {});
-    const std::vector<double> kept = kept_bytes();
+    plan_.estimates.assign(graph_.node_bound(), {});
+    const std::vector<double> kept = kept_bytes(), crossing = crossing_bytes();
     for (std::size_t k = 0, piece = 0; k < order_.size(); ++k) {
-      if (piece + 1 < cut.begins.size() && k == cut.begins[piece + 1]) ++piece;
+      const std::size_t index = order_[k].index();
+      if (piece + 1 < cut.begins.size() && k == cut.begins[piece + 1]) {
+        plan_.estimates[order_[k - 1].index()].handover_bytes = crossing[k - 1];
+        ++piece;
+      }
       const std::size_t stage = piece % stages_.size();
-      plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
-      add(stages_[stage], plan_.sharding.costs[order_[k].index()]);
+      plan_.stage_of_node[index] = static_cast<std::int32_t>(stage);
+      add(stages_[stage], plan_.sharding.costs[index]);
       stages_[stage].kept_bytes += kept[k];
+      plan_.estimates[index] = estimate(plan_.sharding.costs[index]);
+      plan_.estimates[index].kept_bytes = kept[k];
     }
     total(cut.slowest_us);
   }
@@ -50,6 +57,21 @@ class StepTimer {
   double node_us(const NodeCost& cost) const {
     return (cost.forward_us + cost.forward_conversion_us) * (1 + again()) + cost.backward_us +
            cost.backward_conversion_us + cost.gather_us;
+  }
+
+  /// Weights that are cut are gathered in each pass of a microbatch: forward, again, backward.
+  NodeEstimate estimate(const NodeCost& cost) const {
+    const double gather_us = cost.gather_us / (is_training_ ? 2 + again() : 1);
+    NodeEstimate result;
+    result.forward_us = cost.forward_us;
+    result.forward_exchange_us = cost.forward_conversion_us + gather_us;
+    result.again_us = again() * (result.forward_us + result.forward_exchange_us);
+    result.backward_us = cost.backward_us;
+    result.backward_exchange_us = cost.backward_conversion_us + (is_training_ ? gather_us : 0);
+    result.gradient_sum_us = cost.gradient_sum_us;
+    result.update_us = cost.update_us;
+    result.weight_bytes = cost.weight_bytes + cost.state_bytes;
+    return result;
   }
 
   void add(Stage& stage, const NodeCost& cost) const {
