@@ -167,10 +167,10 @@ class StepMaker {
   }
 
   struct Memory {
-    double resident_bytes = 0, output_bytes = 0;
+    double resident_bytes, output_bytes;
   };
   std::uint32_t add(std::size_t stage, StepPart part, const std::string& name, const PieceRun& run,
-                    double us, Memory memory = {}) {
+                    double us, Memory memory = {0, 0}) {
     const auto lanes = static_cast<std::uint32_t>(lanes_.per_stage);
     const std::uint32_t op = builder_.add_operator(
         name,
