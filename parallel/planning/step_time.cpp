@@ -186,7 +186,9 @@ class StepTimer {
     time.total_us = (m + filling) * slowest_us + time.gradient_sum_us + time.update_us;
     for (const core::NodeId id : order_) {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
-      time.bytes_moved += (cost.bytes_moved * m + cost.sum_bytes_moved) *
+      const double there_and_back = is_training_ ? 2 : 1;
+      const double handover = there_and_back * plan_.estimates[id.index()].handover_bytes;
+      time.bytes_moved += ((cost.bytes_moved + handover) * m + cost.sum_bytes_moved) *
                           static_cast<double>(shape.device_count() / shape.stages);
     }
   }

@@ -2,6 +2,8 @@
 // slower than any of them, and plans survive being written and read.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "models/networks/builders.h"
 #include "parallel/planning/named.h"
 #include "parallel/planning/plan_document.h"
@@ -88,6 +90,87 @@ TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
   const MeshPlanOutcome cut_weights = planned(net, machine, "zero-3", little);
   EXPECT_TRUE(cut_weights.fits);
   EXPECT_LE(cut_weights.plan.time.peak_bytes, *little.memory_bytes);
+}
+
+TEST(Planner, CutGradientsTakeLessMemoryAndMoveAsMuch) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x1");
+  const StepTime first = planned(net, machine, "zero-1", training()).plan.time;
+  const StepTime second = planned(net, machine, "zero-2", training()).plan.time;
+  EXPECT_NEAR(first.peak_bytes - second.peak_bytes, net.weight_bytes * 7 / 8,
+              net.weight_bytes * 0.01);
+  EXPECT_NEAR(second.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+TEST(Planner, OneWeirdTrickSumsGradientsOfConvolutionsAndGathersInputsOfLinearLayers) {
+  constexpr double kBatch = 64;
+  const PlannedNetwork net = network("alexnet", {{"batch", 64}});
+  const MeshPlanOutcome outcome =
+      planned(net, topology("dgx-a100x1"), "one-weird-trick", training());
+  constexpr double kConvolutions = 64 * 3 * 121 + 64 + 192 * 64 * 25 + 192 + 384 * 192 * 9 + 384 +
+                                   256 * 384 * 9 + 256 + 256 * 256 * 9 + 256;
+  constexpr double kLinearInputs = kBatch * (9216 + 4096 + 4096);
+  // Inputs are gathered, and their gradients scattered: (n − 1) times their bytes, either way.
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * 4 * (kConvolutions + kLinearInputs), 1e3);
+}
+
+TEST(Planner, LayersOnNodesSumGradientsWithinTheNodeAndHandOver) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 64}, {"layers", 8}, {"inputs", 256}, {"hidden", 256}, {"outputs", 256}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x2"), "layers", training());
+  EXPECT_EQ(outcome.plan.shape.stages, 2);
+  EXPECT_EQ(outcome.plan.shape.batch, 8);
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes + 2 * 64 * 256 * 4, 1e3);
+}
+
+TEST(Planner, ExpertsExchangeTokensAndNothingElseIsSumming) {
+  const PlannedNetwork net = network("moe", {{"batch", 16},
+                                             {"layers", 2},
+                                             {"seq", 32},
+                                             {"hidden", 64},
+                                             {"heads", 4},
+                                             {"feed", 128},
+                                             {"vocabulary", 1000}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "expert", training());
+  constexpr double kExpertBytes = 4.0 * 8 * 2 * 64 * 128;  // One layer of two has experts.
+  constexpr double kPlaces = 2.0 * 32 / 8;
+  constexpr double kTokenBytes = 4.0 * 16 * 8 * kPlaces * 64;
+  // To the experts and back, forward and backward.
+  EXPECT_NEAR(outcome.plan.time.bytes_moved,
+              2 * 7 * (net.weight_bytes - kExpertBytes) + 4 * kTokenBytes * 7 / 8, 1e3);
+}
+
+TEST(Planner, BisectionOfALargeBatchIsDataParallel) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 65536}, {"layers", 4}, {"inputs", 512}, {"hidden", 512}, {"outputs", 512}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "bisection", training());
+  EXPECT_EQ(outcome.plan.axis_sizes, (std::vector<std::int64_t>{2, 2, 2}));
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, 1e3);
+}
+
+TEST(Planner, BisectionOfLargeWeightsCutsTheWeights) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 64}, {"layers", 4}, {"inputs", 8192}, {"hidden", 8192}, {"outputs", 8192}});
+  const StepTime time = planned(net, topology("dgx-a100x1"), "bisection", training()).plan.time;
+  EXPECT_LT(time.bytes_moved, net.weight_bytes / 8);
+  EXPECT_LT(time.peak_bytes, net.weight_bytes);
+}
+
+TEST(Planner, ThreadsChangeNothing) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x2");
+  MeshPlanOptions options = training();
+  const double bytes = planned(net, machine, "best", options).plan.time.peak_bytes;
+  for (const double share : {1.0, 0.5}) {
+    options.memory_bytes = bytes * share;
+    std::set<std::string> plans;
+    for (const int threads : {1, 3}) {
+      options.threads = threads;
+      plans.insert(plan_to_json(
+          document_of(net.graph, net.is_weight, machine, planned(net, machine, "best", options))));
+    }
+    EXPECT_EQ(plans.size(), 1U) << share;
+  }
 }
 
 TEST(Planner, NarrowWeightsHaveAMasterCopyWhateverMakesThemNarrow) {
