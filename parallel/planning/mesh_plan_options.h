@@ -6,10 +6,9 @@
 
 #include "parallel/sharding/sharding.h"
 #include "parallel/topology/topology.h"
+#include "parallel/training/optimizer.h"
 
 namespace soapstone::parallel {
-
-enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 
 /// What a strategy may do; the named ones forbid some of it.
 struct Freedom {

@@ -1,0 +1,41 @@
+// The options of plan-graph and inspect-plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/plan/plan_pictures.h"
+#include "cli/options/common_options.h"
+#include "jobs/plan/inspect_plan.h"
+#include "jobs/plan/plan.h"
+
+namespace soapstone::cli {
+
+struct PlanOptions : CommonOptions {
+  jobs::PlanRequest request;
+  std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
+  std::string output;
+  PlanPictures pictures;
+  std::uint64_t batch = 0, devices = 0;  ///< 0: not given.
+  double memory_limit_gib = 0;           ///< 0: not given.
+  std::string precision;
+};
+
+struct InspectPlanOptions : CommonOptions {
+  jobs::InspectPlanRequest request;
+  std::vector<std::string> settings;  ///< `KEY=NUMBER`
+  PlanPictures pictures;
+  std::uint64_t batch = 0;  ///< 0: not given.
+};
+
+/// Binds all options to `options`, which must outlive `line`.
+void add_plan_options(CommandLine& line, PlanOptions& options);
+/// The request with what its options mean together. Errors: kUsage.
+core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options);
+
+/// Binds all options to `options`, which must outlive `line`.
+void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options);
+/// Errors: kUsage.
+core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOptions& options);
+
+}  // namespace soapstone::cli
