@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan/plan_pictures.h"
 #include "cli/options/common_options.h"
+#include "cli/plan/plan_pictures.h"
 #include "jobs/plan/inspect_plan.h"
 #include "jobs/plan/plan.h"
 

@@ -25,6 +25,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
+  if (shape.recomputes_attention) text += ", recomputes attention";
   return text;
 }
 

@@ -49,6 +49,8 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
       loops_(graph_loops(graph, is_weight)),
       work_(step_work(graph, is_weight,
                       {options.is_training, options.precision, options.attention})) {
+  if (options.is_training && options.attention == Attention::kStored)
+    selective_work_ = with_attention(graph, work_, Attention::kRecomputed);
   const DeviceKind& kind = slowest_kind();
   rates_.flops_per_s = kind.flops_per_s;
   rates_.bytes_per_s = kind.memory_bytes_per_s;
@@ -139,7 +141,8 @@ MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weigh
   plan.shape = shape;
   plan.axis_sizes = {shape.model, shape.any, shape.batch};
   ShardingOptions sharding = sharding_options(shape, weights);
-  const StepWork work = per_microbatch(graph_, loops_, work_, shape.microbatches);
+  const StepWork work = per_microbatch(
+      graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
   if (freedom_.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
   const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
   CostTables tables;

@@ -24,6 +24,8 @@ class MeshEvaluator {
   std::int64_t nodes() const { return nodes_; }
   std::int64_t batch() const { return batch_; }    ///< Samples of a step.
   double memory_bytes() const { return memory_; }  ///< Of a device.
+  /// Whether computing attention again is a choice of its own.
+  bool can_recompute_attention() const { return selective_work_.has_value(); }
   bool is_training() const { return options_.is_training; }
 
   /// The best cuts on that shape. The cost of the sharding is kImpossible if there are none. For
@@ -50,6 +52,7 @@ class MeshEvaluator {
   core::DataType weight_type_ = core::DataType::kFloat32;
   GraphLoops loops_;
   StepWork work_;
+  std::optional<StepWork> selective_work_;  ///< If attention is computed again.
   ComputeRates rates_;
   double memory_ = 0;
 };

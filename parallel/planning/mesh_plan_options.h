@@ -23,7 +23,7 @@ struct Freedom {
   /// the best one behind those before it.
   bool bisects = false;
   std::optional<std::int64_t> model, any, stages, microbatches, chunks;  ///< Fixed sizes.
-  std::optional<bool> recomputes;                                        ///< Fixed.
+  std::optional<bool> recomputes;  ///< Fixed; then nothing else is computed again.
 };
 
 struct MeshPlanOptions {

@@ -158,6 +158,11 @@ class MeshPlanner {
     }
     MeshShape turned = from;
     turned.recomputes = !from.recomputes;
+    turned.recomputes_attention = false;
+    all.push_back(turned);
+    turned = from;
+    turned.recomputes = false;
+    turned.recomputes_attention = !from.recomputes_attention;
     all.push_back(turned);
     return all;
   }
@@ -173,6 +178,9 @@ class MeshPlanner {
     if (shape.stages > 1 && !freedom_.pipelines) return false;
     if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
     if (shape.recomputes && !evaluator_.is_training()) return false;
+    if (shape.recomputes_attention &&
+        (freedom_.recomputes || !evaluator_.can_recompute_attention()))
+      return false;
     if (shape.chunks > 1 && shape.stages == 1) return false;
     if (shape.stages * shape.chunks > nodes_) return false;
     if (shape.batch * shape.microbatches > batch_) return false;

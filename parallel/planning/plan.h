@@ -17,7 +17,8 @@ struct MeshShape {
   std::int64_t microbatches = 1;  ///< Of a step.
   /// Within a stage, innermost first: for the model, for anything, for the batch.
   std::int64_t model = 1, any = 1, batch = 1;
-  bool recomputes = false;
+  bool recomputes = false;            ///< The whole forward pass, before the backward pass.
+  bool recomputes_attention = false;  ///< Alone: the scores of attention.
   std::int64_t device_count() const { return stages * model * any * batch; }
   auto operator<=>(const MeshShape&) const = default;
 };

@@ -152,6 +152,7 @@ std::string plan_to_json(const PlanDocument& document) {
   PlanJson& pipeline = json["pipeline"];
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
   pipeline["recomputes"] = document.shape.recomputes;
+  pipeline["recomputes_attention"] = document.shape.recomputes_attention;
   json["axes"] = PlanJson::array();
   for (const PlanAxis& axis : document.axes)
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"stride", axis.stride}});
@@ -194,6 +195,7 @@ core::Result<PlanDocument> plan_from_json(std::string_view text) {
     if (size < 1) pipeline.field(name).fail("this is not positive");
   });
   plan.shape.recomputes = pipeline.field("recomputes").truth();
+  plan.shape.recomputes_attention = pipeline.field("recomputes_attention").truth();
   read_axes(document, plan);
   each_figure(plan.time,
               [&](const char* name, double& figure) { figure = document.field(name).number(); });

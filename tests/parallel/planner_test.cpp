@@ -182,6 +182,26 @@ TEST(Planner, NarrowWeightsHaveAMasterCopyWhateverMakesThemNarrow) {
                    planned(network("gpt", kSmallGpt), machine, "data", as_if).plan.time.peak_bytes);
 }
 
+TEST(Planner, AttentionAloneIsComputedAgainWhereThatIsEnough) {
+  const PlannedNetwork net =
+      network("gpt", {{"batch", 8}, {"layers", 2}, {"seq", 1024}, {"hidden", 256}, {"heads", 16}});
+  const Topology machine = topology("dgx-a100x1");
+  MeshPlanOptions options = training();
+  options.devices = 1;
+  const auto at = [&](std::optional<double> memory) {
+    options.memory_bytes = memory;
+    return planned(net, machine, "best", options).plan;
+  };
+  const MeshPlan roomy = at(1e12);
+  EXPECT_FALSE(roomy.shape.recomputes_attention);
+  const MeshPlan tight = at(roomy.time.peak_bytes * 0.9);
+  EXPECT_TRUE(tight.shape.recomputes_attention);
+  EXPECT_FALSE(tight.shape.recomputes);
+  const MeshPlan tighter = at(tight.time.peak_bytes * 0.7);
+  EXPECT_TRUE(tighter.shape.recomputes);
+  EXPECT_GT(tighter.time.total_us, tight.time.total_us);
+}
+
 TEST(Planner, WhatFitsNowhereSaysSo) {
   const PlannedNetwork net = network("gpt", kSmallGpt);
   MeshPlanOptions tiny = training();
