@@ -5,14 +5,21 @@
 namespace soapstone::parallel {
 namespace {
 
-/// Backward passes meet the chunks in the opposite order.
+/// In whole groups of microbatches, of which the last may have more than there are. Backward passes
+/// meet the chunks in the opposite order.
 std::vector<PieceRun> passes(const MeshShape& shape, bool is_backward) {
   std::vector<PieceRun> runs;
   const std::int64_t group = shape.chunks == 1 ? shape.microbatches : shape.stages;
   for (std::int64_t first = 0; first < shape.microbatches; first += group)
     for (std::int64_t k = 0; k < shape.chunks; ++k)
-      for (std::int64_t m = first; m < std::min(first + group, shape.microbatches); ++m)
+      for (std::int64_t m = first; m < first + group; ++m)
         runs.push_back({is_backward ? shape.chunks - 1 - k : k, m, is_backward});
+  return runs;
+}
+
+/// A schedule of whole groups ends, whatever is left out of it.
+std::vector<PieceRun> without_missing(std::vector<PieceRun> runs, const MeshShape& shape) {
+  std::erase_if(runs, [&](const PieceRun& run) { return run.microbatch >= shape.microbatches; });
   return runs;
 }
 
@@ -20,8 +27,8 @@ std::vector<PieceRun> passes(const MeshShape& shape, bool is_backward) {
 
 std::vector<PieceRun> schedule_of_stage(const MeshShape& shape, std::int64_t stage,
                                         bool is_training) {
-  const std::vector<PieceRun> forward = passes(shape, false);
-  if (!is_training) return forward;
+  std::vector<PieceRun> forward = passes(shape, false);
+  if (!is_training) return without_missing(std::move(forward), shape);
   const std::vector<PieceRun> backward = passes(shape, true);
   const std::int64_t later_stages = shape.stages - stage - 1;
   const std::int64_t filling =
@@ -33,7 +40,7 @@ std::vector<PieceRun> schedule_of_stage(const MeshShape& shape, std::int64_t sta
     for (; next < std::min(k + ahead + 1, forward.size()); ++next) runs.push_back(forward[next]);
     runs.push_back(backward[k]);
   }
-  return runs;
+  return without_missing(std::move(runs), shape);
 }
 
 }  // namespace soapstone::parallel

@@ -78,10 +78,11 @@ TEST(StepSimulation, APipelineTakesItsClosedForm) {
   for (const std::int64_t stages : {1, 2, 4})
     for (const std::int64_t microbatches : {1, 4, 8}) {
       const SimulatedStep step = simulated(even_plan({stages, 1, microbatches, 2}));
-      const auto passes = static_cast<double>(microbatches + stages - 1);
-      // Latencies of handovers are a few microseconds each way and stage.
-      EXPECT_NEAR(to_us(step.timeline.end), passes * (kForwardUs + kBackwardUs) + kUpdateUs,
-                  stages == 1 ? 1e-6 : 10.0 * static_cast<double>(2 * stages))
+      const double passes_us =
+          static_cast<double>(microbatches + stages - 1) * (kForwardUs + kBackwardUs);
+      // Handovers take a few microseconds each way and stage.
+      EXPECT_NEAR(to_us(step.timeline.end), passes_us + kUpdateUs,
+                  stages == 1 ? 1e-6 : 0.03 * passes_us)
           << stages << " stages, " << microbatches << " microbatches";
     }
 }
@@ -100,7 +101,7 @@ TEST(StepSimulation, InterleavingShortensTheFilling) {
 TEST(StepSimulation, SchedulesOfAnySizeEnd) {
   for (const std::int64_t stages : {1, 2, 4, 8})
     for (const std::int64_t chunks : {1, 2, 3})
-      for (const std::int64_t microbatches : {1, 3, 5, 8}) {
+      for (const std::int64_t microbatches : {1, 3, 5, 8, 9}) {
         if (stages == 1 && chunks > 1) continue;
         const SimulatedStep step = simulated(even_plan({stages, chunks, microbatches}));
         EXPECT_EQ(step.timeline.parts.size(), step.problem.slot_count);
