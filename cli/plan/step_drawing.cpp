@@ -62,7 +62,8 @@ class StepDrawing {
   std::string text() {
     svg_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica\" font-size=\"11\">\n"
+        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\" "
+        "font-size=\"11\">\n"
         "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
         kLeft + kWidth + kRight, bottom() + kBottom);
     draw_title();
@@ -200,13 +201,15 @@ class StepDrawing {
     }
   }
 
-  /// As shares of what the device has, or of the most that is held if that is more.
+  /// As shares of the most that any device holds.
   void draw_memory() {
     const auto memory = memory_over_time(problem_, step_.placement, timeline_);
+    double full = 1;
+    for (const auto& steps : memory)
+      for (const parallel::MemoryStep& step : steps) full = std::max(full, step.bytes);
     for (std::size_t device = 0; device < problem_.device_count; ++device) {
       double most = 0;
       for (const parallel::MemoryStep& step : memory[device]) most = std::max(most, step.bytes);
-      const double full = std::max(most, problem_.memory_bytes[device]);
       const double bottom = top_of(device) + kLane + kMemory;
       std::string points = fmt::format("{},{}", kLeft, bottom);
       double last = bottom;
