@@ -123,9 +123,10 @@ TEST(Planner, LayersOnNodesSumGradientsWithinTheNodeAndHandOver) {
   EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes + 2 * 64 * 256 * 4, 1e3);
 }
 
-TEST(Planner, ExpertsExchangeTokensAndNothingElseIsSumming) {
+TEST(Planner, ExpertsExchangeTokensAndSumNoGradients) {
   const PlannedNetwork net = network("moe", {{"batch", 16},
                                              {"layers", 2},
+                                             {"top", 1},
                                              {"seq", 32},
                                              {"hidden", 64},
                                              {"heads", 4},
@@ -133,7 +134,7 @@ TEST(Planner, ExpertsExchangeTokensAndNothingElseIsSumming) {
                                              {"vocabulary", 1000}});
   const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "expert", training());
   constexpr double kExpertBytes = 4.0 * 8 * 2 * 64 * 128;  // One layer of two has experts.
-  constexpr double kPlaces = 2.0 * 32 / 8;
+  constexpr double kPlaces = 32.0 / 8;
   constexpr double kTokenBytes = 4.0 * 16 * 8 * kPlaces * 64;
   // To the experts and back, forward and backward.
   EXPECT_NEAR(outcome.plan.time.bytes_moved,
