@@ -127,6 +127,7 @@ TEST(Planner, ExpertsExchangeTokensAndSumNoGradients) {
   const PlannedNetwork net = network("moe", {{"batch", 16},
                                              {"layers", 2},
                                              {"top", 1},
+                                             {"positions", 32},
                                              {"seq", 32},
                                              {"hidden", 64},
                                              {"heads", 4},
