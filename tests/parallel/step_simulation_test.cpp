@@ -42,10 +42,9 @@ SimulatedStep simulated(const PlanDocument& plan, StepSimulationOptions options 
 }
 
 double peak_bytes(const SimulatedStep& step, std::size_t device) {
+  const auto memory = memory_over_time(step.problem, step.placement, step.timeline);
   double most = 0;
-  for (const MemoryStep& memory :
-       memory_over_time(step.problem, step.placement, step.timeline)[device])
-    most = std::max(most, memory.bytes);
+  for (const MemoryStep& held : memory[device]) most = std::max(most, held.bytes);
   return most;
 }
 
