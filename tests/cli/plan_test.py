@@ -34,8 +34,9 @@ class Plan(unittest.TestCase):
         self.assertEqual(report["devices"], 8)
         self.assertGreaterEqual(report["speedup_over_data_parallel"], 1)
         self.assertLessEqual(report["lower_bound_us"], report["simulated_us"])
+        self.assertGreater(report["proposals_per_cpu_s"], 0)
         names = {strategy["name"] for strategy in report["strategies"]}
-        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline"}, names)
+        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection", "expert"}, names)
         for strategy in report["strategies"]:
             if strategy["fits"]:
                 self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)

@@ -4,14 +4,13 @@
 // changes of layout, sums of gradients and updates, none of which hides another one.
 //
 //   prove-optima [network devices [key=number]...]
-#include <ctime>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "core/base/clock.h"
 #include "models/networks/builders.h"
 #include "parallel/planning/mesh_evaluation.h"
 #include "parallel/topology/presets.h"
@@ -19,19 +18,13 @@
 namespace soapstone::parallel {
 namespace {
 
-double cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 struct Small {
   std::string network;
   models::ParameterValues sizes;
 };
 
 void prove(const Small& small, std::int64_t devices) {
-  const double begin = cpu_s();
+  const double begin = core::process_cpu_s();
   models::NetworkOptions network;
   network.weights = models::Weights::kInputs;
   const auto built = models::build_network(small.network, small.sizes, network);
@@ -60,7 +53,7 @@ void prove(const Small& small, std::int64_t devices) {
   constexpr double kRounding = 1e-9;
   fmt::print("{:<8} on {}: least {:.4f} ms, {}; {:.2f} CPU s\n", small.network, devices,
              least / 1e3, least - bound <= kRounding * least ? "proved" : "not proved",
-             cpu_s() - begin);
+             core::process_cpu_s() - begin);
 }
 
 }  // namespace
