@@ -18,6 +18,7 @@ constexpr double kLeft = 190, kRight = 130, kTop = 64, kWidth = 1200;
 constexpr double kLane = 24, kMemory = 16, kBetween = 10, kBottom = 34;
 constexpr double kLetter = 5;          // The width of one, about.
 constexpr double kThinnest = 0.05;     // A part that is narrower is not drawn.
+constexpr double kPointedAt = 0.5;     // A part that is narrower has no title.
 constexpr double kNarrowStroke = 2.5;  // A part that is narrower has no outline.
 
 const char* color_of(StepPart part) {
@@ -153,10 +154,10 @@ class StepDrawing {
     return letters >= 8 ? name.substr(0, letters) : "";
   }
 
-  std::string told(const parallel::PartRun& run) const {
+  std::string title(const parallel::PartRun& run) const {
     const std::int64_t microbatch = step_.microbatch_of[run.op];
-    return fmt::format("{}, {}{}: {:.3f} ms from {:.3f} ms", problem_.operators[run.op].name,
-                       to_string(step_.parts[run.op]),
+    return fmt::format("<title>{}, {}{}: {:.3f} ms from {:.3f} ms</title>",
+                       xml_escaped(problem_.operators[run.op].name), to_string(step_.parts[run.op]),
                        has_microbatches_ ? fmt::format(" {}", microbatch) : "",
                        to_us(run.end - run.start) / 1000, to_us(run.start) / 1000);
   }
@@ -169,11 +170,11 @@ class StepDrawing {
       const double x = x_of(run.start), width = x_of(run.end) - x, y = top_of(run.device);
       if (width < kThinnest) continue;
       svg_ += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
-                          "fill=\"{}\"{}><title>{}</title></rect>\n",
+                          "fill=\"{}\"{}>{}</rect>\n",
                           is_critical[k] ? "part critical" : "part", x, y, width, kLane,
                           color_of(step_.parts[run.op]),
                           width < kNarrowStroke ? "" : " stroke=\"#ffffff\" stroke-width=\"0.5\"",
-                          xml_escaped(told(run)));
+                          width < kPointedAt ? "" : title(run));
       if (is_critical[k])
         svg_ += fmt::format("<line class=\"critical\" x1=\"{0:.2f}\" y1=\"{2}\" x2=\"{1:.2f}\" "
                             "y2=\"{2}\" stroke=\"#c00000\" stroke-width=\"2\"/>\n",

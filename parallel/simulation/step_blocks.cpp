@@ -44,12 +44,6 @@ StepPieces blocks_at(const PlanDocument& plan, Detail detail) {
   return pieces;
 }
 
-std::size_t count(const StepPieces& pieces) {
-  std::size_t blocks = 0;
-  for (const auto& piece : pieces) blocks += piece.size();
-  return blocks;
-}
-
 }  // namespace
 
 core::Result<StepPieces> step_blocks(const PlanDocument& plan, std::size_t most_blocks) {
@@ -68,8 +62,14 @@ core::Result<StepPieces> step_blocks(const PlanDocument& plan, std::size_t most_
                     plan.shape.stages, expected));
   }
   for (const Detail detail : {Detail::kBlocks, Detail::kPieces})
-    if (count(pieces) > most_blocks) pieces = blocks_at(plan, detail);
+    if (block_count(pieces) > most_blocks) pieces = blocks_at(plan, detail);
   return pieces;
+}
+
+std::size_t block_count(const StepPieces& pieces) {
+  std::size_t blocks = 0;
+  for (const auto& piece : pieces) blocks += piece.size();
+  return blocks;
 }
 
 }  // namespace soapstone::parallel

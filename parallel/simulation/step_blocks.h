@@ -21,4 +21,6 @@ using StepPieces = std::vector<std::vector<StepBlock>>;
 /// Errors: kInvalidInput if the stages of the nodes are not those of the pipeline.
 core::Result<StepPieces> step_blocks(const PlanDocument& plan, std::size_t most_blocks);
 
+std::size_t block_count(const StepPieces& pieces);
+
 }  // namespace soapstone::parallel

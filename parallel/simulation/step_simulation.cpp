@@ -1,9 +1,8 @@
 #include "parallel/simulation/step_simulation.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -208,6 +207,15 @@ class StepMaker {
   std::vector<std::vector<std::uint32_t>> kept_by_;      ///< By pass and block.
 };
 
+/// Passes that are not told apart from what they exchange.
+void count_exchanges_as_work(StepPieces& pieces) {
+  for (std::vector<StepBlock>& piece : pieces)
+    for (StepBlock& block : piece) {
+      block.sum.forward_us += std::exchange(block.sum.forward_exchange_us, 0);
+      block.sum.backward_us += std::exchange(block.sum.backward_exchange_us, 0);
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(StepPart part) {
@@ -235,19 +243,20 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
     return core::unsupported(fmt::format("{} stages are too many to be told", plan.shape.stages));
   const std::int64_t of_stage = plan.devices / plan.shape.stages;
   const Lanes lanes{plan.shape.stages, plan.devices <= options.most_lanes ? of_stage : 1, of_stage};
-  // A block computes and exchanges, forward and backward, for each microbatch.
-  const double parts_of_block =
-      (plan.is_training ? 4.0 : 2.0) * static_cast<double>(plan.shape.microbatches);
-  const auto most_blocks = static_cast<double>(options.most_parts) /
-                           (parts_of_block * static_cast<double>(lanes.per_stage));
-  SOAPSTONE_ASSIGN_OR_RETURN(const StepPieces pieces,
+  // A block computes, forward and backward, for each microbatch, and exchanges as often.
+  const double passes = (!plan.is_training       ? 1.0
+                         : plan.shape.recomputes ? 3.0
+                                                 : 2.0) *
+                        static_cast<double>(plan.shape.microbatches * lanes.per_stage);
+  const double most_blocks = static_cast<double>(options.most_parts) / (2 * passes);
+  SOAPSTONE_ASSIGN_OR_RETURN(StepPieces pieces,
                              step_blocks(plan, static_cast<std::size_t>(most_blocks)));
   constexpr double kMostParts = 60000;
-  if (parts_of_block *
-          static_cast<double>(static_cast<std::int64_t>(pieces.size()) * lanes.per_stage) >
-      kMostParts)
+  const double passes_of_all = passes * static_cast<double>(block_count(pieces));
+  if (passes_of_all > kMostParts)
     return core::unsupported(fmt::format("{} microbatches in {} pieces are too many to be told",
                                          plan.shape.microbatches, pieces.size()));
+  if (2 * passes_of_all > kMostParts) count_exchanges_as_work(pieces);
   SOAPSTONE_ASSIGN_OR_RETURN(const Topology places, topology_of(lanes, topology));
   SOAPSTONE_ASSIGN_OR_RETURN(ProblemBuilder builder,
                              ProblemBuilder::make(places, places.device_count()));

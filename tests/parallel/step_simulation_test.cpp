@@ -133,6 +133,16 @@ TEST(StepSimulation, LanesAndDetailFollowTheirLimits) {
   EXPECT_EQ(simulated(plan, {1, 4}).problem.operators[0].name, "stage 0");
 }
 
+TEST(StepSimulation, ManyPassesAreNotToldApartFromWhatTheyExchange) {
+  PlanDocument plan = even_plan({8, 4, 512});
+  plan.estimates[0].forward_exchange_us = 7;
+  plan.estimates[0].backward_exchange_us = 11;
+  const SimulatedStep step = simulated(plan);
+  EXPECT_EQ(std::ranges::count(step.parts, StepPart::kExchange), 0);
+  const double busy_us = 512 * 4 * (kForwardUs + 7 + kBackwardUs + 11);
+  EXPECT_NEAR(to_us(step.timeline.busy[0]), busy_us, 1e-3);
+}
+
 TEST(StepSimulation, RefusesPlansThatContradictThemselves) {
   const Topology machine = *preset_topology("dgx-a100x2");
   PlanDocument plan = even_plan({2, 1, 4});
