@@ -54,7 +54,10 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   const DeviceKind& kind = slowest_kind();
   rates_.flops_per_s = kind.flops_per_s;
   rates_.bytes_per_s = kind.memory_bytes_per_s;
-  memory_ = options.memory_bytes.value_or(kind.memory_bytes);
+  memory_ = options.memory_bytes.value_or(least_memory_bytes());
+  if (topology.kinds().size() > 1)
+    for (const DeviceKind& other : topology.kinds())
+      slowness_.push_back(forward_us(other) / forward_us(kind));
   for (const core::NodeId id : graph.order())
     if (!graph.is_constant_expression(id)) ++nodes_;
   batch_ = batch_size(is_weight);
@@ -74,6 +77,13 @@ const DeviceKind& MeshEvaluator::slowest_kind() const {
     if (!slowest || rate(kind) < rate(*slowest)) slowest = &kind;
   }
   return *slowest;
+}
+
+double MeshEvaluator::least_memory_bytes() const {
+  double least = kImpossible;
+  for (std::int64_t d = 0; d < devices_; ++d)
+    least = std::min(least, topology_.kind_of(DeviceId(static_cast<std::size_t>(d))).memory_bytes);
+  return least;
 }
 
 core::DataType MeshEvaluator::narrowest_weight(const std::vector<bool>& is_weight) const {
@@ -148,8 +158,21 @@ MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weigh
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
   if (plan.sharding.cost_us < kImpossible)
-    time_step(graph_, work, topology_, options_.is_training, plan);
+    time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
   return plan;
+}
+
+/// Each stage is as slow as its slowest device.
+std::vector<double> MeshEvaluator::slowness_of_stages(const MeshShape& shape) const {
+  if (slowness_.empty()) return {};
+  std::vector<double> stages(static_cast<std::size_t>(shape.stages), 0);
+  const std::int64_t of_stage = devices_ / shape.stages;
+  for (std::int64_t d = 0; d < devices_; ++d) {
+    double& stage = stages[static_cast<std::size_t>(d / of_stage)];
+    const DeviceId device(static_cast<std::size_t>(d));
+    stage = std::max(stage, slowness_[topology_.kind_index(device)]);
+  }
+  return stages;
 }
 
 double MeshEvaluator::lower_bound_us() const {
@@ -179,6 +202,25 @@ double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
     us += times * best.us(node.data_type, node.flops, 0, true);
   }
   return us;
+}
+
+/// Of the whole model on one device.
+double MeshEvaluator::forward_us(const DeviceKind& kind) const {
+  ComputeRates rates = rates_;
+  rates.flops_per_s = kind.flops_per_s;
+  rates.bytes_per_s = kind.memory_bytes_per_s;
+  double us = 0;
+  for (const core::NodeId id : graph_.order()) {
+    const NodeWork& node = work_.nodes[id.index()];
+    if (graph_.is_constant_expression(id) || node.is_free) continue;
+    double bytes = 0;
+    for (const auto& tensors : {graph_.node(id).inputs, graph_.node(id).outputs})
+      for (const core::TensorId tensor : tensors)
+        if (tensor.valid() && work_.tensors[tensor.index()].is_stored)
+          bytes += work_.tensors[tensor.index()].bytes;
+    us += rates.us(node.data_type, node.flops, bytes, node.is_contraction);
+  }
+  return std::max(us, 1e-9);
 }
 
 }  // namespace soapstone::parallel

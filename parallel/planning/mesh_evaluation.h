@@ -36,9 +36,12 @@ class MeshEvaluator {
 
  private:
   const DeviceKind& slowest_kind() const;
+  double least_memory_bytes() const;
   core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double contractions_us(const DeviceKind& kind) const;
+  double forward_us(const DeviceKind& kind) const;
+  std::vector<double> slowness_of_stages(const MeshShape& shape) const;
   ShardingOptions sharding_options(const MeshShape& shape, const MeshWeights& weights) const;
   void fix_outer_axes(const StepWork& work, const std::vector<std::int64_t>& sizes,
                       ShardingOptions& sharding) const;
@@ -53,7 +56,8 @@ class MeshEvaluator {
   GraphLoops loops_;
   StepWork work_;
   std::optional<StepWork> selective_work_;  ///< If attention is computed again.
-  ComputeRates rates_;
+  ComputeRates rates_;                      ///< Of the slowest kind.
+  std::vector<double> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // slower than any of them, and plans survive being written and read.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "models/networks/builders.h"
@@ -202,6 +203,19 @@ TEST(Planner, AttentionAloneIsComputedAgainWhereThatIsEnough) {
   const MeshPlan tighter = at(tight.time.peak_bytes * 0.7);
   EXPECT_TRUE(tighter.shape.recomputes);
   EXPECT_GT(tighter.time.total_us, tight.time.total_us);
+}
+
+TEST(Planner, StagesOfFasterDevicesHaveMoreLayers) {
+  const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 12}, {"seq", 256}});
+  const Topology machine = topology("v100-p100");
+  MeshPlanOptions options = training();
+  options.freedom.stages = 2;
+  const core::StopToken never;
+  const auto outcome =
+      plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
+  ASSERT_TRUE(outcome.ok());
+  const std::vector<std::int32_t>& stages = outcome->plan.stage_of_node;
+  EXPECT_GT(std::ranges::count(stages, 0), std::ranges::count(stages, 1));
 }
 
 TEST(Planner, WhatFitsNowhereSaysSo) {
