@@ -106,14 +106,23 @@ class MeshPlanner {
     return count;
   }
 
-  /// Doubles and halves the sizes of the best shapes as long as that helps.
+  /// Doubles and halves the sizes of good shapes, the best first: one that is a little slower may
+  /// have better neighbors.
   void climb() {
     std::set<MeshShape> climbed;
     for (int round = 0; round < kMostRounds && !stop_.stop_requested(); ++round) {
-      const MeshPlan* best = best_plan();
-      if (!climbed.insert(best->shape).second) break;
-      consider(neighbors(best->shape));
+      const MeshPlan* next = best_plan_but(climbed);
+      if (!next || !is_worth_climbing(*next)) break;
+      climbed.insert(next->shape);
+      consider(neighbors(next->shape));
     }
+  }
+
+  bool is_worth_climbing(const MeshPlan& plan) const {
+    const MeshPlan* best = best_plan();
+    const bool fits = plan.time.peak_bytes <= memory_;
+    if (fits != (best->time.peak_bytes <= memory_)) return false;
+    return !fits ? &plan == best : plan.time.total_us <= kWorthClimbing * best->time.total_us;
   }
 
   /// Plans the fastest shapes again for the case that the backward pass hides sums of gradients.
@@ -227,10 +236,14 @@ class MeshPlanner {
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
-  const MeshPlan* best_plan() const {
+  const MeshPlan* best_plan() const { return best_plan_but({}); }
+
+  const MeshPlan* best_plan_but(const std::set<MeshShape>& excluded) const {
     const MeshPlan* best = nullptr;
     for (const auto& [shape, plan] : tried_)
-      if (plan.sharding.cost_us < kImpossible && (!best || is_better(plan, *best))) best = &plan;
+      if (plan.sharding.cost_us < kImpossible && !excluded.contains(shape) &&
+          (!best || is_better(plan, *best)))
+        best = &plan;
     return best;
   }
 
@@ -267,6 +280,7 @@ class MeshPlanner {
   static constexpr std::int64_t kMostStages = 64;
   static constexpr std::int64_t kMicrobatchesAStage = 4;
   static constexpr int kMostRounds = 12;
+  static constexpr double kWorthClimbing = 1.2;
   static constexpr std::size_t kShapesAgain = 5;
   static constexpr double kHiddenSums = 0.05;
   static constexpr int kPrices = 6;
