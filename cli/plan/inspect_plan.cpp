@@ -12,6 +12,8 @@ core::Status inspect(const cli::InspectPlanOptions& options, cli::Session& sessi
                              cli::inspect_plan_request(options));
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::PlanDocument plan,
                              jobs::inspect_plan(request, session.context()));
+  SOAPSTONE_RETURN_IF_ERROR(
+      cli::write_pictures(plan, request.topology, options.pictures, session.context()));
   return session.report(cli::plan_document_text(plan), parallel::plan_to_json(plan));
 }
 

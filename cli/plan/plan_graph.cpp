@@ -17,6 +17,8 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
         core::write_file(options.output, parallel::plan_to_json(outcome.plan)));
   }
   SOAPSTONE_RETURN_IF_ERROR(
+      cli::write_pictures(outcome.plan, request.topology, options.pictures, session.context()));
+  SOAPSTONE_RETURN_IF_ERROR(
       session.report(cli::plan_text(outcome), cli::plan_report_json(outcome)));
   if (outcome.was_stopped) {
     return core::Error{

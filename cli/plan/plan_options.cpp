@@ -14,6 +14,15 @@ void add_planned_model_options(CommandLine& line, Options& options) {
   add_shape_option(line, options.request.model.shapes);
 }
 
+void add_picture_options(CommandLine& line, PlanPictures& pictures) {
+  line.add("--svg", pictures.svg,
+           "Draw a step: what each device or stage does when, the critical path, idle shares, "
+           "memory")
+      .type("FILE");
+  line.add("--trace", pictures.trace, "Write a step as a trace for Perfetto or about:tracing")
+      .type("FILE");
+}
+
 template <class Options>
 core::Status read_planned_model(const Options& options, jobs::PlannedModelRequest& model) {
   for (const std::string& text : options.settings) {
@@ -37,6 +46,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .required()
       .type("NAME|FILE");
   line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
   line.add_flag("--train", request.is_training, "Plan a step of training");
   line.add_choice("--optimizer", request.optimizer,
@@ -65,6 +75,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
            "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
       .type("KEY=NUMBER")
       .one_each();
+  add_jobs_option(line, request.jobs);
   add_common_options(line, options);
   set_examples(line,
                "  $ plan-graph gpt --topology dgx-a100x1 --train --batch 64 --compare\n"
@@ -91,12 +102,14 @@ void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
   line.add("--model", options.request.model.model,
            "Check that it is a plan of this ONNX file or built-in network")
       .type("FILE|NAME");
-  line.add("--topology", options.request.topology, "And of this machine [that of the plan]")
+  add_picture_options(line, options.pictures);
+  line.add("--topology", options.request.topology, "The machine that it is for [that of the plan]")
       .type("NAME|FILE");
   add_planned_model_options(line, options);
   add_common_options(line, options);
   set_examples(line, "  $ inspect-plan plan.json\n"
-                     "  $ inspect-plan plan.json --model gpt --batch 64");
+                     "  $ inspect-plan plan.json --model gpt --batch 64\n"
+                     "  $ inspect-plan plan.json --svg step.svg --trace step.json");
 }
 
 core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOptions& options) {

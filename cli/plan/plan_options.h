@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/options/common_options.h"
+#include "cli/plan/plan_pictures.h"
 #include "jobs/plan/inspect_plan.h"
 #include "jobs/plan/plan.h"
 
@@ -14,6 +15,7 @@ struct PlanOptions : CommonOptions {
   jobs::PlanRequest request;
   std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
   std::string output;
+  PlanPictures pictures;
   std::uint64_t batch = 0, devices = 0;  ///< 0: not given.
   double memory_limit_gib = 0;           ///< 0: not given.
   std::string precision;
@@ -22,7 +24,8 @@ struct PlanOptions : CommonOptions {
 struct InspectPlanOptions : CommonOptions {
   jobs::InspectPlanRequest request;
   std::vector<std::string> settings;  ///< `KEY=NUMBER`
-  std::uint64_t batch = 0;            ///< 0: not given.
+  PlanPictures pictures;
+  std::uint64_t batch = 0;  ///< 0: not given.
 };
 
 /// Binds all options to `options`, which must outlive `line`.

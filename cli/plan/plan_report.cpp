@@ -25,6 +25,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
+  if (shape.recomputes_attention) text += ", recomputes attention";
   return text;
 }
 
@@ -38,6 +39,11 @@ std::string rivals_table(const jobs::PlanOutcome& outcome) {
   add(outcome.plan.strategy, outcome.plan.time, outcome.plan.shape, outcome.fits);
   for (const auto& rival : outcome.rivals) add(rival.name, rival.time, rival.shape, rival.fits);
   return table.to_string();
+}
+
+double proposals_per_cpu_s(const jobs::PlanOutcome& outcome) {
+  if (outcome.search_cpu_s <= 0) return 0;  // Faster than the clock.
+  return static_cast<double>(outcome.meshes_tried) / outcome.search_cpu_s;
 }
 
 }  // namespace
@@ -97,6 +103,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome) {
                               {"peak_memory_mb", plan.time.peak_bytes / 1e6},
                               {"fits", outcome.fits},
                               {"proposals", outcome.meshes_tried},
+                              {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
                               {"estimated_share", plan.estimated_share}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/clock.h"
 #include "jobs/base/guard.h"
 #include "jobs/base/usage_error.h"
 #include "parallel/planning/named.h"
@@ -48,8 +49,10 @@ class PlanJob {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
                                parallel::named_strategy(request_.strategy));
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
-    SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
     PlanOutcome outcome;
+    const double cpu_before_s = core::process_cpu_s();
+    SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
+    outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
     outcome.memory_bytes = memory_bytes();
     SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
@@ -72,6 +75,7 @@ class PlanJob {
     options.devices = request_.devices;
     options.memory_bytes = request_.memory_limit_bytes;
     options.attention = request_.attention;
+    options.threads = request_.jobs;
     options.freedom = strategy.freedom;
     SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
     return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,

@@ -27,6 +27,7 @@ struct PlanRequest {
   std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
+  int jobs = 0;                              ///< Threads; 0: one for each core.
 };
 
 struct PlanOutcome {
@@ -37,6 +38,7 @@ struct PlanOutcome {
   bool was_stopped = false;  ///< The search was not over: this is the best plan until then.
   double memory_bytes = 0;   ///< Of a device.
   std::size_t meshes_tried = 0;
+  double search_cpu_s = 0;      ///< What trying them took.
   double data_parallel_us = 0;  ///< 0: data parallelism does not fit, or was not asked for.
   struct Rival {
     std::string name, description;

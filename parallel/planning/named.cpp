@@ -10,6 +10,7 @@ Freedom only(std::vector<AxisPolicy> policies) {
   freedom.policies = std::move(policies);
   freedom.pipelines = false;
   freedom.cuts_states = false;
+  freedom.cuts_gradients = false;
   freedom.cuts_weights = false;
   freedom.recomputes = false;
   freedom.model = 1;
@@ -19,10 +20,11 @@ Freedom only(std::vector<AxisPolicy> policies) {
 
 Freedom data_parallel() { return only({kBatch, kBatch, kBatchAlways}); }
 
-Freedom zero(bool cuts_weights) {
+Freedom zero(int stage) {
   Freedom freedom = data_parallel();
   freedom.cuts_states = true;
-  freedom.cuts_weights = cuts_weights;
+  freedom.cuts_gradients = stage >= 2;
+  freedom.cuts_weights = stage >= 3;
   freedom.recomputes.reset();
   return freedom;
 }
@@ -62,6 +64,21 @@ Freedom pipelined(std::optional<std::int64_t> chunks) {
   return freedom;
 }
 
+Freedom layers_on_nodes() {
+  Freedom freedom = data_parallel();
+  freedom.pipelines = true;
+  freedom.has_stage_a_node = true;
+  freedom.microbatches = 1;
+  freedom.chunks = 1;
+  return freedom;
+}
+
+Freedom bisection() {
+  Freedom freedom = only({kAny, kAny, kAny});
+  freedom.bisects = true;
+  return freedom;
+}
+
 std::vector<NamedStrategy> make_strategies() {
   return {
       {"best", "everything that a plan can do", "", false, {}},
@@ -79,9 +96,24 @@ std::vector<NamedStrategy> make_strategies() {
       {"megatron-sp", "the same, and the sequence is cut where heads are not",
        "Korthikanti et al., 2022, arXiv 2205.05198", false, megatron(kNoBatch)},
       {"zero-1", "data parallel; states of the optimizer are cut", "Rajbhandari et al., ZeRO, 2020",
-       true, zero(false)},
+       true, zero(1)},
+      {"zero-2", "the same, and gradients are cut", "Rajbhandari et al., ZeRO, 2020", true,
+       zero(2)},
       {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered",
-       "Rajbhandari et al., ZeRO, 2020", true, zero(true)},
+       "Rajbhandari et al., ZeRO, 2020", true, zero(3)},
+      {"one-weird-trick",
+       "weights that serve many positions of a sample are whole and the batch is cut, others are "
+       "cut along their outputs",
+       "Krizhevsky, One Weird Trick for Parallelizing Convolutional Neural Networks, 2014", false,
+       only({kBatch, kBatch, kPositions})},
+      {"layers", "layers on the nodes of the machine, the batch cut within each",
+       "Wu et al., Google's Neural Machine Translation System, 2016", false, layers_on_nodes()},
+      {"bisection", "everything in two, the halves in two, and so on, the best way each time",
+       "Wang et al., Supporting Very Large Models using Automatic Dataflow Graph Partitioning, "
+       "2019",
+       false, bisection()},
+      {"expert", "experts are on devices of their own, everything else is cut along the batch",
+       "Lepikhin et al., GShard, 2020", false, only({kBatch, kBatch, kExperts})},
       {"context", "the sequence is cut, keys and values are gathered",
        "Liu et al., Ring Attention, 2023", false, context_parallel()},
       {"pipeline", "pipeline stages and the batch (GPipe's cut, 1F1B's order)",

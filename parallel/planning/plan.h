@@ -17,7 +17,8 @@ struct MeshShape {
   std::int64_t microbatches = 1;  ///< Of a step.
   /// Within a stage, innermost first: for the model, for anything, for the batch.
   std::int64_t model = 1, any = 1, batch = 1;
-  bool recomputes = false;
+  bool recomputes = false;            ///< The whole forward pass, before the backward pass.
+  bool recomputes_attention = false;  ///< Alone: the scores of attention.
   std::int64_t device_count() const { return stages * model * any * batch; }
   auto operator<=>(const MeshShape&) const = default;
 };
@@ -36,11 +37,25 @@ struct StepTime {
   bool operator==(const StepTime&) const = default;
 };
 
+/// What a device does for one node, as estimated. Times are of one microbatch, but for gradient
+/// sums and updates, of which there is one a step.
+struct NodeEstimate {
+  double forward_us = 0, forward_exchange_us = 0;  ///< Exchange: layouts, gathered weights.
+  double again_us = 0;  ///< The forward pass once more, before the backward pass.
+  double backward_us = 0, backward_exchange_us = 0;
+  double gradient_sum_us = 0, update_us = 0;
+  double weight_bytes = 0;    ///< Weights, gradients and states.
+  double kept_bytes = 0;      ///< From the forward pass of a microbatch to its backward pass.
+  double handover_bytes = 0;  ///< To the next stage; 0 within one.
+  auto operator<=>(const NodeEstimate&) const = default;
+};
+
 struct MeshPlan {
   MeshShape shape;
   std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
   Sharding sharding;
   std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
+  std::vector<NodeEstimate> estimates;      ///< By node.
   StepTime time;
 };
 

@@ -58,7 +58,12 @@ class DocumentMaker {
             document_.axes[a].name);
     const auto [at, is_new] = known_.try_emplace(cuts, document_.cuts.size());
     if (is_new) document_.cuts.push_back(cuts);
-    document_.nodes.push_back({names_[id.index()], plan_.stage_of_node[id.index()], at->second});
+    const NodeEstimate& estimate = plan_.estimates[id.index()];
+    const auto [known, is_new_estimate] =
+        known_estimates_.try_emplace(estimate, document_.estimates.size());
+    if (is_new_estimate) document_.estimates.push_back(estimate);
+    document_.nodes.push_back(
+        {names_[id.index()], plan_.stage_of_node[id.index()], at->second, known->second});
   }
 
   void add_weight(core::TensorId id, const Digits& digits) {
@@ -78,6 +83,7 @@ class DocumentMaker {
   PlanDocument& document_;
   std::vector<std::string> names_;
   std::map<NodeCuts, std::size_t> known_;
+  std::map<NodeEstimate, std::size_t> known_estimates_;
 };
 
 }  // namespace
@@ -136,6 +142,10 @@ core::Status check_belongs(const PlanDocument& document, const core::Graph& grap
     return core::invalid_input("the plan is of another model",
                                "plan again with the model as it is now");
   }
+  return check_belongs(document, topology);
+}
+
+core::Status check_belongs(const PlanDocument& document, const Topology& topology) {
   if (document.topology_hash != hash_of(topology)) {
     return core::invalid_input("the plan is of another topology, " + document.topology,
                                "plan again with the topology as it is now");

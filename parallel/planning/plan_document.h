@@ -30,7 +30,8 @@ struct NodeCuts {
 struct PlannedNode {
   std::string name;
   std::int64_t stage = 0;
-  std::size_t cuts = 0;  ///< Index into PlanDocument::cuts.
+  std::size_t cuts = 0;      ///< Index into PlanDocument::cuts.
+  std::size_t estimate = 0;  ///< Index into PlanDocument::estimates.
   bool operator==(const PlannedNode&) const = default;
 };
 
@@ -50,6 +51,7 @@ struct PlanDocument {
   MeshShape shape;
   std::vector<PlanAxis> axes;
   std::vector<NodeCuts> cuts;
+  std::vector<NodeEstimate> estimates;
   std::vector<PlannedNode> nodes;  ///< In the order of execution.
   std::vector<PlannedWeight> weights;
   StepTime time;
@@ -72,6 +74,8 @@ std::string plan_to_json(const PlanDocument& document);
 /// Errors: kInvalidInput with the place in the document.
 core::Result<PlanDocument> plan_from_json(std::string_view text);
 
+/// Errors: kInvalidInput if the plan is of another topology.
+core::Status check_belongs(const PlanDocument& document, const Topology& topology);
 /// Errors: kInvalidInput if the plan is of another model or another topology.
 core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
                            const Topology& topology);

@@ -38,6 +38,20 @@ void each_figure(Time& time, Visit visit) {
   visit("bytes_moved", time.bytes_moved);
 }
 
+template <class Estimate, class Visit>
+void each_estimate(Estimate& estimate, Visit visit) {
+  visit("forward_us", estimate.forward_us);
+  visit("forward_exchange_us", estimate.forward_exchange_us);
+  visit("again_us", estimate.again_us);
+  visit("backward_us", estimate.backward_us);
+  visit("backward_exchange_us", estimate.backward_exchange_us);
+  visit("gradient_sum_us", estimate.gradient_sum_us);
+  visit("update_us", estimate.update_us);
+  visit("weight_bytes", estimate.weight_bytes);
+  visit("kept_bytes", estimate.kept_bytes);
+  visit("handover_bytes", estimate.handover_bytes);
+}
+
 template <class Shape, class Visit>
 void each_size(Shape& shape, Visit visit) {
   visit("stages", shape.stages);
@@ -77,25 +91,52 @@ void check_axes(const PlanReader& place, const PlanDocument& plan,
     }
 }
 
+/// What is 0 is left out.
+void read_estimates(const PlanReader& document, PlanDocument& plan) {
+  document.field("estimates").for_each([&](const PlanReader& entry) {
+    NodeEstimate& estimate = plan.estimates.emplace_back();
+    each_estimate(estimate, [&](const char* name, double& figure) {
+      if (entry.has(name)) figure = entry.field(name).positive();
+    });
+  });
+}
+
+/// An index into a list of the document.
+std::size_t read_index(const PlanReader& entry, const char* list, std::size_t size) {
+  const std::int64_t index = entry.integer();
+  if (index >= 0 && index < static_cast<std::int64_t>(size)) return static_cast<std::size_t>(index);
+  entry.fail(fmt::format("there is no such entry in {}", list));
+  return 0;
+}
+
 void read_nodes(const PlanReader& document, PlanDocument& plan) {
   document.field("cuts").for_each([&](const PlanReader& entry) {
     plan.cuts.push_back({read_cuts(entry)});
     check_axes(entry, plan, plan.cuts.back().loops);
   });
   document.field("nodes").for_each([&](const PlanReader& entry) {
-    entry.expect_keys({"name", "stage", "cuts"});
-    PlannedNode node{entry.field("name").text(), entry.field("stage").integer(), 0};
+    entry.expect_keys({"name", "stage", "cuts", "estimate"});
+    PlannedNode node{entry.field("name").text(), entry.field("stage").integer()};
     if (node.stage < 0 || node.stage >= plan.shape.stages) entry.fail("there is no such stage");
-    const std::int64_t cuts = entry.field("cuts").integer();
-    if (cuts < 0 || cuts >= static_cast<std::int64_t>(plan.cuts.size()))
-      return entry.field("cuts").fail("there is no such entry in cuts");
-    node.cuts = static_cast<std::size_t>(cuts);
+    node.cuts = read_index(entry.field("cuts"), "cuts", plan.cuts.size());
+    node.estimate = read_index(entry.field("estimate"), "estimates", plan.estimates.size());
     plan.nodes.push_back(std::move(node));
   });
   document.field("weights").for_each_field([&](const std::string& name, const PlanReader& entry) {
     plan.weights.push_back({name, read_cuts(entry)});
     check_axes(entry, plan, plan.weights.back().dims);
   });
+}
+
+void write_estimates(const PlanDocument& document, PlanJson& json) {
+  json = PlanJson::array();
+  for (const NodeEstimate& estimate : document.estimates) {
+    PlanJson entry = PlanJson::object();
+    each_estimate(estimate, [&](const char* name, double figure) {
+      if (figure != 0) entry[name] = figure;
+    });
+    json.push_back(std::move(entry));
+  }
 }
 
 }  // namespace
@@ -111,6 +152,7 @@ std::string plan_to_json(const PlanDocument& document) {
   PlanJson& pipeline = json["pipeline"];
   each_size(document.shape, [&](const char* name, const auto& size) { pipeline[name] = size; });
   pipeline["recomputes"] = document.shape.recomputes;
+  pipeline["recomputes_attention"] = document.shape.recomputes_attention;
   json["axes"] = PlanJson::array();
   for (const PlanAxis& axis : document.axes)
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"stride", axis.stride}});
@@ -120,9 +162,13 @@ std::string plan_to_json(const PlanDocument& document) {
   json["cuts"] = PlanJson::array();
   for (const NodeCuts& cuts : document.cuts)
     json["cuts"].push_back(cuts.loops.empty() ? PlanJson::object() : PlanJson(cuts.loops));
+  write_estimates(document, json["estimates"]);
   json["nodes"] = PlanJson::array();
   for (const PlannedNode& node : document.nodes)
-    json["nodes"].push_back({{"name", node.name}, {"stage", node.stage}, {"cuts", node.cuts}});
+    json["nodes"].push_back({{"name", node.name},
+                             {"stage", node.stage},
+                             {"cuts", node.cuts},
+                             {"estimate", node.estimate}});
   json["weights"] = PlanJson::object();
   for (const PlannedWeight& weight : document.weights)
     json["weights"][weight.name] = weight.dims.empty() ? PlanJson::object() : PlanJson(weight.dims);
@@ -149,11 +195,13 @@ core::Result<PlanDocument> plan_from_json(std::string_view text) {
     if (size < 1) pipeline.field(name).fail("this is not positive");
   });
   plan.shape.recomputes = pipeline.field("recomputes").truth();
+  plan.shape.recomputes_attention = pipeline.field("recomputes_attention").truth();
   read_axes(document, plan);
   each_figure(plan.time,
               [&](const char* name, double& figure) { figure = document.field(name).number(); });
   plan.lower_bound_us = document.field("lower_bound_us").number();
   plan.estimated_share = document.field("estimated_share").number();
+  read_estimates(document, plan);
   read_nodes(document, plan);
   if (plan.axes.size() == 3) {
     plan.shape.model = plan.axes[0].size;

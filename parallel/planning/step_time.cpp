@@ -13,8 +13,10 @@ constexpr double kOverlap = 0.9;
 class StepTimer {
  public:
   StepTimer(const core::Graph& graph, const StepWork& work, const Topology& topology,
-            bool is_training, MeshPlan& plan)
-      : graph_(graph), work_(work), topology_(topology), is_training_(is_training), plan_(plan) {
+            bool is_training, std::span<const double> slowness, MeshPlan& plan)
+      : graph_(graph), work_(work), topology_(topology), is_training_(is_training),
+        slowness_(slowness.begin(), slowness.end()), plan_(plan) {
+    slowness_.resize(static_cast<std::size_t>(plan.shape.stages), 1);
     for (const core::NodeId id : graph.order())
       if (!graph.is_constant_expression(id)) order_.push_back(id);
   }
@@ -24,17 +26,24 @@ class StepTimer {
     std::vector<std::size_t> firsts;  // of each segment
     const std::vector<PipelineNode> segments = pipeline_segments(firsts);
     PipelineCut cut = cut_pipeline(segments, static_cast<std::size_t>(shape.stages),
-                                   static_cast<std::size_t>(shape.chunks));
+                                   static_cast<std::size_t>(shape.chunks), slowness_);
     for (std::size_t& begin : cut.begins) begin = firsts[begin];
     plan_.stage_of_node.assign(graph_.node_bound(), -1);
     stages_.assign(static_cast<std::size_t>(shape.stages), {});
-    const std::vector<double> kept = kept_bytes();
+    plan_.estimates.assign(graph_.node_bound(), {});
+    const std::vector<double> kept = kept_bytes(), crossing = crossing_bytes();
     for (std::size_t k = 0, piece = 0; k < order_.size(); ++k) {
-      if (piece + 1 < cut.begins.size() && k == cut.begins[piece + 1]) ++piece;
+      const std::size_t index = order_[k].index();
+      if (piece + 1 < cut.begins.size() && k == cut.begins[piece + 1]) {
+        plan_.estimates[order_[k - 1].index()].handover_bytes = crossing[k - 1];
+        ++piece;
+      }
       const std::size_t stage = piece % stages_.size();
-      plan_.stage_of_node[order_[k].index()] = static_cast<std::int32_t>(stage);
-      add(stages_[stage], plan_.sharding.costs[order_[k].index()]);
+      plan_.stage_of_node[index] = static_cast<std::int32_t>(stage);
+      add(stages_[stage], plan_.sharding.costs[index], slowness_[stage]);
       stages_[stage].kept_bytes += kept[k];
+      plan_.estimates[index] = estimate(plan_.sharding.costs[index], slowness_[stage]);
+      plan_.estimates[index].kept_bytes = kept[k];
     }
     total(cut.slowest_us);
   }
@@ -47,18 +56,35 @@ class StepTimer {
 
   double again() const { return plan_.shape.recomputes ? 1 : 0; }
 
-  double node_us(const NodeCost& cost) const {
-    return (cost.forward_us + cost.forward_conversion_us) * (1 + again()) + cost.backward_us +
-           cost.backward_conversion_us + cost.gather_us;
+  double compute_us(const NodeCost& cost) const {
+    return cost.forward_us * (1 + again()) + cost.backward_us;
+  }
+  double exchange_us(const NodeCost& cost) const {
+    return cost.forward_conversion_us * (1 + again()) + cost.backward_conversion_us +
+           cost.gather_us;
   }
 
-  void add(Stage& stage, const NodeCost& cost) const {
-    stage.compute_us += cost.forward_us * (1 + again()) + cost.backward_us;
-    stage.exchange_us +=
-        cost.forward_conversion_us * (1 + again()) + cost.backward_conversion_us + cost.gather_us;
-    stage.backward_us += cost.backward_us + cost.backward_conversion_us;
+  /// Weights that are cut are gathered in each pass of a microbatch: forward, again, backward.
+  NodeEstimate estimate(const NodeCost& cost, double slowness) const {
+    const double gather_us = cost.gather_us / (is_training_ ? 2 + again() : 1);
+    NodeEstimate result;
+    result.forward_us = slowness * cost.forward_us;
+    result.forward_exchange_us = cost.forward_conversion_us + gather_us;
+    result.again_us = again() * (result.forward_us + result.forward_exchange_us);
+    result.backward_us = slowness * cost.backward_us;
+    result.backward_exchange_us = cost.backward_conversion_us + (is_training_ ? gather_us : 0);
+    result.gradient_sum_us = cost.gradient_sum_us;
+    result.update_us = slowness * cost.update_us;
+    result.weight_bytes = cost.weight_bytes + cost.state_bytes;
+    return result;
+  }
+
+  void add(Stage& stage, const NodeCost& cost, double slowness) const {
+    stage.compute_us += slowness * compute_us(cost);
+    stage.exchange_us += exchange_us(cost);
+    stage.backward_us += slowness * cost.backward_us + cost.backward_conversion_us;
     stage.gradient_sum_us += cost.gradient_sum_us;
-    stage.update_us += cost.update_us;
+    stage.update_us += slowness * cost.update_us;
     stage.weight_bytes += cost.weight_bytes + cost.state_bytes;
   }
 
@@ -68,6 +94,7 @@ class StepTimer {
     const auto pieces = static_cast<std::size_t>(plan_.shape.stages * plan_.shape.chunks);
     const std::vector<double> crossing = crossing_bytes();
     const double there_and_back = is_training_ ? 2 : 1;
+    const Path handover = slowest_handover();
     std::vector<PipelineNode> segments;
     const auto collect = [&](bool everywhere) {
       segments.clear();
@@ -78,8 +105,10 @@ class StepTimer {
           segments.emplace_back();
           firsts.push_back(k);
         }
-        segments.back().us += node_us(plan_.sharding.costs[order_[k].index()]);
-        if (pieces > 1) segments.back().handover_us = there_and_back * handover_us(crossing[k]);
+        const NodeCost& cost = plan_.sharding.costs[order_[k].index()];
+        segments.back().us += compute_us(cost);
+        segments.back().exchange_us += exchange_us(cost);
+        if (pieces > 1) segments.back().handover_us = there_and_back * handover.us(crossing[k]);
       }
     };
     collect(false);
@@ -134,9 +163,16 @@ class StepTimer {
     return kept;
   }
 
-  double handover_us(double bytes) const {
-    const auto distance = static_cast<std::size_t>(plan_.shape.device_count() / plan_.shape.stages);
-    return topology_.path(DeviceId(std::size_t{0}), DeviceId(distance)).us(bytes);
+  /// The slowest way from one stage to the next.
+  Path slowest_handover() const {
+    const auto stages = static_cast<std::size_t>(plan_.shape.stages);
+    const std::size_t distance = static_cast<std::size_t>(plan_.shape.device_count()) / stages;
+    Path slowest = topology_.path(DeviceId(std::size_t{0}), DeviceId(std::size_t{0}));
+    for (std::size_t s = 0; s + 1 < stages; ++s) {
+      const Path path = topology_.path(DeviceId(s * distance), DeviceId((s + 1) * distance));
+      if (path.bytes_per_s < slowest.bytes_per_s) slowest = path;
+    }
+    return slowest;
   }
 
   void total(double slowest_us) {
@@ -164,7 +200,9 @@ class StepTimer {
     time.total_us = (m + filling) * slowest_us + time.gradient_sum_us + time.update_us;
     for (const core::NodeId id : order_) {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
-      time.bytes_moved += (cost.bytes_moved * m + cost.sum_bytes_moved) *
+      const double there_and_back = is_training_ ? 2 : 1;
+      const double handover = there_and_back * plan_.estimates[id.index()].handover_bytes;
+      time.bytes_moved += ((cost.bytes_moved + handover) * m + cost.sum_bytes_moved) *
                           static_cast<double>(shape.device_count() / shape.stages);
     }
   }
@@ -173,6 +211,7 @@ class StepTimer {
   const StepWork& work_;
   const Topology& topology_;
   bool is_training_;
+  std::vector<double> slowness_;  ///< By stage.
   MeshPlan& plan_;
   std::vector<core::NodeId> order_;
   std::vector<Stage> stages_;
@@ -181,8 +220,8 @@ class StepTimer {
 }  // namespace
 
 void time_step(const core::Graph& graph, const StepWork& work, const Topology& topology,
-               bool is_training, MeshPlan& plan) {
-  StepTimer(graph, work, topology, is_training, plan).run();
+               bool is_training, std::span<const double> slowness, MeshPlan& plan) {
+  StepTimer(graph, work, topology, is_training, slowness, plan).run();
 }
 
 double microbatch_weight(const MeshShape& shape) {

@@ -15,7 +15,8 @@ class ChoiceMaker {
               const ChoiceOptions& options)
       : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work), mesh_(mesh),
         rates_(rates), options_(options), loops_of_graph_(loops),
-        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]) {
+        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]),
+        fixed_(options.fixed.empty() ? kNothingFixed : options.fixed[node.index()]) {
     const ops::OpDefinition* definition = ops::definition_of(node_);
     passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
                                   definition->op_class == ops::OpClass::kMovement);
@@ -33,6 +34,10 @@ class ChoiceMaker {
  private:
   void extend(std::size_t axis) {
     if (axis >= mesh_.axis_count()) return finish();
+    if (fixed_[axis] != kFree) {
+      now_.loops[axis] = fixed_[axis];
+      return extend(axis + 1);
+    }
     now_.loops[axis] = kNoLoop;
     if (may_leave_batch_ || !must_cut(axis)) {
       extend(axis + 1);
@@ -50,8 +55,50 @@ class ChoiceMaker {
   }
 
   bool must_cut(std::size_t axis) const {
-    return options_.policies[axis] == AxisPolicy::kBatchAlways && mesh_.axis_sizes()[axis] > 1 &&
-           std::find(origins_.begin(), origins_.end(), Origin::kBatch) != origins_.end();
+    if (mesh_.axis_sizes()[axis] == 1) return false;
+    const AxisPolicy policy = options_.policies[axis];
+    for (std::size_t l = 0; l < loops_.size(); ++l)
+      if (policy == AxisPolicy::kBatchAlways ? origins_[l] == Origin::kBatch : is_wanted(policy, l))
+        return true;
+    return false;
+  }
+
+  bool is_weight(const ops::LoopPlace& place) const {
+    const core::TensorId id = node_.inputs[place.tensor];
+    return id.valid() && work_.tensors[id.index()].is_weight;
+  }
+  bool follows_weight(const ops::Loop& loop) const {
+    return std::ranges::any_of(loop.follows, [&](const auto& place) { return is_weight(place); });
+  }
+  bool follows_data(const ops::Loop& loop) const {
+    return std::ranges::any_of(loop.follows, [&](const auto& place) { return !is_weight(place); });
+  }
+  bool has_weight() const {
+    return std::ranges::any_of(node_.inputs, [&](core::TensorId id) {
+      return id.valid() && work_.tensors[id.index()].is_weight;
+    });
+  }
+
+  /// Whether strategies that tell weights apart want the loop cut, if the node has a weight.
+  bool is_wanted(AxisPolicy policy, std::size_t l) const {
+    const bool is_experts = policy == AxisPolicy::kExperts;
+    if ((!is_experts && policy != AxisPolicy::kPositions) || !has_weight()) return false;
+    const auto has_experts = [&](const ops::Loop& loop) {
+      return loop.is_index() && follows_weight(loop) && follows_data(loop);
+    };
+    const auto has_outputs = [&](const ops::Loop& loop) {
+      return loop.is_index() && follows_weight(loop) && !follows_data(loop);
+    };
+    bool has_other_positions = false, has_some_experts = false;
+    for (std::size_t k = 0; k < loops_.size(); ++k) {
+      has_other_positions |= loops_[k].is_index() && origins_[k] != Origin::kBatch &&
+                             !follows_weight(loops_[k]) && follows_data(loops_[k]);
+      has_some_experts |= own_.is_contraction && has_experts(loops_[k]);
+    }
+    if (is_experts)
+      return has_some_experts ? has_experts(loops_[l]) : origins_[l] == Origin::kBatch;
+    if (!own_.is_contraction) return false;
+    return has_other_positions ? origins_[l] == Origin::kBatch : has_outputs(loops_[l]);
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
@@ -67,6 +114,9 @@ class ChoiceMaker {
       return origin != Origin::kBatch;
     case AxisPolicy::kModel:
       return origin == Origin::kOther;
+    case AxisPolicy::kPositions:
+    case AxisPolicy::kExperts:
+      return may_leave_batch_ || !must_cut(axis) || is_wanted(options_.policies[axis], l);
     }
     return false;
   }
@@ -229,6 +279,7 @@ class ChoiceMaker {
   const GraphLoops& loops_of_graph_;
   const std::vector<ops::Loop>& loops_;
   const std::vector<Origin>& origins_;
+  const AxisLoops fixed_;
   bool passes_sums_ = false;
   bool may_leave_batch_ = false;
   NodeChoice now_;

@@ -20,6 +20,12 @@ enum class AxisPolicy : std::uint8_t {
   kBatchAlways,  ///< The same, and a node that has one must be cut there, if its size admits it.
   kNoBatch,      ///< All but loops over the batch.
   kModel,        ///< Neither batch nor sequence.
+  /// A weight that a sample meets at one position only (a fully connected layer) is cut along its
+  /// outputs; nodes with another weight are cut along the batch.
+  kPositions,
+  /// A node whose weight and data have a loop in common (experts) is cut there; nodes with another
+  /// weight are cut along the batch.
+  kExperts,
 };
 
 /// What an axis does to a node that is none of its loops, which are numbered from 0.
@@ -30,8 +36,13 @@ enum AxisRole : std::int8_t {
   kPassesSums = -2,
 };
 
+/// By axis: a loop, or an AxisRole.
+using AxisLoops = std::array<std::int8_t, kMostAxes>;
+inline constexpr std::int8_t kFree = -3;
+inline constexpr AxisLoops kNothingFixed{kFree, kFree, kFree, kFree};
+
 struct NodeChoice {
-  std::array<std::int8_t, kMostAxes> loops{kNoLoop, kNoLoop, kNoLoop, kNoLoop};  ///< By axis.
+  AxisLoops loops{kNoLoop, kNoLoop, kNoLoop, kNoLoop};
   std::vector<Layout> inputs, outputs;
   double forward_us = 0, backward_us = 0;
   bool operator==(const NodeChoice&) const = default;
@@ -42,6 +53,7 @@ struct ChoiceOptions {
   std::int64_t microbatches = 1;     ///< A loop over the batch is that many times shorter.
   /// A part may be larger than the mean by this factor, where a size cannot be divided.
   double most_imbalance = 1.25;
+  std::vector<AxisLoops> fixed;  ///< By node; kFree where there is a choice. Empty: everywhere.
 };
 
 /// Never empty: the first choice cuts nothing. `work` is that of one microbatch.

@@ -44,7 +44,7 @@ class ShardingProblem {
     collect_readers();
     for (std::size_t t = 0; t < readers_.size(); ++t)
       if (!readers_[t].empty()) connect_tensor(core::TensorId(t));
-    const Assignment best = least_assignment(cost_graph_, tables_);
+    const Assignment best = least_assignment(cost_graph_, tables_, {options_.most_cases});
     result_.cost_us = best.cost;
     result_.lower_bound_us = best.lower_bound;
     if (best.cost < kImpossible) explain(best);
@@ -107,6 +107,9 @@ class ShardingProblem {
     const NodeWork& work = work_.nodes[id.index()];
     std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
     hash = core::hash_combine(hash, work.runs_again ? 1 : 0);
+    if (!options_.choices.fixed.empty())
+      for (const std::int8_t loop : options_.choices.fixed[id.index()])
+        hash = core::hash_combine(hash, static_cast<std::uint8_t>(loop));
     for (const Origin origin : loops_.origins[id.index()])
       hash = core::hash_combine(hash, static_cast<std::uint64_t>(origin));
     for (const core::TensorId input : node.inputs) {
@@ -276,16 +279,23 @@ class ShardingProblem {
     return work_.tensors[id.index()].bytes /
            static_cast<double>(pieces(layout, mesh_.axis_sizes()));
   }
+  /// Devices that hold the same piece.
+  double copies(const Layout& layout) const {
+    double count = 1;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+      if (layout.axes[a] < 0) count *= static_cast<double>(mesh_.axis_sizes()[a]);
+    return count;
+  }
   double state_bytes(core::TensorId id, const Layout& layout) const {
     const double bytes = weight_bytes(id, layout) * options_.state_bytes_per_weight_byte;
-    if (!options_.cuts_states) return bytes;
-    double spread = 1;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (layout.axes[a] < 0) spread *= static_cast<double>(mesh_.axis_sizes()[a]);
-    return bytes / spread;
+    return options_.cuts_states ? bytes / copies(layout) : bytes;
+  }
+  double gradient_bytes(core::TensorId id, const Layout& layout) const {
+    const double bytes = weight_bytes(id, layout) * options_.gradient_bytes_per_weight_byte;
+    return options_.cuts_gradients ? bytes / copies(layout) : bytes;
   }
   double weight_memory(core::TensorId id, const Layout& layout) const {
-    return weight_bytes(id, layout) * options_.bytes_per_weight_byte + state_bytes(id, layout);
+    return weight_bytes(id, layout) + gradient_bytes(id, layout) + state_bytes(id, layout);
   }
   /// The optimizer reads and writes weights and states and reads gradients once a step.
   double update_us(core::TensorId id, const Layout& layout) const {
@@ -397,7 +407,7 @@ class ShardingProblem {
       from = list(place.layouts)[best.choices[place.variable.index()]];
       result_.tensors[id.index()] = from;
       NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
-      first.weight_bytes += weight_bytes(id, from) * options_.bytes_per_weight_byte;
+      first.weight_bytes += weight_bytes(id, from) + gradient_bytes(id, from);
       first.state_bytes += state_bytes(id, from);
       first.update_us += update_us(id, from);
     }

@@ -21,13 +21,12 @@ struct ShardingOptions {
   double us_per_byte = 0;
   double kept_microbatches = 1;  ///< Microbatches whose tensors are kept at once for gradients.
   bool recomputes = false;       ///< The forward pass runs again before the backward pass.
-  /// Memory for a byte of a weight: the weight itself, its gradient, and states of the optimizer.
-  double bytes_per_weight_byte = 1;
-  /// The part of it that may be cut along axes where gradients are summed (states of the
-  /// optimizer).
-  double state_bytes_per_weight_byte = 0;
-  bool cuts_states = false;
+  /// Memory beside each byte of a weight: of its gradient, and of states of the optimizer. Either
+  /// may be cut along axes along which gradients are summed.
+  double gradient_bytes_per_weight_byte = 0, state_bytes_per_weight_byte = 0;
+  bool cuts_gradients = false, cuts_states = false;
   bool cuts_weights = true;  ///< Weights may be cut where they are needed whole, and gathered.
+  std::size_t most_cases = EliminationOptions{}.most_cases;
 };
 
 /// What one device does for a node, with what comes in between it and its producers.

@@ -190,11 +190,20 @@ StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
   }
   if (options.is_training) mark_gradients(graph, work);
   for (TensorWork& tensor : work.tensors) tensor.is_stored |= tensor.is_kept;
-  if (options.attention != Attention::kStored) {
-    for (const core::NodeId id : graph.order())
-      if (const auto between = attention_behind(graph, id, work))
-        apply_attention(graph, id, *between, options.attention, work);
-  }
+  if (auto other = with_attention(graph, work, options.attention)) return *std::move(other);
+  return work;
+}
+
+std::optional<StepWork> with_attention(const core::Graph& graph, StepWork work,
+                                       Attention attention) {
+  bool has_attention = false;
+  if (attention == Attention::kStored) return std::nullopt;
+  for (const core::NodeId id : graph.order())
+    if (const auto between = attention_behind(graph, id, work)) {
+      apply_attention(graph, id, *between, attention, work);
+      has_attention = true;
+    }
+  if (!has_attention) return std::nullopt;
   return work;
 }
 

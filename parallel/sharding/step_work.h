@@ -51,6 +51,10 @@ struct StepOptions {
 StepWork step_work(const core::Graph& graph, const std::vector<bool>& is_weight,
                    const StepOptions& options);
 
+/// None if the graph has no attention, or none that is stored.
+std::optional<StepWork> with_attention(const core::Graph& graph, StepWork work,
+                                       Attention attention);
+
 /// The work of one of so many microbatches: what runs over the batch is divided.
 StepWork per_microbatch(const core::Graph& graph, const GraphLoops& loops, StepWork work,
                         std::int64_t microbatches);

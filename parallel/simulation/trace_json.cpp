@@ -28,14 +28,17 @@ TraceJson label(const char* what, Process process, std::size_t lane, std::string
           {"args", {{"name", std::move(name)}}}};
 }
 
-void add_parts(const PlacementProblem& problem, const Timeline& timeline, TraceJson& events) {
+void add_parts(const SimulatedStep& step, TraceJson& events) {
+  const Timeline& timeline = step.timeline;
   std::vector<bool> is_critical(timeline.parts.size());
   for (const std::size_t k : timeline.critical_path()) is_critical[k] = true;
   for (std::size_t k = 0; k < timeline.parts.size(); ++k) {
     const PartRun& run = timeline.parts[k];
     TraceJson added =
-        event(problem.operators[run.op].name, kDevices, run.device, run.start, run.end);
-    added["args"] = {{"part", run.part},
+        event(step.problem.operators[run.op].name, kDevices, run.device, run.start, run.end);
+    added["cat"] = to_string(step.parts[run.op]);
+    added["args"] = {{"does", to_string(step.parts[run.op])},
+                     {"microbatch", step.microbatch_of[run.op]},
                      {"waited_us", to_us(run.start - run.ready)},
                      {"critical", is_critical[k] ? true : false}};
     events.push_back(std::move(added));
@@ -71,7 +74,9 @@ void add_transfers(const PlacementProblem& problem, const Timeline& timeline, Tr
 
 }  // namespace
 
-std::string chrome_trace(const PlacementProblem& problem, const Timeline& timeline) {
+std::string chrome_trace(const SimulatedStep& step) {
+  const PlacementProblem& problem = step.problem;
+  const Timeline& timeline = step.timeline;
   TraceJson events = TraceJson::array();
   events.push_back(label("process_name", kDevices, 0, "devices"));
   events.push_back(label("process_name", kTransfers, 0, "transfers"));
@@ -80,7 +85,7 @@ std::string chrome_trace(const PlacementProblem& problem, const Timeline& timeli
     events.push_back(label("thread_name", kDevices, device,
                            fmt::format("{} ({:.1f} % idle)", problem.device_names[device],
                                        100 * timeline.idle_share(device))));
-  add_parts(problem, timeline, events);
+  add_parts(step, events);
   add_transfers(problem, timeline, events);
   for (const SyncRun& sync : timeline.syncs) {
     if (sync.end == sync.start) continue;

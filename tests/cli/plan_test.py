@@ -3,6 +3,7 @@
 import json
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
 import commands
@@ -33,8 +34,9 @@ class Plan(unittest.TestCase):
         self.assertEqual(report["devices"], 8)
         self.assertGreaterEqual(report["speedup_over_data_parallel"], 1)
         self.assertLessEqual(report["lower_bound_us"], report["simulated_us"])
+        self.assertGreater(report["proposals_per_cpu_s"], 0)
         names = {strategy["name"] for strategy in report["strategies"]}
-        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline"}, names)
+        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection", "expert"}, names)
         for strategy in report["strategies"]:
             if strategy["fits"]:
                 self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)
@@ -52,6 +54,34 @@ class Plan(unittest.TestCase):
         self.fails(3, "another model", path, "--model", "gpt", command="inspect-plan")
         self.fails(3, "another topology", path, "--model", *SMALL, "--topology", "dgx-a100x2",
                    command="inspect-plan")
+
+    def test_a_step_is_drawn_and_traced(self):
+        plan, svg, trace = (self.folder / name for name in ("plan.json", "step.svg", "step.json"))
+        done = run("plan-graph", *SMALL, *NODE, "--train", "-o", plan, "--svg", svg, "--trace", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        drawn = xml.etree.ElementTree.fromstring(svg.read_text())
+        classes = [element.get("class") for element in drawn.iter() if element.get("class")]
+        self.assertEqual(classes.count("lane"), 8)
+        self.assertEqual(classes.count("memory"), 8)
+        self.assertGreater(classes.count("part critical"), 0)
+        events = json.loads(trace.read_text())["traceEvents"]
+        does = {event["args"]["does"] for event in events if event["pid"] == 1 and event["ph"] == "X"}
+        self.assertLessEqual({"forward", "backward"}, does)
+        again = self.folder / "again.svg"
+        done = run("inspect-plan", plan, "--svg", again)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(again.read_text(), svg.read_text())
+        self.fails(3, "another topology", plan, "--svg", again, "--topology", "dgx-a100x2",
+                   command="inspect-plan")
+
+    def test_the_plan_does_not_depend_on_threads(self):
+        plans = []
+        for jobs in ("1", "3"):
+            path = self.folder / f"{jobs}.json"
+            done = run("plan-graph", *SMALL, *NODE, "--train", "--jobs", jobs, "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            plans.append(path.read_text())
+        self.assertEqual(*plans)
 
     def test_a_file_is_planned(self):
         model = commands.linear_model(self.folder / "linear.onnx", rows="n")

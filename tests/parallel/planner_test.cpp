@@ -2,6 +2,9 @@
 // slower than any of them, and plans survive being written and read.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "models/networks/builders.h"
 #include "parallel/planning/named.h"
 #include "parallel/planning/plan_document.h"
@@ -90,6 +93,89 @@ TEST(Planner, CutStatesAndWeightsTakeLessMemory) {
   EXPECT_LE(cut_weights.plan.time.peak_bytes, *little.memory_bytes);
 }
 
+TEST(Planner, CutGradientsTakeLessMemoryAndMoveAsMuch) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x1");
+  const StepTime first = planned(net, machine, "zero-1", training()).plan.time;
+  const StepTime second = planned(net, machine, "zero-2", training()).plan.time;
+  EXPECT_NEAR(first.peak_bytes - second.peak_bytes, net.weight_bytes * 7 / 8,
+              net.weight_bytes * 0.01);
+  EXPECT_NEAR(second.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+TEST(Planner, OneWeirdTrickSumsGradientsOfConvolutionsAndGathersInputsOfLinearLayers) {
+  constexpr double kBatch = 64;
+  const PlannedNetwork net = network("alexnet", {{"batch", 64}});
+  const MeshPlanOutcome outcome =
+      planned(net, topology("dgx-a100x1"), "one-weird-trick", training());
+  constexpr double kConvolutions = 64 * 3 * 121 + 64 + 192 * 64 * 25 + 192 + 384 * 192 * 9 + 384 +
+                                   256 * 384 * 9 + 256 + 256 * 256 * 9 + 256;
+  constexpr double kLinearInputs = kBatch * (9216 + 4096 + 4096);
+  // Inputs are gathered, and their gradients scattered: (n − 1) times their bytes, either way.
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * 4 * (kConvolutions + kLinearInputs), 1e3);
+}
+
+TEST(Planner, LayersOnNodesSumGradientsWithinTheNodeAndHandOver) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 64}, {"layers", 8}, {"inputs", 256}, {"hidden", 256}, {"outputs", 256}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x2"), "layers", training());
+  EXPECT_EQ(outcome.plan.shape.stages, 2);
+  EXPECT_EQ(outcome.plan.shape.batch, 8);
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes + 2 * 64 * 256 * 4, 1e3);
+}
+
+TEST(Planner, ExpertsExchangeTokensAndSumNoGradients) {
+  const PlannedNetwork net = network("moe", {{"batch", 16},
+                                             {"layers", 2},
+                                             {"top", 1},
+                                             {"positions", 32},
+                                             {"seq", 32},
+                                             {"hidden", 64},
+                                             {"heads", 4},
+                                             {"feed", 128},
+                                             {"vocabulary", 1000}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "expert", training());
+  constexpr double kExpertBytes = 4.0 * 8 * 2 * 64 * 128;  // One layer of two has experts.
+  constexpr double kPlaces = 32.0 / 8;
+  constexpr double kTokenBytes = 4.0 * 16 * 8 * kPlaces * 64;
+  // To the experts and back, forward and backward.
+  EXPECT_NEAR(outcome.plan.time.bytes_moved,
+              2 * 7 * (net.weight_bytes - kExpertBytes) + 4 * kTokenBytes * 7 / 8, 1e3);
+}
+
+TEST(Planner, BisectionOfALargeBatchIsDataParallel) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 65536}, {"layers", 4}, {"inputs", 512}, {"hidden", 512}, {"outputs", 512}});
+  const MeshPlanOutcome outcome = planned(net, topology("dgx-a100x1"), "bisection", training());
+  EXPECT_EQ(outcome.plan.axis_sizes, (std::vector<std::int64_t>{2, 2, 2}));
+  EXPECT_NEAR(outcome.plan.time.bytes_moved, 2 * 7 * net.weight_bytes, 1e3);
+}
+
+TEST(Planner, BisectionOfLargeWeightsCutsTheWeights) {
+  const PlannedNetwork net = network(
+      "mlp", {{"batch", 64}, {"layers", 4}, {"inputs", 8192}, {"hidden", 8192}, {"outputs", 8192}});
+  const StepTime time = planned(net, topology("dgx-a100x1"), "bisection", training()).plan.time;
+  EXPECT_LT(time.bytes_moved, net.weight_bytes / 8);
+  EXPECT_LT(time.peak_bytes, net.weight_bytes);
+}
+
+TEST(Planner, ThreadsChangeNothing) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x2");
+  MeshPlanOptions options = training();
+  const double bytes = planned(net, machine, "best", options).plan.time.peak_bytes;
+  for (const double share : {1.0, 0.5}) {
+    options.memory_bytes = bytes * share;
+    std::set<std::string> plans;
+    for (const int threads : {1, 3}) {
+      options.threads = threads;
+      plans.insert(plan_to_json(
+          document_of(net.graph, net.is_weight, machine, planned(net, machine, "best", options))));
+    }
+    EXPECT_EQ(plans.size(), 1U) << share;
+  }
+}
+
 TEST(Planner, NarrowWeightsHaveAMasterCopyWhateverMakesThemNarrow) {
   const Topology machine = topology("dgx-a100x1");
   const PlannedNetwork narrow = network("gpt", kSmallGpt, core::DataType::kFloat16);
@@ -97,6 +183,43 @@ TEST(Planner, NarrowWeightsHaveAMasterCopyWhateverMakesThemNarrow) {
   as_if.precision = core::DataType::kFloat16;
   EXPECT_DOUBLE_EQ(planned(narrow, machine, "data", training()).plan.time.peak_bytes,
                    planned(network("gpt", kSmallGpt), machine, "data", as_if).plan.time.peak_bytes);
+}
+
+TEST(Planner, AttentionAloneIsComputedAgainWhereThatIsEnough) {
+  const PlannedNetwork net =
+      network("gpt", {{"batch", 8}, {"layers", 2}, {"seq", 1024}, {"hidden", 256}, {"heads", 16}});
+  const Topology machine = topology("dgx-a100x1");
+  MeshPlanOptions options = training();
+  options.devices = 1;
+  options.freedom.microbatches = 1;
+  const core::StopToken never;
+  const auto at = [&](double memory) {
+    options.memory_bytes = memory;
+    const auto outcome =
+        plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
+    EXPECT_TRUE(outcome.ok());
+    return outcome->plan;
+  };
+  const MeshPlan roomy = at(1e12);
+  EXPECT_FALSE(roomy.shape.recomputes_attention);
+  const MeshPlan tight = at(roomy.time.peak_bytes * 0.9);
+  EXPECT_TRUE(tight.shape.recomputes_attention);
+  EXPECT_FALSE(tight.shape.recomputes);
+  EXPECT_LT(tight.time.peak_bytes, 0.5 * roomy.time.peak_bytes);
+  EXPECT_GT(tight.time.total_us, roomy.time.total_us);
+}
+
+TEST(Planner, StagesOfFasterDevicesHaveMoreLayers) {
+  const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 12}, {"seq", 256}});
+  const Topology machine = topology("v100-p100");
+  MeshPlanOptions options = training();
+  options.freedom.stages = 2;
+  const core::StopToken never;
+  const auto outcome =
+      plan_on_meshes(net.graph, net.is_weight, machine, options, core::silent(), never);
+  ASSERT_TRUE(outcome.ok());
+  const std::vector<std::int32_t>& stages = outcome->plan.stage_of_node;
+  EXPECT_GT(std::ranges::count(stages, 0), std::ranges::count(stages, 1));
 }
 
 TEST(Planner, WhatFitsNowhereSaysSo) {

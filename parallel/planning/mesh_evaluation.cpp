@@ -1,0 +1,226 @@
+#include "parallel/planning/mesh_evaluation.h"
+
+#include <algorithm>
+#include <map>
+
+#include "parallel/planning/step_time.h"
+#include "parallel/topology/collectives.h"
+
+namespace soapstone::parallel {
+namespace {
+
+/// A mesh whose innermost axes count as of one device so far, although devices are there.
+Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
+               std::size_t first_axis = 0) {
+  std::vector<GroupShape> shapes;
+  std::vector<std::int64_t> counted = sizes;
+  std::int64_t stride = 1;
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    if (a < first_axis) counted[a] = 1;
+    shapes.push_back(shape_of_axis(topology, stride, sizes[a]));
+    stride *= sizes[a];
+  }
+  return Mesh(counted, [shapes](Collective what, std::size_t axis, double bytes) {
+    return best_collective(what, shapes[axis], bytes).us;
+  });
+}
+
+/// Bytes for a byte of a weight: its gradient; states of the optimizer, with a master copy where
+/// weights are narrower than 32 bits.
+void set_memory(const MeshPlanOptions& options, core::DataType weights, ShardingOptions& sharding) {
+  sharding.gradient_bytes_per_weight_byte = options.is_training ? 1 : 0;
+  if (!options.is_training) return;
+  const double states = options.optimizer == Optimizer::kAdam       ? 2
+                        : options.optimizer == Optimizer::kMomentum ? 1
+                                                                    : 0;
+  const auto bytes = static_cast<double>(core::size_bytes(weights));
+  constexpr double kStateBytes = 4;
+  const double master = bytes < kStateBytes ? 1 : 0;
+  sharding.state_bytes_per_weight_byte = (states + master) * kStateBytes / bytes;
+}
+
+}  // namespace
+
+MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& is_weight,
+                             const Topology& topology, const MeshPlanOptions& options,
+                             Freedom freedom)
+    : graph_(graph), topology_(topology), options_(options), freedom_(std::move(freedom)),
+      devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
+      loops_(graph_loops(graph, is_weight)),
+      work_(step_work(graph, is_weight,
+                      {options.is_training, options.precision, options.attention})) {
+  if (options.is_training && options.attention == Attention::kStored)
+    selective_work_ = with_attention(graph, work_, Attention::kRecomputed);
+  const DeviceKind& kind = slowest_kind();
+  rates_.flops_per_s = kind.flops_per_s;
+  rates_.bytes_per_s = kind.memory_bytes_per_s;
+  memory_ = options.memory_bytes.value_or(least_memory_bytes());
+  if (topology.kinds().size() > 1)
+    for (const DeviceKind& other : topology.kinds())
+      slowness_.push_back(forward_us(other) / forward_us(kind));
+  for (const core::NodeId id : graph.order())
+    if (!graph.is_constant_expression(id)) ++nodes_;
+  batch_ = batch_size(is_weight);
+  weight_type_ = options.precision.value_or(narrowest_weight(is_weight));
+}
+
+/// Equal parts on unlike devices end when the slowest one ends.
+const DeviceKind& MeshEvaluator::slowest_kind() const {
+  const DeviceKind* slowest = nullptr;
+  const auto rate = [](const DeviceKind& kind) {
+    double best = 0;
+    for (const auto& [type, flops] : kind.flops_per_s) best = std::max(best, flops);
+    return best;
+  };
+  for (std::int64_t d = 0; d < devices_; ++d) {
+    const DeviceKind& kind = topology_.kind_of(DeviceId(static_cast<std::size_t>(d)));
+    if (!slowest || rate(kind) < rate(*slowest)) slowest = &kind;
+  }
+  return *slowest;
+}
+
+double MeshEvaluator::least_memory_bytes() const {
+  double least = kImpossible;
+  for (std::int64_t d = 0; d < devices_; ++d)
+    least = std::min(least, topology_.kind_of(DeviceId(static_cast<std::size_t>(d))).memory_bytes);
+  return least;
+}
+
+core::DataType MeshEvaluator::narrowest_weight(const std::vector<bool>& is_weight) const {
+  core::DataType narrowest = core::DataType::kFloat32;
+  for (std::size_t t = 0; t < is_weight.size(); ++t) {
+    if (!is_weight[t]) continue;
+    const core::DataType type = graph_.tensor(core::TensorId(t)).type.data_type;
+    if (core::size_bytes(type) < core::size_bytes(narrowest)) narrowest = type;
+  }
+  return narrowest;
+}
+
+std::int64_t MeshEvaluator::batch_size(const std::vector<bool>& is_weight) const {
+  std::int64_t batch = 0;
+  for (const core::TensorId id : graph_.inputs()) {
+    const auto dims = core::concrete(graph_.tensor(id).type.shape);
+    if (is_weight[id.index()] || !dims || dims->empty()) continue;
+    batch = batch == 0 ? (*dims)[0] : std::min(batch, (*dims)[0]);
+  }
+  return std::max<std::int64_t>(batch, 1);
+}
+
+ShardingOptions MeshEvaluator::sharding_options(const MeshShape& shape,
+                                                const MeshWeights& weights) const {
+  ShardingOptions sharding;
+  sharding.choices.policies = freedom_.policies;
+  sharding.choices.microbatches = shape.microbatches;
+  sharding.is_training = options_.is_training;
+  sharding.microbatch_weight = microbatch_weight(shape);
+  sharding.us_per_byte = weights.us_per_byte;
+  sharding.sum_weight = weights.sums;
+  sharding.most_cases = weights.most_cases;
+  sharding.kept_microbatches = static_cast<double>(std::min(shape.stages, shape.microbatches));
+  sharding.recomputes = shape.recomputes;
+  sharding.cuts_states = freedom_.cuts_states;
+  // With several microbatches the gradients of all are added where they arise.
+  sharding.cuts_gradients = freedom_.cuts_gradients && shape.microbatches == 1;
+  sharding.cuts_weights = freedom_.cuts_weights;
+  set_memory(options_, weight_type_, sharding);
+  return sharding;
+}
+
+/// The best choices of loops for the outermost axis alone, then for the next, …; what lies within
+/// counts as one device of their rate together.
+void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::int64_t>& sizes,
+                                   ShardingOptions& sharding) const {
+  ComputeRates rates = rates_;
+  sharding.choices.fixed.assign(graph_.node_bound(), kNothingFixed);
+  for (std::size_t axis = sizes.size() - 1; axis > 0; --axis) {
+    double within = 1;
+    for (std::size_t a = 0; a < axis; ++a) within *= static_cast<double>(sizes[a]);
+    for (auto& [type, flops] : rates.flops_per_s) flops = within * rates_.flops_per_s.at(type);
+    rates.bytes_per_s = within * rates_.bytes_per_s;
+    const Mesh mesh = make_mesh(topology_, sizes, axis);
+    CostTables tables;
+    const Sharding found = best_sharding(graph_, loops_, work, mesh, rates, sharding, tables);
+    if (found.cost_us == kImpossible) return;
+    for (std::size_t n = 0; n < found.nodes.size(); ++n)
+      sharding.choices.fixed[n][axis] = found.nodes[n].loops[axis];
+  }
+}
+
+MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weights) const {
+  MeshPlan plan;
+  plan.shape = shape;
+  plan.axis_sizes = {shape.model, shape.any, shape.batch};
+  ShardingOptions sharding = sharding_options(shape, weights);
+  const StepWork work = per_microbatch(
+      graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
+  if (freedom_.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
+  const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
+  CostTables tables;
+  plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
+  if (plan.sharding.cost_us < kImpossible)
+    time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
+  return plan;
+}
+
+/// Each stage is as slow as its slowest device.
+std::vector<double> MeshEvaluator::slowness_of_stages(const MeshShape& shape) const {
+  if (slowness_.empty()) return {};
+  std::vector<double> stages(static_cast<std::size_t>(shape.stages), 0);
+  const std::int64_t of_stage = devices_ / shape.stages;
+  for (std::int64_t d = 0; d < devices_; ++d) {
+    double& stage = stages[static_cast<std::size_t>(d / of_stage)];
+    const DeviceId device(static_cast<std::size_t>(d));
+    stage = std::max(stage, slowness_[topology_.kind_index(device)]);
+  }
+  return stages;
+}
+
+double MeshEvaluator::lower_bound_us() const {
+  double steps_per_us = 0;
+  std::map<std::size_t, double> us_of_kind;
+  for (std::int64_t d = 0; d < devices_; ++d) {
+    const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
+    const auto [at, is_new] = us_of_kind.try_emplace(kind, 0.0);
+    if (is_new) at->second = contractions_us(topology_.kinds()[kind]);
+    if (at->second == 0) return 0;
+    steps_per_us += 1 / at->second;
+  }
+  return 1 / steps_per_us;
+}
+
+double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
+  ComputeRates best = rates_;
+  best.flops_per_s = kind.flops_per_s;
+  best.tail_us = 0;
+  double us = 0;
+  for (const core::NodeId id : graph_.order()) {
+    const NodeWork& node = work_.nodes[id.index()];
+    if (graph_.is_constant_expression(id) || !node.is_contraction) continue;
+    double times = 1;
+    for (const core::TensorId input : graph_.node(id).inputs)
+      times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
+    us += times * best.us(node.data_type, node.flops, 0, true);
+  }
+  return us;
+}
+
+/// Of the whole model on one device.
+double MeshEvaluator::forward_us(const DeviceKind& kind) const {
+  ComputeRates rates = rates_;
+  rates.flops_per_s = kind.flops_per_s;
+  rates.bytes_per_s = kind.memory_bytes_per_s;
+  double us = 0;
+  for (const core::NodeId id : graph_.order()) {
+    const NodeWork& node = work_.nodes[id.index()];
+    if (graph_.is_constant_expression(id) || node.is_free) continue;
+    double bytes = 0;
+    for (const auto& tensors : {graph_.node(id).inputs, graph_.node(id).outputs})
+      for (const core::TensorId tensor : tensors)
+        if (tensor.valid() && work_.tensors[tensor.index()].is_stored)
+          bytes += work_.tensors[tensor.index()].bytes;
+    us += rates.us(node.data_type, node.flops, bytes, node.is_contraction);
+  }
+  return std::max(us, 1e-9);
+}
+
+}  // namespace soapstone::parallel

@@ -1,0 +1,64 @@
+// What a step takes on a mesh of some shape. Knows the model and the machine, and does not search.
+#pragma once
+
+#include "parallel/planning/mesh_plan_options.h"
+#include "parallel/planning/plan.h"
+
+namespace soapstone::parallel {
+
+/// What may differ from one evaluation of a shape to the next.
+struct MeshWeights {
+  double us_per_byte = 0;  ///< Price of memory.
+  double sums = 1;         ///< How much of the sums of gradients counts.
+  std::size_t most_cases = EliminationOptions{}.most_cases;  ///< Of the search for cuts.
+};
+
+class MeshEvaluator {
+ public:
+  /// All but `is_weight` must outlive this.
+  MeshEvaluator(const core::Graph& graph, const std::vector<bool>& is_weight,
+                const Topology& topology, const MeshPlanOptions& options, Freedom freedom);
+
+  const Freedom& freedom() const { return freedom_; }
+  std::int64_t devices() const { return devices_; }
+  std::int64_t nodes() const { return nodes_; }
+  std::int64_t batch() const { return batch_; }    ///< Samples of a step.
+  double memory_bytes() const { return memory_; }  ///< Of a device.
+  /// Whether computing attention again is a choice of its own.
+  bool can_recompute_attention() const { return selective_work_.has_value(); }
+  bool is_training() const { return options_.is_training; }
+
+  /// The best cuts on that shape. The cost of the sharding is kImpossible if there are none. For
+  /// several threads.
+  MeshPlan plan_at(const MeshShape& shape, const MeshWeights& weights) const;
+  /// All contractions if each device has a share of them that fits its rate; 0 if there are none.
+  double lower_bound_us() const;
+
+ private:
+  const DeviceKind& slowest_kind() const;
+  double least_memory_bytes() const;
+  core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;
+  std::int64_t batch_size(const std::vector<bool>& is_weight) const;
+  double contractions_us(const DeviceKind& kind) const;
+  double forward_us(const DeviceKind& kind) const;
+  std::vector<double> slowness_of_stages(const MeshShape& shape) const;
+  ShardingOptions sharding_options(const MeshShape& shape, const MeshWeights& weights) const;
+  void fix_outer_axes(const StepWork& work, const std::vector<std::int64_t>& sizes,
+                      ShardingOptions& sharding) const;
+
+  const core::Graph& graph_;
+  const Topology& topology_;
+  const MeshPlanOptions& options_;
+  const Freedom freedom_;
+  std::int64_t devices_;
+  std::int64_t nodes_ = 0, batch_ = 1;
+  core::DataType weight_type_ = core::DataType::kFloat32;
+  GraphLoops loops_;
+  StepWork work_;
+  std::optional<StepWork> selective_work_;  ///< If attention is computed again.
+  ComputeRates rates_;                      ///< Of the slowest kind.
+  std::vector<double> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
+  double memory_ = 0;
+};
+
+}  // namespace soapstone::parallel

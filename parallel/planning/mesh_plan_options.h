@@ -1,0 +1,45 @@
+// What is asked of a plan on meshes, and what a strategy may do to answer.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "parallel/sharding/sharding.h"
+#include "parallel/topology/topology.h"
+#include "parallel/training/optimizer.h"
+
+namespace soapstone::parallel {
+
+/// What a strategy may do; the named ones forbid some of it.
+struct Freedom {
+  std::vector<AxisPolicy> policies = {AxisPolicy::kNoBatch, AxisPolicy::kAny, AxisPolicy::kBatch};
+  bool pipelines = true;
+  bool cuts_states = true;
+  bool cuts_gradients = true;  ///< Those of weights, where a step has one microbatch.
+  bool cuts_weights = true;
+  /// A stage is a node of the machine: the devices of its innermost level.
+  bool has_stage_a_node = false;
+  /// In two along the slowest links, what is left in two again, then the rest at once; each cut is
+  /// the best one behind those before it.
+  bool bisects = false;
+  std::optional<std::int64_t> model, any, stages, microbatches, chunks;  ///< Fixed sizes.
+  std::optional<bool> recomputes;  ///< Fixed; then nothing else is computed again.
+};
+
+struct MeshPlanOptions {
+  bool is_training = false;
+  Optimizer optimizer = Optimizer::kAdam;
+  /// Floating tensors count as if they had that type; weights then have a master copy.
+  std::optional<core::DataType> precision;
+  Attention attention = Attention::kStored;
+  std::optional<std::int64_t> devices;  ///< The first ones; none: all.
+  std::optional<double> memory_bytes;   ///< Of a device; none: what it has.
+  int threads = 1;                      ///< Changes nothing but the time it takes; 0: all cores.
+  Freedom freedom;
+};
+
+/// With the sizes that follow from the machine. Errors: kUnsupported if it has no nodes or too few
+/// devices for the strategy.
+core::Result<Freedom> freedom_on(const Topology& topology, std::int64_t devices, Freedom freedom);
+
+}  // namespace soapstone::parallel

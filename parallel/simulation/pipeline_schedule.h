@@ -1,0 +1,25 @@
+// In which order a stage of a pipeline runs its pieces of the model for the microbatches of a step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel/planning/plan.h"
+
+namespace soapstone::parallel {
+
+/// One pass of one microbatch through one piece of a stage.
+struct PieceRun {
+  std::int64_t chunk = 0;  ///< Piece `chunk · stages + stage` of the model.
+  std::int64_t microbatch = 0;
+  bool is_backward = false;
+  bool operator==(const PieceRun&) const = default;
+};
+
+/// One forward pass, one backward pass in turn once the pipeline is full (1F1B); with several
+/// chunks, groups of as many microbatches as there are stages take turns (interleaved). After
+/// D. Narayanan et al., arXiv 2104.04473, section 2.2. For inference: forward passes in that order.
+std::vector<PieceRun> schedule_of_stage(const MeshShape& shape, std::int64_t stage,
+                                        bool is_training);
+
+}  // namespace soapstone::parallel
