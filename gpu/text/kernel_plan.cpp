@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kWorthSharing = 32;  // terms: as many as a warp has threads
 constexpr std::int64_t kWorthBlock = 2048;
 constexpr std::int64_t kVectorBytes = 16;
+constexpr int kMostThreads = 256, kFewestThreads = 64;
+constexpr std::int64_t kManyBlocks = 264;  // two for each multiprocessor of an H100
 
 bool has_inner_loops(const Region& region, const KernelPlan& plan) {
   return std::any_of(region.stages.begin(), region.stages.end(), [&](const RegionStage& stage) {
@@ -31,11 +33,25 @@ std::int64_t widest(const Region& region) {
   return std::min<std::int64_t>(kVectorBytes / bytes, 8);
 }
 
-void choose_width(const Region& region, const KernelOptions& options, KernelPlan& plan) {
-  plan.threads = options.threads;
-  plan.width = 1;
-  if (has_inner_loops(region, plan) || (plan.row_count > 0 && plan.lanes == 1)) return;
-  plan.width = options.width > 0 ? options.width : widest(region);
+/// Blocks that the kernel would have.
+std::int64_t blocks_of(const KernelPlan& plan) {
+  const auto needed = [](std::int64_t count, std::int64_t of_block) {
+    return (count + of_block - 1) / of_block;
+  };
+  if (plan.row_count > 0) return needed(plan.row_count, plan.threads / plan.lanes);
+  std::int64_t blocks = 0;
+  for (const Segment& s : plan.segments) blocks += needed(s.elements, plan.threads * plan.width);
+  return blocks;
+}
+
+void choose_shape(const Region& region, const KernelOptions& options, KernelPlan& plan) {
+  plan.threads = options.threads > 0 ? options.threads : kMostThreads;
+  const bool is_scalar = has_inner_loops(region, plan) || (plan.row_count > 0 && plan.lanes == 1);
+  plan.width = is_scalar ? 1 : options.width > 0 ? options.width : widest(region);
+  if (options.threads > 0) return;
+  while (plan.threads > kFewestThreads && plan.threads > plan.lanes &&
+         blocks_of(plan) < kManyBlocks)
+    plan.threads /= 2;
 }
 
 std::vector<double> computed_by(const Region& region, const Readings& readings) {
@@ -79,7 +95,7 @@ class RowPlanner {
       plan_.stores.push_back(*std::move(store));
     }
     choose_lanes();
-    choose_width(region_, options_, plan_);
+    choose_shape(region_, options_, plan_);
     const KernelDraft draft = draft_kernel(region_, plan_);
     if (!draft.readings.is_complete) return std::nullopt;
     plan_.computed = computed_by(region_, draft.readings);
@@ -130,7 +146,8 @@ class RowPlanner {
     if (plan_.lanes != 0) return;
     plan_.lanes = !is_contiguous_ || longest_ < kWorthSharing ? 1
                   : longest_ < kWorthBlock                    ? 32
-                                                              : options_.threads;
+                  : options_.threads > 0                      ? options_.threads
+                                                              : kMostThreads;
   }
 
   const Region& region_;
@@ -153,7 +170,7 @@ KernelPlan plan_map(const Region& region, const KernelOptions& options) {
     if (at == plan.segments.end()) at = plan.segments.insert(at, Segment{elements, {}});
     at->tensors.push_back(t);
   }
-  choose_width(region, options, plan);
+  choose_shape(region, options, plan);
   plan.computed = computed_by(region, draft_kernel(region, plan).readings);
   return plan;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -44,22 +45,38 @@ HostKernels::~HostKernels() {
   if (library_) dlclose(library_);
 }
 
-void HostKernels::add(const KernelText& text) {
+KernelText HostKernels::add(const Region& region, const KernelPlan& plan) {
+  KernelText text = kernel_text(region, plan, "kernel");
+  const auto [at, is_new] = by_source_.try_emplace(text.source, texts_.size());
+  if (is_new) texts_.push_back(kernel_text(region, plan, "kernel" + std::to_string(texts_.size())));
+  text.name = texts_[at->second].name;
+  return text;
+}
+
+namespace {
+
+/// The kernel and a function that runs all of its blocks.
+std::string with_runner(const KernelText& text) {
   std::string arguments;
   for (std::size_t k = 0; k < text.parameters.size(); ++k)
     arguments += fmt::format("{}({})a[{}]", k == 0 ? "" : ", ", text.parameters[k], k);
-  source_ += text.source;
-  source_ += fmt::format("extern \"C\" void run_{0}(void* const* a) {{\n"
-                         "  (void)a;\n"
-                         "  run_blocks({1}, {2}, {3}, [=] {{ {0}({4}); }});\n}}\n",
-                         text.name, text.blocks, text.threads, text.has_barriers, arguments);
+  return text.source + fmt::format("extern \"C\" void run_{0}(void* const* a) {{\n"
+                                   "  (void)a;\n"
+                                   "  run_blocks({1}, {2}, {3}, [=] {{ {0}({4}); }});\n}}\n",
+                                   text.name, text.blocks, text.threads, text.has_barriers,
+                                   arguments);
 }
+
+}  // namespace
 
 std::string HostKernels::compile() {
   const TemporaryFolder folder;
   const fs::path source = folder.path / "kernels.cpp", library = folder.path / "kernels.so",
                  errors = folder.path / "errors.txt";
-  std::ofstream(source) << "#include \"tests/gpu/host_device.h\"\n" << prelude() << source_;
+  std::ofstream file(source);
+  file << "#include \"tests/gpu/host_device.h\"\n" << prelude();
+  for (const KernelText& text : texts_) file << with_runner(text);
+  file.close();
   const std::string command =
       fmt::format("c++ -std=c++20 -O1 -shared -fPIC -w -I {} {} -o {} 2> {}", SOAPSTONE_SOURCE_DIR,
                   source.string(), library.string(), errors.string());
@@ -68,11 +85,8 @@ std::string HostKernels::compile() {
   return library_ ? "" : dlerror();
 }
 
-void HostKernels::run(const KernelText& text, const std::vector<void*>& arguments) const {
-  auto* const function =
-      reinterpret_cast<void (*)(void* const*)>(dlsym(library_, ("run_" + text.name).c_str()));
-  ASSERT_TRUE(function) << text.name;
-  function(arguments.data());
+HostKernels::Function HostKernels::function(const std::string& name) const {
+  return reinterpret_cast<Function>(dlsym(library_, ("run_" + name).c_str()));
 }
 
 KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOptions& options)
@@ -84,9 +98,7 @@ KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOp
       continue;
     }
     const auto plan = plan_kernel(*region, options.kernel);
-    texts_.push_back(kernel_text(*region, plan ? *plan : plan_map(*region, options.kernel),
-                                 kernels.fresh_name()));
-    kernels.add(texts_.back());
+    texts_.push_back(kernels.add(*region, plan ? *plan : plan_map(*region, options.kernel)));
   }
 }
 
@@ -115,7 +127,9 @@ std::vector<std::vector<double>> KernelGraph::run(const HostKernels& kernels,
       if (graph_.is_constant_expression(id)) put(id, *constant(id));
       arguments.push_back(place(id));
     }
-    kernels.run(text, arguments);
+    const auto function = kernels.function(text.name);
+    if (!function) throw std::runtime_error("no kernel " + text.name);
+    function(arguments.data());
   }
   std::vector<std::vector<double>> results;
   for (core::TensorId id : graph_.outputs()) {

@@ -19,18 +19,22 @@ class HostKernels {
   HostKernels(const HostKernels&) = delete;
   HostKernels& operator=(const HostKernels&) = delete;
 
-  /// A name that no other kernel of this object has.
-  std::string fresh_name() { return "kernel" + std::to_string(next_++); }
-  void add(const KernelText& text);
+  /// The kernel, under a name that no other kernel of this object has; equal ones are compiled
+  /// once.
+  KernelText add(const Region& region, const KernelPlan& plan);
+  /// The kernel under its own name.
+  void add(const KernelText& text) { texts_.push_back(text); }
   /// To be called once, after all kernels are added. The compiler's words if it fails.
   std::string compile();
-  void run(const KernelText& text, const std::vector<void*>& arguments) const;
-  const std::string& source() const { return source_; }
+  /// Runs all blocks of a kernel; takes the arguments. Null: there is none of that name.
+  using Function = void (*)(void* const*);
+  Function function(const std::string& name) const;
+  const std::vector<KernelText>& texts() const { return texts_; }
 
  private:
-  std::string source_;
+  std::vector<KernelText> texts_;                 // those that differ
+  std::map<std::string, std::size_t> by_source_;  // with the name left open
   void* library_ = nullptr;
-  std::size_t next_ = 0;
 };
 
 /// A graph as a list of kernels; contractions and views too.
