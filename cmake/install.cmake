@@ -15,11 +15,12 @@ if(libraries)
   install(TARGETS ${libraries} EXPORT SoapstoneTargets)
   install(EXPORT SoapstoneTargets NAMESPACE soapstone:: DESTINATION "${package_dir}")
 endif()
-foreach(library IN LISTS libraries)
-  string(REPLACE "soapstone_" "" folder ${library})
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}"
-          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/soapstone"
-          FILES_MATCHING PATTERN "*.h")
+foreach(folder IN LISTS all_folders)
+  if(TARGET soapstone_${folder})
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}"
+            DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/soapstone"
+            FILES_MATCHING PATTERN "*.h")
+  endif()
 endforeach()
 install(DIRECTORY rules/ DESTINATION "${CMAKE_INSTALL_DATADIR}/soapstone/rules"
         FILES_MATCHING PATTERN "*.rules")

@@ -145,6 +145,12 @@ class Scanner {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
 std::vector<Token> tokenize(std::string_view text) { return Scanner(text).run(); }
 
 }  // namespace soapstone::core

@@ -29,6 +29,9 @@ struct Token {
   int column = 1;  ///< In bytes, from 1.
 };
 
+/// The text without the blanks at both ends.
+std::string_view trimmed(std::string_view text);
+
 /// All tokens of the text; the last one is kEnd.
 std::vector<Token> tokenize(std::string_view text);
 

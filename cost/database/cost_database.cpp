@@ -100,11 +100,11 @@ core::Status prepare(CostDatabase::State& state) {
   return core::Done{};
 }
 
-double to_nanosecond(double us) { return std::round(us * 1000) / 1000; }
-
 bool is_time(double us) { return std::isfinite(us) && us >= 0; }
 
 }  // namespace
+
+double to_nanosecond(double us) { return std::round(us * 1000) / 1000; }
 
 core::Status CostDatabase::State::put(std::string_view device, std::string_view signature,
                                       const Measurement& measurement) {

@@ -21,6 +21,9 @@ struct Measurement {
   std::string implementation;
 };
 
+/// The time to the nanosecond, as a database keeps it.
+double to_nanosecond(double us);
+
 /// Safe from several threads.
 class CostDatabase {
  public:

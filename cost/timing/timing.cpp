@@ -16,8 +16,6 @@ constexpr double kTurnUs = 1000;           // shorter turns would time the clock
 constexpr int kFewestSamples = 3;
 constexpr int kMostRounds = 3;  // of `samples` samples each
 
-double to_nanosecond(double us) { return std::round(us * 1000) / 1000; }
-
 /// To the nanosecond, so that the database gives back the very same numbers.
 Measurement summarize(const std::vector<double>& samples) {
   const double spread_us = quantile(samples, 0.75) - quantile(samples, 0.25);

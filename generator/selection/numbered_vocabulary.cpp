@@ -8,32 +8,7 @@
 namespace soapstone::generator {
 namespace {
 
-using core::AttributeValue;
 using core::Polynomial;
-
-/// The attributes with every size replaced.
-template <class Replace>
-core::Attributes replaced(const core::Attributes& attributes, const Replace& replace) {
-  core::Attributes result;
-  for (const auto& [name, value] : attributes.values()) {
-    if (const auto* size = std::get_if<Polynomial>(&value)) {
-      result.set(name, replace(*size));
-    } else if (const auto* sizes = std::get_if<std::vector<Polynomial>>(&value)) {
-      std::vector<Polynomial> others;
-      for (const Polynomial& s : *sizes) others.push_back(replace(s));
-      result.set(name, std::move(others));
-    } else {
-      result.set(name, value);
-    }
-  }
-  return result;
-}
-
-core::Attributes at(const core::Attributes& attributes, const World& world) {
-  return replaced(attributes, [&](const Polynomial& p) {
-    return Polynomial(p.evaluate([&](core::Symbol s) { return world.sizes[s.id]; }));
-  });
-}
 
 std::uint64_t hash_of(const core::TensorType& type, const core::Dims& dims) {
   std::uint64_t hash = static_cast<std::uint64_t>(type.data_type);
@@ -72,7 +47,7 @@ core::TensorType NumberedVocabulary::type(TypeIndex id) const {
 }
 
 core::Attributes NumberedVocabulary::attributes(ApplicationId id) const {
-  return at(terms_.applications()[id].attributes, world_);
+  return world_.attributes(terms_.applications()[id].attributes);
 }
 
 std::optional<TypeIndex> NumberedVocabulary::find_type(const core::TensorType& concrete) const {
@@ -111,7 +86,7 @@ core::Result<core::TensorId> NumberedVocabulary::append_constant(core::GraphBuil
     for (core::TensorId input : node.inputs) inputs.push_back(made.at(input.value));
     SOAPSTONE_ASSIGN_OR_RETURN(
         const auto outputs,
-        ops::append(builder, node.op->name, std::move(inputs), at(node.attributes, world_)));
+        ops::append(builder, node.op->name, std::move(inputs), world_.attributes(node.attributes)));
     for (std::size_t k = 0; k < outputs.size(); ++k)
       made.emplace(node.outputs[k].value, outputs[k]);
   }

@@ -19,22 +19,6 @@ Polynomial at(const Polynomial& size, const World& world) {
   return size.evaluate([&](core::Symbol s) { return world.sizes[s.id]; });
 }
 
-core::Attributes at(const core::Attributes& attributes, const World& world) {
-  core::Attributes result;
-  for (const auto& [name, value] : attributes.values()) {
-    if (const auto* size = std::get_if<Polynomial>(&value)) {
-      result.set(name, at(*size, world));
-    } else if (const auto* sizes = std::get_if<std::vector<Polynomial>>(&value)) {
-      std::vector<Polynomial> numbers;
-      for (const Polynomial& s : *sizes) numbers.push_back(at(s, world));
-      result.set(name, std::move(numbers));
-    } else {
-      result.set(name, value);
-    }
-  }
-  return result;
-}
-
 TensorType at(const TensorType& type, const World& world) {
   return {type.data_type, core::to_shape(world.dims(type.shape))};
 }
@@ -197,7 +181,7 @@ void ApplicationTable::compile(Application& application,
                                std::span<const TensorType> results) const {
   const ops::OpDefinition* definition = ops::registry().definition(application.op->name);
   for (const World& world : worlds_) {
-    const core::Attributes attributes = at(application.attributes, world);
+    const core::Attributes attributes = world.attributes(application.attributes);
     std::vector<TensorType> inputs, outputs;
     std::vector<core::Dims> dims;
     for (TypeIndex id : application.operands) {

@@ -130,6 +130,22 @@ core::Dims World::dims(const Shape& shape) const {
   return result;
 }
 
+core::Attributes World::attributes(const core::Attributes& of) const {
+  core::Attributes result;
+  for (const auto& [name, value] : of.values()) {
+    if (const auto* size = std::get_if<Polynomial>(&value)) {
+      result.set(name, Polynomial(dims({*size})[0]));
+    } else if (const auto* list = std::get_if<std::vector<Polynomial>>(&value)) {
+      std::vector<Polynomial> numbers;
+      for (const std::int64_t number : dims(*list)) numbers.push_back(Polynomial(number));
+      result.set(name, std::move(numbers));
+    } else {
+      result.set(name, value);
+    }
+  }
+  return result;
+}
+
 Universe make_universe(const Vocabulary& vocabulary, int ops) {
   return Designer(vocabulary, ops).take();
 }

@@ -36,6 +36,8 @@ struct Variable {
 struct World {
   std::vector<std::int64_t> sizes;
   core::Dims dims(const core::Shape& shape) const;
+  /// The attributes with a number for each size.
+  core::Attributes attributes(const core::Attributes& of) const;
 };
 
 /// A constant of a given shape.

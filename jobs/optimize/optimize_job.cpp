@@ -10,7 +10,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
-#include "jobs/deployment/runtime_cost.h"
+#include "jobs/kernels/runtime_cost.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/check_request.h"
 #include "jobs/optimize/optimize_output.h"

@@ -9,10 +9,9 @@
 #include "core/base/result.h"
 #include "parallel/planning/plan.h"
 #include "parallel/topology/topology.h"
+#include "parallel/training/optimizer.h"
 
 namespace soapstone::parallel {
-
-enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 
 /// What a strategy may do; the named ones forbid some of it.
 struct Freedom {

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/graph/graph.h"
+#include "parallel/training/optimizer.h"
 
 namespace soapstone::parallel {
 
@@ -18,7 +19,6 @@ enum class Loss : std::uint8_t {
   kCrossEntropy,  ///< Of the softmax of the last output, whose last dimension is that of classes.
   kSquared,       ///< Mean squared error of the last output.
 };
-enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 
 /// Which results of the forward pass are computed again instead of being kept for the backward
 /// pass.

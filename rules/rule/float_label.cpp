@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/syntax/lexer.h"
+
 namespace soapstone::rules {
 namespace {
 
@@ -21,18 +23,12 @@ constexpr std::array<std::string_view, 7> kEffectNames = {
     "overflow", "underflow", "recovers", "nan", "drops-nan", "infinity", "zero-sign"};
 constexpr std::string_view kExtreme = "extreme", kExtremePrefix = "extreme ";
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// The texts between commas.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   for (bool more = true; more;) {
     const std::size_t end = text.find(',');
-    parts.push_back(trimmed(text.substr(0, end)));
+    parts.push_back(core::trimmed(text.substr(0, end)));
     more = end != std::string_view::npos;
     if (more) text.remove_prefix(end + 1);
   }
@@ -43,7 +39,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 bool take_word(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word) || text.size() == word.size() || text[word.size()] != ' ')
     return false;
-  text = trimmed(text.substr(word.size()));
+  text = core::trimmed(text.substr(word.size()));
   return true;
 }
 

@@ -114,10 +114,10 @@ void SaturationRules::add_starts(std::uint32_t rule) {
 namespace {
 
 /// The state of one search through one e-graph.
-class Search {
+class EMatcher {
  public:
-  Search(const EGraph& graph, const SaturationRules& rules, std::span<const ENodeId> nodes,
-         const EMatchLimits& limits, const EMatchFound& found)
+  EMatcher(const EGraph& graph, const SaturationRules& rules, std::span<const ENodeId> nodes,
+           const EMatchLimits& limits, const EMatchFound& found)
       : graph_(graph), rules_(rules), starts_(nodes), limits_(limits), found_(found),
         is_start_(graph.node_bound()), slots_(rules.bounds().slots), nodes_(rules.bounds().nodes),
         symbols_(rules.bounds().symbols, rules.bounds().equations) {
@@ -324,7 +324,7 @@ class Search {
 bool for_each_match(const EGraph& graph, const SaturationRules& rules,
                     std::span<const ENodeId> nodes, const EMatchLimits& limits,
                     const EMatchFound& found) {
-  return Search(graph, rules, nodes, limits, found).run();
+  return EMatcher(graph, rules, nodes, limits, found).run();
 }
 
 }  // namespace soapstone::rules

@@ -14,21 +14,15 @@ namespace {
 constexpr std::string_view kFloatsKey = "floats:", kTypesKey = "types:", kEdgesKey = "edges:";
 constexpr std::string_view kDigestKey = "; rule ";
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 bool begins_with_word(std::string_view line, std::string_view word) {
-  const std::string_view content = trimmed(line);
+  const std::string_view content = core::trimmed(line);
   return content.starts_with(word) &&
          (content.size() == word.size() || content[word.size()] == ' ');
 }
 
 /// Reads the part if it belongs to the label. False: it does not.
 Result<bool> parse_label(std::string_view part, EvidenceLine& line) {
-  const auto value = [&](std::string_view key) { return trimmed(part.substr(key.size())); };
+  const auto value = [&](std::string_view key) { return core::trimmed(part.substr(key.size())); };
   if (part.starts_with(kFloatsKey)) {
     SOAPSTONE_ASSIGN_OR_RETURN(line.floats, parse_float_behavior(value(kFloatsKey)));
   } else if (part.starts_with(kTypesKey)) {
@@ -61,7 +55,7 @@ Result<EvidenceLine> parse_evidence(Evidence::Kind kind, std::string_view rest) 
   line.evidence.kind = kind;
   for (bool more = true; more;) {
     const std::size_t end = rest.find(';');
-    const std::string_view part = trimmed(rest.substr(0, end));
+    const std::string_view part = core::trimmed(rest.substr(0, end));
     more = end != std::string_view::npos;
     if (more) rest.remove_prefix(end + 1);
     SOAPSTONE_ASSIGN_OR_RETURN(const bool is_label, parse_label(part, line));
@@ -182,7 +176,8 @@ class RuleLines {
 
  private:
   static bool is_within(const std::string& line) {
-    return trimmed(line) == "\n" || trimmed(line).empty() || line[0] == ' ' || line[0] == '\t';
+    return core::trimmed(line) == "\n" || core::trimmed(line).empty() || line[0] == ' ' ||
+           line[0] == '\t';
   }
   static bool is_statement(const std::string& line) {
     const std::size_t begin = line.find_first_not_of(" \t\r\n");

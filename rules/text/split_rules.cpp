@@ -7,12 +7,6 @@
 namespace soapstone::rules {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 core::Error bad_line(int line, const std::string& message) {
   core::Token at;
   at.line = line;
@@ -36,11 +30,11 @@ class Splitter {
 
  private:
   core::Status read(std::string_view line, int number) {
-    const std::string_view content = trimmed(line);
+    const std::string_view content = core::trimmed(line);
     if (content.empty()) {
       comment_.clear();
     } else if (line[0] == '#') {
-      add_comment(trimmed(content.substr(1)));
+      add_comment(core::trimmed(content.substr(1)));
     } else if (content == line && (line == "rule" || line.starts_with("rule "))) {
       found_.rules.push_back({{}, std::move(comment_), number, {}});
       comment_.clear();

@@ -54,7 +54,7 @@ double smallest_step(DataType type) {
 }
 
 /// The coarsest type and the longest sum on the way to each tensor.
-struct Way {
+struct Path {
   DataType type = DataType::kOther;
   double terms = 1;
 };
@@ -68,36 +68,36 @@ double terms_of(const Graph& graph, core::NodeId id) {
   return std::max(1.0, ops::work_of(graph, id).flops / count);
 }
 
-std::vector<Way> ways(const Graph& graph) {
-  std::vector<Way> of(graph.tensor_bound());
+std::vector<Path> paths(const Graph& graph) {
+  std::vector<Path> of(graph.tensor_bound());
   const auto own = [&](TensorId id) {
     const DataType type = graph.tensor(id).type.data_type;
-    return Way{core::is_floating(type) ? type : DataType::kOther, 1};
+    return Path{core::is_floating(type) ? type : DataType::kOther, 1};
   };
   for (const TensorId id : graph.inputs()) of[id.index()] = own(id);
   for (const core::NodeId id : graph.order()) {
     if (graph.is_constant_expression(id)) continue;
-    Way way{DataType::kOther, terms_of(graph, id)};
+    Path path{DataType::kOther, terms_of(graph, id)};
     for (const TensorId input : graph.node(id).inputs) {
       if (!input.valid()) continue;
-      const Way& before = of[input.index()];
-      if (spacing(before.type) > spacing(way.type)) way.type = before.type;
-      way.terms = std::max(way.terms, before.terms);
+      const Path& before = of[input.index()];
+      if (spacing(before.type) > spacing(path.type)) path.type = before.type;
+      path.terms = std::max(path.terms, before.terms);
     }
     for (const TensorId output : graph.node(id).outputs) {
-      of[output.index()] = way;
+      of[output.index()] = path;
       const DataType type = own(output).type;
-      if (spacing(type) > spacing(way.type)) of[output.index()].type = type;
+      if (spacing(type) > spacing(path.type)) of[output.index()].type = type;
     }
   }
   return of;
 }
 
 /// The tolerance in units in the last place. Sums of 16-bit numbers are computed in more bits.
-double units(const Way& way) {
-  if (way.type == DataType::kBFloat16) return 2;
-  if (way.type == DataType::kFloat16) return 4;
-  return 4 + 2 * std::sqrt(way.terms);
+double units(const Path& path) {
+  if (path.type == DataType::kBFloat16) return 2;
+  if (path.type == DataType::kFloat16) return 4;
+  return 4 + 2 * std::sqrt(path.terms);
 }
 
 /// Integers that depend on reals may flip where the original's do, and about as often.
@@ -145,29 +145,29 @@ namespace {
 /// Roundings of n different terms add up like √n, and that is what units() allows for. If all terms
 /// are alike, as in the image that a network makes of zeros, they are rounded alike, and a sum one
 /// by one is off by up to n.
-double of_equal_terms(const Way& way) {
-  const bool is_in_itself = way.type == DataType::kFloat32 || way.type == DataType::kFloat64;
-  return is_in_itself ? std::max(1.0, way.terms / units(way)) : 1;
+double of_equal_terms(const Path& path) {
+  const bool is_in_itself = path.type == DataType::kFloat32 || path.type == DataType::kFloat64;
+  return is_in_itself ? std::max(1.0, path.terms / units(path)) : 1;
 }
 
 }  // namespace
 
 std::vector<Floor> floors_of(const Graph& graph) {
-  const std::vector<Way> of = ways(graph);
+  const std::vector<Path> of = paths(graph);
   std::vector<Floor> floors;
   for (const TensorId id : graph.outputs()) {
     const DataType own = graph.tensor(id).type.data_type;
-    const Way& way = of[id.index()];
+    const Path& path = of[id.index()];
     if (!core::is_floating(own)) {
       floors.push_back({});
       continue;
     }
-    const double steps = 4 * std::max(smallest_step(own), smallest_step(way.type));
-    const double coarsest = std::max(spacing(way.type), spacing(own));
-    const double largest = way.type == DataType::kOther
+    const double steps = 4 * std::max(smallest_step(own), smallest_step(path.type));
+    const double coarsest = std::max(spacing(path.type), spacing(own));
+    const double largest = path.type == DataType::kOther
                                ? largest_of(own)
-                               : std::min(largest_of(own), largest_of(way.type));
-    floors.push_back({units(way) * coarsest, steps, largest, coarsest, of_equal_terms(way)});
+                               : std::min(largest_of(own), largest_of(path.type));
+    floors.push_back({units(path) * coarsest, steps, largest, coarsest, of_equal_terms(path)});
   }
   return floors;
 }

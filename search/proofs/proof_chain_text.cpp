@@ -24,7 +24,7 @@ constexpr std::string_view kDerive = "derive";
 constexpr std::uint64_t kVersion = 2;
 
 template <class Id>
-std::string list_text(const std::vector<Id>& ids) {
+std::string ids_text(const std::vector<Id>& ids) {
   std::vector<std::uint32_t> numbers;
   for (const Id id : ids) numbers.push_back(id.value);
   return fmt::format("[{}]", fmt::join(numbers, ", "));
@@ -55,15 +55,15 @@ std::string step_text(const ProofChain& chain, const ChainStep& step) {
     return fmt::format("{} result=0x{:016x}", kMerge, step.result);
   case ChainStep::Kind::kFoldConstants:
     return fmt::format("{}{} result=0x{:016x}", kFold,
-                       step.nodes.empty() ? "" : " keep=" + list_text(step.nodes), step.result);
+                       step.nodes.empty() ? "" : " keep=" + ids_text(step.nodes), step.result);
   case ChainStep::Kind::kDerive:
     return derivation_text(chain, step);
   case ChainStep::Kind::kRule:
     break;
   }
   return fmt::format("apply {} nodes={} inputs={} result=0x{:016x}",
-                     core::quote_name(chain.rules[step.rule].name), list_text(step.nodes),
-                     list_text(step.inputs), step.result);
+                     core::quote_name(chain.rules[step.rule].name), ids_text(step.nodes),
+                     ids_text(step.inputs), step.result);
 }
 
 /// Parts of a file, each with blank lines for the others, so that its lines have their numbers.

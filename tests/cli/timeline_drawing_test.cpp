@@ -1,5 +1,5 @@
 // Pictures and traces of simulated steps have what the step has.
-#include "cli/drawing/timeline_drawing.h"
+#include "cli/plan/timeline_drawing.h"
 
 #include <gtest/gtest.h>
 

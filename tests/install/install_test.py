@@ -24,7 +24,7 @@ def run(*command, **options):
 
 def main():
     build_dir = Path(os.environ["BUILD_DIR"])
-    if not list(build_dir.glob("jobs/libsoapstone_jobs.a")):
+    if not list(build_dir.glob("jobs/libsoapstone_jobs_optimize.a")):
         print("soapstone_jobs is not built")
         return 0
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,6 +1,6 @@
 // Costs by the kernels of a runtime: what fuses is learned from what was seen, found again in other
 // graphs, and timed where it is not known.
-#include "jobs/deployment/runtime_cost.h"
+#include "jobs/kernels/runtime_cost.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "jobs/deployment/kernel_costs.h"
+#include "jobs/kernels/kernel_costs.h"
 #include "tests/support/graphs.h"
 #include "tests/support/temporary_folder.h"
 

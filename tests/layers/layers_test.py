@@ -47,14 +47,17 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 class Floors:
     """Who may include whom, as the folders' CMakeLists.txt say."""
 
-    CALL = re.compile(r"soapstone_add_folder\(([^)]*)\)")
-    WORDS = {"FLOOR", "PARTS", "FOLDERS", "LINK", "EXCLUDE"}
+    FOLDER = re.compile(r"soapstone_add_folder\(([^)]*)\)")
+    PART = re.compile(r"^soapstone_add_(?:part\(\w+ |command\()(\w+)", re.MULTILINE)
+    WORDS = {"LIBRARY", "FLOOR", "PARTS", "FOLDERS", "LINK"}
 
     def __init__(self, root):
         self.floor, self.parts = {}, {}
         for path in sorted(root.glob("*/CMakeLists.txt")):
-            for call in self.CALL.findall(path.read_text()):
+            text = path.read_text()
+            for call in self.FOLDER.findall(text):
                 self.add(call.split())
+                self.parts[path.parent.name] += self.PART.findall(text)
 
     def add(self, words):
         folder, key = words[0], None
@@ -170,12 +173,12 @@ def self_test(root):
         ("verifier/laws/maxima.cpp", "verifier/checking/equality.h", True),
         ("models/onnx/reading/onnx_import.cpp", "onnx/onnx_pb.h", True),
         ("models/layers/network.cpp", "onnx/onnx_pb.h", False),
-        ("cli/reports/bench_report.cpp", "nlohmann/json.hpp", True),
-        ("cli/reports/bench_report.h", "nlohmann/json.hpp", False),
+        ("cli/bench/bench_report.cpp", "nlohmann/json.hpp", True),
+        ("cli/bench/bench_report.h", "nlohmann/json.hpp", False),
         ("cli/reports/json_text.h", "nlohmann/json_fwd.hpp", True),
         ("cli/options/command_line.cpp", "CLI/CLI.hpp", True),
         ("cli/options/command_line.h", "CLI/CLI.hpp", False),
-        ("cli/commands/inspect_graph.cpp", "CLI/CLI.hpp", False),
+        ("cli/inspect/inspect_graph.cpp", "CLI/CLI.hpp", False),
         ("jobs/optimize/trace_writer_json.cpp", "nlohmann/json.hpp", True),
         ("jobs/optimize/optimize.cpp", "nlohmann/json.hpp", False),
         ("jobs/optimize/optimize.h", "nlohmann/json_fwd.hpp", False),
@@ -193,7 +196,7 @@ def self_test(root):
         ("runtime/device/queue.h", "cuda.h", False),
         ("parallel/ranks/mpi.cpp", "mpi.h", True),
         ("parallel/ranks/mpi.h", "mpi.h", False),
-        ("cli/commands/generate_rules.cpp", "mpi.h", False),
+        ("cli/generate/generate_rules.cpp", "mpi.h", False),
         ("parallel/topology/topology_json.cpp", "nlohmann/json.hpp", True),
         ("parallel/topology/topology.cpp", "nlohmann/json.hpp", False),
         ("parallel/topology/topology.h", "parallel/ranks/mpi.h", True),

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import layers_test
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+\s+(.*?)\s*$", re.MULTILINE)
@@ -60,23 +62,18 @@ def path_problems(name, text, files):
 
 def floor_problems(root):
     """Where the tables of docs/architecture.md are not what the folders state."""
-    call = re.compile(r"soapstone_add_folder\(([^)]*)\)")
     text = (root / "docs/architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", text, re.MULTILINE)
     floors = {folder: floor for floor, folder in rows}
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
     parts = {folder: [part.split("`")[1] for part in row.split(" · ")] for folder, row in rows}
-    for path in sorted(root.glob("*/CMakeLists.txt")):
-        for words in map(str.split, call.findall(path.read_text())):
-            folder, stated = words[0], []
-            if "PARTS" in words:
-                rest = words[words.index("PARTS") + 1:]
-                stated = rest[:next((k for k, w in enumerate(rest) if w.isupper()), len(rest))]
-            floor = words[words.index("FLOOR") + 1]
-            if floors.pop(folder, None) != floor:
-                yield f"docs/architecture.md: {folder} is on floor {floor}"
-            if parts.pop(folder, []) != stated:
-                yield f"docs/architecture.md: the parts of {folder} are {' '.join(stated)}"
+    stated = layers_test.Floors(root)
+    for folder, floor in stated.floor.items():
+        if floors.pop(folder, None) != str(floor):
+            yield f"docs/architecture.md: {folder} is on floor {floor}"
+        if parts.pop(folder, []) != stated.parts[folder]:
+            yield (f"docs/architecture.md: the parts of {folder} are "
+                   f"{' '.join(stated.parts[folder])}")
     for folder in floors.keys() | parts.keys():
         yield f"docs/architecture.md: there is no folder {folder}"
 

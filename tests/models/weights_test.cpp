@@ -131,13 +131,13 @@ TEST(Weights, TypesWithoutALiteralStayInTheModel) {
   write_checked(*read);
 }
 
-constexpr const char* kModel = R"(<ir_version: 8, opset_import: ["" : 17]>
+constexpr const char* kWeightsModel = R"(<ir_version: 8, opset_import: ["" : 17]>
   g (float[4] x) => (float[4] y) { y = Add(x, w) w = Relu(x) })";
 
 /// A model whose weight w, f32[4], is in `location`.
 std::string external_model(const std::string& location, const std::string& offset = "8",
                            const std::string& length = "16") {
-  auto model = model_from_text(kModel);
+  auto model = model_from_text(kWeightsModel);
   model.mutable_graph()->mutable_node()->DeleteSubrange(1, 1);
   auto& tensor = *model.mutable_graph()->add_initializer();
   tensor = two(Element::FLOAT);

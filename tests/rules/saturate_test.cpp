@@ -252,7 +252,7 @@ TEST(Saturate, AWrongRuleMakesMembersDisagree) {
 }
 
 /// All but laws of functions, which do not hold in the field.
-const SaturationRules& shipped_rules() {
+const SaturationRules& shipped_saturation() {
   static const SaturationRules kRules = [] {
     auto file = read_rule_folder(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules");
     CHECK(file.ok(), file.error().to_string());
@@ -269,9 +269,9 @@ TEST_P(SaturateExample, MembersOfClassesAreEqual) {
   Pair pair(g, g);
   SaturationLimits limits;
   limits.nodes = 500;
-  const auto report = saturated(pair, shipped_rules(), limits);
+  const auto report = saturated(pair, shipped_saturation(), limits);
   EXPECT_GE(std::ranges::count_if(report.by_rule, [](auto n) { return n > 0; }), 5);
-  const MemberCheck check = check_members(pair.graph, shipped_rules(), 3);
+  const MemberCheck check = check_members(pair.graph, shipped_saturation(), 3);
   EXPECT_THAT(check.disagreements, testing::IsEmpty());
   EXPECT_GE(check.compared, 50u);
 }
@@ -281,8 +281,8 @@ TEST_P(SaturateExample, IsDeterministic) {
   SaturationLimits limits;
   limits.nodes = 1000;
   Pair first(g, g), second(g, g);
-  const auto a = saturated(first, shipped_rules(), limits);
-  const auto b = saturated(second, shipped_rules(), limits);
+  const auto a = saturated(first, shipped_saturation(), limits);
+  const auto b = saturated(second, shipped_saturation(), limits);
   EXPECT_EQ(a.by_rule, b.by_rule);
   EXPECT_EQ(a.matches, b.matches);
   ASSERT_EQ(first.graph.node_bound(), second.graph.node_bound());

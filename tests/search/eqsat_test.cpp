@@ -63,8 +63,8 @@ EqsatLimits limits_with(std::size_t nodes, std::uint64_t exact_steps = 20'000) {
   return limits;
 }
 
-RegionResult run(const Graph& region, const rules::RuleSet& rules, const EqsatLimits& limits,
-                 bool allow_unproved = false) {
+RegionResult saturated(const Graph& region, const rules::RuleSet& rules, const EqsatLimits& limits,
+                       bool allow_unproved = false) {
   verifier::Admission admission(rules, {.allow_unproved = allow_unproved});
   const rules::SaturationRules prepared(rules.rules(), true);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
@@ -106,7 +106,7 @@ class EqsatExample : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(EqsatExample, IsEqualAndNoDearer) {
   const Graph region = region_of(with_constants(GetParam()));
-  const RegionResult found = run(region, shipped_rules(), limits_with(600, 2'000));
+  const RegionResult found = saturated(region, shipped_rules(), limits_with(600, 2'000));
   EXPECT_DOUBLE_EQ(found.cost_before_us, cost_of(region));
   EXPECT_LE(found.bound_us, found.cost_after_us);
   EXPECT_FALSE(found.lost);
@@ -120,8 +120,8 @@ TEST_P(EqsatExample, IsEqualAndNoDearer) {
 
 TEST_P(EqsatExample, DependsOnItsArgumentsAlone) {
   const Graph region = region_of(with_constants(GetParam()));
-  const RegionResult a = run(region, shipped_rules(), limits_with(500, 2'000));
-  const RegionResult b = run(region, shipped_rules(), limits_with(500, 2'000));
+  const RegionResult a = saturated(region, shipped_rules(), limits_with(500, 2'000));
+  const RegionResult b = saturated(region, shipped_rules(), limits_with(500, 2'000));
   ASSERT_EQ(a.steps.size(), b.steps.size());
   EXPECT_EQ(a.bound_us, b.bound_us);
   if (a.steps.empty()) return;
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(All, EqsatExample, testing::ValuesIn(rules::kExampleGra
 
 TEST(Eqsat, MergesWhatPaysOnlyTogether) {
   const Graph region = region_of(with_constants(rules::kExampleGraphs[2]));
-  const RegionResult found = run(region, shipped_rules(), limits_with(800));
+  const RegionResult found = saturated(region, shipped_rules(), limits_with(800));
   EXPECT_LT(found.cost_after_us, 0.9 * found.cost_before_us);
   ASSERT_EQ(found.steps.size(), 1u);
   EXPECT_GE(found.steps[0].lemma->steps.size(), 2u);
@@ -146,7 +146,8 @@ TEST(Eqsat, MergesWhatPaysOnlyTogether) {
 TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
   for (const std::size_t count : {2, 3}) {
     const Graph region = region_of(parallel_matmuls(count, 64));
-    const RegionResult found = run(region, rule_set_of(kMergeMatmuls), limits_with(2000), true);
+    const RegionResult found =
+        saturated(region, rule_set_of(kMergeMatmuls), limits_with(2000), true);
     const Graph result = result_of(region, found);
     // One product; splits of one row are views.
     EXPECT_EQ(cost::make_roofline_cost(runtime::Fusion::kFull)->graph_cost(result).launches, 1u);
@@ -160,12 +161,12 @@ TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
 
 TEST(Eqsat, WhatLimitsEndedIsNotOptimal) {
   const Graph region = region_of(parallel_matmuls(3, 64));
-  const RegionResult some = run(region, rule_set_of(kMergeMatmuls), limits_with(10), true);
+  const RegionResult some = saturated(region, rule_set_of(kMergeMatmuls), limits_with(10), true);
   EXPECT_FALSE(some.optimal);
   EXPECT_EQ(some.stop, RegionStop::kBudget);
   const rules::RuleSet none = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
                                           "    y = neg(t)\n  target\n    y = x\n");
-  const RegionResult all = run(region, none, limits_with(1000), true);
+  const RegionResult all = saturated(region, none, limits_with(1000), true);
   EXPECT_TRUE(all.optimal);
   EXPECT_TRUE(all.steps.empty());
   EXPECT_EQ(all.bound_us, all.cost_before_us);
@@ -195,7 +196,7 @@ TEST(Eqsat, WhatIsNotAdmittedIsNotUsed) {
   const Graph graph =
       graph_of("graph g\n  x: f32[4, 4]\n  a: f32[4, 4]\n  b: f32[4, 4]\n"
                "  y = matmul(x, a)\n  z = matmul(x, b)\n  s = add(y, z)\n  return s");
-  EXPECT_TRUE(run(region_of(graph), rule_set_of(kWrongRule), limits_with(500)).steps.empty());
+  EXPECT_TRUE(saturated(region_of(graph), rule_set_of(kWrongRule), limits_with(500)).steps.empty());
 }
 
 TEST(Eqsat, AnOutputMayBecomeAnInput) {
@@ -204,7 +205,7 @@ TEST(Eqsat, AnOutputMayBecomeAnInput) {
   const rules::RuleSet rules = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
                                            "    y = neg(t)\n  target\n    y = x\n");
   const Graph region = region_of(graph);
-  const RegionResult found = run(region, rules, limits_with(500), true);
+  const RegionResult found = saturated(region, rules, limits_with(500), true);
   EXPECT_EQ(found.cost_after_us, 0);
   EXPECT_TRUE(found.optimal);
   const Graph result = result_of(region, found);
@@ -236,7 +237,7 @@ TEST(Eqsat, ValuesOfWeightsAreNotLookedAt) {
   }
   builder.set_outputs(outputs);
   const Graph region = region_of(*std::move(builder).finish());
-  const RegionResult found = run(region, rule_set_of(kMergeMatmuls), limits_with(500), true);
+  const RegionResult found = saturated(region, rule_set_of(kMergeMatmuls), limits_with(500), true);
   const Graph result = result_of(region, found);
   const auto products = std::ranges::count_if(
       result.order(), [&](core::NodeId id) { return result.node(id).op->name == "matmul"; });

@@ -8,8 +8,7 @@
 
 #include "rules/rule/constraints.h"
 #include "tests/support/rules.h"
-#include "verifier/proof/verify.h"
-#include "verifier/questions/z3_solver.h"
+#include "tests/verifier/proves.h"
 #include "verifier/refutation/saving_guard.h"
 
 namespace soapstone::verifier {
@@ -103,11 +102,6 @@ TEST_P(RightAtMostSizes, IsRefuted) {
 }
 INSTANTIATE_TEST_SUITE_P(All, RightAtMostSizes, testing::ValuesIn(kSpecial),
                          [](const auto& each) { return std::string(each.param.name); });
-
-bool proves(const rules::Rule& rule) {
-  const auto solver = make_z3_solver();
-  return attempt_proof(rule, *solver, {}).empty();
-}
 
 TEST(SavingGuard, IsTheFewestEquations) {
   const auto rule =

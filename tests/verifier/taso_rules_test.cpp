@@ -3,18 +3,12 @@
 
 #include "rules/rule/constraints.h"
 #include "rules/taso/import_taso.h"
-#include "verifier/proof/verify.h"
-#include "verifier/questions/z3_solver.h"
+#include "tests/verifier/proves.h"
 #include "verifier/refutation/refute.h"
 #include "verifier/refutation/saving_guard.h"
 
 namespace soapstone::verifier {
 namespace {
-
-bool proves(const rules::Rule& rule) {
-  const auto solver = make_z3_solver();
-  return attempt_proof(rule, *solver, {}).empty();
-}
 
 TEST(TasoRules, AreAllDecided) {
   const auto taso = rules::import_taso_rules(std::filesystem::path(SOAPSTONE_SOURCE_DIR) /

@@ -1,0 +1,154 @@
+// See compare_report.h.
+#include "cli/compare/compare_report.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/reports/json_text.h"
+#include "cli/terminal/table.h"
+
+namespace soapstone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string replay_text(const jobs::CompareRequest& request, const jobs::ProofCheck& proof) {
+  return fmt::format(
+      "{}: {} steps hold, by {} rules proved here in {:.0f} ms; they lead from {} to "
+      "{}\n",
+      request.proof, proof.steps, proof.rules, proof.proof_cpu_ms, request.a, request.b);
+}
+
+ordered_json replay_json(const std::optional<jobs::ProofCheck>& proof) {
+  if (!proof) return nullptr;
+  return {{"steps", proof->steps},
+          {"rules", proof->rules},
+          {"proofs", proof->proofs},
+          {"proof_cpu_ms", proof->proof_cpu_ms}};
+}
+
+std::string verdict_of_judge(const search::JudgeReport& judge) {
+  if (!judge.looked)
+    return fmt::format("no independent runtime has compared them: {}", judge.reason);
+  return fmt::format("{} finds them {} on {} samples (largest relative error {:.1e})",
+                     judge.runtime, judge.equivalence.equal ? "equal" : "NOT EQUAL",
+                     judge.equivalence.samples, judge.equivalence.max_rel_error());
+}
+
+std::string first_difference_text(const search::EquivalenceReport& report, std::string_view by) {
+  if (!report.difference) return {};
+  const search::Difference& d = *report.difference;
+  return fmt::format("{}: on {}, {} {}\n", by, d.input,
+                     d.output.empty() ? std::string("it") : "output " + d.output, d.what);
+}
+
+std::string numbers_text(const jobs::CompareRequest& request,
+                         const search::EquivalenceReport& report,
+                         const search::JudgeReport& judge) {
+  Table table({{"output"}, {"largest error", Align::kRight}, {"relative", Align::kRight}, {""}});
+  for (const search::OutputError& output : report.outputs) {
+    table.add_row({output.name, fmt::format("{:.2e}", output.max_abs_error),
+                   fmt::format("{:.2e}", output.max_rel_error),
+                   output.equal ? "equal" : "differs"});
+  }
+  std::string text = fmt::format("{} and {}: {} on {} samples\n{}\n\n{}", request.a, request.b,
+                                 report.equal ? "equal" : "NOT EQUAL", report.samples,
+                                 verdict_of_judge(judge), table.to_string());
+  text += first_difference_text(report, "first difference here");
+  if (judge.looked)
+    text += first_difference_text(judge.equivalence, "first difference in " + judge.runtime);
+  const std::size_t overflowed = report.overflowed() + judge.equivalence.overflowed();
+  if (overflowed > 0) {
+    text +=
+        fmt::format("\non inputs up to the ends of their types {} results overflow otherwise in "
+                    "{} than in {}\n",
+                    overflowed, request.b, request.a);
+  }
+  if (report.ill_conditioned > 0) {
+    text +=
+        fmt::format("\non {} samples rounding alone moves the results of {} by more than 5 %: that "
+                    "both agree there says little\n",
+                    report.ill_conditioned, request.a);
+  }
+  if (report.cut_nodes > 0) {
+    text += fmt::format("\n{} nodes cannot be run here: what they read was compared, and what they "
+                        "compute replaced by random numbers.\n",
+                        report.cut_nodes);
+  }
+  return text;
+}
+
+ordered_json first_difference_json(const search::EquivalenceReport& report) {
+  if (!report.difference) return nullptr;
+  const search::Difference& d = *report.difference;
+  return {{"input", d.input}, {"output", d.output}, {"what", d.what}};
+}
+
+ordered_json judge_report_json(const search::JudgeReport& judge) {
+  ordered_json json{{"runtime", judge.runtime}, {"looked", judge.looked}};
+  if (!judge.looked) {
+    json["reason"] = judge.reason;
+    return json;
+  }
+  json["equal"] = judge.equivalence.equal;
+  json["samples"] = judge.equivalence.samples;
+  json["max_rel_error"] = judge.equivalence.max_rel_error();
+  json["difference"] = first_difference_json(judge.equivalence);
+  return json;
+}
+
+ordered_json number_or_null(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json numbers_json(const jobs::CompareRequest& request,
+                          const search::EquivalenceReport& report,
+                          const search::JudgeReport& judge) {
+  ordered_json outputs = ordered_json::array();
+  for (const search::OutputError& output : report.outputs) {
+    outputs.push_back({{"name", output.name},
+                       {"equal", output.equal},
+                       {"max_abs_error", output.max_abs_error},
+                       {"max_rel_error", output.max_rel_error}});
+  }
+  return {{"a", request.a},
+          {"b", request.b},
+          {"equal", report.equal},
+          {"samples", report.samples},
+          {"rtol", number_or_null(request.equivalence.rtol)},
+          {"atol", number_or_null(request.equivalence.atol)},
+          {"cut_nodes", report.cut_nodes},
+          {"ill_conditioned", report.ill_conditioned},
+          {"difference", first_difference_json(report)},
+          {"judge", judge_report_json(judge)},
+          {"outputs", outputs}};
+}
+
+}  // namespace
+
+std::string compare_text(const jobs::CompareRequest& request, const jobs::CompareOutcome& outcome) {
+  if (!outcome.numbers) return replay_text(request, *outcome.proof);
+  const std::string text = numbers_text(request, *outcome.numbers, outcome.judge);
+  return outcome.proof ? text + "\n" + replay_text(request, *outcome.proof) : text;
+}
+
+std::string compare_json(const jobs::CompareRequest& request, const jobs::CompareOutcome& outcome) {
+  ordered_json json = outcome.numbers ? numbers_json(request, *outcome.numbers, outcome.judge)
+                                      : ordered_json{{"a", request.a}, {"b", request.b}};
+  json["proof"] = replay_json(outcome.proof);
+  return json_text(json);
+}
+
+core::Error not_equal(const jobs::CompareRequest& request) {
+  const auto& [rtol, atol] = std::pair(request.equivalence.rtol, request.equivalence.atol);
+  return {core::ErrorCode::kNotEquivalent,
+          fmt::format("{} does not compute what {} does", request.b, request.a),
+          {},
+          rtol || atol ? fmt::format("differences up to --rtol {:g} and --atol {:g} are tolerated",
+                                     rtol.value_or(0), atol.value_or(0))
+                       : "the difference is more than rounding explains; --rtol tolerates more"};
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,198 @@
+// The JSON of optimize-graph's report, see optimize_report.h.
+#include <nlohmann/json.hpp>
+
+#include "cli/optimize/explanation_report.h"
+#include "cli/optimize/optimize_report.h"
+#include "cli/reports/json_text.h"
+
+namespace soapstone::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+void add_certificate(ordered_json& json, const search::SearchResult& found) {
+  json["strategy"] = search::to_string(found.strategy);
+  json["e_nodes"] = found.e_nodes;
+  json["underivable"] = found.underivable;
+  json["certificate"] = nullptr;
+  if (!found.certificate) return;
+  const search::Certificate& certificate = *found.certificate;
+  json["certificate"] = {{"regions", certificate.regions},
+                         {"regions_optimal", certificate.optimal},
+                         {"regions_cheapest_kept", certificate.cheapest_kept},
+                         {"largest_gap", certificate.largest_gap}};
+}
+
+template <class T, class F>
+ordered_json json_or_null(const std::optional<T>& value, F&& f) {
+  return value ? ordered_json(f(*value)) : ordered_json(nullptr);
+}
+
+void add_memory(ordered_json& json, const search::OptimizeReport& report) {
+  const auto peak = [](const search::Latency& l) {
+    return l.peak_activation_bytes > 0 ? ordered_json(l.peak_activation_bytes)
+                                       : ordered_json(nullptr);
+  };
+  json["objective"] = to_string(report.objective);
+  const bool limited = report.objective == search::ObjectiveKind::kLatencyUnderMemory;
+  json["peak_memory_limit_bytes"] =
+      limited ? ordered_json(report.peak_limit_bytes) : ordered_json(nullptr);
+  json["within_limit"] = limited ? ordered_json(report.is_within_limit()) : ordered_json(nullptr);
+  json["predicted_peak_activation_bytes_before"] = report.memory_before.peak_bytes;
+  json["predicted_peak_activation_bytes_after"] = report.memory_after.peak_bytes;
+  json["peak_activation_bytes_before"] = json_or_null(report.latency_before, peak);
+  json["peak_activation_bytes_after"] = json_or_null(report.latency_after, peak);
+  json["weight_bytes_before"] = report.memory_before.weight_bytes;
+  json["weight_bytes_after"] = report.memory_after.weight_bytes;
+}
+
+void add_measurements(ordered_json& json, const search::OptimizeReport& report) {
+  const auto median = [](const search::Latency& l) { return l.timing.median_us; };
+  const auto interval = [](const search::Latency& l) {
+    return ordered_json::array({l.timing.low_us, l.timing.high_us});
+  };
+  json["latency_before_us"] = json_or_null(report.latency_before, median);
+  json["latency_after_us"] = json_or_null(report.latency_after, median);
+  json["latency_before_interval_us"] = json_or_null(report.latency_before, interval);
+  json["latency_after_interval_us"] = json_or_null(report.latency_after, interval);
+  json["speedup"] = json_or_null(report.speedup, [](const auto& s) { return s.median; });
+  json["speedup_interval"] = json_or_null(report.speedup, [](const auto& s) {
+    return ordered_json::array({s.low, s.high});
+  });
+  json["baseline_predicted_speedup"] =
+      json_or_null(report.baseline_gain, [](double gain) { return gain; });
+  json["baseline_speedup"] =
+      json_or_null(report.baseline_speedup, [](const auto& s) { return s.median; });
+}
+
+void add_trials(ordered_json& json, const search::OptimizeReport& report) {
+  json["runtime"] =
+      report.trials ? ordered_json(report.trials->runtime) : ordered_json("soapstone");
+  json["trials"] = ordered_json::array();
+  if (!report.trials) return;
+  for (const search::Trial& trial : report.trials->trials) {
+    const auto& [median, low, high] = trial.measured;
+    const bool measured = trial.is_measured();
+    json["trials"].push_back({{"change", trial.what},
+                              {"places", trial.sites},
+                              {"predicted_speedup", trial.predicted},
+                              {"speedup", measured ? ordered_json(median) : nullptr},
+                              {"speedup_interval", measured ? ordered_json({low, high}) : nullptr},
+                              {"verdict", to_string(trial.verdict)},
+                              {"note", trial.note}});
+  }
+}
+
+ordered_json difference_json(const std::optional<search::Difference>& difference) {
+  return json_or_null(difference, [](const search::Difference& d) {
+    return ordered_json{{"input", d.input}, {"output", d.output}, {"what", d.what}};
+  });
+}
+
+void add_judge(ordered_json& json, const search::OptimizeReport& report) {
+  json["judge"] = json_or_null(report.judge, [](const search::JudgeReport& judge) {
+    ordered_json entry{{"runtime", judge.runtime}, {"looked", judge.looked}};
+    if (!judge.looked) {
+      entry["reason"] = judge.reason;
+      return entry;
+    }
+    entry["equal"] = judge.equivalence.equal;
+    entry["samples"] = judge.equivalence.samples;
+    entry["max_rel_error"] = judge.equivalence.max_rel_error();
+    entry["difference"] = difference_json(judge.equivalence.difference);
+    return entry;
+  });
+  json["rules_taken_out"] = ordered_json::array();
+  for (const search::TakenOut& rule : report.taken_out) {
+    json["rules_taken_out"].push_back({{"rule", rule.rule},
+                                       {"baseline", rule.is_baseline},
+                                       {"found_by", rule.found_by},
+                                       {"difference", difference_json(rule.difference)}});
+  }
+}
+
+void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
+  json["max_rel_error"] =
+      json_or_null(report.equivalence, [](const auto& e) { return e.max_rel_error(); });
+  json["equivalence"] = json_or_null(report.equivalence, [](const auto& e) {
+    ordered_json outputs = ordered_json::array();
+    for (const search::OutputError& o : e.outputs) {
+      outputs.push_back({{"name", o.name},
+                         {"equal", o.equal},
+                         {"max_abs_error", o.max_abs_error},
+                         {"max_rel_error", o.max_rel_error}});
+    }
+    return ordered_json{{"equal", e.equal},
+                        {"samples", e.samples},
+                        {"ill_conditioned", e.ill_conditioned},
+                        {"difference", difference_json(e.difference)},
+                        {"outputs", outputs}};
+  });
+  add_judge(json, report);
+  json["offending_rule"] =
+      report.offending_rule.empty() ? ordered_json(nullptr) : ordered_json(report.offending_rule);
+}
+
+}  // namespace
+
+std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
+  const auto& [report, run, explanation] = outcome;
+  ordered_json json;
+  json["model"] = run.model;
+  json["output"] = run.output.empty() ? ordered_json(nullptr) : ordered_json(run.output);
+  json["outcome"] = jobs::outcome_name(report.outcome);
+  json["result"] = jobs::result_name(report.result);
+  add_measurements(json, report);
+  add_trials(json, report);
+  add_memory(json, report);
+  json["cost_before_us"] = report.cost_before.total_us;
+  json["cost_after_us"] = report.cost_after.total_us;
+  json["estimated_share"] = report.cost_after.estimated_share();
+  json["nodes_before"] = report.nodes_before;
+  json["nodes_after"] = report.nodes_after;
+  json["launches_before"] = report.cost_before.launches;
+  json["launches_after"] = report.cost_after.launches;
+  json["graphs_expanded"] = report.search.graphs_expanded;
+  json["graphs_built"] = report.search.graphs_built;
+  json["duplicates"] = report.search.duplicates;
+  json["regions"] = report.search.regions;
+  json["regions_searched"] = report.search.regions_searched;
+  json["graphs_resumed"] = report.search.graphs_resumed;
+  json["regions_resumed"] = report.search.regions_resumed;
+  json["stop_reason"] = search::to_string(report.search.stop_reason);
+  add_certificate(json, report.search);
+  json["search_cpu_s"] = report.search.cpu_s;
+  json["search_wall_s"] = report.search.wall_s;
+  json["total_cpu_s"] = run.total_cpu_s;
+  json["total_wall_s"] = run.total_wall_s;
+  json["peak_rss_mb"] = run.peak_rss_mb;
+  json["rules_applied"] = ordered_json::array();
+  for (const search::RuleUse& use : report.rules_applied) {
+    json["rules_applied"].push_back({{"rule", use.rule},
+                                     {"count", use.count},
+                                     {"gain_us", use.gain_us},
+                                     {"proved", use.proved}});
+  }
+  json["baseline_rules"] = ordered_json::object();
+  for (const auto& [rule, count] : report.simplify.rules_applied) {
+    json["baseline_rules"][rule] = count;
+  }
+  json["proofs_tried"] = report.proofs_tried;
+  json["proof_cpu_s"] = report.proof_cpu_s;
+  json["unproved_rules"] = report.unproved_rules;
+  json["rules_left_out"] = ordered_json::array();
+  for (const auto& refusal : run.left_out) {
+    json["rules_left_out"].push_back({{"rule", refusal.rule},
+                                      {"type", core::to_string(refusal.type)},
+                                      {"reason", refusal.reason}});
+  }
+  json["unproved_rules_applied"] = report.unproved_rules_applied;
+  add_equivalence(json, report);
+  json["costs"] = run.costs;
+  json["device"] = run.device;
+  json["notes"] = outcome.notes();
+  if (explanation) json["explanation"] = explanation_json(*explanation);
+  return json_text(json);
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,212 @@
+// See optimize_options.h. A group of options is declared in a function of its own.
+#include "cli/optimize/optimize_options.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "cli/options/device_options.h"
+#include "cli/options/rule_options.h"
+#include "jobs/base/output_files.h"
+#include "jobs/base/usage_error.h"
+
+namespace soapstone::cli {
+namespace {
+
+/// More than any search sees, and exact as a double.
+constexpr std::uint64_t kMostGraphs = 1'000'000'000'000'000;
+
+void declare_strategy(CommandLine& line, OptimizeOptions& options) {
+  search::SearchOptions& search = options.request.search;
+  line.add_choice<search::Strategy>(
+          "--strategy", search.strategy,
+          {{"backtracking", search::Strategy::kBacktracking},
+           {"eqsat", search::Strategy::kEqsat},
+           {"best", search::Strategy::kBest}},
+          "backtracking: from graph to graph; eqsat: all graphs at once (equality "
+          "saturation), with a bound for what is left to gain; best: both")
+      .type("KIND")
+      .shows_default();
+  line.add("--eqsat-region", search.eqsat_region_size,
+           "Most operators in a region that is saturated")
+      .type("N")
+      .between(2, 100'000)
+      .shows_default();
+  line.add("--e-nodes", search.eqsat_nodes, "Most e-nodes for one region")
+      .type("N")
+      .between(1, 10'000'000)
+      .shows_default();
+}
+
+void declare_search(CommandLine& line, OptimizeOptions& options) {
+  declare_strategy(line, options);
+  line.add("--budget", options.request.search.budget, "Graphs to expand")
+      .type("N")
+      .between(std::uint64_t{0}, kMostGraphs)
+      .shows_default();
+  line.add("--time", options.request.search.time_s, "Seconds to search; 0: no limit")
+      .type("S")
+      .not_negative()
+      .shows_default();
+  line.add("--alpha", options.request.search.alpha,
+           "Follow graphs that cost up to this many times the best")
+      .type("X")
+      .between(1.0, 100.0)
+      .shows_default();
+  line.add("--patience", options.request.search.patience,
+           "Graphs to expand in a region of the model after its last gain")
+      .type("N")
+      .between(std::uint64_t{0}, kMostGraphs)
+      .shows_default();
+  line.add("--region", options.request.search.region_sizes,
+           "Most operators in a region that is searched as one; of several, the best result counts")
+      .type("N ...")
+      .between(2, 100'000)
+      .shows_default();
+  line.add("--memory-limit", options.request.search.memory_mib,
+           "For the graphs that the search keeps")
+      .type("MIB")
+      .between(1e-3, 1e9)
+      .shows_default();
+  add_jobs_option(line, options.request.search.jobs);
+  add_seed_option(line, options.request.seed);
+  line.add_choice<jobs::CostKind>(
+          "--costs", options.request.costs,
+          {{"measured", jobs::CostKind::kMeasured},
+           {"roofline", jobs::CostKind::kRoofline},
+           {"taso", jobs::CostKind::kTaso},
+           {"runtime", jobs::CostKind::kRuntime}},
+          "measured: time kernels on this device; roofline: the same on every machine; taso: "
+          "the sum over operators that TASO minimizes; runtime: kernels of the runtime that "
+          "--runtime names, timed there")
+      .type("KIND")
+      .shows_default();
+  add_cost_db_option(line, options.request.device);
+  add_fusion_option(line, options.request.device.fusion);
+  add_device_options(line, options.request.device);
+  add_runtime_options(line, options.runtime);
+  line.add("--measure-time", options.request.measure_s,
+           "Most seconds to try changes in the runtime")
+      .type("S")
+      .not_negative()
+      .shows_default();
+}
+
+void declare_checks(CommandLine& line, OptimizeOptions& options) {
+  line.add("--verify", options.verify,
+           "On how many random inputs the result must agree with the original; off: none")
+      .type("N|off")
+      .shows_default();
+  line.add("--inputs", options.request.inputs, "Inputs of your own to check on, too")
+      .type("FILE.npz");
+  add_judge_options(line, options.request.judge);
+  line.add_flag(
+      "--allow-unchecked", options.request.allow_unchecked,
+      "Rewrite what follows operators that are not understood, too, if no runtime that is "
+      "there can run them");
+  line.add("--rtol", options.request.rtol,
+           "Relative tolerance of the check [from the types and from how rounding matters in "
+           "the original]")
+      .type("X")
+      .not_negative();
+  line.add("--atol", options.request.atol, "Absolute tolerance of the check [likewise]")
+      .type("X")
+      .not_negative();
+  line.add("--proof", options.request.proof,
+           "Write how the result was made, for compare-graphs --proof")
+      .type("FILE");
+  line.add_flag("--strict", options.request.strict,
+                "Refuse models with operators that are not understood");
+  line.add("--require-speedup", options.require_speedup, "Exit with 5 below this speedup")
+      .type("X")
+      .not_negative();
+}
+
+void declare_records(CommandLine& line, OptimizeOptions& options) {
+  line.add_flag(
+          "--explain{-}", options.explain,
+          "Tell, place by place, what was there, which rules were applied, what is there now; "
+          "=FILE: to a file, as a picture if it is named .svg or .dot")
+      .type("[=FILE]");
+  line.add("--trace", options.request.trace, "Write what happens as JSON Lines (docs/trace.md)")
+      .type("FILE");
+  line.add("--resume", options.request.resume,
+           "Keep in FILE what was searched; if there is such a file, go on from it")
+      .type("FILE");
+}
+
+/// The output may be the model itself: who asks for that wants it replaced.
+core::Status check_files(const OptimizeOptions& options) {
+  const jobs::OutputFile files[] = {
+      {"--output", options.request.dry_run ? "" : options.request.output, true},
+      {"--proof", options.request.proof},
+      {"--json", options.json},
+      {"--explain", options.explain},
+      {"--trace", options.request.trace},
+      {"--resume", options.request.resume}};
+  return jobs::check_outputs(options.request.model, files);
+}
+
+core::Result<int> samples_of(const std::string& verify) {
+  if (verify == "off") return 0;
+  int samples = 0;
+  const char* const end = verify.data() + verify.size();
+  const auto [stop, error] = std::from_chars(verify.data(), end, samples);
+  if (error != std::errc() || stop != end || samples < 1) {
+    return jobs::usage_error(fmt::format("--verify {}: not a number of inputs", verify),
+                             "--verify 8, or --verify off");
+  }
+  return samples;
+}
+
+}  // namespace
+
+void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
+  line.add("model", options.request.model, "ONNX file").type("FILE");
+  line.add("-o,--output", options.request.output, "ONNX file to write").type("FILE");
+  line.add_flag("--dry-run", options.request.dry_run, "Report, but write nothing");
+  line.add_flag("--keep-constants", options.request.keep_constants,
+                "Write what is computed from weights as nodes, not as its value");
+  add_shape_option(line, options.request.shapes);
+  line.add("--batch", options.request.batch,
+           "Items in a batch: the first size of inputs that leave it open or have 1 there; the "
+           "result keeps it")
+      .type("N")
+      .between(1, 1 << 20);
+  add_objective_options(line, options.objective);
+  declare_search(line, options);
+  add_rule_options(line, options.request.rules);
+  line.add_flag("--list-rules", options.list_rules, "Show the rules and what they do");
+  declare_checks(line, options);
+  declare_records(line, options);
+  add_common_options(line, options);
+  set_examples(line,
+               "  $ optimize-graph model.onnx -o faster.onnx\n"
+               "  $ optimize-graph model.onnx -o faster.onnx --shape input=1x3x224x224 --time 30\n"
+               "  $ optimize-graph model.onnx --dry-run --costs roofline --json -\n"
+               "  $ optimize-graph --list-rules");
+}
+
+core::Status check_usage(const OptimizeOptions& options) {
+  if (options.request.model.empty()) {
+    return jobs::usage_error("which model?", "optimize-graph MODEL.onnx -o OUT.onnx");
+  }
+  if (options.request.output.empty() && !options.request.dry_run) {
+    return jobs::usage_error("where should the result go?",
+                             "-o OUT.onnx, or --dry-run to write nothing");
+  }
+  return check_files(options);
+}
+
+core::Result<jobs::OptimizeRequest> request_of(const OptimizeOptions& options) {
+  jobs::OptimizeRequest request = options.request;
+  SOAPSTONE_ASSIGN_OR_RETURN(request.objective, objective_of(options.objective));
+  request.peak_limit_bytes = peak_limit_bytes(options.objective);
+  SOAPSTONE_ASSIGN_OR_RETURN(request.samples, samples_of(options.verify));
+  SOAPSTONE_ASSIGN_OR_RETURN(request.runtime,
+                             runtime_of(options.runtime, options.request.judge.python));
+  request.explain = !options.explain.empty();
+  return request;
+}
+
+}  // namespace soapstone::cli

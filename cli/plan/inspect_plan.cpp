@@ -1,0 +1,26 @@
+// inspect-plan: what a plan says of each operator.
+#include "cli/plan/plan_options.h"
+#include "cli/plan/plan_report.h"
+#include "cli/session/run_main.h"
+
+namespace {
+
+using namespace soapstone;
+
+core::Status inspect(const cli::InspectPlanOptions& options, cli::Session& session) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const jobs::InspectPlanRequest request,
+                             cli::inspect_plan_request(options));
+  SOAPSTONE_ASSIGN_OR_RETURN(const parallel::PlanDocument plan,
+                             jobs::inspect_plan(request, session.context()));
+  return session.report(cli::plan_document_text(plan), parallel::plan_to_json(plan));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::InspectPlanOptions options;
+  cli::CommandLine line("inspect-plan", "Shows how a plan cuts each operator.");
+  cli::add_inspect_plan_options(line, options);
+  return cli::run_main(argc, argv, line, options,
+                       [&](cli::Session& session) { return inspect(options, session); });
+}

@@ -1,0 +1,108 @@
+// See plan_options.h.
+#include "cli/plan/plan_options.h"
+
+namespace soapstone::cli {
+namespace {
+
+/// What makes a model of its name: parameters, batch, sizes that a file leaves open.
+template <class Options>
+void add_planned_model_options(CommandLine& line, Options& options) {
+  line.add("--set", options.settings, "Set a parameter of a built-in network; may be repeated")
+      .type("KEY=NUMBER")
+      .one_each();
+  line.add("--batch", options.batch, "Samples of a step, all devices together").type("N");
+  add_shape_option(line, options.request.model.shapes);
+}
+
+template <class Options>
+core::Status read_planned_model(const Options& options, jobs::PlannedModelRequest& model) {
+  for (const std::string& text : options.settings) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto setting, parse_assignment(text));
+    model.set[setting.first] = setting.second;
+  }
+  if (options.batch > 0) model.batch = static_cast<std::int64_t>(options.batch);
+  return core::Done{};
+}
+
+}  // namespace
+
+void add_plan_options(CommandLine& line, PlanOptions& options) {
+  jobs::PlanRequest& request = options.request;
+  line.add("model", request.model.model, "ONNX file, or the name of a built-in network")
+      .required()
+      .type("FILE|NAME");
+  line.add("--topology", request.topology,
+           "The machine: a preset (k80x4-ib, p100x4-nvlink, dgx-a100xN, dgx-h100xN, dgx-h200xN, "
+           "tpu-v2v3, v100-p100, local) or a file")
+      .required()
+      .type("NAME|FILE");
+  line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  add_planned_model_options(line, options);
+  line.add_flag("--train", request.is_training, "Plan a step of training");
+  line.add_choice("--optimizer", request.optimizer,
+                  {{"sgd", parallel::Optimizer::kSgd},
+                   {"momentum", parallel::Optimizer::kMomentum},
+                   {"adam", parallel::Optimizer::kAdam}},
+                  "What updates the weights")
+      .shows_default();
+  line.add("--precision", options.precision,
+           "Plan as if floating tensors had this type [that of the model]")
+      .type("TYPE")
+      .one_of({"f32", "f16", "bf16"});
+  line.add("--strategy", request.strategy, "Plan with a named strategy instead").type("NAME");
+  line.add_flag("--compare", request.compares, "Also plan with every named strategy");
+  line.add("--devices", options.devices, "Use the first N devices [all]").type("N");
+  line.add("--memory-limit", options.memory_limit_gib, "GiB that a device may take [what it has]")
+      .type("GIB")
+      .not_negative();
+  line.add_choice("--attention", request.attention,
+                  {{"stored", parallel::Attention::kStored},
+                   {"recomputed", parallel::Attention::kRecomputed},
+                   {"fused", parallel::Attention::kFused}},
+                  "Scores of attention: stored, computed again for gradients, or never in memory")
+      .shows_default();
+  line.add("--fix", options.fixed,
+           "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
+      .type("KEY=NUMBER")
+      .one_each();
+  add_common_options(line, options);
+  set_examples(line,
+               "  $ plan-graph gpt --topology dgx-a100x1 --train --batch 64 --compare\n"
+               "  $ plan-graph model.onnx --topology dgx-h100x8 -o plan.json\n"
+               "  $ plan-graph llama --set layers=32 --topology machine.json --precision bf16");
+}
+
+core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
+  jobs::PlanRequest request = options.request;
+  SOAPSTONE_RETURN_IF_ERROR(read_planned_model(options, request.model));
+  for (const std::string& text : options.fixed) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto size, parse_assignment(text));
+    request.fix[size.first] = size.second;
+  }
+  if (options.devices > 0) request.devices = static_cast<std::int64_t>(options.devices);
+  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+  if (options.memory_limit_gib > 0) request.memory_limit_bytes = options.memory_limit_gib * kGib;
+  if (!options.precision.empty()) request.precision = core::parse_data_type(options.precision);
+  return request;
+}
+
+void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
+  line.add("plan", options.request.plan, "Plan that plan-graph wrote").required().type("FILE");
+  line.add("--model", options.request.model.model,
+           "Check that it is a plan of this ONNX file or built-in network")
+      .type("FILE|NAME");
+  line.add("--topology", options.request.topology, "And of this machine [that of the plan]")
+      .type("NAME|FILE");
+  add_planned_model_options(line, options);
+  add_common_options(line, options);
+  set_examples(line, "  $ inspect-plan plan.json\n"
+                     "  $ inspect-plan plan.json --model gpt --batch 64");
+}
+
+core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOptions& options) {
+  jobs::InspectPlanRequest request = options.request;
+  SOAPSTONE_RETURN_IF_ERROR(read_planned_model(options, request.model));
+  return request;
+}
+
+}  // namespace soapstone::cli

@@ -1,0 +1,111 @@
+// See plan_report.h.
+#include "cli/plan/plan_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/reports/json_text.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/units.h"
+
+namespace soapstone::cli {
+namespace {
+
+std::string shape_text(const parallel::MeshShape& shape) {
+  std::string text;
+  const auto add = [&](std::int64_t size, const char* what) {
+    if (size > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", size, what);
+  };
+  add(shape.model, "model");
+  add(shape.any, "any");
+  add(shape.batch, "batch");
+  add(shape.stages, "stages");
+  if (text.empty()) text = "1 device";
+  if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
+  if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
+  if (shape.recomputes) text += ", recomputes";
+  return text;
+}
+
+std::string rivals_table(const jobs::PlanOutcome& outcome) {
+  Table table({{"strategy"}, {"step", Align::kRight}, {"memory", Align::kRight}, {"mesh"}});
+  const auto add = [&](const std::string& name, const parallel::StepTime& time,
+                       const parallel::MeshShape& shape, bool fits) {
+    table.add_row({name, time_text(time.total_us),
+                   bytes_text(time.peak_bytes) + (fits ? "" : " (too much)"), shape_text(shape)});
+  };
+  add(outcome.plan.strategy, outcome.plan.time, outcome.plan.shape, outcome.fits);
+  for (const auto& rival : outcome.rivals) add(rival.name, rival.time, rival.shape, rival.fits);
+  return table.to_string();
+}
+
+}  // namespace
+
+std::string plan_text(const jobs::PlanOutcome& outcome) {
+  const parallel::PlanDocument& plan = outcome.plan;
+  const parallel::StepTime& time = plan.time;
+  std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
+                                 plan.topology, plan.strategy, shape_text(plan.shape));
+  text += fmt::format("  step         {} (simulated; kernels are estimated)\n",
+                      time_text(time.total_us));
+  text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
+                      time_text(plan.lower_bound_us));
+  if (outcome.data_parallel_us > 0) {
+    text += fmt::format("  data parallel {}: {:.2f}x\n", time_text(outcome.data_parallel_us),
+                        outcome.data_parallel_us / time.total_us);
+  }
+  text += fmt::format("  computing {}, exchanging {}, waiting for stages {}, handing over {}, "
+                      "summing gradients {}, updating {}\n",
+                      time_text(time.compute_us), time_text(time.exchange_us),
+                      time_text(time.bubble_us), time_text(time.handover_us),
+                      time_text(time.gradient_sum_us), time_text(time.update_us));
+  text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
+                      bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
+                      bytes_text(time.bytes_moved));
+  if (!outcome.rivals.empty()) text += "\n" + rivals_table(outcome);
+  return text;
+}
+
+std::string plan_document_text(const parallel::PlanDocument& plan) {
+  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step {} (simulated)\n\n",
+                                 counted(plan.devices, "device"), plan.topology, plan.strategy,
+                                 shape_text(plan.shape), time_text(plan.time.total_us));
+  Table table({{"operator"}, {"stage", Align::kRight}, {"cut"}});
+  for (const parallel::PlannedNode& node : plan.nodes) {
+    std::vector<std::string> cuts;
+    for (const auto& [loop, axes] : plan.cuts[node.cuts].loops) {
+      for (const std::string& name : axes)
+        for (const parallel::PlanAxis& axis : plan.axes)
+          if (axis.name == name)
+            cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
+    }
+    table.add_row(
+        {node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
+  }
+  return text + table.to_string();
+}
+
+std::string plan_report_json(const jobs::PlanOutcome& outcome) {
+  const parallel::PlanDocument& plan = outcome.plan;
+  nlohmann::ordered_json json{{"devices", plan.devices},
+                              {"topology", plan.topology},
+                              {"strategy", plan.strategy},
+                              {"simulated_us", plan.time.total_us},
+                              {"lower_bound_us", plan.lower_bound_us},
+                              {"bytes_moved", plan.time.bytes_moved},
+                              {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+                              {"fits", outcome.fits},
+                              {"proposals", outcome.meshes_tried},
+                              {"estimated_share", plan.estimated_share}};
+  if (outcome.data_parallel_us > 0)
+    json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
+  for (const auto& rival : outcome.rivals)
+    json["strategies"].push_back({{"name", rival.name},
+                                  {"simulated_us", rival.time.total_us},
+                                  {"peak_memory_mb", rival.time.peak_bytes / 1e6},
+                                  {"fits", rival.fits}});
+  return json_text(json);
+}
+
+}  // namespace soapstone::cli
