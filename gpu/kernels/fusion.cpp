@@ -185,23 +185,31 @@ class Fuser {
     return core::element_count(*core::concrete(graph_.tensor(last.outputs[0]).type.shape));
   }
 
-  /// A group comes when all that it reads has come.
+  /// A group comes when all that it reads has come. A kernel may read through views of what it
+  /// computes itself.
   std::vector<Group> ordered() {
     std::vector<Group> result;
-    std::vector<std::uint8_t> state(groups_.size(), 0);
+    std::vector<char> seen(groups_.size(), false);
     const auto visit = [&](const auto& self, std::size_t g) -> void {
-      if (state[g] != 0) return;
-      state[g] = 1;
+      if (std::exchange(seen[g], char{true})) return;
       for (NodeId node : groups_[g].nodes)
-        for (TensorId t : graph_.node(node).inputs) {
-          const NodeId producer = t.valid() ? graph_.tensor(t).producer : NodeId::none();
-          if (producer.valid() && group_[producer.index()] != kNone)
-            self(self, group_[producer.index()]);
-        }
+        for (NodeId source : groups_[g].kind == Group::Kind::kView
+                                 ? producers_of(node)
+                                 : sources_of(graph_, node, nullptr))
+          self(self, group_[source.index()]);
       if (!groups_[g].nodes.empty()) result.push_back(groups_[g]);
     };
     for (std::size_t g = 0; g < groups_.size(); ++g) visit(visit, g);
     return result;
+  }
+
+  std::vector<NodeId> producers_of(NodeId node) const {
+    std::vector<NodeId> producers;
+    for (TensorId t : graph_.node(node).inputs) {
+      const NodeId producer = t.valid() ? graph_.tensor(t).producer : NodeId::none();
+      if (producer.valid() && group_[producer.index()] != kNone) producers.push_back(producer);
+    }
+    return producers;
   }
 
   const core::Graph& graph_;

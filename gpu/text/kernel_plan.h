@@ -12,7 +12,7 @@ namespace soapstone::gpu {
 
 /// What text of equal meaning may differ in.
 struct KernelOptions {
-  int threads = 256;       ///< Of a block; a multiple of 32.
+  int threads = 0;         ///< Of a block, a multiple of 32; 0: fewer where there are few blocks.
   int lanes = 0;           ///< Threads of a row: 1, 32 or all of a block; 0: chosen by its length.
   std::int64_t width = 0;  ///< Elements that a thread handles at once; 0: as 16 bytes hold.
 };
