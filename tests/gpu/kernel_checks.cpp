@@ -15,8 +15,9 @@ double tolerance_of(core::DataType type) {
 
 core::Graph graph_over(const std::string& text, core::DataType type) {
   std::string typed = text;
-  for (std::size_t at = 0; (at = typed.find("f32", at)) != std::string::npos;)
-    typed.replace(at, 3, core::to_string(type));
+  const std::string_view name = core::to_string(type);
+  for (std::size_t at = 0; (at = typed.find("f32", at)) != std::string::npos; at += name.size())
+    typed.replace(at, 3, name);
   return graph_of(typed);
 }
 
