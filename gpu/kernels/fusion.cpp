@@ -52,13 +52,18 @@ bool is_needed_outside(const core::Graph& graph, TensorId t, const std::set<Node
          });
 }
 
-/// True if nothing that costs much is computed again.
+/// True if nothing that costs much is computed again. A small tensor may be computed for every
+/// element of a large one, if it takes a few operations.
 bool is_cheap(const Region& region, const KernelPlan& plan) {
+  double largest = 1;
+  for (const RegionStage& stage : region.stages)
+    largest = std::max(largest, static_cast<double>(region.tensors[stage.tensor].elements));
   for (std::size_t s = 0; s < region.stages.size(); ++s) {
     const RegionStage& stage = region.stages[s];
+    const auto elements = static_cast<double>(region.tensors[stage.tensor].elements);
     const bool is_costly = stage.longest_loop > 1 || stage.has_costly_functions;
-    const double most = is_costly ? 1 : kOften;
-    if (stage.work > 0 && plan.computed[s] > most) return false;
+    const double most = is_costly ? elements : kOften * largest;
+    if (stage.work > 0 && plan.computed[s] * elements > most) return false;
   }
   return true;
 }
