@@ -167,8 +167,11 @@ bool IndexSpace::is_aligned(const Affine& a, const Chunk& chunk) const {
 }
 
 std::string IndexSpace::digit_text(const Digit& digit) const {
+  const auto& [constant, coefficients] = digit.of;
+  const bool is_variable =
+      constant == 0 && coefficients.size() == 1 && coefficients.begin()->second == 1;
   std::string text = IndexSpace::text(digit.of);
-  if (text.find(' ') != std::string::npos && text[0] != '(') text = "(" + text + ")";
+  if (!is_variable) text = "(" + text + ")";
   if (digit.divisor != 1) text += fmt::format(" / {}", digit.divisor);
   if (digit.modulus != 0) text += fmt::format(" % {}", digit.modulus);
   return "(" + text + ")";
