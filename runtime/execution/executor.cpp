@@ -2,8 +2,8 @@
 #include "runtime/execution/executor.h"
 
 #include "core/base/check.h"
-#include "ops/definition/registry.h"
 #include "ops/composites/composite.h"
+#include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
 
