@@ -72,6 +72,8 @@ PipelineCut cut_pipeline(const std::vector<PipelineNode>& nodes, std::size_t sta
     high += slowest * node.us + node.exchange_us + node.handover_us;
   }
   low /= static_cast<double>(pieces);
+  constexpr double kRounding = 1e-9;  // Sums in another order may be a little larger.
+  high *= 1 + kRounding;
   std::vector<std::size_t> best = *pieces_within(nodes, pieces, slow, high);
   constexpr double kPrecision = 1e-6;
   while (high - low > kPrecision * high) {
