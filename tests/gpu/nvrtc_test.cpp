@@ -46,10 +46,20 @@ void expect_no_spills(const std::vector<KernelText>& texts, const std::string& w
   }
 }
 
-TEST(Nvrtc, KernelsOfNetworksDoNotSpill) {
-  for (const models::ModelBuilder& builder : models::builders())
-    expect_no_spills(kernels_of(builder.name, core::DataType::kFloat32), builder.name);
+class NetworkKernels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(NetworkKernels, DoNotSpill) {
+  expect_no_spills(kernels_of(GetParam(), core::DataType::kFloat32), GetParam());
 }
+
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const models::ModelBuilder& builder : models::builders()) names.push_back(builder.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NetworkKernels, ::testing::ValuesIn(network_names()),
+                         [](const auto& network) { return network.param; });
 
 TEST(Nvrtc, NarrowKernelsDoNotSpill) {
   for (const core::DataType type : {core::DataType::kFloat16, core::DataType::kBFloat16})
