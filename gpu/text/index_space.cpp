@@ -63,7 +63,7 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     return of;
   } else {
     // A multiple of the modulus changes nothing.
-    const Affine rest = split(of, modulus).rest;
+    Affine rest = split(of, modulus).rest;
     const auto [low, high] = bounds(rest);
     if (low >= 0 && high < modulus) return rest;
   }

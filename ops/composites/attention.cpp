@@ -71,8 +71,9 @@ ReadResult read_heads(OnnxImport& import, const Operands& operands, std::int64_t
   Composer compose(import);
   const auto& [tensors, sizes, offset] = operands;
   const double given = import.real_or("scale", 0);
+  const std::int64_t head_size = sizes[0] / heads;
   const double scale = given != 0 ? shortest_decimal(static_cast<float>(given))
-                                  : 1 / std::sqrt(static_cast<double>(sizes[0] / heads));
+                                  : 1 / std::sqrt(static_cast<double>(head_size));
   const TensorId factor = compose.scalar(compose.data_type(tensors[0]), scale);
   std::vector<TensorId> inputs{
       with_heads(compose, scale == 1 ? tensors[0] : compose.append("mul", {tensors[0], factor}),

@@ -2,7 +2,7 @@
 // transformers, has optimized.
 #include "ops/composites/onnx_contrib.h"
 
-#include <cmath>
+#include <limits>
 
 #include "ops/composites/composite.h"
 #include "ops/definition/indexing.h"
@@ -10,6 +10,8 @@
 
 namespace soapstone::ops {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A function behind a convolution or a matrix product, and what its parameters are called.
 struct Activation {
@@ -26,7 +28,7 @@ const std::vector<Activation>& activations() {
       {"Tanh", "tanh", {}, {}},
       {"Sigmoid", "sigmoid", {}, {}},
       {"LeakyRelu", "leaky_relu", {"alpha"}, {0.01}},
-      {"Clip", "clip", {"min", "max"}, {-INFINITY, INFINITY}},
+      {"Clip", "clip", {"min", "max"}, {-kInfinity, kInfinity}},
       {"HardSigmoid", "hard_sigmoid", {"alpha", "beta"}, {0.2, 0.5}},
   };
   return kActivations;

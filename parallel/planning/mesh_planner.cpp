@@ -232,7 +232,9 @@ class MeshPlanner {
 
   double fastest_that_fits() const {
     const MeshPlan* best = best_plan();
-    return best && best->time.peak_bytes <= memory_ ? best->time.total_us : kImpossible;
+    const bool fits = best && best->time.peak_bytes <= memory_;
+    if (!fits) return kImpossible;
+    return best->time.total_us;
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.

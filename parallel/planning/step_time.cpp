@@ -202,8 +202,9 @@ class StepTimer {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
       const double there_and_back = is_training_ ? 2 : 1;
       const double handover = there_and_back * plan_.estimates[id.index()].handover_bytes;
+      const auto devices_of_stage = shape.device_count() / shape.stages;
       time.bytes_moved += ((cost.bytes_moved + handover) * m + cost.sum_bytes_moved) *
-                          static_cast<double>(shape.device_count() / shape.stages);
+                          static_cast<double>(devices_of_stage);
     }
   }
 
