@@ -26,8 +26,9 @@ KernelCompiler FakeCompiler::compiler() {
 }
 
 FakeDriver::~FakeDriver() {
-  for (const DriverAddress block : blocks_) std::free(reinterpret_cast<void*>(block));
-  for (const DriverHandle handle : handles_) std::free(handle);
+  for (const DriverAddress block : blocks_)
+    std::free(reinterpret_cast<void*>(block));  // NOLINT(performance-no-int-to-ptr)
+  for (DriverHandle handle : handles_) std::free(handle);
 }
 
 Driver FakeDriver::driver() {
@@ -98,7 +99,10 @@ void FakeDriver::add_queries(Driver& d) {
 }
 
 void FakeDriver::add_memory(Driver& d) {
-  const auto pointer = [](DriverAddress address) { return reinterpret_cast<void*>(address); };
+  const auto pointer = [](DriverAddress address) {
+    return reinterpret_cast<void*>(
+        address);  // NOLINT(performance-no-int-to-ptr): an address is a number
+  };
   d.allocate = [this](DriverAddress* address, std::size_t bytes) {
     if (calls_ == failing_) return done();
     *address = reinterpret_cast<DriverAddress>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
