@@ -49,7 +49,7 @@ std::string xml_escaped(std::string_view text) {
     else if (c == '"')
       result += "&quot;";
     else
-      result += c;
+      result += static_cast<unsigned char>(c) < ' ' ? '?' : c;  // XML has no control characters
   }
   return result;
 }

@@ -58,6 +58,9 @@ core::Status check_contrib(const OptimizeRequest& request) {
   const bool fits =
       request.runtime.kind == Kind::kAuto ||
       (request.runtime.kind == Kind::kWorker && to_string(request.runtime) == "onnxruntime");
+  if (request.contrib && request.objective != ObjectiveKind::kLatency)
+    return usage_error("`contrib` tries forms for speed, but the objective is another",
+                       "leave out `contrib`, or the objective");
   if (!request.contrib || fits) return core::Done{};
   return usage_error(fmt::format("`contrib` asks for operators that only ONNX Runtime has, but the "
                                  "runtime is {}",

@@ -72,6 +72,8 @@ ReadResult read_heads(OnnxImport& import, const Operands& operands, std::int64_t
   const auto& [tensors, sizes, offset] = operands;
   const double given = import.real_or("scale", 0);
   const std::int64_t head_size = sizes[0] / heads;
+  if (std::abs(given) > 1)
+    return cannot_read(import, "a scale above 1");  // on queries it overflows
   const double scale = given != 0 ? shortest_decimal(static_cast<float>(given))
                                   : 1 / std::sqrt(static_cast<double>(head_size));
   const TensorId factor = compose.scalar(compose.data_type(tensors[0]), scale);
@@ -107,6 +109,17 @@ core::Status check_sizes(const OnnxImport& import, const Operands& operands, std
   return core::Done{};
 }
 
+/// What is added to the products [b, h, s, t] is repeated over batches and heads alone.
+core::Status check_offset(const OnnxImport& import, const Dims& products) {
+  constexpr std::size_t kOffset = 5;
+  if (!has_input(import, kOffset)) return core::Done{};
+  Dims wanted = products;
+  const Dims given = input_dims(import, kOffset);
+  for (std::size_t d = 0; d < 2 && given.size() == 4; ++d)
+    if (given[d] == 1) wanted[d] = 1;
+  return require_dims(import, kOffset, wanted);
+}
+
 /// Operands apart: queries [b, s, n], keys [b, t, n], values [b, t, m], and one bias for all.
 ReadResult read_multi_head_attention(OnnxImport& import) {
   SOAPSTONE_RETURN_IF_ERROR(refuse_states(import, {4, 6, 7, 8, 9}));
@@ -126,6 +139,10 @@ ReadResult read_multi_head_attention(OnnxImport& import) {
     return bad_node(import, "the bias has another size");
   const std::int64_t heads = import.int_or("num_heads", 0);
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(import, operands, heads));
+  const Dims q = input_dims(import, 0), k = input_dims(import, 1), v = input_dims(import, 2);
+  if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1])
+    return cannot_read(import, "operands of different batches or lengths");
+  SOAPSTONE_RETURN_IF_ERROR(check_offset(import, {q[0], heads, q[1], k[1]}));
   begin = 0;
   for (std::size_t k = 0; k < 3; ++k) {
     operands.tensors[k] = with_bias(compose, import.input(k), bias, begin);
@@ -148,7 +165,10 @@ ReadResult read_attention(OnnxImport& import) {
   const auto& sizes = operands.sizes;
   const std::int64_t heads = import.int_or("num_heads", 0);
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(import, operands, heads));
-  if (sizes[0] + sizes[1] + sizes[2] != w[1]) return bad_node(import, "the weights do not fit");
+  if (sizes[0] + sizes[1] + sizes[2] != w[1] || (given && given->size() != 3))
+    return bad_node(import, "the weights do not fit");
+  if (has_input(import, 2)) SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 2, {w[1]}));
+  SOAPSTONE_RETURN_IF_ERROR(check_offset(import, {x[0], heads, x[1], x[1]}));
   Composer compose(import);
   TensorId y = compose.append("matmul", {import.input(0), import.input(1)});
   if (has_input(import, 2)) y = compose.append("add", {y, import.input(2)});
@@ -171,6 +191,8 @@ std::string written_offset(Emitter& emitter) {
 
 core::Status write_attention(OnnxExport& out) {
   Emitter emitter(out);
+  if (emitter.data_type(0) == core::DataType::kFloat64)
+    return cannot_write(out, "it has no kernel for f64");
   std::vector<std::string> inputs;
   for (std::size_t k = 0; k < 3; ++k) {
     const Dims dims = emitter.dims(k);

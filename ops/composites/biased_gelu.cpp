@@ -22,7 +22,13 @@ void check_biased_gelu(InferContext& c) {
 ReadFunction read_biased(const char* approximate) {
   return [approximate](OnnxImport& import) -> ReadResult {
     const Attributes form{{"approximate", std::string(approximate)}};
-    if (!has_input(import, 1)) return import.append("gelu", {import.input(0)}, form);
+    if (!has_input(import, 1)) {
+      if (std::string_view(approximate) == "none") return bad_node(import, "its bias is missing");
+      return import.append("gelu", {import.input(0)}, form);
+    }
+    const core::Dims dims = input_dims(import, 0);
+    if (dims.empty()) return cannot_read(import, "a single number");
+    SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 1, {dims.back()}));
     return read_expanded(import, expand_biased_gelu, {import.input(0), import.input(1)}, form);
   };
 }

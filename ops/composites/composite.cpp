@@ -2,6 +2,9 @@
 // that is read: each walk collects something else.
 #include "ops/composites/composite.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -258,6 +261,12 @@ OnnxReader contrib_reader(std::string op_type, Elements elements, ReadFunction r
   OnnxReader result = reader(std::move(op_type), elements, std::move(read));
   result.domain = kContribDomain;
   return result;
+}
+
+core::Status require_dims(const OnnxImport& import, std::size_t k, const core::Dims& dims) {
+  if (input_dims(import, k) == dims) return core::Done{};
+  return cannot_read(
+      import, fmt::format("input {} of other dimensions than [{}]", k, fmt::join(dims, ", ")));
 }
 
 ReadResult read_expanded(OnnxImport& import, const ExpandFunction& expand,

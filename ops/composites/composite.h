@@ -59,6 +59,9 @@ inline constexpr const char* kContribDomain = "com.microsoft";
 /// reader() for an operator of that domain.
 OnnxReader contrib_reader(std::string op_type, Elements elements, ReadFunction read);
 /// Reads a node as what is expanded with these inputs and attributes.
+/// Errors: input k has other dimensions than the only ones that ONNX Runtime's kernel takes. Most
+/// of them repeat nothing, as ONNX's operators would.
+core::Status require_dims(const OnnxImport& import, std::size_t k, const core::Dims& dims);
 ReadResult read_expanded(OnnxImport& import, const ExpandFunction& expand,
                          std::vector<TensorId> inputs, const Attributes& attributes = {});
 /// Writes a node of that domain, whose results are those of our node, or have these names.

@@ -2,8 +2,6 @@
 // transformers, has optimized.
 #include "ops/composites/onnx_contrib.h"
 
-#include <limits>
-
 #include "ops/composites/composite.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
@@ -11,25 +9,21 @@
 namespace soapstone::ops {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// A function behind a convolution or a matrix product, and what its parameters are called.
 struct Activation {
   const char* onnx;
   const char* op;
   std::vector<const char*> parameters;  ///< Of ours, in the order in which ONNX Runtime has them.
-  std::vector<double> defaults;
 };
 
 const std::vector<Activation>& activations() {
   static const std::vector<Activation> kActivations = {
-      {"", "", {}, {}},
-      {"Relu", "relu", {}, {}},
-      {"Tanh", "tanh", {}, {}},
-      {"Sigmoid", "sigmoid", {}, {}},
-      {"LeakyRelu", "leaky_relu", {"alpha"}, {0.01}},
-      {"Clip", "clip", {"min", "max"}, {-kInfinity, kInfinity}},
-      {"HardSigmoid", "hard_sigmoid", {"alpha", "beta"}, {0.2, 0.5}},
+      {"Relu", "relu", {}},
+      {"Tanh", "tanh", {}},
+      {"Sigmoid", "sigmoid", {}},
+      {"LeakyRelu", "leaky_relu", {"alpha"}},
+      {"Clip", "clip", {"min", "max"}},
+      {"HardSigmoid", "hard_sigmoid", {"alpha", "beta"}},
   };
   return kActivations;
 }
@@ -39,12 +33,11 @@ core::Result<TensorId> activated(OnnxImport& import, TensorId x,
   const std::string name = import.text_or("activation", "");
   for (const Activation& activation : activations()) {
     if (name != activation.onnx) continue;
-    if (name.empty()) return x;
+    if (parameters.size() != activation.parameters.size())
+      return bad_node(import, "the function has another number of parameters");
     Attributes attributes;
     for (std::size_t k = 0; k < activation.parameters.size(); ++k)
-      attributes.set(activation.parameters[k], k < parameters.size()
-                                                   ? shortest_decimal(parameters[k])
-                                                   : activation.defaults[k]);
+      attributes.set(activation.parameters[k], shortest_decimal(parameters[k]));
     SOAPSTONE_ASSIGN_OR_RETURN(const auto results,
                                import.append(activation.op, {x}, std::move(attributes)));
     return results[0];
@@ -58,9 +51,11 @@ ReadResult read_fused_conv(OnnxImport& import) {
   SOAPSTONE_ASSIGN_OR_RETURN(auto results, conv.read(import));
   TensorId y = results[0];
   if (has_input(import, 3)) {
+    SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 3, Composer(import).dims(y)));
     SOAPSTONE_ASSIGN_OR_RETURN(results, import.append("add", {y, import.input(3)}, {}));
     y = results[0];
   }
+  if (!import.attribute("activation")) return results;
   const OnnxAttribute* given = import.attribute("activation_params");
   const auto* parameters = given ? std::get_if<std::vector<float>>(given) : nullptr;
   SOAPSTONE_ASSIGN_OR_RETURN(y,
@@ -80,6 +75,8 @@ ReadResult read_fused_gemm(OnnxImport& import, const ReadFunction& read_gemm) {
 }
 
 ReadResult read_exact_gelu(OnnxImport& import) {
+  if (import.input_count() > 1 || import.attribute("approximate"))
+    return cannot_read(import, "an input or an attribute that it does not have");
   return import.append("gelu", {import.input(0)}, {{"approximate", std::string("none")}});
 }
 

@@ -49,6 +49,10 @@ void check_scaled_matmul(InferContext& c) {
 ReadResult read_fused_matmul(OnnxImport& import) {
   if (input_dims(import, 0).size() < 2 || input_dims(import, 1).size() < 2)
     return cannot_read(import, "an operand is a vector");
+  for (std::size_t k = 0; k < 2; ++k)
+    if (import.int_or(k == 0 ? "transBatchA" : "transBatchB", 0) != 0 &&
+        input_dims(import, k).size() < 3)
+      return cannot_read(import, "a matrix has no batch to exchange");
   const double alpha = decimal_or(import, "alpha", 1);
   if (!is_representable(alpha)) return cannot_read(import, "alpha is out of range");
   const auto expand = [&](Expansion& e) {

@@ -55,6 +55,13 @@ ReadFunction read_skip_norm(const SumNorm& op) {
   return [&op](OnnxImport& import) -> ReadResult {
     if (!has_input(import, 1) || !has_input(import, 2))
       return bad_node(import, "a summand or the scale is missing");
+    const core::Dims dims = input_dims(import, 0);
+    if (dims.size() != 2 && dims.size() != 3)
+      return cannot_read(import, "summands of other than two or three dimensions");
+    // Its result has the dimensions of the first summand, whatever the second has.
+    SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 1, dims));
+    for (std::size_t k = 2; k < import.input_count(); ++k)
+      if (has_input(import, k)) SOAPSTONE_RETURN_IF_ERROR(require_dims(import, k, {dims.back()}));
     const std::size_t of_sum = op.has_bias ? 4 : 3;
     std::vector<TensorId> inputs{import.input(0), import.input(1), import.input(2)};
     if (op.has_bias && has_input(import, 3)) inputs.push_back(import.input(3));
@@ -74,6 +81,8 @@ core::Status write_sum_norm(const SumNorm& op, OnnxExport& out) {
   Emitter emitter(out);
   const std::size_t rank = emitter.dims(0).size();
   if (rank != 2 && rank != 3) return cannot_write(out, "it has two or three dimensions there");
+  if (emitter.data_type(0) == core::DataType::kFloat64)
+    return cannot_write(out, "it has no kernel for f64");
   std::vector<std::string> inputs{emitter.input(0), emitter.input(1), emitter.input(2)};
   if (emitter.has_input(3)) inputs.push_back(emitter.input(3));
   const auto epsilon = static_cast<float>(emitter.attributes().get_real("epsilon"));

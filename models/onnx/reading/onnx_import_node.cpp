@@ -34,7 +34,8 @@ bool changed_harmlessly(const std::string& op_type, int version) {
 
 /// ONNX Runtime puts operators into ONNX's own domain that ONNX does not have.
 bool is_foreign(const ImportState& state, const onnx::NodeProto& node) {
-  return node.domain().empty() && schema_of(state, node) == nullptr &&
+  return node.domain().empty() &&
+         onnx::OpSchemaRegistry::Schema(node.op_type(), node.domain()) == nullptr &&
          ReaderTable::get().find(node.domain(), node.op_type(), state.opsets.at(node.domain()));
 }
 
