@@ -139,10 +139,11 @@ ReadResult read_multi_head_attention(OnnxImport& import) {
     return bad_node(import, "the bias has another size");
   const std::int64_t heads = import.int_or("num_heads", 0);
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(import, operands, heads));
-  const Dims q = input_dims(import, 0), k = input_dims(import, 1), v = input_dims(import, 2);
-  if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1])
+  const Dims queries = input_dims(import, 0), keys = input_dims(import, 1);
+  const Dims values = input_dims(import, 2);
+  if (queries[0] != keys[0] || queries[0] != values[0] || keys[1] != values[1])
     return cannot_read(import, "operands of different batches or lengths");
-  SOAPSTONE_RETURN_IF_ERROR(check_offset(import, {q[0], heads, q[1], k[1]}));
+  SOAPSTONE_RETURN_IF_ERROR(check_offset(import, {queries[0], heads, queries[1], keys[1]}));
   begin = 0;
   for (std::size_t k = 0; k < 3; ++k) {
     operands.tensors[k] = with_bias(compose, import.input(k), bias, begin);

@@ -14,7 +14,7 @@ namespace {
 void enumerate_preset(benchmark::State& state, const char* name) {
   const auto found = preset(name);
   double terms = 0, pairs = 0, tables_mb = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (const Theme& theme : found->themes) {
       EnumerateOptions options;
       options.ops = theme.ops(static_cast<int>(state.range(0)));

@@ -20,7 +20,7 @@ void run_two_inputs(benchmark::State& state, const Semantics& semantics, const c
   std::vector<T> c(static_cast<std::size_t>(core::element_count(z)));
   const std::span<const T> inputs[] = {a, b};
   const std::span<T> outputs[] = {c};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     program.compute(inputs, outputs);
     benchmark::DoNotOptimize(c.data());
   }
@@ -28,48 +28,49 @@ void run_two_inputs(benchmark::State& state, const Semantics& semantics, const c
 }
 
 template <class T>
-void BM_conv(benchmark::State& state) {
+void bm_conv(benchmark::State& state) {
   const std::int64_t c = state.range(0), size = state.range(1);
   const samples::Conv p{.c = c, .h = size, .w = size, .o = c};
   run_two_inputs<T>(state, samples::conv(p), p.x(), p.weight(), p.y());
 }
-BENCHMARK(BM_conv<double>)
+BENCHMARK(bm_conv<double>)
     ->Args({64, 56})
     ->Args({512, 7})
     ->Args({4, 4})
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK(BM_conv<Field::Value>)->Args({64, 56})->Args({4, 4})->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_conv<Field::Value>)->Args({64, 56})->Args({4, 4})->Unit(benchmark::kMicrosecond);
 
 template <class T>
-void BM_matmul(benchmark::State& state) {
+void bm_matmul(benchmark::State& state) {
   const std::int64_t m = state.range(0);
   run_two_inputs<T>(state, samples::matmul(m, m, m), {m, m}, {m, m}, {m, m});
 }
-BENCHMARK(BM_matmul<double>)->Arg(4)->Arg(64)->Arg(512)->Unit(benchmark::kMicrosecond);
-BENCHMARK(BM_matmul<Field::Value>)->Arg(2)->Arg(4)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_matmul<double>)->Arg(4)->Arg(64)->Arg(512)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_matmul<Field::Value>)->Arg(2)->Arg(4)->Arg(64)->Unit(benchmark::kMicrosecond);
 
-void BM_add(benchmark::State& state) {
+void bm_add(benchmark::State& state) {
   SemanticsBuilder b(2);
   const core::Dims dims{8, state.range(0)};
   b.output(core::to_shape(dims),
            [&](const std::vector<Polynomial>& i) { return read(0, i) + read(1, i); });
   run_two_inputs<Field::Value>(state, std::move(b).finish(), dims, dims, dims);
 }
-BENCHMARK(BM_add)->Arg(2)->Arg(1 << 16)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_add)->Arg(2)->Arg(1 << 16)->Unit(benchmark::kMicrosecond);
 
-void BM_gather(benchmark::State& state) {
+void bm_gather(benchmark::State& state) {
   const std::int64_t rows = state.range(0);
   run_two_inputs<double>(state, samples::gather(rows, 128, 768), {rows, 768}, {128}, {128, 768});
 }
-BENCHMARK(BM_gather)->Arg(30522)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_gather)->Arg(30522)->Unit(benchmark::kMicrosecond);
 
-void BM_compile_conv(benchmark::State& state) {
+void bm_compile_conv(benchmark::State& state) {
   const samples::Conv p;
   const core::Dims dims[] = {p.x(), p.weight()};
   const Semantics semantics = samples::conv(p);
-  for (auto _ : state) benchmark::DoNotOptimize(CompiledSemantics<double>(semantics, dims));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(CompiledSemantics<double>(semantics, dims));
 }
-BENCHMARK(BM_compile_conv)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bm_compile_conv)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace soapstone::ops

@@ -33,22 +33,22 @@ void run_chain(benchmark::State& state, const core::Graph& graph) {
   auto program = Executable::make(graph, **backend, {.fusion = Fusion::kNone});
   CHECK(program, "an executable");
   CHECK(program->run(random_inputs(graph, 1)), "the first run");
-  for (auto _ : state) CHECK(program->run_again(), "a run");
+  for ([[maybe_unused]] auto _ : state) CHECK(program->run_again(), "a run");
   state.SetItemsProcessed(state.iterations() *
                           static_cast<std::int64_t>(program->report().launches));
 }
 
 /// Own loops: the smallest kernel that there is.
-void BM_relu(benchmark::State& state) { run_chain(state, chain("relu", {8}, false)); }
-BENCHMARK(BM_relu)->Unit(benchmark::kMicrosecond);
+void bm_relu(benchmark::State& state) { run_chain(state, chain("relu", {8}, false)); }
+BENCHMARK(bm_relu)->Unit(benchmark::kMicrosecond);
 
 /// Two inputs each.
-void BM_add(benchmark::State& state) { run_chain(state, chain("add", {8}, true)); }
-BENCHMARK(BM_add)->Unit(benchmark::kMicrosecond);
+void bm_add(benchmark::State& state) { run_chain(state, chain("add", {8}, true)); }
+BENCHMARK(bm_add)->Unit(benchmark::kMicrosecond);
 
 /// A oneDNN primitive each.
-void BM_matmul(benchmark::State& state) { run_chain(state, chain("matmul", {4, 4}, true)); }
-BENCHMARK(BM_matmul)->Unit(benchmark::kMicrosecond);
+void bm_matmul(benchmark::State& state) { run_chain(state, chain("matmul", {4, 4}, true)); }
+BENCHMARK(bm_matmul)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace soapstone::runtime
