@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/composites/composite.h"
 #include "search/base/real_gain.h"
 #include "search/equivalence/cut.h"
 #include "search/optimizer.h"
@@ -207,8 +208,10 @@ core::Status Optimizer::choose() {
     if (chosen_) report_.outcome = Outcome::kImproved;
   }
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
-  report_.cost_after = cost_.graph_cost(report_.graph);
-  report_.memory_after = runtime::memory_use(report_.graph, backend_, options_.fusion);
+  // Our executor has no kernels for composite operators, but for what they stand for.
+  const core::Graph run_here = ops::expanded(report_.graph);
+  report_.cost_after = cost_.graph_cost(run_here);
+  report_.memory_after = runtime::memory_use(run_here, backend_, options_.fusion);
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return compare_baseline();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "search/base/trace.h"
@@ -22,7 +23,10 @@ core::Status Optimizer::search_graphs() {
                              simplify(original_, baseline_, &report_.simplify, stop_, !freeze_));
   if (clock_) SOAPSTONE_RETURN_IF_ERROR(try_baseline());
   start_ = {report_.baseline, {}, {}};
-  if (clock_) add_forms(start_);
+  if (clock_) {
+    report_.trials.emplace().runtime = clock_->runtime();
+    add_forms(options_.trials.forms, start_);
+  }
   SearchOptions options = options_.search;
   options.objective = &objective_;
   options.behind_opaque = !freeze_;
@@ -34,7 +38,8 @@ core::Status Optimizer::search_graphs() {
         identity_of(original_, rules_.rules(), cost_, options_.fusion, options), rules_.rules()));
   }
   progress_.stage("searching");
-  const std::vector<std::string> forms = forms_in_use();
+  std::vector<std::string> forms = in_use(options_.trials.forms);
+  std::ranges::move(in_use(options_.trials.last_forms), std::back_inserter(forms));
   for (const std::string& form : forms) rules_.exclude(form);
   report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
   for (const std::string& form : forms) rules_.readmit(form);
@@ -49,8 +54,7 @@ core::Status Optimizer::search_graphs() {
 }
 
 /// Rules that are for trials alone, but for those that the checks have found out.
-std::vector<std::string> Optimizer::forms_in_use() const {
-  std::vector<std::string> forms = options_.trials.forms;
+std::vector<std::string> Optimizer::in_use(std::vector<std::string> forms) const {
   std::erase_if(forms, [&](const std::string& form) {
     return std::ranges::any_of(report_.taken_out, [&](const TakenOut& rule) {
       return !rule.is_baseline && rule.rule == form;

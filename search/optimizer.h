@@ -49,7 +49,7 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
-  std::vector<std::string> forms_in_use() const;
+  std::vector<std::string> in_use(std::vector<std::string> forms) const;
   void merge_in_results();
   void drop_unwritable();
   core::Status choose();
@@ -62,7 +62,7 @@ class Optimizer {
   void choose_by_trials();
   void time_result();
   bool is_baseline_harmless() const;
-  void add_forms(Replayed& now);
+  void add_forms(const std::vector<std::string>& names, Replayed& now);
   void note_reference_kernels(const runtime::Executable& executable);
 
   core::Status prepare_checks();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/composites/composite.h"
 #include "search/optimizer.h"
 
 namespace soapstone::search {
@@ -65,11 +66,10 @@ core::Status Optimizer::try_baseline() {
 }
 
 /// Adds forms that make the model faster in the runtime. They are no matter of peaks of memory.
-void Optimizer::add_forms(Replayed& now) {
-  report_.trials.emplace().runtime = clock_->runtime();
-  if (objective_.needs_memory() || interrupted()) return;
+void Optimizer::add_forms(const std::vector<std::string>& names, Replayed& now) {
+  if (names.empty() || objective_.needs_memory() || interrupted()) return;
   progress_.stage(fmt::format("trying forms in {}", clock_->runtime()));
-  const Forms forms(rules_, options_.trials.forms, !freeze_);
+  const Forms forms(rules_, names, !freeze_);
   try_forms(forms, *clock_, options_.trials, progress_, stop_, *report_.trials, now);
 }
 
@@ -92,11 +92,13 @@ void Optimizer::choose_by_trials() {
     report_.notes.push_back(why + "; the result has the changes that were kept before");
   std::vector<Step> steps = start_.steps;
   append_steps(steps, std::move(result.steps));
-  if (steps.empty()) return;
+  result.steps = std::move(steps);
+  add_forms(options_.trials.last_forms, result);
+  if (result.steps.empty()) return;
   chosen_ = 0;
   core::Graph merged = merge_duplicates(result.graph, nullptr, !freeze_);
-  const double cost_us = cost_.graph_cost(merged).total_us;
-  best.insert(best.begin(), {std::move(merged), cost_us, std::move(steps), {cost_us}});
+  const double cost_us = cost_.graph_cost(ops::expanded(merged)).total_us;
+  best.insert(best.begin(), {std::move(merged), cost_us, std::move(result.steps), {cost_us}});
   time_result();
 }
 

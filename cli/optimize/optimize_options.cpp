@@ -167,6 +167,11 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
   line.add_flag("--dry-run", options.request.dry_run, "Report, but write nothing");
   line.add_flag("--keep-constants", options.request.keep_constants,
                 "Write what is computed from weights as nodes, not as its value");
+  line.add_flag("--portable", options.portable,
+                "Write ONNX's own operators alone, as is the default");
+  line.add_flag(
+      "--contrib", options.request.contrib,
+      "Also try operators that ONNX Runtime adds to those of ONNX: the result may need it");
   add_shape_option(line, options.request.shapes);
   line.add("--batch", options.request.batch,
            "Items in a batch: the first size of inputs that leave it open or have 1 there; the "
@@ -194,6 +199,10 @@ core::Status check_usage(const OptimizeOptions& options) {
   if (options.request.output.empty() && !options.request.dry_run) {
     return jobs::usage_error("where should the result go?",
                              "-o OUT.onnx, or --dry-run to write nothing");
+  }
+  if (options.portable && options.request.contrib) {
+    return jobs::usage_error("--portable and --contrib contradict each other",
+                             "leave one of them out");
   }
   return check_files(options);
 }

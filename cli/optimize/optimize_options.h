@@ -18,6 +18,7 @@ struct OptimizeOptions : CommonOptions {
   std::string explain;       ///< `-`: after the report; else a file; empty: not at all.
   double require_speedup = 0;
   bool list_rules = false;
+  bool portable = false;  ///< The default, said aloud.
 };
 
 /// Binds all options to `options`, which must outlive `line`.

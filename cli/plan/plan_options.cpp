@@ -1,6 +1,8 @@
 // See plan_options.h.
 #include "cli/plan/plan_options.h"
 
+#include "jobs/base/output_files.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -90,6 +92,10 @@ core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
     SOAPSTONE_ASSIGN_OR_RETURN(const auto size, parse_assignment(text));
     request.fix[size.first] = size.second;
   }
+  const std::vector<jobs::OutputFile> files = {{"`output`", options.output},
+                                               {"`svg`", options.pictures.svg},
+                                               {"`trace`", options.pictures.trace}};
+  SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.model.model, files));
   if (options.devices > 0) request.devices = static_cast<std::int64_t>(options.devices);
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
   if (options.memory_limit_gib > 0) request.memory_limit_bytes = options.memory_limit_gib * kGib;
@@ -114,6 +120,9 @@ void add_inspect_plan_options(CommandLine& line, InspectPlanOptions& options) {
 
 core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOptions& options) {
   jobs::InspectPlanRequest request = options.request;
+  const std::vector<jobs::OutputFile> files = {{"`svg`", options.pictures.svg},
+                                               {"`trace`", options.pictures.trace}};
+  SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.plan, files));
   SOAPSTONE_RETURN_IF_ERROR(read_planned_model(options, request.model));
   return request;
 }

@@ -49,7 +49,7 @@ std::string xml_escaped(std::string_view text) {
     else if (c == '"')
       result += "&quot;";
     else
-      result += c;
+      result += static_cast<unsigned char>(c) < ' ' ? '?' : c;  // XML has no control characters
   }
   return result;
 }
@@ -149,7 +149,7 @@ class StepDrawing {
     const std::int64_t microbatch = step_.microbatch_of[op];
     const auto letters = static_cast<std::size_t>(std::max(0.0, width - 4) / kLetter);
     if (name.size() <= letters) return name;
-    const std::string number = microbatch < 0 ? "" : fmt::to_string(microbatch);
+    std::string number = microbatch < 0 ? "" : fmt::to_string(microbatch);
     if (has_microbatches_ && number.size() <= letters) return number;
     return letters >= 8 ? name.substr(0, letters) : "";
   }

@@ -20,65 +20,76 @@ enum class Form : std::uint8_t { kSoftmax, kLogSoftmax, kLogSumExp };
 
 constexpr std::size_t kColumnBlock = 256;
 constexpr std::size_t kLanes = 16;
+constexpr std::size_t kRowBlock = 512;
 
-/// The subtrahend: the maximum, NaN if an element is. A sum alone subtracts 0 where that is
-/// infinite: −∞ − −∞ would be no number.
+/// The subtrahend: the maximum. A sum alone subtracts 0 where that is infinite: −∞ − −∞ would be no
+/// number. A NaN need not be the maximum, as sums of exponentials become NaN by it.
 float shift_of(Form form, float largest) {
   return form == Form::kLogSumExp && std::fabs(largest) == kInfinity ? 0.0f : largest;
 }
 
-SOAPSTONE_VECTOR_CLONES float largest_of_row(const float* x, std::size_t count) {
+// Parts of a row are inlined into functions that have a clone for each instruction set. Loops
+// become vector code if their length is no small constant, so what is left of a row is padded.
+
+[[gnu::always_inline]] inline float largest_of_row(const float* x, std::size_t count) {
   float lanes[kLanes];
   for (float& lane : lanes) lane = -kInfinity;
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      const float a = lanes[l], b = x[i + l];
-      lanes[l] = b > a || b != b ? b : a;
-    }
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
   float a = -kInfinity;
-  for (const float b : lanes) a = b > a || b != b ? b : a;
-  for (; i < count; ++i) a = x[i] > a || x[i] != x[i] ? x[i] : a;
+  for (const float b : lanes) a = b > a ? b : a;
+  for (; i < count; ++i) a = x[i] > a ? x[i] : a;
   return a;
+}
+
+[[gnu::always_inline]] inline void exponentials(const float* x, std::size_t count, float shift,
+                                                float* y) {
+  for (std::size_t i = 0; i < count; ++i) y[i] = exp1(x[i] - shift);
+}
+
+/// Precondition: `count` is a multiple of kLanes.
+[[gnu::always_inline]] inline void add_to_lanes(const float* x, std::size_t count, float* lanes) {
+  for (std::size_t i = 0; i < count; i += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += x[i + l];
 }
 
 /// Σ exp(x − shift), in lanes, so that it is the same for every instruction set. The exponentials
 /// go to y, unless that is null.
-SOAPSTONE_VECTOR_CLONES float sum_of_row(const float* x, std::size_t count, float shift, float* y) {
+[[gnu::always_inline]] inline float sum_of_row(const float* x, std::size_t count, float shift,
+                                               float* y) {
   float lanes[kLanes] = {};
-  float terms[kLanes];
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) terms[l] = exp1(x[i + l] - shift);
-    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += terms[l];
-    if (y)
-      for (std::size_t l = 0; l < kLanes; ++l) y[i + l] = terms[l];
+  float terms[kRowBlock];
+  const std::size_t whole = count / kLanes * kLanes, rest = count - whole;
+  for (std::size_t i = 0; i < whole; i += kRowBlock) {
+    const std::size_t size = std::min(kRowBlock, whole - i);
+    float* const to = y ? y + i : terms;
+    exponentials(x + i, size, shift, to);
+    add_to_lanes(to, size, lanes);
+  }
+  if (rest > 0) {
+    float padded[2 * kLanes] = {};
+    for (std::size_t l = 0; l < rest; ++l) padded[l] = x[whole + l];
+    exponentials(padded, 2 * kLanes, shift, terms);
+    for (std::size_t l = 0; l < rest; ++l) lanes[l] += terms[l];
+    if (y) std::copy(terms, terms + rest, y + whole);
   }
   float total = 0;
   for (const float lane : lanes) total += lane;
-  for (; i < count; ++i) {
-    const float term = exp1(x[i] - shift);
-    total += term;
-    if (y) y[i] = term;
-  }
   return total;
 }
 
-SOAPSTONE_VECTOR_CLONES void divide_row(float* y, std::size_t count, float by) {
-  for (std::size_t i = 0; i < count; ++i) y[i] /= by;
-}
-
-SOAPSTONE_VECTOR_CLONES void subtract_from_row(const float* x, float* y, std::size_t count,
-                                               float shift, float logarithm) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = (x[i] - shift) - logarithm;
-}
-
-void row(Form form, const float* x, std::size_t count, float* y) {
+SOAPSTONE_VECTOR_CLONES void row(Form form, const float* x, std::size_t count, float* y) {
   const float shift = shift_of(form, largest_of_row(x, count));
   const float total = sum_of_row(x, count, shift, form == Form::kSoftmax ? y : nullptr);
-  if (form == Form::kSoftmax) return divide_row(y, count, total);
-  if (form == Form::kLogSoftmax) return subtract_from_row(x, y, count, shift, log1(total));
-  *y = shift + log1(total);
+  if (form == Form::kSoftmax) {
+    for (std::size_t i = 0; i < count; ++i) y[i] /= total;
+  } else if (form == Form::kLogSoftmax) {
+    const float logarithm = log1(total);
+    for (std::size_t i = 0; i < count; ++i) y[i] = (x[i] - shift) - logarithm;
+  } else {
+    *y = shift + log1(total);
+  }
 }
 
 /// Neighboring columns at once: element r of column i is x[r·stride + i].
@@ -89,7 +100,7 @@ SOAPSTONE_VECTOR_CLONES void largest_of_columns(const float* x, std::size_t rows
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t i = 0; i < count; ++i) {
       const float a = largest[i], b = x[r * stride + i];
-      largest[i] = b > a || b != b ? b : a;
+      largest[i] = b > a ? b : a;
     }
 }
 

@@ -19,6 +19,11 @@ namespace soapstone::generator {
 /// Values in the prime field (std::uint64_t) or in doubles.
 template <class T>
 const ops::CompiledSemantics<T>& compiled(const Application& application, std::size_t world);
+template <>
+const ops::CompiledSemantics<std::uint64_t>& compiled(const Application& application,
+                                                      std::size_t world);
+template <>
+const ops::CompiledSemantics<double>& compiled(const Application& application, std::size_t world);
 
 /// The place of one term's values: variant v at world w from `begin[w] + v · elements[w]` on.
 template <class T>

@@ -137,7 +137,7 @@ core::Attributes World::attributes(const core::Attributes& of) const {
       result.set(name, Polynomial(dims({*size})[0]));
     } else if (const auto* list = std::get_if<std::vector<Polynomial>>(&value)) {
       std::vector<Polynomial> numbers;
-      for (const std::int64_t number : dims(*list)) numbers.push_back(Polynomial(number));
+      for (const std::int64_t number : dims(*list)) numbers.emplace_back(number);
       result.set(name, std::move(numbers));
     } else {
       result.set(name, value);

@@ -7,6 +7,7 @@
 
 #include "core/base/file_io.h"
 #include "jobs/models/model_files.h"
+#include "models/onnx/writing/contrib.h"
 #include "search/proofs/proof_chain.h"
 
 namespace soapstone::jobs {
@@ -33,11 +34,12 @@ bool same_model(const Graph& a, const Graph& b) {
 }
 
 /// The graph as it is when it was written to a file and read again: some operators have no
-/// counterpart in ONNX and become several.
+/// counterpart in ONNX and become several. The file may have been written with --contrib.
 core::Result<Graph> written_and_read(const Graph& graph, const models::OnnxModel& original,
                                      const Shapes& shapes) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const std::string bytes,
-                             models::serialize_onnx(graph, *original.header));
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      models::serialize_onnx(graph, *models::with_contrib(*original.header)));
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
                              models::parse_onnx(bytes, {.shapes = shapes, .skip_unknown = true}));
   return std::move(model.graph);

@@ -1,6 +1,8 @@
 // See check_request.h.
 #include "jobs/optimize/check_request.h"
 
+#include <fmt/format.h>
+
 #include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 
@@ -50,6 +52,22 @@ core::Status check_costs(const OptimizeRequest& request) {
   return core::Done{};
 }
 
+/// Only ONNX Runtime has these operators.
+core::Status check_contrib(const OptimizeRequest& request) {
+  using Kind = RuntimeRequest::Kind;
+  const bool fits =
+      request.runtime.kind == Kind::kAuto ||
+      (request.runtime.kind == Kind::kWorker && to_string(request.runtime) == "onnxruntime");
+  if (request.contrib && request.objective != ObjectiveKind::kLatency)
+    return usage_error("`contrib` tries forms for speed, but the objective is another",
+                       "leave out `contrib`, or the objective");
+  if (!request.contrib || fits) return core::Done{};
+  return usage_error(fmt::format("`contrib` asks for operators that only ONNX Runtime has, but the "
+                                 "runtime is {}",
+                                 to_string(request.runtime)),
+                     "leave out `contrib`, or set the runtime to onnxruntime");
+}
+
 core::Status check_objective(const OptimizeRequest& request) {
   const bool wants_limit = request.objective == ObjectiveKind::kLatencyUnderMemory;
   if (wants_limit && request.peak_limit_bytes == 0)
@@ -87,6 +105,7 @@ core::Status check_files(const OptimizeRequest& request) {
 core::Status check_request(const OptimizeRequest& request) {
   SOAPSTONE_RETURN_IF_ERROR(check_model(request));
   SOAPSTONE_RETURN_IF_ERROR(check_costs(request));
+  SOAPSTONE_RETURN_IF_ERROR(check_contrib(request));
   SOAPSTONE_RETURN_IF_ERROR(check_objective(request));
   SOAPSTONE_RETURN_IF_ERROR(check_verification(request));
   return check_files(request);

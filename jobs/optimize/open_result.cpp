@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "jobs/models/model_files.h"
+#include "models/onnx/writing/contrib.h"
 #include "search/equivalence/equivalence.h"
 #include "search/proofs/proof_chain.h"
 
@@ -60,6 +61,7 @@ class Opening {
     auto model = models::read_onnx(job_.model_file, import);
     if (!model) return std::nullopt;
     Sized sized{*std::move(model), std::nullopt};
+    if (request_.contrib) sized.model.header = models::with_contrib(*sized.model.header);
     auto graph = search::replay_at_other_sizes(
         chain_, sized.model.graph, *job_.backend,
         {.allow_range_changes = request_.rules.allow_range_changes}, context_.stop);

@@ -15,6 +15,7 @@
 #include "jobs/optimize/check_request.h"
 #include "jobs/optimize/optimize_output.h"
 #include "models/onnx/open_sizes.h"
+#include "models/onnx/writing/contrib.h"
 #include "ops/onnx/onnx_writing.h"
 #include "search/baseline/simplify.h"
 
@@ -169,14 +170,25 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   return core::Done{};
 }
 
-/// Without a runtime to try them in, the shipped forms are of no use.
-void set_forms_apart(OptimizeJob& job) {
-  std::vector<std::string>& forms = job.optimize.trials.forms;
-  const auto is_form = [](const rules::Rule& rule) { return rule.file.filename() == kForms; };
-  if (!job.clock) std::erase_if(job.rules.search, is_form);
+/// The names of the forms of a shipped file. Without a runtime to try them in, they are of no use.
+std::vector<std::string> set_forms_apart(std::string_view file, bool wanted, OptimizeJob& job) {
+  std::vector<std::string> forms;
+  const auto is_form = [&](const rules::Rule& rule) { return rule.file.filename() == file; };
+  if (!job.clock || !wanted) std::erase_if(job.rules.search, is_form);
   for (const rules::Rule& rule : job.rules.search)
     if (is_form(rule) && (forms.empty() || forms.back() != rule.base_name))
       forms.push_back(rule.base_name);
+  return forms;
+}
+
+void set_forms_apart(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  job.optimize.trials.forms = set_forms_apart(kForms, true, job);
+  job.optimize.trials.last_forms = set_forms_apart(kContribForms, request.contrib, job);
+  if (request.contrib && !job.clock) {
+    context.progress.log(core::LogLevel::kWarning,
+                         "operators of ONNX Runtime's own are tried in ONNX Runtime alone, which "
+                         "does not time this run: the result has none");
+  }
 }
 
 }  // namespace
@@ -226,6 +238,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   OptimizeJob job;
   job.rules = std::move(rules);
   SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
+  if (request.contrib) job.model.header = models::with_contrib(*job.model.header);
   if (request.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
     return core::unsupported(fmt::format("{} operators are not understood, first {} ({}): {}",
@@ -272,7 +285,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
     job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);
   job.optimize.trials.time_s = request.measure_s;
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
-  set_forms_apart(job);
+  set_forms_apart(request, job, context);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));
   return job;

@@ -43,6 +43,8 @@ struct OptimizeRequest {
   bool dry_run = false;
   bool keep_constants = false;  ///< Constant expressions are written as nodes, not as values.
   bool strict = false;          ///< Operators that are not understood are an error.
+  /// The result may have operators that ONNX Runtime adds to those of ONNX.
+  bool contrib = false;
 
   // The rewrites that are allowed, and how results compare.
   RuleRequest rules;

@@ -2,6 +2,7 @@
 #include "jobs/plan/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -109,10 +110,15 @@ class PlanJob {
     return core::Done{};
   }
 
+  /// Of the device with the least of those that are used.
   double memory_bytes() const {
-    double least = 0;
-    for (const parallel::DeviceKind& kind : topology_.kinds())
-      least = least == 0 ? kind.memory_bytes : std::min(least, kind.memory_bytes);
+    const auto devices =
+        request_.devices.value_or(static_cast<std::int64_t>(topology_.device_count()));
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t d = 0; d < devices; ++d) {
+      const parallel::DeviceId device(static_cast<std::size_t>(d));
+      least = std::min(least, topology_.kind_of(device).memory_bytes);
+    }
     return request_.memory_limit_bytes.value_or(least);
   }
 

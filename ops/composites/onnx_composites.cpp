@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "ops/composites/onnx_contrib.h"
 #include "ops/composites/onnx_statistics.h"
+#include "ops/definition/composite_operators.h"
 #include "ops/definition/indexing.h"
 #include "ops/definition/registry.h"
 #include "ops/language/size_limits.h"
@@ -235,6 +237,9 @@ std::vector<OnnxReader> composite_readers() {
       reader("Mish", kF, read_mish, 18),
   };
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));
+  for (const OpDefinition& op : composite_operators())
+    readers.insert(readers.end(), op.onnx.readers.begin(), op.onnx.readers.end());
   return readers;
 }
 

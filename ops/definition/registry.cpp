@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ops/definition/composite_operators.h"
 #include "ops/language/size_limits.h"
 
 namespace soapstone::ops {
@@ -100,6 +101,7 @@ Registry::Registry(std::vector<std::vector<OpDefinition>> families) {
   for (auto& family : families)
     for (auto& op : family) add(std::move(op), definitions_);
   for (auto& op : derived_operators(definitions_)) add(std::move(op), derived_);
+  for (auto& op : composite_operators()) add(std::move(op), derived_);
 }
 
 void Registry::add(OpDefinition op, std::vector<std::unique_ptr<OpDefinition>>& list) {

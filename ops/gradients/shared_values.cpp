@@ -54,7 +54,7 @@ Expr SharedValues::at(const Expr& e, const Place& place) {
     s = name;
   }
   stage.body = guard(substituted(std::move(conditions), names), copy_of(e, names, fresh_));
-  const Expr value = read(add_stage(semantics_, std::move(stage)), at);
+  Expr value = read(add_stage(semantics_, std::move(stage)), at);
   if (!is_conditional) {
     known_.emplace(e.get(), value);
     kept_.push_back(e);

@@ -199,7 +199,7 @@ Semantics adam_semantics(const OpInstance& op) {
 
 /// ONNX updates many weights in one node: all weights, then all gradients, then all of each state.
 ReadFunction read_updates(const char* op, std::size_t states,
-                          std::vector<AttributeSchema> attributes) {
+                          const std::vector<AttributeSchema>& attributes) {
   return [=](OnnxImport& import) -> ReadResult {
     const std::size_t kinds = 2 + states, given = import.input_count();
     if (given < 2 + kinds || (given - 2) % kinds != 0)
@@ -230,7 +230,7 @@ ReadFunction read_updates(const char* op, std::size_t states,
 }
 
 /// ONNX knows updates of f32 and f64 alone.
-WriteFunction write_update(const char* onnx, std::vector<AttributeSchema> attributes) {
+WriteFunction write_update(const char* onnx, const std::vector<AttributeSchema>& attributes) {
   return [=](OnnxExport& out) -> core::Status {
     const DataType type = out.graph().tensor(out.node().inputs[2]).type.data_type;
     if (type != DataType::kFloat32 && type != DataType::kFloat64)

@@ -147,8 +147,9 @@ class RadixSearch {
   /// Pieces of a split or a join are digits if all of them have one size.
   void add_pieces() {
     for (auto& [axis, pieces] : pieces_) {
-      const bool are_alike = std::ranges::all_of(
-          pieces, [&](const Group& piece) { return piece.limit == pieces.front().limit; });
+      const auto limit = pieces.front().limit;
+      const bool are_alike =
+          std::ranges::all_of(pieces, [&](const Group& piece) { return piece.limit == limit; });
       if (!are_alike || pieces.size() != reads_[axis]) continue;
       groups_.insert(groups_.end(), pieces.begin(), pieces.end());
       needs_search_ = true;

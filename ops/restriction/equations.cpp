@@ -1,6 +1,7 @@
 // Substitution, one unknown after the other.
 #include "ops/restriction/equations.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace soapstone::ops::partition {
@@ -12,6 +13,8 @@ Polynomial with_solution(const Polynomial& p, const Solution& solution) {
     return found == solution.end() ? std::nullopt : std::optional(Polynomial(found->second));
   });
 }
+
+bool has_unknown(const Polynomial& p) { return std::ranges::any_of(p.symbols(), is_unknown); }
 
 void solve(std::vector<Polynomial> equations, Solution& known) {
   for (bool found = true; found;) {

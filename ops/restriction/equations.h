@@ -14,6 +14,8 @@ namespace soapstone::ops::partition {
 constexpr Symbol unknown(std::uint32_t number) { return {0xE0000000U + number}; }
 constexpr bool is_unknown(Symbol symbol) { return symbol.id >= 0xE0000000U; }
 
+bool has_unknown(const Polynomial& p);
+
 using Solution = std::map<Symbol, std::int64_t>;
 
 /// Solves expression = 0 for each expression as far as one unknown at a time does, for unknowns

@@ -63,4 +63,18 @@ Bound bound_of(const ExprNode& e) {
   return bound;
 }
 
+Ratio quotient_of_counts(const Bound& a, const Bound& b) {
+  const auto times = [](const Bound& bound) -> Ratio {
+    Ratio product = bound.body->number;
+    for (const Binder& binder : bound.binders) {
+      const auto count = (binder.high - binder.low).as_constant();
+      if (!count || !product) return std::nullopt;
+      product = product_of(*product, {*count, 1});
+    }
+    return product;
+  };
+  const Ratio p = times(a), q = times(b);
+  return p && q ? quotient(*p, *q) : std::nullopt;
+}
+
 }  // namespace soapstone::ops::partition

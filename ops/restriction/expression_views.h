@@ -34,5 +34,7 @@ struct Bound {
   const ExprNode* body;
 };
 Bound bound_of(const ExprNode& e);
+/// Of two numbers, each as often as there are values of its binders.
+Ratio quotient_of_counts(const Bound& a, const Bound& b);
 
 }  // namespace soapstone::ops::partition

@@ -214,9 +214,9 @@ with_ends(const core::Node& node, const Attributes& attributes, const core::Dims
   std::vector<Attributes> results{attributes};
   for (const core::AttributeSchema& schema : node.op->attributes) {
     if (!has_ends(schema.role)) continue;
+    // Windows slide over the last dimensions. A gradient's result may have fewer: a bias has one.
     const std::size_t rank = attributes.get_sizes(schema.name).size() / 2;
-    for (std::size_t d = 0; d < rank; ++d) {
-      // Windows slide over the last dimensions.
+    for (std::size_t d = 0; d < rank && rank <= extents.size(); ++d) {
       const std::size_t dim = extents.size() - rank + d;
       std::vector<Attributes> more;
       for (const Attributes& result : results) {

@@ -3,15 +3,14 @@
 #include "ops/restriction/part_comparison.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ops/language/rational.h"
+#include "ops/restriction/equal_places.h"
 #include "ops/restriction/expression_views.h"
 
 namespace soapstone::ops::partition {
 namespace {
 
-using analysis::interval_of;
 using analysis::Ranges;
 using Environment = std::map<Symbol, Polynomial>;
 using Constraints = std::vector<Constraint>;
@@ -118,10 +117,6 @@ class Comparison {
   Polynomial of_whole(const Polynomial& p) const { return of(space_.substitute(p), whole_values_); }
   Polynomial of_part(const Polynomial& p) const { return of(p, part_values_); }
 
-  static bool has_unknown(const Polynomial& p) {
-    return std::ranges::any_of(p.symbols(), is_unknown);
-  }
-
   bool equal(const Polynomial& a, const Polynomial& b) {
     const Polynomial difference = a - b;
     if (difference == Polynomial(0)) return true;
@@ -172,7 +167,8 @@ class Comparison {
       radices.push_back(d.size);
       dims.push_back(d.dim);
     }
-    const auto digits = separate(index, radices, dims, a.kind == ExprKind::kReadFlat);
+    const auto digits =
+        digits_of_index(index, radices, dims, a.kind == ExprKind::kReadFlat, ranges_);
     if (!digits) return std::nullopt;
     const Environment outer = whole_values_;
     const auto symbols = space_.index_of(a.tensor);
@@ -189,38 +185,13 @@ class Comparison {
     const core::Dims sizes = *core::concrete(stage.shape);
     std::vector<std::size_t> dims(sizes.size());
     for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = d;
-    const auto digits = separate(index, sizes, dims, b.kind == ExprKind::kReadFlat);
+    const auto digits = digits_of_index(index, sizes, dims, b.kind == ExprKind::kReadFlat, ranges_);
     if (!digits) return std::nullopt;
     const Environment outer = part_values_;
     for (std::size_t d = 0; d < dims.size(); ++d) part_values_[stage.index[d]] = (*digits)[d];
     const Ratio ratio = compare(a, *stage.body);
     part_values_ = outer;
     return ratio;
-  }
-
-  /// One expression a digit.
-  std::optional<std::vector<Polynomial>> separate(const std::vector<Polynomial>& index,
-                                                  const core::Dims& radices,
-                                                  const std::vector<std::size_t>& dims,
-                                                  bool is_flat) const {
-    std::vector<Polynomial> digits;
-    for (std::size_t first = 0; first < radices.size();) {
-      std::size_t end = is_flat ? radices.size() : first;
-      while (end < radices.size() && dims[end] == dims[first]) ++end;
-      const Polynomial& position = index[is_flat ? 0 : dims[first]];
-      if (end - first == 1) {
-        digits.push_back(position);
-      } else {
-        if (has_unknown(position)) return std::nullopt;
-        const core::Dims some(radices.begin() + static_cast<std::ptrdiff_t>(first),
-                              radices.begin() + static_cast<std::ptrdiff_t>(end));
-        const auto groups = analysis::split_flat(position, some, ranges_);
-        if (groups.size() != end - first) return std::nullopt;
-        for (const analysis::Digits& group : groups) digits.push_back(group.position);
-      }
-      first = end;
-    }
-    return digits;
   }
 
   Ratio compare_factors(const ExprNode& a, const ExprNode& b) {
@@ -285,7 +256,7 @@ class Comparison {
 
   Ratio compare_bound(Bound a, Bound b) {
     if (is_number(*a.body) && is_number(*b.body) && a.constraints.empty() && b.constraints.empty())
-      return compare_counts(a.binders, a.body->number, b.binders, b.body->number);
+      return quotient_of_counts(a, b);
     const Ranges outer = ranges_;
     const Environment values_a = whole_values_, values_b = part_values_;
     Ranges all;  // values of variables of which the part's sum has some
@@ -321,22 +292,6 @@ class Comparison {
       part_values_[binder.variable] = 0;
       return true;
     });
-  }
-
-  /// A number as often as there are values of the binders.
-  static Ratio compare_counts(const std::vector<Binder>& a, Rational x,
-                              const std::vector<Binder>& b, Rational y) {
-    const auto times = [](const std::vector<Binder>& binders, Rational number) -> Ratio {
-      Ratio product = number;
-      for (const Binder& binder : binders) {
-        const auto count = (binder.high - binder.low).as_constant();
-        if (!count || !product) return std::nullopt;
-        product = product_of(*product, {*count, 1});
-      }
-      return product;
-    };
-    const Ratio p = times(a, x), q = times(b, y);
-    return p && q ? quotient(*p, *q) : std::nullopt;
   }
 
   /// The variables of two sums, which run over the same values but for where the part begins.
@@ -388,14 +343,7 @@ class Comparison {
   bool same_domain(const Constraints& a, const Constraints& b, const Ranges& all) {
     Constraints x = substituted(a, true), y = substituted(b, false);
     if (equations_) return take_down(x, y);
-    Ranges by_x = ranges_, by_y = ranges_;
-    if (!has_all(x, all) || !analysis::narrow(x, by_x) || !analysis::narrow(y, by_y)) return false;
-    if (without_implied(x, ranges_) == without_implied(y, ranges_) ||
-        (by_x == by_y && without_implied(x, by_x).empty() && without_implied(y, by_y).empty())) {
-      ranges_ = by_x;
-      return true;
-    }
-    return false;
+    return excludes_others(x, all, ranges_) && narrow_alike(x, y, ranges_);
   }
 
   bool take_down(const Constraints& x, const Constraints& y) {
@@ -408,32 +356,6 @@ class Comparison {
     Ranges narrowed = ranges_;
     if (analysis::narrow(known, narrowed)) ranges_ = narrowed;
     return true;
-  }
-
-  /// Values that the part's sums leave out are excluded anyway.
-  bool has_all(const Constraints& constraints, const Ranges& all) const {
-    if (all.empty()) return true;
-    Ranges ranges = ranges_;
-    for (const auto& [symbol, range] : all) ranges[symbol] = range;
-    if (!analysis::narrow(constraints, ranges)) return true;
-    return std::ranges::all_of(all, [&](const auto& entry) {
-      const Interval &some = ranges_.at(entry.first), &possible = ranges.at(entry.first);
-      return possible.low >= some.low && possible.high <= some.high;
-    });
-  }
-
-  static std::set<Polynomial> without_implied(const Constraints& constraints,
-                                              const Ranges& ranges) {
-    std::set<Polynomial> rest;
-    for (const Constraint& c : constraints) {
-      const Interval values = interval_of(c.expression, ranges);
-      const bool is_zero = c.kind == Constraint::Kind::kZero;
-      if (is_zero ? values == Interval{0, 1} : values.low >= 0) continue;
-      // An equation is two inequalities.
-      rest.insert(c.expression);
-      if (is_zero) rest.insert(-c.expression);
-    }
-    return rest;
   }
 
   // --- Reads ------------------------------------------------------------------------------------
@@ -454,26 +376,10 @@ class Comparison {
   /// Whether position b among the elements that the digits take is position a among all.
   bool same_place(const Polynomial& a, const Polynomial& b,
                   const std::vector<DigitInterval>& digits) {
-    if (digits.size() == 1) return equal(a - Polynomial(digits[0].values.low), b);
-    if (has_unknown(a) || has_unknown(b)) return equations_ != nullptr;
-    core::Dims radices, extents;
-    for (const DigitInterval& d : digits) {
-      radices.push_back(d.radix);
-      extents.push_back(d.values.high - d.values.low);
-    }
-    const auto x = analysis::split_flat(a, radices, ranges_);
-    const auto y = analysis::split_flat(b, extents, ranges_);
-    if (x.size() != y.size()) return false;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      if (x[k].first != y[k].first || x[k].last != y[k].last) return false;
-      std::int64_t begin = digits[x[k].first].values.low;
-      for (std::size_t j = x[k].first + 1; j <= x[k].last; ++j) {
-        if (radices[j] != extents[j]) return false;
-        begin *= radices[j];
-      }
-      if (!equal(x[k].position - Polynomial(begin), y[k].position)) return false;
-    }
-    return true;
+    if (digits.size() > 1 && (has_unknown(a) || has_unknown(b))) return equations_ != nullptr;
+    const auto pairs = equal_places(a, b, digits, ranges_);
+    return pairs && std::ranges::all_of(
+                        *pairs, [&](const auto& pair) { return equal(pair.first, pair.second); });
   }
 
   const PartProblem& problem_;

@@ -67,14 +67,9 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
 /// Equal parts on unlike devices end when the slowest one ends.
 const DeviceKind& MeshEvaluator::slowest_kind() const {
   const DeviceKind* slowest = nullptr;
-  const auto rate = [](const DeviceKind& kind) {
-    double best = 0;
-    for (const auto& [type, flops] : kind.flops_per_s) best = std::max(best, flops);
-    return best;
-  };
   for (std::int64_t d = 0; d < devices_; ++d) {
     const DeviceKind& kind = topology_.kind_of(DeviceId(static_cast<std::size_t>(d)));
-    if (!slowest || rate(kind) < rate(*slowest)) slowest = &kind;
+    if (!slowest || (&kind != slowest && forward_us(kind) > forward_us(*slowest))) slowest = &kind;
   }
   return *slowest;
 }

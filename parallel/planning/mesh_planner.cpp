@@ -52,8 +52,7 @@ class MeshPlanner {
     if (stop_.stop_requested())
       return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
     return core::unsupported(
-        fmt::format("this strategy cuts a batch of {} into no parts for {} devices", batch_,
-                    devices_),
+        fmt::format("no plan of this strategy fits a batch of {} and {} devices", batch_, devices_),
         "take a larger batch, fewer devices, or another strategy");
   }
 
@@ -190,7 +189,9 @@ class MeshPlanner {
     if (shape.recomputes_attention &&
         (freedom_.recomputes || !evaluator_.can_recompute_attention()))
       return false;
-    if (shape.chunks > 1 && shape.stages == 1) return false;
+    // Stages in pieces take turns with as many microbatches as there are stages.
+    if (shape.chunks > 1 && (shape.stages == 1 || shape.microbatches % shape.stages != 0))
+      return false;
     if (shape.stages * shape.chunks > nodes_) return false;
     if (shape.batch * shape.microbatches > batch_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
@@ -232,7 +233,9 @@ class MeshPlanner {
 
   double fastest_that_fits() const {
     const MeshPlan* best = best_plan();
-    return best && best->time.peak_bytes <= memory_ ? best->time.total_us : kImpossible;
+    const bool fits = best && best->time.peak_bytes <= memory_;
+    if (!fits) return kImpossible;
+    return best->time.total_us;
   }
 
   /// The fastest plan that fits; if none does, the one that takes the least memory.
@@ -309,6 +312,12 @@ plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
                                            topology.name(), there_are));
   }
   const std::int64_t devices = options.devices.value_or(there_are);
+  if (there_are % devices != 0) {
+    return core::invalid_input(
+        fmt::format("{} devices are no equal share of the {} of {}", devices, there_are,
+                    topology.name()),
+        "take a number that divides them, or describe the smaller machine in a file");
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(Freedom freedom, freedom_on(topology, devices, options.freedom));
   const MeshEvaluator evaluator(graph, is_weight, topology, options, std::move(freedom));
   return MeshPlanner(evaluator, options.threads, progress, stop).run();

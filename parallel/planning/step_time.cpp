@@ -94,7 +94,8 @@ class StepTimer {
     const auto pieces = static_cast<std::size_t>(plan_.shape.stages * plan_.shape.chunks);
     const std::vector<double> crossing = crossing_bytes();
     const double there_and_back = is_training_ ? 2 : 1;
-    const Path handover = slowest_handover();
+    const Path handover =
+        slowest_handover(crossing.empty() ? 0 : *std::ranges::max_element(crossing));
     std::vector<PipelineNode> segments;
     const auto collect = [&](bool everywhere) {
       segments.clear();
@@ -164,15 +165,26 @@ class StepTimer {
   }
 
   /// The slowest way from one stage to the next.
-  Path slowest_handover() const {
+  Path slowest_handover(double bytes) const {
     const auto stages = static_cast<std::size_t>(plan_.shape.stages);
     const std::size_t distance = static_cast<std::size_t>(plan_.shape.device_count()) / stages;
     Path slowest = topology_.path(DeviceId(std::size_t{0}), DeviceId(std::size_t{0}));
     for (std::size_t s = 0; s + 1 < stages; ++s) {
       const Path path = topology_.path(DeviceId(s * distance), DeviceId((s + 1) * distance));
-      if (path.bytes_per_s < slowest.bytes_per_s) slowest = path;
+      if (path.us(bytes) > slowest.us(bytes)) slowest = path;
     }
     return slowest;
+  }
+
+  /// Microbatches that a stage has begun and not ended. In 1F1B those of all stages behind it; in
+  /// pieces, as many pieces as each stage begins before its first backward pass (D. Narayanan et
+  /// al., 2021, section 2.2): two for each stage behind it, and all pieces but the last of a round.
+  double microbatches_in_flight(std::size_t stage) const {
+    const auto stages = static_cast<double>(stages_.size());
+    const auto behind = static_cast<double>(stages_.size() - 1 - stage);
+    const auto chunks = static_cast<double>(plan_.shape.chunks);
+    if (chunks == 1) return behind + 1;
+    return (2 * behind + (chunks - 1) * stages + 1) / chunks;
   }
 
   void total(double slowest_us) {
@@ -190,7 +202,7 @@ class StepTimer {
       time.update_us = std::max(time.update_us, stage.update_us);
       // One backward pass of a microbatch hides sums of gradients that are ready before it ends.
       sums = std::max(sums, stage.gradient_sum_us - kOverlap * stage.backward_us);
-      const double in_flight = std::min(m, static_cast<double>(stages_.size() - s));
+      const double in_flight = std::min(m, microbatches_in_flight(s));
       time.peak_bytes =
           std::max(time.peak_bytes, stage.weight_bytes + stage.kept_bytes * in_flight);
     }
@@ -202,8 +214,9 @@ class StepTimer {
       const NodeCost& cost = plan_.sharding.costs[id.index()];
       const double there_and_back = is_training_ ? 2 : 1;
       const double handover = there_and_back * plan_.estimates[id.index()].handover_bytes;
+      const auto devices_of_stage = shape.device_count() / shape.stages;
       time.bytes_moved += ((cost.bytes_moved + handover) * m + cost.sum_bytes_moved) *
-                          static_cast<double>(shape.device_count() / shape.stages);
+                          static_cast<double>(devices_of_stage);
     }
   }
 

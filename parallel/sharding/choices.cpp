@@ -131,8 +131,8 @@ class ChoiceMaker {
     const std::int64_t size =
         origins_[l] == Origin::kBatch ? loop.size / options_.microbatches : loop.size;
     if (size < parts) return std::nullopt;
-    const auto largest = static_cast<double>((size + parts - 1) / parts);
-    const double result = largest / static_cast<double>(size);
+    const std::int64_t largest = (size + parts - 1) / parts;
+    const double result = static_cast<double>(largest) / static_cast<double>(size);
     if (result * static_cast<double>(parts) > options_.most_imbalance) return std::nullopt;
     return result;
   }

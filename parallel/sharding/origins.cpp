@@ -75,7 +75,7 @@ std::optional<std::int8_t> Digits::number(const ops::LoopPlace& place) {
 }
 
 std::size_t Digits::dimension(std::int8_t number) const {
-  const auto index = static_cast<std::size_t>(number);
+  const auto index = std::size_t{static_cast<std::uint8_t>(number)};
   return index < kMostDimensions ? index : inner_[index - kMostDimensions].dim;
 }
 

@@ -46,7 +46,7 @@ SyncCost all_reduce_cost(const Topology& topology) {
                                      ? topology.device_count()
                                      : static_cast<std::size_t>(topology.levels()[0].size);
     for (std::size_t node = 0; node < nodes; ++node)
-      for (std::size_t k = 0; k < most; ++k) devices.push_back(DeviceId(node * per_node + k));
+      for (std::size_t k = 0; k < most; ++k) devices.emplace_back(node * per_node + k);
     return best_collective(Collective::kAllReduce, shape_of_devices(topology, devices), bytes).us;
   };
 }
@@ -155,7 +155,7 @@ std::uint32_t ProblemBuilder::table_of(const std::vector<OverlapSpec>& overlaps,
       known_tables_.emplace(std::move(key), narrow(problem_.tables.size()));
   // Configurations refer to tables by position, so an equal one is a copy of two numbers.
   if (!is_new) {
-    problem_.tables.push_back(OverlapTable(problem_.tables[known->second]));
+    problem_.tables.emplace_back(problem_.tables[known->second]);
     return narrow(problem_.tables.size() - 1);
   }
   OverlapTable table;

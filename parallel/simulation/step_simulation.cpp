@@ -34,7 +34,7 @@ core::Result<Topology> topology_of(const Lanes& lanes, const Topology& topology)
   std::vector<DeviceId> devices;
   for (std::int64_t stage = 0; stage < lanes.stages; ++stage)
     for (std::int64_t lane = 0; lane < lanes.per_stage; ++lane) {
-      devices.push_back(DeviceId(lanes.device(stage, lane)));
+      devices.emplace_back(lanes.device(stage, lane));
       network.devices.push_back(lanes.name(topology, stage, lane));
       network.kind_of.push_back(topology.kind_index(devices.back()));
     }

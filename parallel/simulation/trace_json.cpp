@@ -40,7 +40,7 @@ void add_parts(const SimulatedStep& step, TraceJson& events) {
     added["args"] = {{"does", to_string(step.parts[run.op])},
                      {"microbatch", step.microbatch_of[run.op]},
                      {"waited_us", to_us(run.start - run.ready)},
-                     {"critical", is_critical[k] ? true : false}};
+                     {"critical", static_cast<bool>(is_critical[k])}};
     events.push_back(std::move(added));
   }
 }

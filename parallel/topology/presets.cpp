@@ -84,7 +84,8 @@ DeviceKind h200() {
 }
 
 /// Boards of four chips, as in L. Song et al., "AccPar" (HPCA 2020); rates of Google's documents.
-DeviceKind tpu(std::string name, double tera_flops, double memory_gib, double memory_gb_per_s) {
+DeviceKind tpu(const std::string& name, double tera_flops, double memory_gib,
+               double memory_gb_per_s) {
   return {name,
           name,
           memory_gib * kGiB,

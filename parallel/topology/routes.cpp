@@ -41,7 +41,7 @@ std::vector<ChannelId> Topology::network_route(std::size_t from, std::size_t to)
   std::vector<ChannelId> route;
   if (arrivals[to].us == std::numeric_limits<double>::infinity()) return route;
   for (std::size_t vertex = to; vertex != from; vertex = arrivals[vertex].from)
-    route.push_back(ChannelId(std::size_t{arrivals[vertex].channel}));
+    route.emplace_back(std::size_t{arrivals[vertex].channel});
   std::reverse(route.begin(), route.end());
   return route;
 }

@@ -125,6 +125,8 @@ core::Result<TopologyJson> parsed(std::string_view text) {
     return core::invalid_input(fmt::format("this is no JSON: after {} bytes, in line {}",
                                            read.size(),
                                            1 + std::count(read.begin(), read.end(), '\n')));
+  } catch (const TopologyJson::out_of_range&) {
+    return core::invalid_input("a number is out of range");
   }
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/execution/executor.h"
 
 #include "core/base/check.h"
+#include "ops/composites/composite.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
 #include "runtime/memory/memory_check.h"
@@ -38,8 +39,9 @@ core::Result<Executable> Executable::make(const Graph& graph, Backend& backend) 
   return make(graph, backend, Options());
 }
 
-core::Result<Executable> Executable::make(const Graph& graph, Backend& backend,
+core::Result<Executable> Executable::make(const Graph& given, Backend& backend,
                                           const Options& options) {
+  const Graph graph = ops::expanded(given);
   SOAPSTONE_RETURN_IF_ERROR(check_types(graph));
   SOAPSTONE_RETURN_IF_ERROR(check_memory(graph));
   auto state = std::make_unique<State>();

@@ -44,6 +44,8 @@ struct TrialOptions {
   /// Rule::base_name of rules that are tried wherever they match, in this order (try_forms), and
   /// that no search uses. Half of `time_s` is for them, on top of it.
   std::vector<std::string> forms = {};
+  /// Likewise, but tried on what the search has made, since no rule looks into their operators.
+  std::vector<std::string> last_forms = {};
 };
 
 /// Sites that are tried together.

@@ -40,6 +40,14 @@ CASES = {
     "json into no folder": (["inspect-graph", SPACE.model, "--json", P / "no" / "r.json"], 3,
                             "cannot be written: No such file or directory"),
 
+    "portable and not": (["optimize-graph", SPACE.model, "--dry-run", "--portable", "--contrib"], 2,
+                         "--portable and --contrib contradict each other"),
+    "operators of another runtime": (
+        ["optimize-graph", SPACE.model, "--dry-run", "--contrib", "--runtime", "openvino"], 2,
+        "--contrib asks for operators that only ONNX Runtime has, but the runtime is openvino"),
+    "operators of no runtime of ours": (
+        ["optimize-graph", SPACE.model, "--dry-run", "--contrib", "--runtime", "soapstone"], 2,
+        "the runtime is soapstone"),
     "half a number of samples": (["optimize-graph", SPACE.model, "--dry-run", "--verify", "3x"], 2,
                                  "--verify 3x: not a number of inputs"),
     "inputs of another shape, before the search": (

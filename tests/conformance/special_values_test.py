@@ -37,6 +37,9 @@ EXACT = (0, 0)
 NOT_TRIED = {"enlarge", "eye", "full", "iota", "opaque"}
 # Gradients and updates of weights stand in no model that is deployed.
 NOT_TRIED |= {"OP_grad", "sgd", "momentum", "adam"}
+# Composite operators are run as the operators that they stand for (docs/adr/0029).
+NOT_TRIED |= {"attention", "biased_gelu", "quick_gelu", "scaled_matmul", "sum_layer_norm",
+              "sum_rms_norm"}
 
 
 def specials(dtype):

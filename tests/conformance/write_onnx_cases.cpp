@@ -1,9 +1,11 @@
-// Writes models for tests/conformance/opset_test.py, which runs them elsewhere:
+// Writes models for tests/conformance/opset_test.py and contrib_test.py, which run them elsewhere:
 //
 //   write-onnx-cases copies < PATHS   reads each model and writes it twice beside itself: as
 //                                     PATH.kept, with nodes as they were read, and as PATH.mapped,
 //                                     with every node written by its operator's mapping
 //   write-onnx-cases examples FOLDER  writes the example of every operator for every opset
+//   write-onnx-cases contrib FOLDER   writes the examples of composite operators, each without and
+//                                     with operators of ONNX Runtime's own
 //
 // Prints a line of JSON for each model.
 #include <fmt/format.h>
@@ -19,6 +21,7 @@
 #include "core/text/text.h"
 #include "models/onnx/format/onnx_model.h"
 #include "models/onnx/reading/onnx_document.h"
+#include "models/onnx/writing/contrib.h"
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
 #include "tests/ops/op_examples.h"
@@ -64,23 +67,40 @@ std::vector<std::vector<double>> plain(const std::vector<ops::test::Values>& val
   return {values.begin(), values.end()};
 }
 
+/// Writes an example once for each opset.
+void write_example(const ops::test::OpExample& example, int first, int last, bool contrib,
+                   const std::string& prefix) {
+  const core::Graph graph =
+      ops::test::graph_of(example.inputs, example.call, result_count(example.results));
+  const auto inputs = ops::test::random_inputs(graph, 3, example.positive);
+  const auto outputs = ops::test::run(graph, inputs);
+  for (int opset = first; opset <= last; ++opset) {
+    const std::string path = fmt::format("{}-{}.onnx", prefix, opset);
+    ordered_json line{{"call", example.call}, {"types", example.inputs}, {"opset", opset}};
+    line["path"] = path;
+    line["contrib"] = contrib;
+    auto header = models::new_header(opset);
+    if (contrib) header = models::with_contrib(*header);
+    line["written"] = outcome(models::write_onnx(graph, *header, path));
+    line["inputs"] = plain(inputs);
+    line["outputs"] = plain(outputs);
+    print(line);
+  }
+}
+
 void write_examples(const std::string& folder) {
   int number = 0;
-  for (const ops::test::OpExample& example : ops::test::op_examples()) {
-    const core::Graph graph =
-        ops::test::graph_of(example.inputs, example.call, result_count(example.results));
-    const auto inputs = ops::test::random_inputs(graph, 3, example.positive);
-    const auto outputs = ops::test::run(graph, inputs);
-    for (int opset = models::kOldestOpset; opset <= models::kNewestOpset; ++opset) {
-      const std::string path = fmt::format("{}/{}.onnx", folder, number++);
-      ordered_json line{{"call", example.call}, {"types", example.inputs}, {"opset", opset}};
-      line["path"] = path;
-      line["written"] = outcome(models::write_onnx(graph, *models::new_header(opset), path));
-      line["inputs"] = plain(inputs);
-      line["outputs"] = plain(outputs);
-      print(line);
-    }
-  }
+  for (const ops::test::OpExample& example : ops::test::op_examples())
+    write_example(example, models::kOldestOpset, models::kNewestOpset, false,
+                  fmt::format("{}/{}", folder, number++));
+}
+
+void write_contrib(const std::string& folder) {
+  constexpr int kOpset = 17;
+  int number = 0;
+  for (const ops::test::OpExample& example : ops::test::composite_examples())
+    for (const bool contrib : {false, true})
+      write_example(example, kOpset, kOpset, contrib, fmt::format("{}/{}", folder, number++));
 }
 
 }  // namespace
@@ -92,10 +112,15 @@ int main(int argc, char** argv) {
     for (std::string line; std::getline(std::cin, line);) soapstone::print(soapstone::copy(line));
     return 0;
   }
+  if (mode == "contrib" && argc == 3) {
+    soapstone::write_contrib(argv[2]);
+    return 0;
+  }
   if (mode == "examples" && argc == 3) {
     soapstone::write_examples(argv[2]);
     return 0;
   }
-  std::cerr << "usage: write-onnx-cases copies < PATHS, or write-onnx-cases examples FOLDER\n";
+  std::cerr
+      << "usage: write-onnx-cases copies < PATHS, or write-onnx-cases examples|contrib FOLDER\n";
   return 2;
 }

@@ -85,8 +85,8 @@ TEST(Kernels, ComputeEveryExample) {
       "cumsum(x; axis=0, reverse=1) i64",
       "einsum(a; equation=\"aab->ba\") f32",
       "einsum(a, b, c; equation=\"a,a,b->b\") f32",
-      "average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "
-      "count_include_pad=1) f32",
+      ("average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "
+       "count_include_pad=1) f32"),
   };
   std::set<std::string> by_reference;
   for (const OpExample& example : ops::test::op_examples()) {

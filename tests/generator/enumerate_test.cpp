@@ -2,6 +2,7 @@
 #include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "generator/enumeration/tiles.h"
@@ -69,13 +70,13 @@ class Ranks {
       ranks_.board_[rank_] = std::move(mine);
       ranks_.barrier_.arrive_and_wait();
       Board all;
-      core::Status status = core::Done{};
+      std::optional<core::Error> error;
       for (const auto& given : ranks_.board_) {
         if (given) all.push_back(*given);
-        if (!given) status = given.error();
+        if (!given) error = given.error();
       }
       ranks_.barrier_.arrive_and_wait();
-      SOAPSTONE_RETURN_IF_ERROR(status);
+      if (error) return *error;
       return all;
     }
 

@@ -41,11 +41,12 @@ inline Vocabulary theme_of(std::string_view preset_name, std::string_view name) 
   return {};
 }
 
-inline Enumeration enumerate_theme(std::string_view name, int ops, EnumerateOptions options = {}) {
+inline Enumeration enumerate_theme(std::string_view name, int ops,
+                                   const EnumerateOptions& options = {}) {
   return enumerate_vocabulary(theme_of("all", name), ops, options);
 }
 
-inline Enumeration enumerate_taso(int ops, EnumerateOptions options = {}) {
+inline Enumeration enumerate_taso(int ops, const EnumerateOptions& options = {}) {
   return enumerate_vocabulary(theme_of("taso", "taso"), ops, options);
 }
 

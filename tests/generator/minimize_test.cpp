@@ -26,7 +26,7 @@ RuleCandidate candidate(const std::string& body) {
 }
 
 std::vector<RuleCandidate> minimized(std::vector<RuleCandidate> candidates,
-                                     MinimizeOptions options = {}) {
+                                     const MinimizeOptions& options = {}) {
   const core::StopToken stop;
   return minimize(std::move(candidates), options, core::silent(), stop);
 }

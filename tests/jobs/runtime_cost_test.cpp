@@ -216,7 +216,7 @@ TEST(RuntimeCostOfAFake, WhatCannotBeProfiledIsAnEstimateThatSaysWhy) {
   options.command = {"python3",
                      "-I",
                      "-S",
-                     SOAPSTONE_SOURCE_DIR "/tests/workers/fake_worker.py",
+                     (SOAPSTONE_SOURCE_DIR "/tests/workers/fake_worker.py"),
                      "profile:refuse",
                      (folder.path() / "processes").string()};
   auto worker = workers::RuntimeWorker::start(options);

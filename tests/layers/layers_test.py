@@ -20,7 +20,7 @@ FOREIGN = {
     "OpenMP": (r"omp\.h$", {"cpu"}),
     "oneDNN": (r"dnnl|oneapi/dnnl/", {"cpu"}),
     "Z3": (r"z3", {"verifier/questions"}),
-    "CUDA": (r"cuda|cudnn|cublas|nccl|nvtx", {"gpu"}),
+    "CUDA": (r"cuda|cudnn|cublas|nccl|nvrtc|nvtx", {"gpu"}),
     "MPI": (r"mpi\.h$", {"parallel/ranks/*.cpp"}),
 }
 # At most this many files of a folder may see the library.
@@ -192,6 +192,8 @@ def self_test(root):
         ("rules/taso/import_taso.h", "google/protobuf/message.h", False),
         ("cpu/backend.cpp", "oneapi/dnnl/dnnl.hpp", True),
         ("cost/timing/timing.cpp", "oneapi/dnnl/dnnl.hpp", False),
+        ("gpu/compile/nvrtc.cpp", "nvrtc.h", True),
+        ("runtime/device/queue.h", "cuda.h", False),
         ("parallel/ranks/mpi.cpp", "mpi.h", True),
         ("parallel/ranks/mpi.h", "mpi.h", False),
         ("cli/generate/generate_rules.cpp", "mpi.h", False),

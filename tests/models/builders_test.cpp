@@ -44,7 +44,7 @@ TEST(Builders, ParameterCountsOfRecurrentNetworks) {
   const std::int64_t hidden = 1024, layer = 4 * hidden * (hidden + hidden + 1);
   EXPECT_EQ(trained_parameters("rnntc"), 18765 * hidden + 4 * layer + hidden * 2 + 2);
   EXPECT_EQ(trained_parameters("nmt"),
-            2 * 32000 * hidden + 4 * layer + 3 * hidden * hidden + hidden * 32000 + 32000);
+            hidden * 2 * 32000 + 4 * layer + 3 * hidden * hidden + hidden * 32000 + 32000);
 }
 
 TEST(Builders, PublishedParameterCountsOfLargeTables) {

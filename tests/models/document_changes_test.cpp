@@ -18,7 +18,7 @@ constexpr const char* kTenSeventeen = R"(<ir_version: 10, opset_import: ["" : 17
 class DocumentChanges : public testing::Test {
  protected:
   std::filesystem::path saved(const std::string& text) {
-    const auto path = folder_.path() / "model.onnx";
+    auto path = folder_.path() / "model.onnx";
     write_file(path, bytes_from_text(kTenSeventeen + text));
     return path;
   }

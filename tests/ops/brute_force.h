@@ -110,7 +110,7 @@ class Interpreter {
   }
 
   T element(std::uint32_t tensor, std::int64_t position) {
-    current_reads_.push_back({tensor, position});
+    current_reads_.emplace_back(tensor, position);
     return values_[tensor].at(static_cast<std::size_t>(position));
   }
 

@@ -41,7 +41,9 @@ inline Semantics conv(const Conv& p) {
 inline Semantics matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   SemanticsBuilder b(2);
   b.output(core::to_shape({m, n}), [&](const std::vector<Polynomial>& i) {
-    return b.sum_over(k, [&](Polynomial v) { return read(0, {i[0], v}) * read(1, {v, i[1]}); });
+    return b.sum_over(k, [&](const Polynomial& v) {
+      return read(0, {i[0], v}) * read(1, {v, i[1]});
+    });
   });
   return std::move(b).finish();
 }
@@ -50,13 +52,13 @@ inline Semantics matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
 inline Semantics softmax(std::int64_t m, std::int64_t n) {
   SemanticsBuilder b(1);
   const auto top = b.stage(core::to_shape({m}), [&](const std::vector<Polynomial>& i) {
-    return b.max_over(n, [&](Polynomial v) { return read(0, {i[0], v}); });
+    return b.max_over(n, [&](const Polynomial& v) { return read(0, {i[0], v}); });
   });
   const auto power = [&](const Polynomial& row, const Polynomial& v) {
     return apply(Function::kExp, {read(0, {row, v}) - read(top, {row})});
   };
   const auto total = b.stage(core::to_shape({m}), [&](const std::vector<Polynomial>& i) {
-    return b.sum_over(n, [&](Polynomial v) { return power(i[0], v); });
+    return b.sum_over(n, [&](const Polynomial& v) { return power(i[0], v); });
   });
   b.output(core::to_shape({m, n}), [&](const std::vector<Polynomial>& i) {
     return power(i[0], i[1]) * inverse(read(total, {i[0]}));
@@ -68,7 +70,7 @@ inline Semantics softmax(std::int64_t m, std::int64_t n) {
 inline Semantics gather(std::int64_t rows, std::int64_t count, std::int64_t width) {
   SemanticsBuilder b(2);
   b.output(core::to_shape({count, width}), [&](const std::vector<Polynomial>& i) {
-    return b.sum_over(rows, [&](Polynomial v) {
+    return b.sum_over(rows, [&](const Polynomial& v) {
       return apply(Function::kEqual, {read(1, {i[0]}), index_value(v)}) * read(0, {v, i[1]});
     });
   });

@@ -113,7 +113,7 @@ class FakeExport final : public OnnxExport {
     return id.valid() ? "t" + std::to_string(id.index()) : "";
   }
   std::string constant(core::Literal value) override {
-    const std::string name = fresh_name("constant");
+    std::string name = fresh_name("constant");
     onnx_.constants.emplace(name, std::move(value));
     return name;
   }

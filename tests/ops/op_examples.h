@@ -171,6 +171,30 @@ inline std::vector<OpExample> other_examples() {
   };
 }
 
+/// Of the operators that stand for a few others.
+inline std::vector<OpExample> composite_examples() {
+  const char* heads = "q: f32[2, 3, 2, 4]  k: f32[2, 5, 2, 4]  v: f32[2, 5, 2, 3]";
+  const std::string offset = std::string(heads) + "  m: ";
+  return {
+      {"x: f32[2, 3]  b: f32[3]", "biased_gelu(x, b)", "f32[2, 3]"},
+      {"x: f32[2, 4, 3]  b: f32[3]", "biased_gelu(x, b; approximate=\"tanh\")", "f32[2, 4, 3]"},
+      {"x: f32[2, 3]", "quick_gelu(x)", "f32[2, 3]"},
+      {"x: f32[2, 3]", "quick_gelu(x; alpha=1.0)", "f32[2, 3]"},
+      {"a: f32[2, 3]  b: f32[3, 4]", "scaled_matmul(a, b; alpha=0.125)", "f32[2, 4]"},
+      {"a: f32[5, 3, 2]  b: f32[5, 4, 3]", "scaled_matmul(a, b; transpose_a=1, transpose_b=1)",
+       "f32[5, 2, 4]"},
+      {"x: f32[2, 5, 4]  y: f32[2, 5, 4]  s: f32[4]", "sum_layer_norm(x, y, s)",
+       "f32[2, 5, 4]  f32[2, 5, 4]"},
+      {"x: f32[5, 4]  y: f32[5, 4]  s: f32[4]  b: f32[4]",
+       "sum_layer_norm(x, y, s, b; epsilon=0.01)", "f32[5, 4]  f32[5, 4]"},
+      {"x: f32[2, 5, 4]  y: f32[2, 5, 4]  s: f32[4]", "sum_rms_norm(x, y, s)",
+       "f32[2, 5, 4]  f32[2, 5, 4]"},
+      {heads, "attention(q, k, v)", "f32[2, 3, 2, 3]"},
+      {offset + "f32[2, 2, 3, 5]", "attention(q, k, v, m)", "f32[2, 3, 2, 3]"},
+      {offset + "f32[2, 1, 1, 5]", "attention(q, k, v, m)", "f32[2, 3, 2, 3]"},
+  };
+}
+
 inline std::vector<OpExample> layout_examples() {
   return {
       {"x: f32[2, 3]  y: f32[2, 1]  z: f32[2, 2]", "concat(x, y, z; axis=1)", "f32[2, 6]"},

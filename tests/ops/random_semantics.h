@@ -83,7 +83,7 @@ class Generator {
     for (std::int64_t k = pick(1, 2); k > 0; --k) {
       const Polynomial low = pick(0, 4) == 0 ? affine() : Polynomial(pick(-1, 1));
       list.push_back({builder_->fresh(), low, low + Polynomial(pick(1, 4))});
-      variables_.push_back(Polynomial(list.back().variable));
+      variables_.emplace_back(list.back().variable);
     }
     return list;
   }
@@ -125,7 +125,7 @@ class Generator {
       const Binder v{builder_->fresh(), 0, pick(1, 5)};
       const Polynomial shifted = v.variable + Polynomial(pick(-1, 1));
       const Expr chosen = apply(Function::kEqual, {expression(0), index_value(shifted)});
-      variables_.push_back(Polynomial(v.variable));
+      variables_.emplace_back(v.variable);
       result = sum({v}, chosen * expression(depth - 1), constraints());
       break;
     }

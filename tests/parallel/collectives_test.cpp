@@ -39,7 +39,7 @@ Topology preset_of(std::string_view name) { return *preset_topology(name); }
 
 std::vector<DeviceId> devices(std::size_t first, std::size_t count, std::size_t stride = 1) {
   std::vector<DeviceId> ids;
-  for (std::size_t k = 0; k < count; ++k) ids.push_back(DeviceId(first + k * stride));
+  for (std::size_t k = 0; k < count; ++k) ids.emplace_back(first + k * stride);
   return ids;
 }
 

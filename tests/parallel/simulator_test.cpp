@@ -239,7 +239,8 @@ TEST(ProblemBuilder, RefusesMoreDevicesThanItCanName) {
 TEST(ProblemBuilder, OverlapsOfCutsCoverTheTensor) {
   for (const SampleGrid from : {SampleGrid{1, 1}, SampleGrid{4, 2}, SampleGrid{2, 8}})
     for (const SampleGrid to : {SampleGrid{1, 1}, SampleGrid{8, 1}, SampleGrid{2, 4}}) {
-      std::vector<double> received(to.samples * to.outputs);
+      std::vector<double> received(static_cast<std::size_t>(to.samples) *
+                                   static_cast<std::size_t>(to.outputs));
       for (const OverlapSpec& overlap : sample_overlaps(from, to, 1024))
         received[overlap.to_part] += overlap.bytes;
       for (const double bytes : received) EXPECT_DOUBLE_EQ(bytes, 1024.0 / to.samples);

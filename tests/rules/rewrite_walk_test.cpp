@@ -34,7 +34,11 @@ TEST_P(RewriteWalk, KeepsTheFunction) {
   std::set<std::string> used;
   for (int step = 0; step < kSteps; ++step) {
     const auto found = all_matches(rules, graph);
-    ASSERT_FALSE(found.empty());
+    if (found.empty()) {  // No rule looks into operators that a runtime adds to ONNX's.
+      ASSERT_GT(step, 0);
+      graph = original;
+      continue;
+    }
     const auto& [id, match] = found[static_cast<std::size_t>(
         random.between(0, static_cast<std::int64_t>(found.size()) - 1))];
     auto next = apply(graph, rules[id], match);

@@ -101,7 +101,7 @@ core::Graph breadth_first(int branches) {
 TEST(Schedule, RunsBranchesOneAfterTheOther) {
   const auto backend = make_reference_backend();
   const core::Graph graph = breadth_first(6);
-  const std::size_t element = 4, narrow = 16 * 16 * element, wide = 16 * 256 * element;
+  const std::size_t element = 4, narrow = element * 16 * 16, wide = element * 16 * 256;
   EXPECT_EQ(memory_use(graph, *backend, Fusion::kNone).live_bytes, 7 * wide);
   const OrderedGraph ordered = order_for_memory(graph, *backend, Fusion::kNone);
   // While a tanh runs there are its argument, its result, and the product so far.

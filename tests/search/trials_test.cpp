@@ -395,6 +395,19 @@ TEST_F(OptimizeWithForms, AFormIsTriedWhereverItMatches) {
   EXPECT_TRUE(report.equivalence->equal);
 }
 
+TEST_F(OptimizeWithForms, LastFormsAreTriedOnWhatTheSearchHasMade) {
+  FakeClock clock(by_matmuls);
+  TrialOptions trials;
+  trials.last_forms = {"merge_matmuls"};
+  const auto report = optimize_in(blocks({8, 8, 8}), clock, "", trials);
+  EXPECT_EQ(report.outcome, Outcome::kImproved);
+  EXPECT_EQ(report.search.graphs_built, 0U);  // The search does not use it.
+  ASSERT_EQ(report.trials->trials.size(), 1U);
+  EXPECT_EQ(report.trials->trials[0].what, "merge_matmuls");
+  EXPECT_EQ(count(report.graph, "matmul"), 3U);
+  EXPECT_EQ(report.steps.size(), 6U);
+}
+
 TEST_F(OptimizeWithForms, AFormThatIsNotFasterIsLeftOut) {
   FakeClock clock(splits_are_slow);
   const auto report = optimize_with_form(blocks({8, 8, 8}), clock);

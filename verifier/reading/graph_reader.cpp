@@ -178,7 +178,7 @@ NormalForm GraphReader::element(core::TensorId tensor, const std::vector<Linear>
   }
   const ops::Semantics& meaning = semantics(edge.producer);
   const std::uint32_t output = meaning.outputs[edge.output_index];
-  const NormalForm result = stage(edge.producer, output, index, context);
+  NormalForm result = stage(edge.producer, output, index, context);
   if (edge.type.data_type == core::DataType::kInt64 && is_position(meaning, output)) return result;
   return as_stored(edge.producer, result, edge.type.data_type, context);
 }

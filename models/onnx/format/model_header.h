@@ -20,6 +20,7 @@ class ModelHeader {
   bool has_external_weights = false;
   /// Sizes of the symbolic dimensions, as settled when the model was read.
   DimensionSizes sizes;
+  bool contrib = false;  ///< See models/onnx/writing/contrib.h.
   OriginalNodes originals;
 };
 

@@ -32,9 +32,16 @@ bool changed_harmlessly(const std::string& op_type, int version) {
          std::find(std::begin(kSame), std::end(kSame), op_type) != std::end(kSame);
 }
 
+/// ONNX Runtime puts operators into ONNX's own domain that ONNX does not have.
+bool is_foreign(const ImportState& state, const onnx::NodeProto& node) {
+  return node.domain().empty() &&
+         onnx::OpSchemaRegistry::Schema(node.op_type(), node.domain()) == nullptr &&
+         ReaderTable::get().find(node.domain(), node.op_type(), state.opsets.at(node.domain()));
+}
+
 /// Why the node stays as it is although nothing is wrong with it, or an empty text.
 std::string unknown_operator(const ImportState& state, const onnx::NodeProto& node) {
-  if (!node.domain().empty()) return {};
+  if (!node.domain().empty() || is_foreign(state, node)) return {};
   const auto* schema = schema_of(state, node);
   if (!schema || schema->Deprecated()) {
     return fmt::format("ONNX has no operator {} in opset {}", node.op_type(),
@@ -53,6 +60,7 @@ core::Status check(const ImportState& state, const onnx::NodeProto& node) {
         fmt::format("attribute '{}' refers to a function's attribute, outside of a function",
                     attribute.name()));
   }
+  if (is_foreign(state, node)) return core::Done{};  // ONNX's checker knows no such operator.
   try {
     onnx::checker::check_node(node, state.checker, state.scope);
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 #include "models/onnx/format/onnx_types.h"
 #include "models/onnx/reading/onnx_document.h"
 #include "models/onnx/writing/onnx_export_node.h"
+#include "ops/composites/composite.h"
 
 namespace soapstone::models {
 namespace {
@@ -176,8 +177,9 @@ std::vector<core::NodeId> constants_within_originals(const core::Graph& graph,
   return constants_within_originals(graph, header.originals);
 }
 
-core::Result<ExportedModel> export_graph(const core::Graph& graph, const ModelHeader& header,
+core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHeader& header,
                                          const WriteOptions& options) {
+  const core::Graph graph = header.contrib ? given : ops::expanded(given);
   const OriginalPlan plan(graph, options.keep_original_nodes ? &header.originals : nullptr);
   SOAPSTONE_ASSIGN_OR_RETURN(const OpaqueProtos opaque, opaque_protos(graph));
   SOAPSTONE_ASSIGN_OR_RETURN(TensorNames names,

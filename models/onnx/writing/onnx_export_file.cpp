@@ -7,6 +7,7 @@
 
 #include "core/base/file_io.h"
 #include "models/onnx/format/onnx_weights.h"
+#include "models/onnx/writing/contrib.h"
 #include "models/onnx/writing/onnx_export.h"
 
 namespace soapstone::models {
@@ -146,6 +147,12 @@ std::shared_ptr<const ModelHeader> new_header(int opset) {
   import.set_domain("");
   import.set_version(opset);
   return std::make_shared<const ModelHeader>(std::move(model), false);
+}
+
+std::shared_ptr<const ModelHeader> with_contrib(const ModelHeader& header) {
+  auto result = std::make_shared<ModelHeader>(header);
+  result->contrib = true;
+  return result;
 }
 
 }  // namespace soapstone::models

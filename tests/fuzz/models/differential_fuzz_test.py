@@ -7,11 +7,12 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
 import differential_fuzz
+from differential_fuzz import sanitizers
 
 MODELS = 400
-SECONDS = 45
+SECONDS = sanitizers.seconds(45)
 ROUND_TRIPS = 2100
-ROUND_TRIP_SECONDS = 25
+ROUND_TRIP_SECONDS = sanitizers.seconds(25)
 # A slow machine may not get through all; one that gets nowhere has tested nothing.
 FEWEST = 60
 

@@ -75,9 +75,10 @@ TEST(Registry, ReadersOfOneOperatorDoNotOverlap) {
   std::map<std::string, std::vector<std::pair<int, int>>> seen;
   for (const OnnxReader& reader : all_readers()) {
     EXPECT_TRUE(reader.read) << reader.op_type;
-    for (const auto& [since, until] : seen[reader.op_type])
+    auto& known = seen[reader.domain + "." + reader.op_type];
+    for (const auto& [since, until] : known)
       EXPECT_TRUE(reader.since_opset > until || reader.until_opset < since) << reader.op_type;
-    seen[reader.op_type].emplace_back(reader.since_opset, reader.until_opset);
+    known.emplace_back(reader.since_opset, reader.until_opset);
   }
 }
 

@@ -210,7 +210,7 @@ TEST(Evaluate, SelectDoesNotLeakNan) {
 TEST(Evaluate, MaximumPassesNanOn) {
   SemanticsBuilder b(1);
   b.output({}, [&](const std::vector<Polynomial>&) {
-    return b.max_over(3, [](Polynomial v) { return read(0, {v}); });
+    return b.max_over(3, [](const Polynomial& v) { return read(0, {v}); });
   });
   const Semantics semantics = std::move(b).finish();
   const double nan = std::numeric_limits<double>::quiet_NaN();

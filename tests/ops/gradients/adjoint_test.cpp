@@ -100,7 +100,7 @@ Subject subject(const std::string& inputs, const std::string& call) {
   return Subject({inputs, call, "", false});
 }
 
-std::string text(const Semantics& semantics, core::SymbolTable names = {}) {
+std::string text(const Semantics& semantics, const core::SymbolTable& names = {}) {
   return to_string(semantics, names);
 }
 

@@ -138,7 +138,7 @@ TEST(Conv, GroupsNeedNoVisibleDivisor) {
   const core::Graph graph =
       graph_of("x: f32[1, 4, 4, 4]  w: f32[6, 2, 3, 3]", "conv(x, w; group=2)");
   const auto inputs = random_inputs(graph, 6);
-  Values y(1 * 6 * 2 * 2);
+  Values y(24);  // 1 x 6 x 2 x 2
   const std::vector<Dims> dims{{1, 4, 4, 4}, {6, 2, 3, 3}};
   CompiledSemantics<double>(meaning, dims)
       .compute(std::vector<std::span<const double>>(inputs.begin(), inputs.end()),

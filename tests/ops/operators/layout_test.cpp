@@ -87,7 +87,7 @@ TEST(Layout, RefusesWhatDoesNotFit) {
 }
 
 /// A node that reads x and lists of integers, with the shape of its result.
-core::Result<core::Graph> read(std::string op_type, core::Shape x, std::vector<Ints> lists,
+core::Result<core::Graph> read(std::string op_type, core::Shape x, const std::vector<Ints>& lists,
                                OnnxAttributes attributes = {}, int opset = 17) {
   OnnxGraph onnx;
   onnx.opset = opset;

@@ -8,7 +8,9 @@ namespace {
 
 TEST(Reduction, HasKnownValues) {
   const Values x{1, 2, 3, 4, 5, 60};
-  const auto reduce = [&](std::string call) { return run(graph_of("x: f32[2, 3]", call), {x})[0]; };
+  const auto reduce = [&](const std::string& call) {
+    return run(graph_of("x: f32[2, 3]", call), {x})[0];
+  };
   expect_near(reduce("reduce_sum(x; axes=[0])"), {5, 7, 63});
   expect_near(reduce("reduce_sum(x; axes=[0, 1])"), {75});
   expect_near(reduce("reduce_mean(x; axes=[1])"), {2, 23});

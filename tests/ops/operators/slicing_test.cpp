@@ -22,7 +22,7 @@ TEST(Split, CutsAlongAnAxis) {
 }
 
 TEST(Slice, StepsForwardAndBack) {
-  const auto slice = [](std::string call) {
+  const auto slice = [](const std::string& call) {
     return run(graph_of("x: f32[6]", call), {counting(6)})[0];
   };
   expect_near(slice("slice(x; axes=[0], starts=[1], sizes=[3], steps=[2])"), {1, 3, 5});
@@ -30,7 +30,7 @@ TEST(Slice, StepsForwardAndBack) {
 }
 
 TEST(Pad, SurroundsCropsAndSpreads) {
-  const auto pad = [](std::string call) {
+  const auto pad = [](const std::string& call) {
     return run(graph_of("x: f32[3]", call), {{1, 2, 3}})[0];
   };
   expect_near(pad("pad(x; pads=[1, 2])"), {0, 1, 2, 3, 0, 0});

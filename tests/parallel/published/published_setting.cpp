@@ -110,7 +110,8 @@ class Costs {
 
 double pooled(double size, const Json& layer, std::size_t side) {
   const int padded = static_cast<int>(size) + 2 * layer["padding"][side].get<int>();
-  return (padded - layer["kernel"][side].get<int>()) / layer["stride"][side].get<int>() + 1;
+  const int steps = (padded - layer["kernel"][side].get<int>()) / layer["stride"][side].get<int>();
+  return steps + 1;
 }
 
 /// Shapes, and bytes of weights.

@@ -92,7 +92,8 @@ TEST(TrainingStep, DoesNotTrainWhatIsFrozenOrAScalar) {
       training_step(net, {.frozen = {named(net, "m"), named(net, "p")}}).value();
   EXPECT_EQ(step.weights.size(), 5u);
   const core::Graph forward = graph_of(attention());
-  for (const TrainedWeight& weight : training_step(forward).value().weights)
+  const TrainingStep whole = training_step(forward).value();
+  for (const TrainedWeight& weight : whole.weights)
     EXPECT_NE(weight.source, named(forward, "half"));
 }
 

@@ -1,0 +1,250 @@
+// See fusion.h.
+#include "gpu/kernels/fusion.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "ops/definition/registry.h"
+#include "runtime/launches/view.h"
+
+namespace soapstone::gpu {
+namespace {
+
+using core::NodeId;
+using core::TensorId;
+
+constexpr std::size_t kMostArguments = 32, kMostNodes = 48;
+// How often one element may be computed: loading it would take as long as a few operations do.
+constexpr double kOften = 4;
+
+bool is_view(const core::Graph& graph, NodeId node) {
+  return !ops::is_opaque(graph.node(node)) &&
+         runtime::is_view(graph, node, runtime::Layout::kRowMajor);
+}
+
+/// The nodes that compute what `node` reads, views left out; those passed are added to `views`.
+std::vector<NodeId> sources_of(const core::Graph& graph, NodeId node, std::set<NodeId>* views) {
+  std::vector<NodeId> sources;
+  for (TensorId t : graph.node(node).inputs) {
+    if (!t.valid() || graph.is_constant_expression(t)) continue;
+    const NodeId producer = graph.tensor(t).producer;
+    if (!producer.valid()) continue;
+    if (!is_view(graph, producer)) {
+      sources.push_back(producer);
+      continue;
+    }
+    if (views) views->insert(producer);
+    for (NodeId beyond : sources_of(graph, producer, views)) sources.push_back(beyond);
+  }
+  return sources;
+}
+
+bool is_needed_outside(const core::Graph& graph, TensorId t, const std::set<NodeId>& inside) {
+  const auto readers = graph.consumers(t);
+  return graph.is_output(t) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+           if (inside.contains(reader)) return false;
+           const auto& results = graph.node(reader).outputs;
+           return !is_view(graph, reader) ||
+                  std::any_of(results.begin(), results.end(), [&](TensorId result) {
+                    return is_needed_outside(graph, result, inside);
+                  });
+         });
+}
+
+/// True if nothing that costs much is computed again. A small tensor may be computed for every
+/// element of a large one, if it takes a few operations.
+bool is_cheap(const Region& region, const KernelPlan& plan) {
+  double largest = 1;
+  for (const RegionStage& stage : region.stages)
+    largest = std::max(largest, static_cast<double>(region.tensors[stage.tensor].elements));
+  for (std::size_t s = 0; s < region.stages.size(); ++s) {
+    const RegionStage& stage = region.stages[s];
+    const auto elements = static_cast<double>(region.tensors[stage.tensor].elements);
+    const bool is_costly = stage.longest_loop > 1 || stage.has_costly_functions;
+    const double most = is_costly ? elements : kOften * largest;
+    if (stage.work > 0 && plan.computed[s] * elements > most) return false;
+  }
+  return true;
+}
+
+class Fuser {
+ public:
+  Fuser(const core::Graph& graph, const FusionOptions& options)
+      : graph_(graph), options_(options), group_(graph.node_bound(), kNone),
+        position_(graph.node_bound()) {}
+
+  std::vector<Group> run() {
+    std::size_t next = 0;
+    for (NodeId id : graph_.order()) {
+      position_[id.index()] = next++;
+      if (!graph_.is_constant_expression(id)) add(id);
+    }
+    if (options_.fuses) join_siblings();
+    return ordered();
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  void add(NodeId id) {
+    group_[id.index()] = groups_.size();
+    groups_.push_back({kind_of(id), {id}});
+    if (groups_.back().kind != Group::Kind::kKernel || !options_.fuses) return;
+    // Groups that are read, nearest first; those that they read come when they are taken in.
+    std::set<std::size_t> refused;
+    while (const auto source = nearest_source(groups_.size() - 1, refused))
+      if (!merge(*source, groups_.size() - 1)) refused.insert(*source);
+  }
+
+  Group::Kind kind_of(NodeId id) const {
+    if (is_view(graph_, id)) return Group::Kind::kView;
+    const auto region = region_of(graph_, std::span(&id, 1));
+    if (!region) return Group::Kind::kOther;
+    const bool is_contraction =
+        std::any_of(region->stages.begin(), region->stages.end(),
+                    [](const RegionStage& stage) { return stage.is_contraction; });
+    return is_contraction ? Group::Kind::kContraction : Group::Kind::kKernel;
+  }
+
+  std::optional<std::size_t> nearest_source(std::size_t group,
+                                            const std::set<std::size_t>& refused) const {
+    std::optional<NodeId> nearest;
+    for (NodeId node : groups_[group].nodes)
+      for (NodeId source : sources_of(graph_, node, nullptr)) {
+        const std::size_t g = group_[source.index()];
+        if (g == group || refused.contains(g) || groups_[g].kind != Group::Kind::kKernel) continue;
+        if (!nearest || position_[nearest->index()] < position_[source.index()]) nearest = source;
+      }
+    if (!nearest) return std::nullopt;
+    return group_[nearest->index()];
+  }
+
+  /// Puts the nodes of `from` into `into`, if one kernel computes both well.
+  bool merge(std::size_t from, std::size_t into) {
+    std::vector<NodeId> nodes = groups_[from].nodes;
+    nodes.insert(nodes.end(), groups_[into].nodes.begin(), groups_[into].nodes.end());
+    if (nodes.size() > kMostNodes || closes_cycle(from, into)) return false;
+    std::sort(nodes.begin(), nodes.end(),
+              [&](NodeId a, NodeId b) { return position_[a.index()] < position_[b.index()]; });
+    const auto region = region_of(graph_, nodes);
+    if (!region || region->inputs.size() + region->outputs.size() > kMostArguments) return false;
+    const auto plan = plan_kernel(*region, options_.kernel);
+    if (!plan || !is_cheap(*region, *plan)) return false;
+    for (NodeId node : groups_[from].nodes) group_[node.index()] = into;
+    groups_[from].nodes.clear();
+    groups_[into].nodes = std::move(nodes);
+    return true;
+  }
+
+  /// True if a path leads from one of both through others to one of both. Views by themselves are
+  /// no others: a kernel reads through them.
+  bool closes_cycle(std::size_t a, std::size_t b) const {
+    struct Step {
+      std::size_t group;
+      bool is_outside;
+    };
+    std::vector<std::array<bool, 2>> seen(groups_.size());
+    std::vector<Step> open{{a, false}, {b, false}};
+    while (!open.empty()) {
+      const Step from = open.back();
+      open.pop_back();
+      for (const std::size_t next : readers_of(from.group)) {
+        const bool is_one = next == a || next == b;
+        if (is_one && from.is_outside) return true;
+        const bool is_outside = from.is_outside || groups_[next].kind != Group::Kind::kView;
+        if (is_one || std::exchange(seen[next][is_outside], true)) continue;
+        open.push_back({next, is_outside});
+      }
+    }
+    return false;
+  }
+
+  std::set<std::size_t> readers_of(std::size_t group) const {
+    std::set<std::size_t> readers;
+    for (NodeId node : groups_[group].nodes)
+      for (TensorId t : graph_.node(node).outputs)
+        for (NodeId reader : graph_.consumers(t))
+          if (group_[reader.index()] != kNone) readers.insert(group_[reader.index()]);
+    return readers;
+  }
+
+  /// Kernels of equally many elements that do not read each other are one launch.
+  void join_siblings() {
+    constexpr std::size_t kNear = 12;
+    for (std::size_t a = 0; a < groups_.size(); ++a) {
+      std::size_t tried = 0;
+      for (std::size_t b = a + 1; b < groups_.size() && tried < kNear; ++b) {
+        if (groups_[b].nodes.empty()) continue;
+        ++tried;
+        if (groups_[a].nodes.empty() || groups_[a].kind != Group::Kind::kKernel ||
+            groups_[b].kind != Group::Kind::kKernel || elements_of(a) != elements_of(b))
+          continue;
+        merge(a, b);
+      }
+    }
+  }
+
+  std::int64_t elements_of(std::size_t group) const {
+    const core::Node& last = graph_.node(groups_[group].nodes.back());
+    return core::element_count(*core::concrete(graph_.tensor(last.outputs[0]).type.shape));
+  }
+
+  /// A group comes when all that it reads has come. A kernel may read through views of what it
+  /// computes itself.
+  std::vector<Group> ordered() {
+    std::vector<Group> result;
+    std::vector<char> seen(groups_.size(), false);
+    const auto visit = [&](const auto& self, std::size_t g) -> void {
+      if (std::exchange(seen[g], char{true})) return;
+      for (NodeId node : groups_[g].nodes)
+        for (NodeId source : groups_[g].kind == Group::Kind::kView
+                                 ? producers_of(node)
+                                 : sources_of(graph_, node, nullptr))
+          self(self, group_[source.index()]);
+      if (!groups_[g].nodes.empty()) result.push_back(groups_[g]);
+    };
+    for (std::size_t g = 0; g < groups_.size(); ++g) visit(visit, g);
+    return result;
+  }
+
+  std::vector<NodeId> producers_of(NodeId node) const {
+    std::vector<NodeId> producers;
+    for (TensorId t : graph_.node(node).inputs) {
+      const NodeId producer = t.valid() ? graph_.tensor(t).producer : NodeId::none();
+      if (producer.valid() && group_[producer.index()] != kNone) producers.push_back(producer);
+    }
+    return producers;
+  }
+
+  const core::Graph& graph_;
+  const FusionOptions& options_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> group_;     // by node
+  std::vector<std::size_t> position_;  // by node, in the order of the graph
+};
+
+}  // namespace
+
+core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId> nodes) {
+  const std::set<NodeId> inside(nodes.begin(), nodes.end());
+  std::set<NodeId> views, all = inside;
+  const bool is_view_alone = nodes.size() == 1 && is_view(graph, nodes[0]);
+  for (NodeId node : nodes)
+    if (!is_view_alone) sources_of(graph, node, &views);
+  all.insert(views.begin(), views.end());
+  std::vector<NodeId> ordered;
+  for (NodeId node : graph.order())
+    if (all.contains(node)) ordered.push_back(node);
+  std::vector<TensorId> outputs;
+  for (NodeId node : nodes)
+    for (TensorId t : graph.node(node).outputs)
+      if (is_view_alone || is_needed_outside(graph, t, inside)) outputs.push_back(t);
+  return make_region(graph, ordered, outputs);
+}
+
+std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options) {
+  return Fuser(graph, options).run();
+}
+
+}  // namespace soapstone::gpu

@@ -1,0 +1,33 @@
+// A whole kernel as C++: a function that NVRTC compiles for a device and, behind a few definitions,
+// any C++ compiler for the host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu/text/expression_text.h"
+#include "gpu/text/kernel_plan.h"
+
+namespace soapstone::gpu {
+
+struct KernelText {
+  std::string name;
+  std::string source;                     ///< Without the prelude, which several kernels may share.
+  std::vector<core::TensorId> arguments;  ///< Inputs, then outputs: pointers to elements.
+  std::vector<std::string> parameters;    ///< Their types in the text.
+  std::int64_t blocks = 0;                ///< 0: there is nothing to compute.
+  int threads = 256;
+  bool has_barriers = false;  ///< Threads of a warp or block wait for each other.
+};
+
+/// The statements of a kernel that is being planned.
+struct KernelDraft {
+  std::string body;
+  Readings readings;
+  std::int64_t blocks = 0;
+};
+KernelDraft draft_kernel(const Region& region, const KernelPlan& plan);
+
+KernelText kernel_text(const Region& region, const KernelPlan& plan, const std::string& name);
+
+}  // namespace soapstone::gpu

@@ -1,0 +1,72 @@
+// A driver of a device that is the host: kernels are compiled for it, and run when somebody waits.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu_backend.h"
+#include "tests/gpu/host_kernels.h"
+
+namespace soapstone::gpu::test {
+
+/// Libraries of kernels by their text, kept for as many drivers as a test makes.
+class FakeCompiler {
+ public:
+  /// The binary is the number of the library.
+  KernelCompiler compiler();
+  const HostKernels& library(std::size_t number) const { return *libraries_[number]; }
+  /// How many a function takes.
+  std::size_t parameters_of(HostKernels::Function function) const {
+    return parameters_.at(function);
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::unique_ptr<HostKernels>> libraries_;
+  std::map<HostKernels::Function, std::size_t> parameters_;
+};
+
+class FakeDriver {
+ public:
+  /// Call number `failing` fails, after it did what it should; −1: none.
+  explicit FakeDriver(const FakeCompiler& compiler, int failing = -1)
+      : compiler_(compiler), failing_(failing) {}
+  ~FakeDriver();
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
+  /// Its functions refer to this object.
+  Driver driver();
+  int calls() const { return calls_; }
+  int launches() const { return launches_; }
+  /// Allocations, streams, events, modules and contexts that were not given back.
+  std::size_t alive() const { return handles_.size() + blocks_.size() + contexts_; }
+
+ private:
+  struct Pending {
+    HostKernels::Function function;
+    std::vector<void*> arguments;
+  };
+  int done() { return calls_++ == failing_ ? 999 : 0; }
+  void run_pending();
+  void add_queries(Driver& driver);
+  void add_memory(Driver& driver);
+  void add_streams(Driver& driver);
+  void add_modules(Driver& driver);
+  int make(DriverHandle* handle);
+  int destroy(DriverHandle handle);
+
+  const FakeCompiler& compiler_;
+  int failing_, calls_ = 0, launches_ = 0;
+  std::size_t contexts_ = 0;
+  std::set<DriverHandle> handles_;
+  std::set<DriverAddress> blocks_;
+  std::map<DriverHandle, int> recorded_;         // by event: launches until then
+  std::map<DriverHandle, std::size_t> modules_;  // the numbers of libraries
+  std::vector<Pending> pending_;
+};
+
+}  // namespace soapstone::gpu::test

@@ -1,0 +1,146 @@
+// What a kernel's text expects of a device, for a thread of the host: each thread of a block is a
+// fiber, which runs until it has to wait for others. Included by the text that tests compile.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/base/float16.cpp"
+
+#define SOAPSTONE_HOST
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(threads)
+#define __align__(bytes) alignas(bytes)
+
+struct HostIndex {
+  unsigned x;
+};
+static HostIndex threadIdx, blockIdx;
+
+inline float float_of_half(unsigned short bits) { return soapstone::core::float_from_f16(bits); }
+inline unsigned short half_of_float(float x) { return soapstone::core::f16_from_float(x); }
+inline unsigned short brain_of_float(float x) { return soapstone::core::bf16_from_float(x); }
+template <class To, class From>
+To same_bits(From x) {
+  To y;
+  static_assert(sizeof x == sizeof y);
+  std::memcpy(&y, &x, sizeof y);
+  return y;
+}
+inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
+inline float __int_as_float(int x) { return same_bits<float>(x); }
+
+/// Runs the threads of one block in turn. A barrier that only some of those reach that have not
+/// ended is a mistake in the text: the program stops.
+class HostBlock {
+ public:
+  enum class State : unsigned char { kReady, kInWarp, kInBlock, kEnded };
+
+  void run(int threads, const std::function<void()>& kernel) {
+    kernel_ = &kernel;
+    if (fibers_.empty()) fibers_.resize(1024);
+    for (int t = 0; t < threads; ++t) start(fibers_[static_cast<std::size_t>(t)]);
+    for (bool is_running = true; is_running;) {
+      is_running = false;
+      for (int t = 0; t < threads; ++t) is_running |= resume(static_cast<std::size_t>(t));
+      check(threads);
+    }
+  }
+  void wait(State state) {
+    Fiber& fiber = fibers_[current_];
+    fiber.state = state;
+    swapcontext(&fiber.context, &scheduler_);
+  }
+  double& slot(unsigned thread) { return fibers_[thread].slot; }
+
+ private:
+  static constexpr std::size_t kStackBytes = 64 << 10;
+  struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    State state = State::kEnded;
+    double slot = 0;
+  };
+
+  void start(Fiber& fiber);
+  bool resume(std::size_t thread) {
+    Fiber& fiber = fibers_[thread];
+    if (fiber.state == State::kEnded) return false;
+    current_ = thread;
+    threadIdx.x = static_cast<unsigned>(thread);
+    swapcontext(&scheduler_, &fiber.context);
+    return fiber.state != State::kEnded;
+  }
+  void check(int threads) {
+    State block = State::kEnded;
+    for (int t = 0; t < threads; ++t) {
+      const State state = fibers_[static_cast<std::size_t>(t)].state;
+      const State warp = fibers_[static_cast<std::size_t>(t / 32 * 32)].state;
+      if (state == State::kInBlock) block = state;
+      if (state != warp || (block == State::kInBlock && state != block)) {
+        std::fprintf(stderr, "threads wait for others that do not come\n");
+        std::abort();
+      }
+    }
+  }
+
+  std::vector<Fiber> fibers_;
+  std::size_t current_ = 0;
+  ucontext_t scheduler_;
+  const std::function<void()>* kernel_ = nullptr;
+
+  friend void host_fiber();
+};
+static HostBlock host_block;
+
+inline void host_fiber() {
+  (*host_block.kernel_)();
+  host_block.wait(HostBlock::State::kEnded);
+}
+
+inline void HostBlock::start(Fiber& fiber) {
+  if (!fiber.stack) fiber.stack = std::make_unique<char[]>(kStackBytes);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  fiber.state = State::kReady;
+  makecontext(&fiber.context, host_fiber, 0);
+}
+
+inline void __syncthreads() { host_block.wait(HostBlock::State::kInBlock); }
+
+template <class T>
+T __shfl_xor_sync(unsigned, T x, int distance) {
+  static_assert(sizeof x <= sizeof(double));
+  std::memcpy(&host_block.slot(threadIdx.x), &x, sizeof x);
+  host_block.wait(HostBlock::State::kInWarp);
+  T y;
+  std::memcpy(&y, &host_block.slot(threadIdx.x ^ static_cast<unsigned>(distance)), sizeof y);
+  host_block.wait(HostBlock::State::kInWarp);
+  return y;
+}
+
+inline void run_blocks(long long blocks, int threads, bool has_barriers,
+                       const std::function<void()>& kernel) {
+  for (long long b = 0; b < blocks; ++b) {
+    blockIdx.x = static_cast<unsigned>(b);
+    if (has_barriers) {
+      host_block.run(threads, kernel);
+      continue;
+    }
+    for (int t = 0; t < threads; ++t) {
+      threadIdx.x = static_cast<unsigned>(t);
+      kernel();
+    }
+  }
+}

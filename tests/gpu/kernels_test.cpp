@@ -1,0 +1,83 @@
+// Generated kernels, run on the host, compute what the operators mean.
+#include <gtest/gtest.h>
+
+#include "models/networks/builders.h"
+#include "tests/gpu/kernel_checks.h"
+#include "tests/models/small_sizes.h"
+#include "tests/ops/op_examples.h"
+#include "tests/runtime/random_graph.h"
+
+namespace soapstone::gpu {
+namespace {
+
+using test::HostKernels;
+using test::KernelGraph;
+
+/// `x: f32[2]  i: i64[3]` and `relu(x)` as a graph.
+std::string example_text(const ops::test::OpExample& example) {
+  std::string text = "graph example\n", names;
+  std::string inputs = example.inputs;
+  for (std::size_t at = 0; (at = inputs.find("  ", at)) != std::string::npos; at += 3)
+    inputs.replace(at, 2, "\n  ");
+  if (!inputs.empty()) text += "  " + inputs + "\n";
+  for (std::size_t k = 0; k < example.result_count(); ++k)
+    names += (k ? ", y" : "y") + std::to_string(k);
+  return text + "  " + names + " = " + example.call + "\n  return " + names + "\n";
+}
+
+class Examples : public ::testing::TestWithParam<core::DataType> {};
+
+TEST_P(Examples, AreComputed) {
+  HostKernels library;
+  std::vector<std::pair<KernelGraph, bool>> all;
+  for (const auto& example : ops::test::op_examples())
+    all.emplace_back(KernelGraph(test::graph_over(example_text(example), GetParam()), library),
+                     example.positive);
+  ASSERT_EQ(library.compile(), "");
+  for (const auto& [graph, positive] : all)
+    expect_right(graph, library, test::tolerance_of(GetParam()), positive);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Examples,
+                         ::testing::Values(core::DataType::kFloat32, core::DataType::kFloat16,
+                                           core::DataType::kBFloat16),
+                         [](const auto& type) { return std::string(core::to_string(type.param)); });
+
+TEST(RandomGraphs, AreComputedByFewerKernels) {
+  HostKernels library;
+  std::vector<KernelGraph> all;
+  for (unsigned seed = 0; seed < 100; ++seed)
+    all.emplace_back(runtime::test::RandomGraph(seed).make(4 + seed % 12), library);
+  ASSERT_EQ(library.compile(), "");
+  std::size_t nodes = 0, kernels = 0;
+  for (const KernelGraph& graph : all) {
+    nodes += graph.graph().order().size();
+    kernels += graph.groups().size();
+    expect_right(graph, library, 1e-3);
+  }
+  EXPECT_LT(kernels, nodes);
+}
+
+/// Every built-in network, small; equal kernels are compiled once.
+class Networks : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Networks, AreComputed) {
+  FusionOptions options;
+  options.fuses = GetParam();
+  HostKernels library;
+  std::vector<KernelGraph> all;
+  for (const models::ModelBuilder& builder : models::builders()) {
+    auto graph = models::build_model(builder.name, models::small_sizes(builder));
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    all.emplace_back(*std::move(graph), library, options);
+  }
+  ASSERT_EQ(library.compile(), "");
+  for (const KernelGraph& graph : all) expect_right(graph, library, 2e-3);
+  RecordProperty("kernels", static_cast<int>(library.texts().size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Networks, ::testing::Bool(),
+                         [](const auto& fused) { return fused.param ? "Fused" : "ByNodes"; });
+
+}  // namespace
+}  // namespace soapstone::gpu
