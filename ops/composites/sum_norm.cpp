@@ -58,8 +58,10 @@ ReadFunction read_skip_norm(const SumNorm& op) {
     const core::Dims dims = input_dims(import, 0);
     if (dims.size() != 2 && dims.size() != 3)
       return cannot_read(import, "summands of other than two or three dimensions");
-    // Its result has the dimensions of the first summand, whatever the second has.
-    SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 1, dims));
+    // Its result has the dimensions of the first summand; the second may be one for all items.
+    core::Dims others = dims;
+    if (dims.size() == 3 && input_dims(import, 1) == core::Dims{1, dims[1], dims[2]}) others[0] = 1;
+    SOAPSTONE_RETURN_IF_ERROR(require_dims(import, 1, others));
     for (std::size_t k = 2; k < import.input_count(); ++k)
       if (has_input(import, k)) SOAPSTONE_RETURN_IF_ERROR(require_dims(import, k, {dims.back()}));
     const std::size_t of_sum = op.has_bias ? 4 : 3;

@@ -92,6 +92,7 @@ class Plan(unittest.TestCase):
     def test_fewer_devices_and_fixed_sizes(self):
         self.assertEqual(self.report(*SMALL, *NODE, "--devices", "4")["devices"], 4)
         self.fails(3, "9 devices", *SMALL, *NODE, "--devices", "9")
+        self.fails(3, "no equal share", *SMALL, *NODE, "--devices", "3")
         self.fails(2, "no size 'pieces'", *SMALL, *NODE, "--fix", "pieces=2")
 
     def test_what_does_not_fit_ends_with_5(self):
@@ -101,6 +102,24 @@ class Plan(unittest.TestCase):
 
     def test_a_batch_smaller_than_the_parts_ends_with_4(self):
         self.fails(4, "a batch of 4", "gpt", "--batch", "4", *NODE, "--strategy", "data")
+
+    def test_files_are_looked_at_first(self):
+        path = self.folder / "one"
+        self.fails(2, "the same file", *SMALL, *NODE, "-o", path, "--svg", path)
+        plan = self.folder / "plan.json"
+        self.assertEqual(run("plan-graph", *SMALL, *NODE, "-o", plan).returncode, 0)
+        before = plan.read_bytes()
+        self.fails(2, "plan.json", plan, "--svg", plan, command="inspect-plan")
+        self.assertEqual(plan.read_bytes(), before)
+
+    def test_pieces_of_stages_take_turns_with_enough_microbatches(self):
+        pieces = ("--train", "--fix", "stages=4", "--fix", "chunks=2", "--fix")
+        self.fails(4, "no plan", *SMALL, *NODE, *pieces, "microbatches=2")
+        trace = self.folder / "trace.json"
+        report = self.report(*SMALL, *NODE, "--train", "--trace", trace)
+        ends = [event["ts"] + event["dur"] for event in json.loads(trace.read_text())["traceEvents"]
+                if event["ph"] == "X"]
+        self.assertLess(max(ends), 1.5 * report["simulated_us"])
 
     def test_wrong_names(self):
         self.fails(3, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")

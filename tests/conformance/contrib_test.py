@@ -128,6 +128,42 @@ def attention_cases():
     yield Case(op, x, real(6, 24), real(24), num_heads=2, unidirectional=1, kept=True)
 
 
+def not_understood_cases():
+    """What ONNX Runtime refuses, or makes something else of than ONNX's operators would."""
+    x, q, k = real(2, 3, 8), real(2, 5, 8), real(1, 7, 8)
+    yield Case("BiasGelu", x)
+    yield Case("BiasGelu", x, real(1))
+    yield Case("FastGelu", x, real(3, 8))
+    yield Case("Gelu", x, real(8))
+    yield Case("Gelu", x, approximate="tanh")
+    yield Case("SkipLayerNormalization", real(1, 3, 8), x, real(8))
+    yield Case("SkipLayerNormalization", x, real(8), real(8))
+    yield Case("SkipLayerNormalization", x, x, real(1))
+    yield Case("SkipSimplifiedLayerNormalization", x, real(2, 1, 8), real(8))
+    yield Case("MultiHeadAttention", q, k, k, num_heads=2)
+    yield Case("MultiHeadAttention", q, q, q, None, None, real(1, 1, 1, 5), num_heads=2)
+    yield Case("MultiHeadAttention", q, q, q, num_heads=2, scale=100.0)
+    yield Case("Attention", q, real(8, 24), real(1), num_heads=2)
+    yield Case("Attention", q, real(8, 24), real(24), num_heads=2, qkv_hidden_sizes=[8, 8])
+    yield Case("FusedMatMul", real(2, 3, 4), real(4, 6), transBatchB=1)
+    yield Case("FusedConv", real(1, 4, 6, 6), real(6, 4, 3, 3), None, real(1, 6, 1, 1),
+               activation="Relu", kernel_shape=[3, 3])
+    yield Case("FusedConv", real(1, 4, 6, 6), real(6, 4, 3, 3), activation="LeakyRelu",
+               kernel_shape=[3, 3])
+    yield Case("FusedGemm", real(3, 4), real(4, 6), real(6), activation="Clip")
+    yield Case("FusedGemm", real(3, 4), real(4, 6), real(6))
+
+
+def check_what_is_not_understood(folder, problems):
+    cases = list(not_understood_cases())
+    paths = [folder / f"{number}.onnx" for number in range(len(cases))]
+    for case, path in zip(cases, paths):
+        onnx.save(case.model(), path)
+    for case, answer in zip(cases, write(["copies"], paths), strict=True):
+        if answer["read"]["status"] == "written" and not answer["opaque"]:
+            problems.append(f"{case.name()}: is read as if ONNX Runtime took it")
+
+
 def check_reading(folder, runner, problems):
     cases = [case for make in (gelu_cases, product_cases, gemm_cases, conv_cases, norm_cases,
                                attention_cases) for case in make()]
@@ -189,6 +225,8 @@ def main():
     runner, problems = Runner(), []
     with tempfile.TemporaryDirectory(prefix="soapstone-") as name:
         compared = check_reading(Path(name), runner, problems)
+    with tempfile.TemporaryDirectory(prefix="soapstone-") as name:
+        check_what_is_not_understood(Path(name), problems)
     with tempfile.TemporaryDirectory(prefix="soapstone-") as name:
         check_writing(Path(name), runner, problems)
     print(f"{compared} copies compared")
