@@ -100,8 +100,7 @@ void FakeDriver::add_queries(Driver& d) {
 
 void FakeDriver::add_memory(Driver& d) {
   const auto pointer = [](DriverAddress address) {
-    return reinterpret_cast<void*>(
-        address);  // NOLINT(performance-no-int-to-ptr): an address is a number
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a number
   };
   d.allocate = [this](DriverAddress* address, std::size_t bytes) {
     if (calls_ == failing_) return done();
