@@ -2,7 +2,6 @@
 #include "jobs/plan/plan.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -54,12 +53,12 @@ class PlanJob {
     const double cpu_before_s = core::process_cpu_s();
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
     outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
-    outcome.memory_bytes = memory_bytes();
     SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
     outcome.fits = best.fits;
+    outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
     outcome.meshes_tried = best.meshes_tried;
     outcome.details = std::move(best.plan);
@@ -108,18 +107,6 @@ class PlanJob {
       if (request_.strategy == "best" && is_faster) best = std::move(rival);
     }
     return core::Done{};
-  }
-
-  /// Of the device with the least of those that are used.
-  double memory_bytes() const {
-    const auto devices =
-        request_.devices.value_or(static_cast<std::int64_t>(topology_.device_count()));
-    double least = std::numeric_limits<double>::infinity();
-    for (std::int64_t d = 0; d < devices; ++d) {
-      const parallel::DeviceId device(static_cast<std::size_t>(d));
-      least = std::min(least, topology_.kind_of(device).memory_bytes);
-    }
-    return request_.memory_limit_bytes.value_or(least);
   }
 
   const PlanRequest& request_;

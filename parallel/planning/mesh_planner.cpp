@@ -34,6 +34,7 @@ class MeshPlanner {
     const MeshPlan* best = best_plan();
     if (!best) return nothing_found();
     outcome.plan = *best;
+    outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
     outcome.lower_bound_us = evaluator_.lower_bound_us();

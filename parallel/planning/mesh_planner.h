@@ -15,13 +15,13 @@ struct MeshPlanOutcome {
   /// No plan takes less: the operations of all contractions, each device at its best rate.
   double lower_bound_us = 0;
   std::size_t meshes_tried = 0;
-  bool fits = true;  ///< False: the least memory found is more than there is.
+  double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
+  bool fits = true;         ///< False: the least memory found is more than there is.
 };
 
-/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices; kUnsupported if
-/// the batch is too small for what the strategy may cut, or
-/// the machine is none for it; kInterrupted: stopped before there was a
-/// plan.
+/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices, or their number
+/// does not divide that of the machine's; kUnsupported if the batch is too small for what the
+/// strategy may cut, or the machine is none for it; kInterrupted: stopped before there was a plan.
 core::Result<MeshPlanOutcome>
 plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
                const Topology& topology, const MeshPlanOptions& options,
