@@ -46,9 +46,16 @@ double proposals_per_cpu_s(const jobs::PlanOutcome& outcome) {
   return static_cast<double>(outcome.meshes_tried) / outcome.search_cpu_s;
 }
 
+/// The closed form of a plan knows neither the order of passes nor when a gradient is ready.
+std::string told_line(double plan_us, std::optional<double> told_us) {
+  if (!told_us) return {};
+  return fmt::format("  part by part {} ({:+.1f} %, in the pictures)\n", time_text(*told_us),
+                     plan_us > 0 ? 100 * (*told_us / plan_us - 1) : 0.0);
+}
+
 }  // namespace
 
-std::string plan_text(const jobs::PlanOutcome& outcome) {
+std::string plan_text(const jobs::PlanOutcome& outcome, std::optional<double> told_us) {
   const parallel::PlanDocument& plan = outcome.plan;
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
@@ -58,6 +65,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
                   plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
                                                          100 * plan.estimated_share)
                                            : "kernels are estimated");
+  text += told_line(time.total_us, told_us);
   text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
                       time_text(plan.lower_bound_us));
   if (outcome.data_parallel_us > 0) {
@@ -76,10 +84,11 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
   return text;
 }
 
-std::string plan_document_text(const parallel::PlanDocument& plan) {
-  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step {} (simulated)\n\n",
+std::string plan_document_text(const parallel::PlanDocument& plan, std::optional<double> told_us) {
+  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step         {} (simulated)\n{}\n",
                                  counted(plan.devices, "device"), plan.topology, plan.strategy,
-                                 shape_text(plan.shape), time_text(plan.time.total_us));
+                                 shape_text(plan.shape), time_text(plan.time.total_us),
+                                 told_line(plan.time.total_us, told_us));
   Table table({{"operator"}, {"stage", Align::kRight}, {"cut"}});
   for (const parallel::PlannedNode& node : plan.nodes) {
     std::vector<std::string> cuts;
@@ -95,21 +104,24 @@ std::string plan_document_text(const parallel::PlanDocument& plan) {
   return text + table.to_string();
 }
 
-std::string plan_report_json(const jobs::PlanOutcome& outcome) {
+std::string plan_report_json(const jobs::PlanOutcome& outcome, std::optional<double> told_us) {
   const parallel::PlanDocument& plan = outcome.plan;
-  nlohmann::ordered_json json{{"devices", plan.devices},
-                              {"topology", plan.topology},
-                              {"strategy", plan.strategy},
-                              {"simulated_us", plan.time.total_us},
-                              {"lower_bound_us", plan.lower_bound_us},
-                              {"bytes_moved", plan.time.bytes_moved},
-                              {"peak_memory_mb", plan.time.peak_bytes / 1e6},
-                              {"fits", outcome.fits},
-                              {"proposals", outcome.meshes_tried},
-                              {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
-                              {"estimated_share", plan.estimated_share}};
+  nlohmann::ordered_json json{
+      {"devices", plan.devices},
+      {"topology", plan.topology},
+      {"strategy", plan.strategy},
+      {"simulated_us", plan.time.total_us},
+      {"lower_bound_us", plan.lower_bound_us},
+      {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.
+      {"bytes_moved", plan.time.bytes_moved},
+      {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+      {"fits", outcome.fits},
+      {"proposals", outcome.meshes_tried},
+      {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
+      {"estimated_share", plan.estimated_share}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
+  if (told_us) json["part_by_part_us"] = *told_us;
   for (const auto& rival : outcome.rivals)
     json["strategies"].push_back({{"name", rival.name},
                                   {"simulated_us", rival.time.total_us},

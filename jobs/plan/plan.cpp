@@ -72,6 +72,7 @@ class PlanJob {
     const double cpu_before_s = core::process_cpu_s();
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
     outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
+    outcome.meshes_tried = best.meshes_tried;
     SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
@@ -80,7 +81,6 @@ class PlanJob {
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
-    outcome.meshes_tried = best.meshes_tried;
     outcome.details = std::move(best.plan);
     outcome.graph = std::move(model_.graph);
     return outcome;
