@@ -5,7 +5,7 @@
 
 #include "core/base/result.h"
 #include "jobs/base/context.h"
-#include "parallel/planning/plan_document.h"
+#include "parallel/plans/plan_document.h"
 
 namespace soapstone::cli {
 

@@ -19,6 +19,8 @@ core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
   for (const auto& [name, size] : sizes) {
     if (size < (name == "recompute" ? 0 : 1))
       return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
+    if (name == "recompute" && size > 1)
+      return usage_error(fmt::format("`fix` recompute: {} is neither 0 nor 1", size));
     if (name == "model")
       fixed.model = size;
     else if (name == "any")
@@ -35,6 +37,19 @@ core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
       return usage_error(fmt::format("`fix`: there is no size '{}'", name),
                          "there are model, any, stages, microbatches, chunks and recompute");
   }
+  return core::Done{};
+}
+
+/// Errors: kUsage for what would be ignored or makes no sense.
+core::Status check_request(const PlanRequest& request) {
+  if (request.memory_limit_bytes && !(*request.memory_limit_bytes > 0))
+    return usage_error(
+        fmt::format("`memory_limit`: {} bytes are none", *request.memory_limit_bytes));
+  const bool recomputes = request.attention == parallel::Attention::kRecomputed ||
+                          (request.fix.contains("recompute") && request.fix.at("recompute") != 0);
+  if (recomputes && !request.is_training)
+    return usage_error("only training computes anything again",
+                       "plan with `train`, or without `attention` recomputed and `fix` recompute");
   return core::Done{};
 }
 
@@ -110,6 +125,7 @@ class PlanJob {
 
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context) {
   return guarded(context, [&](const Context& inner) -> core::Result<PlanOutcome> {
+    SOAPSTONE_RETURN_IF_ERROR(check_request(request));
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
     SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
     return PlanJob(request, inner, std::move(model), std::move(topology)).run();

@@ -8,7 +8,7 @@
 
 #include "jobs/base/context.h"
 #include "jobs/plan/planned_model.h"
-#include "parallel/planning/plan_document.h"
+#include "parallel/plans/plan_document.h"
 
 namespace soapstone::jobs {
 

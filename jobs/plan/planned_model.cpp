@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "jobs/base/usage_error.h"
 #include "models/networks/builders.h"
 #include "parallel/topology/presets.h"
@@ -29,6 +31,10 @@ MarkedModel marked(core::Graph graph) {
 }
 
 core::Result<MarkedModel> built(const PlannedModelRequest& request) {
+  if (!request.shapes.empty()) {
+    return usage_error(fmt::format("`shape` is for files, and '{}' is none", request.model),
+                       "give the sizes of a built-in network in `set` and `batch`");
+  }
   std::map<std::string, std::int64_t> settings = request.set;
   if (request.batch) settings["batch"] = *request.batch;
   models::NetworkOptions options;

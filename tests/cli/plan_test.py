@@ -83,6 +83,50 @@ class Plan(unittest.TestCase):
             plans.append(path.read_text())
         self.assertEqual(*plans)
 
+    def test_nothing_that_is_asked_for_is_ignored(self):
+        asked = [*SMALL, *NODE]
+        for option, value in (("--devices", "0"), ("--devices", "-1"), ("--memory-limit", "0"),
+                              ("--memory-limit", "-1"), ("--memory-limit", "inf"),
+                              ("--memory-limit", "nan"), ("--fix", "model=0"),
+                              ("--fix", "recompute=2"), ("--fix", "recompute=1"),
+                              ("--attention", "recomputed"), ("--optimizer", "sgd"),
+                              ("--shape", "x=3"), ("--set", "layers=3")):  # that is there already
+            with self.subTest(option=option, value=value):
+                self.fails(2, option, *asked, option, value)
+        for batch in ("0", "-1", "4294967296"):
+            self.fails(2, "--batch", "gpt", *NODE, "--batch", batch)
+        self.fails(3, "layers = 0 is not between", "gpt", *NODE, "--set", "layers=0")
+
+    def test_sizes_of_a_model_need_a_model(self):
+        plan = self.folder / "plan.json"
+        self.assertEqual(run("plan-graph", *SMALL, *NODE, "-o", plan).returncode, 0)
+        for option in (("--batch", "32"), ("--set", "layers=2"), ("--shape", "x=3")):
+            self.fails(2, "name it in --model", plan, *option, command="inspect-plan")
+        self.fails(3, "another topology", plan, "--topology", "dgx-a100x2", command="inspect-plan")
+        self.assertEqual(run("inspect-plan", plan, "--topology", NODE[1]).returncode, 0)
+
+    def test_a_changed_plan_is_refused(self):
+        plan = self.folder / "plan.json"
+        self.assertEqual(run("plan-graph", *SMALL, *NODE, "-o", plan).returncode, 0)
+        changed = json.loads(plan.read_text())
+        changed["peak_bytes"] *= 0.5
+        plan.write_text(json.dumps(changed))
+        self.fails(3, "digest: ", plan, command="inspect-plan")
+        del changed["digest"]
+        changed["estimates"][0]["foward_us"] = 3
+        plan.write_text(json.dumps(changed))
+        self.fails(3, "did you mean 'forward_us'?", plan, command="inspect-plan")
+        self.fails(3, f"{plan}: estimates[0]: ", plan, command="inspect-plan")
+
+    def test_more_threads_than_cores_are_nothing_to_warn_of(self):
+        done = run("plan-graph", *SMALL, *NODE, "-q", "--jobs", "64")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_help_names_the_strategies(self):
+        text = run("plan-graph", "--help").stdout
+        for name in ("bisection", "megatron-sp", "one-weird-trick", "zero-3"):
+            self.assertIn(name, text)
+
     def test_a_file_is_planned(self):
         model = commands.linear_model(self.folder / "linear.onnx", rows="n")
         self.fails(3, "is open", model, *NODE)

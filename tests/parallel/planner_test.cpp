@@ -7,7 +7,7 @@
 
 #include "models/networks/builders.h"
 #include "parallel/planning/named.h"
-#include "parallel/planning/plan_document.h"
+#include "parallel/plans/plan_document.h"
 #include "parallel/topology/presets.h"
 
 namespace soapstone::parallel {
@@ -271,51 +271,6 @@ TEST(Planner, IsDeterministic) {
         document_of(net.graph, net.is_weight, machine, planned(net, machine, "best", training())));
   };
   EXPECT_EQ(json(), json());
-}
-
-class PlanFile : public testing::Test {
- protected:
-  PlanFile()
-      : net_(network("mlp", {{"batch", 64}})), machine_(topology("dgx-a100x1")),
-        document_(document_of(net_.graph, net_.is_weight, machine_,
-                              planned(net_, machine_, "best", training()))) {
-    document_.strategy = "best";
-  }
-  std::string with(const std::string& from, const std::string& to) const {
-    std::string text = plan_to_json(document_);
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
-  }
-  PlannedNetwork net_;
-  Topology machine_;
-  PlanDocument document_;
-};
-
-TEST_F(PlanFile, SurvivesWritingAndReading) {
-  const auto read = plan_from_json(plan_to_json(document_));
-  ASSERT_TRUE(read.ok()) << read.error().to_string();
-  EXPECT_EQ(*read, document_);
-  EXPECT_TRUE(check_belongs(*read, net_.graph, machine_).ok());
-}
-
-TEST_F(PlanFile, BelongsToItsModelAndTopology) {
-  EXPECT_FALSE(check_belongs(document_, network("mlp", {{"batch", 32}}).graph, machine_).ok());
-  EXPECT_FALSE(check_belongs(document_, net_.graph, topology("dgx-a100x2")).ok());
-}
-
-TEST_F(PlanFile, SaysWhereItIsWrong) {
-  const auto message = [](const std::string& text) {
-    const auto read = plan_from_json(text);
-    return read.ok() ? std::string("fine") : read.error().to_string();
-  };
-  EXPECT_EQ(message("{"), "this is no JSON");
-  EXPECT_NE(message("{}").find("version"), std::string::npos);
-  EXPECT_NE(message(with("\"version\": 1", "\"version\": 7")).find("version"), std::string::npos);
-  EXPECT_NE(message(with("\"stages\": 1", "\"stages\": 0")).find("pipeline.stages"),
-            std::string::npos);
-  EXPECT_NE(message(with("\"stages\": 1", "\"stages\": 3")).find("axes"), std::string::npos);
-  EXPECT_NE(message(with("\"stage\": 0", "\"stage\": 9")).find("stage"), std::string::npos);
 }
 
 }  // namespace

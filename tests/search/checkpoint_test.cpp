@@ -216,7 +216,7 @@ TEST_F(CheckpointTest, OtherStrategiesComeToWhatTheyComeToAlone) {
 
 TEST_F(CheckpointTest, SaysWhatDiffers) {
   fill();
-  const auto error = [&](CheckpointIdentity identity) {
+  const auto error = [&](const CheckpointIdentity& identity) {
     Checkpoint checkpoint(file_);
     const auto opened = checkpoint.open(identity, rules_);
     return opened.ok() ? std::string() : opened.error().to_string();
