@@ -144,8 +144,17 @@ class Plan(unittest.TestCase):
         self.fails(5, "no plan fits", *SMALL, *NODE, "--train", "--memory-limit", "0.001", "-o", path)
         self.assertFalse(path.exists())
 
-    def test_a_batch_smaller_than_the_parts_ends_with_4(self):
+    def test_a_strategy_that_does_not_apply_ends_with_4(self):
         self.fails(4, "a batch of 4", "gpt", "--batch", "4", *NODE, "--strategy", "data")
+        self.fails(4, "no experts", *SMALL, *NODE, "--strategy", "expert")
+        self.fails(4, "training", *SMALL, *NODE, "--strategy", "zero-3")
+
+    def test_strategies_that_do_not_apply_are_compared_by_their_reasons(self):
+        report = self.report("gpt", "--set", "layers=2", "--set", "seq=64", "--batch", "12", *NODE, "--compare")
+        self.assertNotIn("data", {strategy["name"] for strategy in report["strategies"]})
+        refused = {strategy["name"]: strategy["reason"] for strategy in report["refused"]}
+        self.assertIn("a batch of 12", refused["data"])
+        self.assertIn("experts", refused["expert"])
 
     def test_files_are_looked_at_first(self):
         path = self.folder / "one"
@@ -166,7 +175,7 @@ class Plan(unittest.TestCase):
         self.assertLess(max(ends), 1.5 * report["simulated_us"])
 
     def test_wrong_names(self):
-        self.fails(3, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")
+        self.fails(2, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")
         self.fails(3, "no-such-machine", *SMALL, "--topology", "no-such-machine")
         self.fails(3, "no-such-model", "no-such-model", *NODE)
         plan = self.folder / "no-plan.json"
