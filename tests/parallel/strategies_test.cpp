@@ -105,7 +105,7 @@ TEST_P(RefusedStrategy, SaysWhyAndHasNoPlan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RefusedStrategy, testing::ValuesIn(refusals()),
-                         [](const auto& info) { return std::string(info.param.title); });
+                         [](const auto& test) { return std::string(test.param.title); });
 
 TEST(Strategies, ThoseForTrainingAreRefusedForInference) {
   const PlannedNetwork net = network("gpt", gpt_of(16));
@@ -205,14 +205,14 @@ TEST_P(SmallNetworkPlan, TheBestIsNoSlowerThanAnyStrategyAndNoFasterThanItsBound
     EXPECT_LE(planned->chosen.lower_bound_us, best_us) << machine;
     for (const NamedStrategy& strategy : named_strategies()) {
       const auto alone = planned_as(net, machine, strategy.name, options);
-      if (alone.ok() && alone->fits)
-        EXPECT_LE(best_us, alone->plan.time.total_us) << strategy.name << " on " << machine;
+      if (!alone.ok() || !alone->fits) continue;
+      EXPECT_LE(best_us, alone->plan.time.total_us) << strategy.name << " on " << machine;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SmallNetworkPlan, testing::ValuesIn(small_networks()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace soapstone::parallel
