@@ -38,7 +38,9 @@ std::string rivals_table(const jobs::PlanOutcome& outcome) {
   };
   add(outcome.plan.strategy, outcome.plan.time, outcome.plan.shape, outcome.fits);
   for (const auto& rival : outcome.rivals) add(rival.name, rival.time, rival.shape, rival.fits);
-  return table.to_string();
+  std::string text = table.to_string();
+  for (const auto& [name, reason] : outcome.refused) text += fmt::format("{}: {}\n", name, reason);
+  return text;
 }
 
 double proposals_per_cpu_s(const jobs::PlanOutcome& outcome) {
@@ -80,7 +82,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, std::optional<double> to
   text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
                       bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
                       bytes_text(time.bytes_moved));
-  if (!outcome.rivals.empty()) text += "\n" + rivals_table(outcome);
+  if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
 }
 
@@ -127,6 +129,8 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, std::optional<dou
                                   {"simulated_us", rival.time.total_us},
                                   {"peak_memory_mb", rival.time.peak_bytes / 1e6},
                                   {"fits", rival.fits}});
+  for (const auto& [name, reason] : outcome.refused)
+    json["refused"].push_back({{"name", name}, {"reason", reason}});
   return json_text(json);
 }
 

@@ -10,31 +10,31 @@
 #include "jobs/base/usage_error.h"
 #include "jobs/plan/measured_parts.h"
 #include "jobs/plan/part_costs.h"
-#include "parallel/planning/named.h"
+#include "parallel/planning/strategies.h"
 
 namespace soapstone::jobs {
 namespace {
 
 /// Errors: kUsage for a size that plans do not have.
 core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
-                       parallel::Freedom& freedom) {
+                       parallel::FixedSizes& fixed) {
   for (const auto& [name, size] : sizes) {
     if (size < (name == "recompute" ? 0 : 1))
       return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
     if (name == "recompute" && size > 1)
       return usage_error(fmt::format("`fix` recompute: {} is neither 0 nor 1", size));
     if (name == "model")
-      freedom.model = size;
+      fixed.model = size;
     else if (name == "any")
-      freedom.any = size;
+      fixed.any = size;
     else if (name == "stages")
-      freedom.stages = size;
+      fixed.stages = size;
     else if (name == "microbatches")
-      freedom.microbatches = size;
+      fixed.microbatches = size;
     else if (name == "chunks")
-      freedom.chunks = size;
+      fixed.chunks = size;
     else if (name == "recompute")
-      freedom.recomputes = size != 0;
+      fixed.recomputes = size != 0;
     else
       return usage_error(fmt::format("`fix`: there is no size '{}'", name),
                          "there are model, any, stages, microbatches, chunks and recompute");
@@ -70,10 +70,13 @@ class PlanJob {
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     PlanOutcome outcome;
     const double cpu_before_s = core::process_cpu_s();
-    SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
+    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
+    const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
+    SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedStrategies planned,
+                               plan_with(*strategy, others, options));
     outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
-    outcome.meshes_tried = best.meshes_tried;
-    SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
+    for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
+    parallel::MeshPlanOutcome& best = planned.chosen;
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
@@ -81,15 +84,31 @@ class PlanJob {
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
+    outcome.meshes_tried = planned.meshes_tried;
     outcome.details = std::move(best.plan);
     outcome.graph = std::move(model_.graph);
     return outcome;
   }
 
  private:
-  /// What the best plan runs is measured, until the best plan of all that is known runs nothing
+  /// What the plans run is measured, until those that are best by all that is known run nothing
   /// else.
-  core::Result<parallel::MeshPlanOutcome> plan_with(const parallel::NamedStrategy& strategy) {
+  core::Result<parallel::PlannedStrategies> plan_with(const parallel::NamedStrategy& strategy,
+                                                      parallel::Others others,
+                                                      const parallel::MeshPlanOptions& options) {
+    for (;;) {
+      auto planned = parallel::plan_strategies(model_.graph, model_.is_weight, topology_, options,
+                                               strategy, others, context_.progress, context_.stop);
+      if (!planned || !parts_) return planned;
+      bool has_learned = parts_->learn(planned->chosen.plan, end_of_measuring_s_, context_);
+      for (const parallel::PlannedStrategy& other : planned->others)
+        if (other.outcome)
+          has_learned |= parts_->learn(other.outcome->plan, end_of_measuring_s_, context_);
+      if (!has_learned) return planned;
+    }
+  }
+
+  core::Result<parallel::MeshPlanOptions> plan_options() const {
     parallel::MeshPlanOptions options;
     options.is_training = request_.is_training;
     options.optimizer = request_.optimizer;
@@ -98,42 +117,23 @@ class PlanJob {
     options.memory_bytes = request_.memory_limit_bytes;
     options.attention = request_.attention;
     options.threads = request_.jobs;
-    options.freedom = strategy.freedom;
     options.part_times = parts_ ? &*parts_ : nullptr;
-    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
-    for (;;) {
-      auto found = parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
-                                            context_.progress, context_.stop);
-      if (!found || !parts_) return found;
-      if (!parts_->learn(found->plan, end_of_measuring_s_, context_)) return found;
-    }
+    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.sizes));
+    return options;
   }
 
-  /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that
-  /// turns out faster than what the search found is taken.
-  core::Status compare(parallel::MeshPlanOutcome& best, PlanOutcome& outcome) {
-    for (const parallel::NamedStrategy& strategy : parallel::named_strategies()) {
-      const bool is_data = strategy.name == "data";
-      if (strategy.name == "best" || (!request_.compares && !is_data)) continue;
-      if (strategy.needs_training && !request_.is_training) continue;
-      if (context_.stop.stop_requested()) break;
-      context_.progress.stage("planning " + strategy.name);
-      auto planned = plan_with(strategy);
-      if (!planned) {  // Not every strategy can be used with every batch.
-        if (planned.error().code == core::ErrorCode::kUnsupported) continue;
-        if (planned.error().code == core::ErrorCode::kInterrupted) break;
-        return planned.error();
-      }
-      parallel::MeshPlanOutcome& rival = *planned;
-      if (is_data && rival.fits) outcome.data_parallel_us = rival.plan.time.total_us;
-      if (request_.compares)
-        outcome.rivals.push_back(
-            {strategy.name, strategy.description, rival.plan.time, rival.plan.shape, rival.fits});
-      const bool is_faster =
-          rival.fits && (!best.fits || rival.plan.time.total_us < best.plan.time.total_us);
-      if (request_.strategy == "best" && is_faster) best = std::move(rival);
+  /// Data parallelism is told in any case: everybody knows what it is.
+  void tell(const parallel::PlannedStrategy& other, PlanOutcome& outcome) const {
+    const auto& [strategy, planned] = other;
+    if (!planned) {
+      if (request_.compares) outcome.refused.push_back({strategy->name, planned.error().message});
+      return;
     }
-    return core::Done{};
+    const parallel::MeshPlan& plan = planned->plan;
+    if (strategy->name == "data" && planned->fits) outcome.data_parallel_us = plan.time.total_us;
+    if (request_.compares)
+      outcome.rivals.push_back(
+          {strategy->name, strategy->description, plan.time, plan.shape, planned->fits});
   }
 
   const PlanRequest& request_;

@@ -59,11 +59,16 @@ struct PlanOutcome {
     bool fits = true;
   };
   std::vector<Rival> rivals;  ///< The named strategies, if asked for.
+  struct Refused {
+    std::string name, reason;
+  };
+  std::vector<Refused> refused;  ///< Those that cannot be used here.
 };
 
-/// Errors: kInvalidInput: the model, the topology or the strategy is not there or wrong;
-/// kUnavailable: there are no measured costs of the devices; kUnsupported: the devices have
-/// different ones; kInterrupted: it was stopped before there was any plan.
+/// Errors: kInvalidInput: the model or the topology is not there or wrong; kUsage: there is no such
+/// strategy; kUnsupported: it cannot be used with the model and the devices, or these have measured
+/// costs of several kinds; kUnavailable: there are no measured costs of them; kInterrupted: it was
+/// stopped before there was any plan.
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
 
 }  // namespace soapstone::jobs

@@ -43,9 +43,8 @@ void set_memory(const MeshPlanOptions& options, core::DataType weights, Sharding
 }  // namespace
 
 MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& is_weight,
-                             const Topology& topology, const MeshPlanOptions& options,
-                             Freedom freedom)
-    : graph_(graph), topology_(topology), options_(options), freedom_(std::move(freedom)),
+                             const Topology& topology, const MeshPlanOptions& options)
+    : graph_(graph), topology_(topology), options_(options),
       devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
       loops_(graph_loops(graph, is_weight)),
       work_(step_work(graph, is_weight,
@@ -102,10 +101,10 @@ std::int64_t MeshEvaluator::batch_size(const std::vector<bool>& is_weight) const
   return std::max<std::int64_t>(batch, 1);
 }
 
-ShardingOptions MeshEvaluator::sharding_options(const MeshShape& shape,
+ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const MeshShape& shape,
                                                 const MeshWeights& weights) const {
   ShardingOptions sharding;
-  sharding.choices.policies = freedom_.policies;
+  sharding.choices.policies = freedom.policies;
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
   sharding.microbatch_weight = microbatch_weight(shape);
@@ -114,10 +113,10 @@ ShardingOptions MeshEvaluator::sharding_options(const MeshShape& shape,
   sharding.most_cases = weights.most_cases;
   sharding.kept_microbatches = static_cast<double>(std::min(shape.stages, shape.microbatches));
   sharding.recomputes = shape.recomputes;
-  sharding.cuts_states = freedom_.cuts_states;
+  sharding.cuts_states = freedom.cuts_states;
   // With several microbatches the gradients of all are added where they arise.
-  sharding.cuts_gradients = freedom_.cuts_gradients && shape.microbatches == 1;
-  sharding.cuts_weights = freedom_.cuts_weights;
+  sharding.cuts_gradients = freedom.cuts_gradients && shape.microbatches == 1;
+  sharding.cuts_weights = freedom.cuts_weights;
   set_memory(options_, weight_type_, sharding);
   return sharding;
 }
@@ -142,18 +141,20 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
   }
 }
 
-MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weights) const {
+MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
+                                const MeshWeights& weights) const {
   MeshPlan plan;
   plan.shape = shape;
   plan.axis_sizes = {shape.model, shape.any, shape.batch};
-  ShardingOptions sharding = sharding_options(shape, weights);
+  ShardingOptions sharding = sharding_options(freedom, shape, weights);
   const StepWork work = per_microbatch(
       graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
-  if (freedom_.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
+  if (freedom.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
   sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
   const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
+  if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us < kImpossible)
     time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
   return plan;

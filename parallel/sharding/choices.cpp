@@ -5,6 +5,7 @@
 
 #include "ops/definition/registry.h"
 #include "parallel/sharding/part_times.h"
+#include "parallel/sharding/weight_loops.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -15,21 +16,23 @@ class ChoiceMaker {
               const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
               const ChoiceOptions& options)
       : id_(node), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
-        mesh_(mesh), rates_(rates), options_(options), loops_of_graph_(loops),
-        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]),
+        weights_(graph, node, loops, work), mesh_(mesh), rates_(rates), options_(options),
+        loops_of_graph_(loops), loops_(loops.spaces[node.index()].loops),
+        origins_(loops.origins[node.index()]),
         fixed_(options.fixed.empty() ? kNothingFixed : options.fixed[node.index()]) {
     const ops::OpDefinition* definition = ops::definition_of(node_);
     passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
                                   definition->op_class == ops::OpClass::kMovement);
   }
 
-  std::vector<NodeChoice> all() {
+  NodeChoices all() {
     extend(0);
-    if (choices_.empty()) {
+    const bool obeys = !choices_.empty();
+    if (!obeys) {
       may_leave_batch_ = true;
       extend(0);
     }
-    return std::move(choices_);
+    return {std::move(choices_), obeys};
   }
 
  private:
@@ -64,42 +67,14 @@ class ChoiceMaker {
     return false;
   }
 
-  bool is_weight(const ops::LoopPlace& place) const {
-    const core::TensorId id = node_.inputs[place.tensor];
-    return id.valid() && work_.tensors[id.index()].is_weight;
-  }
-  bool follows_weight(const ops::Loop& loop) const {
-    return std::ranges::any_of(loop.follows, [&](const auto& place) { return is_weight(place); });
-  }
-  bool follows_data(const ops::Loop& loop) const {
-    return std::ranges::any_of(loop.follows, [&](const auto& place) { return !is_weight(place); });
-  }
-  bool has_weight() const {
-    return std::ranges::any_of(node_.inputs, [&](core::TensorId id) {
-      return id.valid() && work_.tensors[id.index()].is_weight;
-    });
-  }
-
   /// Whether strategies that tell weights apart want the loop cut, if the node has a weight.
   bool is_wanted(AxisPolicy policy, std::size_t l) const {
-    const bool is_experts = policy == AxisPolicy::kExperts;
-    if ((!is_experts && policy != AxisPolicy::kPositions) || !has_weight()) return false;
-    const auto has_experts = [&](const ops::Loop& loop) {
-      return loop.is_index() && follows_weight(loop) && follows_data(loop);
-    };
-    const auto has_outputs = [&](const ops::Loop& loop) {
-      return loop.is_index() && follows_weight(loop) && !follows_data(loop);
-    };
-    bool has_other_positions = false, has_some_experts = false;
-    for (std::size_t k = 0; k < loops_.size(); ++k) {
-      has_other_positions |= loops_[k].is_index() && origins_[k] != Origin::kBatch &&
-                             !follows_weight(loops_[k]) && follows_data(loops_[k]);
-      has_some_experts |= own_.is_contraction && has_experts(loops_[k]);
-    }
-    if (is_experts)
-      return has_some_experts ? has_experts(loops_[l]) : origins_[l] == Origin::kBatch;
-    if (!own_.is_contraction) return false;
-    return has_other_positions ? origins_[l] == Origin::kBatch : has_outputs(loops_[l]);
+    if (!weights_.has_weight()) return false;
+    const bool is_batch = origins_[l] == Origin::kBatch;
+    if (policy == AxisPolicy::kExperts)
+      return weights_.experts() > 0 ? weights_.is_over_experts(l) : is_batch;
+    if (policy != AxisPolicy::kPositions) return false;
+    return weights_.meets_once() ? weights_.is_over_outputs(l) : weights_.meets_often() && is_batch;
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
@@ -115,6 +90,8 @@ class ChoiceMaker {
       return origin != Origin::kBatch;
     case AxisPolicy::kModel:
       return origin == Origin::kOther;
+    case AxisPolicy::kSequence:
+      return origin == Origin::kSequence;
     case AxisPolicy::kPositions:
     case AxisPolicy::kExperts:
       return may_leave_batch_ || !must_cut(axis) || is_wanted(options_.policies[axis], l);
@@ -286,6 +263,7 @@ class ChoiceMaker {
   const core::Node& node_;
   const NodeWork& own_;
   const StepWork& work_;
+  const WeightLoops weights_;
   const Mesh& mesh_;
   const ComputeRates& rates_;
   const ChoiceOptions& options_;
@@ -301,10 +279,9 @@ class ChoiceMaker {
 
 }  // namespace
 
-std::vector<NodeChoice> node_choices(const core::Graph& graph, core::NodeId node,
-                                     const GraphLoops& loops, const StepWork& work,
-                                     const Mesh& mesh, const ComputeRates& rates,
-                                     const ChoiceOptions& options) {
+NodeChoices node_choices(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
+                         const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
+                         const ChoiceOptions& options) {
   return ChoiceMaker(graph, node, loops, work, mesh, rates, options).all();
 }
 

@@ -84,7 +84,9 @@ class ShardingProblem {
   }
 
   void fill(core::NodeId id, Kind& kind) {
-    kind.choices = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
+    NodeChoices made = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
+    kind.choices = std::move(made.all);
+    if (!made.obeys_policies && !result_.disobeys.valid()) result_.disobeys = id;
     CostTable own{1, kind.choices.size(), {}};
     for (const NodeChoice& choice : kind.choices) own.costs.push_back(own_cost(id, choice));
     kind.costs = tables_.intern(std::move(own));

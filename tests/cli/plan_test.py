@@ -42,7 +42,8 @@ class Plan(unittest.TestCase):
         self.assertAlmostEqual(report["speedup_over_data_parallel"],
                                data["simulated_us"] / report["simulated_us"])
         names = {strategy["name"] for strategy in report["strategies"]}
-        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection", "expert"}, names)
+        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection"}, names)
+        self.assertIn("expert", {refused["name"] for refused in report["refused"]})
         for strategy in report["strategies"]:
             if strategy["fits"]:
                 self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)
@@ -203,8 +204,17 @@ class Plan(unittest.TestCase):
         self.fails(5, "no plan fits", *SMALL, *NODE, "--train", "--memory-limit", "0.001", "-o", path)
         self.assertFalse(path.exists())
 
-    def test_a_batch_smaller_than_the_parts_ends_with_4(self):
+    def test_a_strategy_that_does_not_apply_ends_with_4(self):
         self.fails(4, "a batch of 4", "gpt", "--batch", "4", *NODE, "--strategy", "data")
+        self.fails(4, "no experts", *SMALL, *NODE, "--strategy", "expert")
+        self.fails(4, "training", *SMALL, *NODE, "--strategy", "zero-3")
+
+    def test_strategies_that_do_not_apply_are_compared_by_their_reasons(self):
+        report = self.report("gpt", "--set", "layers=2", "--set", "seq=64", "--batch", "12", *NODE, "--compare")
+        self.assertNotIn("data", {strategy["name"] for strategy in report["strategies"]})
+        refused = {strategy["name"]: strategy["reason"] for strategy in report["refused"]}
+        self.assertIn("a batch of 12", refused["data"])
+        self.assertIn("experts", refused["expert"])
 
     def test_files_are_looked_at_first(self):
         path = self.folder / "one"
@@ -217,7 +227,7 @@ class Plan(unittest.TestCase):
 
     def test_pieces_of_stages_take_turns_with_enough_microbatches(self):
         pieces = ("--train", "--fix", "stages=4", "--fix", "chunks=2", "--fix")
-        self.fails(4, "no plan", *SMALL, *NODE, *pieces, "microbatches=2")
+        self.fails(4, "2 is none of 4", *SMALL, *NODE, *pieces, "microbatches=2")
         trace = self.folder / "trace.json"
         report = self.report(*SMALL, *NODE, "--train", "--trace", trace)
         ends = [event["ts"] + event["dur"] for event in json.loads(trace.read_text())["traceEvents"]
@@ -225,7 +235,7 @@ class Plan(unittest.TestCase):
         self.assertLess(max(ends), 1.5 * report["simulated_us"])
 
     def test_wrong_names(self):
-        self.fails(3, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")
+        self.fails(2, "there is no strategy", *SMALL, *NODE, "--strategy", "best-of-all")
         self.fails(3, "no-such-machine", *SMALL, "--topology", "no-such-machine")
         self.fails(3, "no-such-model", "no-such-model", *NODE)
         plan = self.folder / "no-plan.json"
