@@ -22,6 +22,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   add(shape.batch, "batch");
   add(shape.stages, "stages");
   if (text.empty()) text = "1 device";
+  if (shape.is_uneven) text += ", uneven";
   if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
@@ -98,7 +99,8 @@ std::string plan_document_text(const parallel::PlanDocument& plan, std::optional
       for (const std::string& name : axes)
         for (const parallel::PlanAxis& axis : plan.axes)
           if (axis.name == name)
-            cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
+            cuts.push_back(fmt::format("{} by {} ({}{})", loop, axis.size, name,
+                                       axis.shares.empty() ? "" : ", uneven"));
     }
     table.add_row(
         {node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});

@@ -24,6 +24,7 @@ struct Freedom : FixedSizes {
   bool cuts_states = true;
   bool cuts_gradients = true;  ///< Those of weights, where a step has one microbatch.
   bool cuts_weights = true;
+  bool cuts_unevenly = true;  ///< Faster devices may get larger parts.
   /// A stage is a node of the machine: the devices of its innermost level.
   bool has_stage_a_node = false;
   /// In two along the slowest links, what is left in two again, then the rest at once; each cut is

@@ -111,6 +111,11 @@ class MeshPlanner {
         shapes.push_back(shape);
       }
     add_free_axis(shapes);
+    for (std::size_t k = 0, evenly = shapes.size(); k < evenly; ++k) {
+      MeshShape shape = shapes[k];
+      shape.is_uneven = true;
+      if (evaluator_.can_be_uneven(shape)) shapes.push_back(shape);
+    }
     return shapes;
   }
 
@@ -216,6 +221,9 @@ class MeshPlanner {
     turned.recomputes = false;
     turned.recomputes_attention = !from.recomputes_attention;
     all.push_back(turned);
+    turned = from;
+    turned.is_uneven = !from.is_uneven;
+    all.push_back(turned);
     return all;
   }
 
@@ -228,6 +236,8 @@ class MeshPlanner {
         differs(freedom_.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom_.pipelines) return false;
+    if (shape.is_uneven && !(freedom_.cuts_unevenly && evaluator_.can_be_uneven(shape)))
+      return false;
     if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
     if (shape.recomputes && !evaluator_.is_training()) return false;
     if (shape.recomputes_attention &&
