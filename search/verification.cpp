@@ -75,7 +75,7 @@ core::Status Optimizer::verify() {
 
 core::Status Optimizer::ask_judge() {
   if (!judgment_) {
-    report_.judge = JudgeReport{{}, false, options_.why_no_judge, {}};
+    report_.judge = JudgeReport{{}, false, options_.why_no_judge, {}, {}};
     return core::Done{};
   }
   progress_.stage(fmt::format("asking {}", judgment_->judge().runtime()));

@@ -32,9 +32,10 @@ ordered_json replay_json(const std::optional<jobs::ProofCheck>& proof) {
 std::string verdict_of_judge(const search::JudgeReport& judge) {
   if (!judge.looked)
     return fmt::format("no independent runtime has compared them: {}", judge.reason);
-  return fmt::format("{} finds them {} on {} samples (largest relative error {:.1e})",
+  return fmt::format("{} finds them {} on {} samples (largest relative error {:.1e}){}{}",
                      judge.runtime, judge.equivalence.equal ? "equal" : "NOT EQUAL",
-                     judge.equivalence.samples, judge.equivalence.max_rel_error());
+                     judge.equivalence.samples, judge.equivalence.max_rel_error(),
+                     judge.note.empty() ? "" : "; ", judge.note);
 }
 
 std::string first_difference_text(const search::EquivalenceReport& report, std::string_view by) {
@@ -96,6 +97,7 @@ ordered_json judge_report_json(const search::JudgeReport& judge) {
   json["samples"] = judge.equivalence.samples;
   json["max_rel_error"] = judge.equivalence.max_rel_error();
   json["difference"] = first_difference_json(judge.equivalence);
+  json["note"] = judge.note;
   return json;
 }
 

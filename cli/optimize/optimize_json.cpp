@@ -100,6 +100,7 @@ void add_judge(ordered_json& json, const search::OptimizeReport& report) {
     entry["samples"] = judge.equivalence.samples;
     entry["max_rel_error"] = judge.equivalence.max_rel_error();
     entry["difference"] = difference_json(judge.equivalence.difference);
+    entry["note"] = judge.note;
     return entry;
   });
   json["rules_taken_out"] = ordered_json::array();

@@ -163,8 +163,9 @@ std::string judge_text(const search::OptimizeReport& report) {
     return fmt::format("no independent runtime has looked at the result: {}", judge.reason);
   if (judge.equivalence.equal) {
     return fmt::format("{} computes the same from both files, on {} inputs (largest relative error "
-                       "{:.1e})",
-                       judge.runtime, judge.equivalence.samples, judge.equivalence.max_rel_error());
+                       "{:.1e}){}{}",
+                       judge.runtime, judge.equivalence.samples, judge.equivalence.max_rel_error(),
+                       judge.note.empty() ? "" : "; ", judge.note);
   }
   return fmt::format("{} computes something else from the result", judge.runtime);
 }

@@ -16,9 +16,9 @@ core::Result<search::JudgeReport> ask_judge(const CompareRequest& request,
                                             const core::Graph& a, const core::Graph& b,
                                             const Context& context) {
   // Random weights are in no file.
-  if (request.random_weights) return search::JudgeReport{{}, false, "random weights", {}};
+  if (request.random_weights) return search::JudgeReport{{}, false, "random weights", {}, {}};
   SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
-  if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}};
+  if (!runtime.worker) return search::JudgeReport{{}, false, runtime.why_not, {}, {}};
   const auto judge = FileJudge::of_files(*std::move(runtime.worker), request.a, request.b, a);
   context.progress.stage("asking " + judge->runtime());
   return search::Judgment(*judge, a, equivalence).run(b, context.progress, context.stop);

@@ -95,15 +95,16 @@ core::Result<std::size_t> FileJudge::load(Model model) {
   return number;
 }
 
-core::Result<std::vector<core::Literal>> FileJudge::run(Model model,
-                                                        std::span<const core::Literal> inputs) {
+core::Result<std::vector<search::NamedResult>>
+FileJudge::run(Model model, std::span<const core::Literal> inputs) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::size_t number, load(model));
   std::vector<workers::NamedTensor> named;
   for (std::size_t k = 0; k < inputs.size(); ++k) named.push_back({input_names_[k], inputs[k]});
   SOAPSTONE_ASSIGN_OR_RETURN(auto outputs, worker_.run(number, named));
-  std::vector<core::Literal> values;
-  for (workers::NamedTensor& output : outputs) values.push_back(std::move(output.value));
-  return values;
+  std::vector<search::NamedResult> results;
+  for (workers::NamedTensor& output : outputs)
+    results.push_back({std::move(output.name), std::move(output.value)});
+  return results;
 }
 
 std::optional<fs::path> FileJudge::file_of(const core::Graph& graph) const {

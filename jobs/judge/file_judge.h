@@ -60,8 +60,8 @@ class FileJudge final : public search::Judge {
 
   std::string runtime() const override;
   core::Status rewrite(const core::Graph& graph) override;
-  core::Result<std::vector<core::Literal>> run(Model model,
-                                               std::span<const core::Literal> inputs) override;
+  core::Result<std::vector<search::NamedResult>>
+  run(Model model, std::span<const core::Literal> inputs) override;
   /// The file that was written for this graph, if it was the last one.
   std::optional<std::filesystem::path> file_of(const core::Graph& graph) const;
 

@@ -44,8 +44,10 @@ class Opening {
       if (!context_.stop.stop_requested() && may_stay_open(dimension)) open.push_back(dimension);
     }
     auto file = open.empty() ? std::nullopt : at_all_sizes(open);
+    if (file && !passes_judge(*file, open)) file.reset();
     if (!file) open.clear();
-    return {std::move(file), note(dimensions, open)};
+    std::string text = note(dimensions, open);
+    return {std::move(file), std::move(judgment_), std::move(text)};
   }
 
  private:
@@ -108,12 +110,30 @@ class Opening {
       for (const Sizes& found : sizes_) sizes.push_back(found[turn]);
       const auto sized = at(open, sizes);
       if (!sized || !agrees(*file, *sized) || !is_equivalent(*sized)) return std::nullopt;
-      std::vector<std::string> text;
-      for (std::size_t k = 0; k < open.size(); ++k)
-        text.push_back(fmt::format("{}={}", open[k].text(), sizes[k]));
-      checked_.push_back(fmt::format("{}", fmt::join(text, ", ")));
+      others_.push_back({sized->model.graph, text_of(open, sizes)});
     }
     return std::optional(*std::move(file));
+  }
+
+  static std::string text_of(std::span<const OpenDimension> dimensions, const Sizes& sizes) {
+    std::vector<std::string> text;
+    for (std::size_t k = 0; k < dimensions.size(); ++k)
+      text.push_back(fmt::format("{}={}", dimensions[k].text(), sizes[k]));
+    return fmt::format("{}", fmt::join(text, ", "));
+  }
+
+  bool passes_judge(const models::OpenExport& file, std::span<const OpenDimension> open) {
+    if (!job_.optimize.verify) return true;
+    Sizes given;
+    for (const OpenDimension& dimension : open) given.push_back(dimension.size);
+    std::vector<SizedOriginal> originals{{job_.model.graph, text_of(open, given), true}};
+    originals.insert(originals.end(), others_.begin(), others_.end());
+    auto judgment = judge_open(request_, job_, file, originals, context_);
+    if (judgment)
+      judgment_ = *std::move(judgment);
+    else
+      judgment_.difference = judgment.error().to_string();
+    return judgment_.difference.empty();
   }
 
   std::string note(const std::vector<OpenDimension>& all,
@@ -122,7 +142,8 @@ class Opening {
       return std::ranges::any_of(
           open, [&](const OpenDimension& other) { return other.places == dimension.places; });
     };
-    std::vector<std::string> closed, left;
+    std::vector<std::string> closed, left, checked;
+    for (const SizedOriginal& other : others_) checked.push_back(other.sizes);
     for (const OpenDimension& dimension : all) {
       if (is_open(dimension))
         left.push_back(dimension.text());
@@ -132,10 +153,13 @@ class Opening {
     std::string text;
     if (!left.empty())
       text = fmt::format("open in the result, and checked at {}: {}",
-                         fmt::join(checked_, " and at "), fmt::join(left, ", "));
+                         fmt::join(checked, " and at "), fmt::join(left, ", "));
     if (!closed.empty())
       text += fmt::format("{}the result is for these sizes and declares them: {}",
                           text.empty() ? "" : "; ", fmt::join(closed, ", "));
+    if (!judgment_.difference.empty())
+      text += fmt::format("; a file that leaves them open was refused: {}", judgment_.difference);
+    if (!judgment_.note.empty()) text += "; " + judgment_.note;
     return text;
   }
 
@@ -144,8 +168,9 @@ class Opening {
   const core::Graph& graph_;
   const search::ProofChain& chain_;
   const Context& context_;
-  std::vector<Sizes> sizes_;          // of each dimension that may stay open: two others
-  std::vector<std::string> checked_;  // all of them together, as text
+  std::vector<Sizes> sizes_;           // of each dimension that may stay open: two others
+  std::vector<SizedOriginal> others_;  // at all of them together
+  OpenJudgment judgment_;
 };
 
 }  // namespace

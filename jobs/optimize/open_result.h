@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "jobs/optimize/open_judgment.h"
 #include "jobs/optimize/optimize_job.h"
 #include "models/onnx/open_sizes.h"
 
@@ -12,6 +13,7 @@ namespace soapstone::jobs {
 
 struct OpenResult {
   std::optional<models::OpenExport> file;  ///< None: no size can stay open.
+  OpenJudgment judgment;                   ///< Of the file.
   std::string note;  ///< A sentence about what was found; empty: no size was open.
 };
 

@@ -46,16 +46,15 @@ bool same_contents(const fs::path& a, const fs::path& b) {
   return first.eof() == second.eof();
 }
 
-/// The judge has seen a file of its own; it must be the one that is handed out.
-core::Status require_judged(const OptimizeJob& job, const core::Graph& graph,
-                            const fs::path& output) {
-  const auto judged = job.judge ? job.judge->file_of(graph) : std::nullopt;
-  if (!judged) return core::Done{};
+/// The judge has seen a file of its own; it must be the one that is handed out. Without a path it
+/// has seen none.
+core::Status require_judged(const fs::path& judged, const fs::path& output) {
+  if (judged.empty()) return core::Done{};
   const auto with_data = [](const fs::path& path) { return fs::path(path.string() + ".data"); };
   std::error_code ignored;
-  const bool external = fs::exists(with_data(*judged), ignored);
-  if (same_contents(*judged, output) &&
-      (!external || same_contents(with_data(*judged), with_data(output))))
+  const bool external = fs::exists(with_data(judged), ignored);
+  if (same_contents(judged, output) &&
+      (!external || same_contents(with_data(judged), with_data(output))))
     return core::Done{};
   fs::remove(output, ignored);
   return core::Error{core::ErrorCode::kInternal, "the file written is not the one that was checked",
@@ -118,9 +117,11 @@ core::Status write_result(const OptimizeRequest& request, const OptimizeJob& job
   if (!open.note.empty()) run.notes.push_back(open.note);
   if (open.file) {
     SOAPSTONE_RETURN_IF_ERROR(open.file->write(request.output));
+    SOAPSTONE_RETURN_IF_ERROR(require_judged(open.judgment.path, request.output));
   } else {
     SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(graph, *job.model.header, request.output));
-    SOAPSTONE_RETURN_IF_ERROR(require_judged(job, report.graph, request.output));
+    const auto judged = job.judge ? job.judge->file_of(report.graph) : std::nullopt;
+    SOAPSTONE_RETURN_IF_ERROR(require_judged(judged.value_or(fs::path()), request.output));
   }
   return write_proof(request, chain);
 }

@@ -32,12 +32,14 @@ std::string error_text(const OutputError& error) {
 
 }  // namespace
 
+std::vector<double> values_of(const core::Literal& literal) {
+  const bool numeric = core::size_bytes(literal.data_type()) > 0;
+  return numeric ? literal.to_doubles() : std::vector<double>();
+}
+
 std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals) {
   std::vector<std::vector<double>> values;
-  for (const core::Literal& literal : literals) {
-    const bool numeric = core::size_bytes(literal.data_type()) > 0;
-    values.push_back(numeric ? literal.to_doubles() : std::vector<double>());
-  }
+  for (const core::Literal& literal : literals) values.push_back(values_of(literal));
   return values;
 }
 

@@ -47,6 +47,7 @@ class Comparison {
 };
 
 /// Texts become nothing.
+std::vector<double> values_of(const core::Literal& literal);
 std::vector<std::vector<double>> to_doubles(const std::vector<core::Literal>& literals);
 
 }  // namespace soapstone::search

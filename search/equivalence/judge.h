@@ -13,6 +13,12 @@
 
 namespace soapstone::search {
 
+/// A result of a run, under the name that the model gives it.
+struct NamedResult {
+  std::string name;
+  core::Literal value;
+};
+
 /// Holds two models: the user's own file, and what was made of it, as it would be handed out.
 class Judge {
  public:
@@ -29,11 +35,11 @@ class Judge {
   virtual std::string runtime() const = 0;
   /// The graph becomes the rewritten model. Errors: those of writing it.
   virtual core::Status rewrite(const core::Graph& graph) = 0;
-  /// One literal a graph input, in their order; likewise the results.
+  /// One literal a graph input, in their order; one result a graph output, likewise.
   /// Errors: kUnsupported: the runtime refuses the model or the inputs; kUnavailable: it does not
   /// work.
-  virtual core::Result<std::vector<core::Literal>> run(Model model,
-                                                       std::span<const core::Literal> inputs) = 0;
+  virtual core::Result<std::vector<NamedResult>> run(Model model,
+                                                     std::span<const core::Literal> inputs) = 0;
 };
 
 }  // namespace soapstone::search

@@ -15,6 +15,17 @@ std::string_view words_for(bool as_deployed) {
   return as_deployed ? " with the runtime's own optimizations" : "";
 }
 
+std::string text_of(const core::TensorType& type) {
+  return fmt::format("{}{}", core::to_string(type.data_type),
+                     type.shape_known ? core::to_string(type.shape, {}) : "");
+}
+
+/// Behind an opaque operator less may be known than the runtime shows.
+bool agree(const core::TensorType& known, const core::TensorType& actual) {
+  return (known.data_type == core::DataType::kOther || known.data_type == actual.data_type) &&
+         (!known.shape_known || known.shape == actual.shape);
+}
+
 }  // namespace
 
 using core::Graph;
@@ -28,25 +39,36 @@ core::Result<Judgment::Results> Judgment::run_on(Judge::Model model,
   if (results.size() != floors_.size())
     return core::unsupported(
         fmt::format("it gives {} results instead of {}", results.size(), floors_.size()));
-  Results all{to_doubles(results), {}};
-  for (const core::Literal& result : results)
-    all.types.push_back(
-        fmt::format("{}{}", core::to_string(result.data_type()), core::to_string(result.dims())));
+  Results all;
+  for (const NamedResult& result : results) {
+    all.values.push_back(values_of(result.value));
+    all.types.push_back({result.value.data_type(), core::to_shape(result.value.dims())});
+    all.names.push_back(result.name);
+  }
   return all;
 }
 
 const core::Result<Judgment::Results>& Judgment::original_on(int sample) {
   const auto known = results_.find(sample);
   if (known != results_.end()) return known->second;
-  auto values = run_on(Judge::Model::kOriginal, inputs_of_sample(original_, options_, sample));
-  return results_.emplace(sample, std::move(values)).first->second;
+  const auto inputs = inputs_of_sample(original_, options_, sample);
+  auto results = run_on(Judge::Model::kOriginal, inputs);
+  if (!results) {
+    auto deployed = run_on(Judge::Model::kOptimizedOriginal, inputs);
+    if (deployed) {
+      deployed->refused_as_written = results.error().message;
+      results = std::move(deployed);
+    }
+  }
+  return results_.emplace(sample, std::move(results)).first->second;
 }
 
 std::string Judgment::refusal() {
   if (samples() == 0) return "no inputs were asked for";
   for (int sample = 0; sample < samples(); ++sample)
     if (original_on(sample)) return {};
-  return results_.at(0).error().message;
+  return fmt::format("{} does not run the original: {}", judge_.runtime(),
+                     results_.at(0).error().message);
 }
 
 /// What the runtime's own optimizations change in the original, and what weights and inputs do as
@@ -64,7 +86,11 @@ const Judgment::Noise& Judgment::noise_on(int sample) {
     return seen;
   };
   auto moved = run_on(Judge::Model::kMovedOriginal, moved_inputs);
-  if (!moved) moved = run_on(Judge::Model::kOriginal, moved_inputs);
+  if (!moved) {
+    moved = run_on(original.refused_as_written.empty() ? Judge::Model::kOriginal
+                                                       : Judge::Model::kOptimizedOriginal,
+                   moved_inputs);
+  }
   Noise noise{between(run_on(Judge::Model::kOptimizedOriginal, inputs)), between(moved)};
   return noise_.emplace(sample, std::move(noise)).first->second;
 }
@@ -82,17 +108,40 @@ void Judgment::ask_rounding(int sample, bool as_deployed, Expected& expected) {
   }
 }
 
-bool Judgment::compare(int sample, const Results& actual, Expected& expected, bool as_deployed,
-                       Comparison& comparison) {
-  const Results& original = *original_on(sample);
+/// Whether the original's results are what this program takes them for. Else what it made of the
+/// model, or what the model says of itself, is wrong.
+bool Judgment::is_as_read(int sample, const Results& original, Comparison& comparison) const {
   for (std::size_t k = 0; k < original.types.size(); ++k) {
-    if (original.types[k] == actual.types[k]) continue;
+    const core::TensorType& read = original_.tensor(original_.outputs()[k]).type;
+    if (agree(read, original.types[k])) continue;
     comparison.fail(sample,
-                    fmt::format("gives {} as result {} in {}{}, where the original gives {}",
-                                actual.types[k], k + 1, judge_.runtime(), words_for(as_deployed),
-                                original.types[k]));
+                    fmt::format("was misread: {} gives {} as result {} ({}) of the original, which "
+                                "is {} here",
+                                judge_.runtime(), text_of(original.types[k]), k + 1,
+                                original.names[k], text_of(read)));
     return false;
   }
+  return true;
+}
+
+bool Judgment::has_interface_of(const Results& original, int sample, const Results& actual,
+                                bool as_deployed, Comparison& comparison) const {
+  for (std::size_t k = 0; k < original.types.size(); ++k) {
+    if (original.types[k] == actual.types[k] && original.names[k] == actual.names[k]) continue;
+    comparison.fail(sample, fmt::format("gives {} as result {} ({}) in {}{}, where the original "
+                                        "gives {} ({})",
+                                        text_of(actual.types[k]), k + 1, actual.names[k],
+                                        judge_.runtime(), words_for(as_deployed),
+                                        text_of(original.types[k]), original.names[k]));
+    return false;
+  }
+  return true;
+}
+
+bool Judgment::compare(int sample, const Results& actual, Expected& expected, bool as_deployed,
+                       Comparison& comparison) {
+  if (!has_interface_of(*original_on(sample), sample, actual, as_deployed, comparison))
+    return false;
   return comparison.add(
       sample, expected, actual.values,
       [&](Expected& asked) { ask_rounding(sample, as_deployed, asked); }, words_for(as_deployed));
@@ -117,31 +166,46 @@ void Judgment::compare_optimized(int sample, Expected& expected, Comparison& com
   }
   const auto original = run_on(Judge::Model::kOptimizedOriginal, inputs);
   if (!actual) {
-    if (original) refuse(sample, actual.error(), true, comparison);
+    if (original)
+      refuse(sample, actual.error(), true, comparison);
+    else
+      note_ = fmt::format("with its own optimizations it runs neither file: {}",
+                          original.error().message);
     return;
   }
   if (original) expected.values = original->values;
   (void)compare(sample, *actual, expected, true, comparison);
 }
 
+/// False: it differs. Errors: kUnavailable: the judge does not work any more.
+core::Result<bool> Judgment::compare_as_written(int sample, Expected& expected,
+                                                Comparison& comparison) {
+  const auto inputs = inputs_of_sample(original_, options_, sample);
+  const auto actual = run_on(Judge::Model::kRewritten, inputs);
+  if (actual) return compare(sample, *actual, expected, false, comparison);
+  if (actual.error().code == core::ErrorCode::kUnavailable) {
+    // Is it the runtime that does not work, or the result that breaks it?
+    const auto again = run_on(Judge::Model::kOriginal, inputs);
+    if (!again) return again.error();
+  }
+  refuse(sample, actual.error(), false, comparison);
+  return false;
+}
+
 /// Errors: kUnavailable: the judge does not work any more.
 core::Status Judgment::compare_on(int sample, Comparison& comparison) {
   const core::Result<Results>& original = original_on(sample);
   if (!original) return core::Done{};  // inputs that the runtime refuses
-  const auto inputs = inputs_of_sample(original_, options_, sample);
-  const auto actual = run_on(Judge::Model::kRewritten, inputs);
-  if (!actual) {
-    if (actual.error().code == core::ErrorCode::kUnavailable) {
-      // Is it the runtime that does not work, or the result that breaks it?
-      const auto again = run_on(Judge::Model::kOriginal, inputs);
-      if (!again) return again.error();
-    }
-    refuse(sample, actual.error(), false, comparison);
-    return core::Done{};
-  }
+  if (!is_as_read(sample, *original, comparison)) return core::Done{};
   Expected expected{original->values, {}};
-  if (compare(sample, *actual, expected, false, comparison))
-    compare_optimized(sample, expected, comparison);
+  if (original->refused_as_written.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const bool same, compare_as_written(sample, expected, comparison));
+    if (!same) return core::Done{};
+  }
+  if (!original->refused_as_written.empty())
+    note_ = fmt::format("without its own optimizations it does not run the original: {}",
+                        original->refused_as_written);
+  compare_optimized(sample, expected, comparison);
   return core::Done{};
 }
 
@@ -153,7 +217,8 @@ Comparison Judgment::comparison() const {
 
 JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
                           const core::StopToken& stop) {
-  JudgeReport report{judge_.runtime(), false, refusal(), {}};
+  note_.clear();
+  JudgeReport report{judge_.runtime(), false, refusal(), {}, {}};
   if (!report.reason.empty()) return report;
   if (const core::Status written = judge_.rewrite(rewritten); !written) {
     report.reason = written.error().to_string();
@@ -171,6 +236,7 @@ JudgeReport Judgment::run(const Graph& rewritten, core::ProgressSink& progress,
                     judge_.runtime());
   }
   report.looked = true;
+  report.note = note_;
   report.equivalence = all.take(looked);
   return report;
 }

@@ -18,6 +18,8 @@ struct JudgeReport {
   /// False: no independent runtime has looked at the result, and `reason` says why.
   bool looked = false;
   std::string reason;
+  /// A run that the runtime refuses of both files, so that it was not compared; may be empty.
+  std::string note;
   EquivalenceReport equivalence;
 };
 
@@ -28,11 +30,13 @@ class Judgment {
   Judgment(Judge& judge, const core::Graph& original, const EquivalenceOptions& options);
 
   const Judge& judge() const { return judge_; }
-  /// Empty if the runtime can run the original, on some sample at least; else why not.
+  /// Empty if the runtime can run the original, on some sample at least, as it is written or with
+  /// its own optimizations; else why not.
   std::string refusal();
   /// Whether the runtime finds the graph, written as a file, equal to the original file: without
   /// its own optimizations, so that it runs what is written, and with them, as it will be deployed.
-  /// A runtime that runs the original and not the result has found a difference.
+  /// A runtime that runs the original and not the result has found a difference, and so has one
+  /// whose results have other names, types or sizes than the original's, or than `original` says.
   JudgeReport run(const core::Graph& rewritten, core::ProgressSink& progress,
                   const core::StopToken& stop);
   /// On that sample alone. Errors: the judge does not work any more.
@@ -45,7 +49,11 @@ class Judgment {
  private:
   struct Results {
     std::vector<std::vector<double>> values;
-    std::vector<std::string> types;  ///< "f32[2, 3]"
+    std::vector<core::TensorType> types;
+    std::vector<std::string> names;
+    /// Why the runtime does not run the file as it is written, so that these are with its own
+    /// optimizations. Empty: it does.
+    std::string refused_as_written;
   };
   /// How far runs of the original are apart that differ in rounding alone, by output.
   struct Noise {
@@ -56,9 +64,13 @@ class Judgment {
   core::Result<Results> run_on(Judge::Model model, const std::vector<core::Literal>& inputs);
   const Noise& noise_on(int sample);
   void ask_rounding(int sample, bool as_deployed, Expected& expected);
+  bool is_as_read(int sample, const Results& original, Comparison& comparison) const;
+  bool has_interface_of(const Results& original, int sample, const Results& actual,
+                        bool as_deployed, Comparison& comparison) const;
   bool compare(int sample, const Results& actual, Expected& expected, bool as_deployed,
                Comparison& comparison);
   void refuse(int sample, const core::Error& error, bool as_deployed, Comparison& comparison);
+  core::Result<bool> compare_as_written(int sample, Expected& expected, Comparison& comparison);
   void compare_optimized(int sample, Expected& expected, Comparison& comparison);
   core::Status compare_on(int sample, Comparison& comparison);
   Comparison comparison() const;
@@ -69,6 +81,7 @@ class Judgment {
   std::vector<Floor> floors_;
   std::map<int, core::Result<Results>> results_;  ///< Results of the original, by sample.
   std::map<int, Noise> noise_;                    ///< Likewise.
+  std::string note_;                              ///< JudgeReport::note
 };
 
 }  // namespace soapstone::search

@@ -207,6 +207,123 @@ class Judge(unittest.TestCase):
         onnx.checker.check_model(P / "out.onnx")
 
 
+REFUSES_OPEN_RESULTS = """
+import sys
+sys.path.insert(0, {workers!r})
+from protocol import Refusal, serve
+import onnx
+import onnxruntime_worker
+
+
+class Picky(onnxruntime_worker.Session):
+    def run(self, inputs):
+        rows = onnx.load(self.path).graph.input[0].type.tensor_type.shape.dim[0]
+        if rows.dim_param and self.path.endswith("out.onnx"):
+            raise Refusal("run", "the shape is of no use")
+        return super().run(inputs)
+
+
+onnxruntime_worker.Session = Picky
+serve(onnxruntime_worker.OnnxRuntime())
+"""
+
+
+class Gaps(unittest.TestCase):
+    """What a judge could overlook: runs that it refuses, types that it gives and nobody expects."""
+
+    def test_a_model_that_runs_optimized_alone_is_judged_as_deployed(self):
+        nodes = [helper.make_node("Cast", ["x"], ["a"], to=TensorProto.BFLOAT16),
+                 helper.make_node("Dropout", ["a"], ["c"]),
+                 helper.make_node("Cast", ["c"], ["d"], to=TensorProto.FLOAT),
+                 helper.make_node("Neg", ["d"], ["e"]), helper.make_node("Neg", ["e"], ["y"])]
+        model = dense(P / "brain.onnx", nodes, [("y", TensorProto.FLOAT, [4, 8])])
+        wrong = dense(P / "wrong.onnx", nodes[:-1] + [helper.make_node("Relu", ["e"], ["y"])],
+                      [("y", TensorProto.FLOAT, [4, 8])])
+        same = run("compare-graphs", model, model, "--python", PYTHON)
+        self.assertEqual(same.returncode, 0, same.stdout)
+        self.assertIn("without its own optimizations it does not run the original", same.stdout)
+        other = run("compare-graphs", model, wrong, "--python", PYTHON, "--json", "-")
+        self.assertEqual(other.returncode, 6)
+        self.assertFalse(json.loads(other.stdout)["judge"]["equal"])
+
+    def test_a_runtime_that_refuses_the_original_is_named(self):
+        model = negations_behind(P / "secret.onnx", "Secret", "mine")
+        done, report = optimize(model, "-o", P / "out.onnx", "--allow-unchecked")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ONNX Runtime", report["judge"]["reason"])
+        self.assertIn("does not run the original", report["judge"]["reason"])
+
+    def test_sizes_that_the_runtime_gives_otherwise_are_a_difference(self):
+        nodes = [helper.make_node("ExpandDims", ["x", "axis"], ["d"], domain="com.microsoft"),
+                 helper.make_node("Neg", ["d"], ["e"]), helper.make_node("Neg", ["e"], ["y"])]
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in "xdy"]
+        graph = helper.make_graph(nodes, "misread", values[:1], values[2:],
+                                  [numpy_helper.from_array(np.array(0, np.int32), "axis")],
+                                  value_info=values[1:2])
+        model = commands.save(graph, P / "misread.onnx", [helper.make_opsetid("com.microsoft", 1)])
+        out = P / "misread.out.onnx"
+        done, report = optimize(model, "-o", out)
+        self.assertEqual(done.returncode, 6, done.stdout)
+        self.assertFalse(out.exists())
+        self.assertIn("f32[1, 4, 8] as result 1 (y) of the original, which is f32[4, 8] here",
+                      report["judge"]["difference"]["what"])
+
+    def test_results_under_other_names_are_a_difference(self):
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]),
+                 helper.make_node("MatMul", ["x", "v"], ["z"])]
+        outputs = [("y", TensorProto.FLOAT, [4, 8]), ("z", TensorProto.FLOAT, [4, 8])]
+        model = dense(P / "named.onnx", nodes, outputs)
+        other = onnx.load(model)
+        other.graph.output[1].name = "renamed"
+        other.graph.node[1].output[0] = "renamed"
+        onnx.save(other, P / "renamed.onnx")
+        done = run("compare-graphs", model, P / "renamed.onnx", "--python", PYTHON)
+        self.assertEqual(done.returncode, 6, done.stdout)
+        self.assertIn("result 2 (renamed)", done.stdout)
+
+    def open_model(self):
+        return dense(P / "open.onnx",
+                     [helper.make_node("MatMul", ["x", "w"], ["p"]),
+                      helper.make_node("Neg", ["p"], ["q"]), helper.make_node("Neg", ["q"], ["y"])],
+                     [("y", TensorProto.FLOAT, ["rows", 8])],
+                     inputs=[helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 8])])
+
+    def first_size(self, path):
+        return onnx.load(path).graph.input[0].type.tensor_type.shape.dim[0]
+
+    def test_open_sizes_are_judged(self):
+        done, report = optimize(self.open_model(), "-o", P / "out.onnx", "--shape", "rows=3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.first_size(P / "out.onnx").dim_param, "rows")
+        self.assertRegex(" ".join(report["notes"]),
+                         "computes the same from both files at rows=3 and at rows=4 and at rows=6")
+
+    def test_an_open_result_that_does_not_run_is_closed(self):
+        folder = P / "picky"
+        folder.mkdir()
+        workers = str(Path(os.environ["SOURCE_DIR"]) / "workers")
+        (folder / "onnxruntime_worker.py").write_text(REFUSES_OPEN_RESULTS.format(workers=workers))
+        done, report = optimize(self.open_model(), "-o", P / "out.onnx", "--shape", "rows=3",
+                                env={**os.environ, "SOAPSTONE_WORKERS_DIR": str(folder)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(report["judge"]["equal"])
+        self.assertEqual(self.first_size(P / "out.onnx").dim_value, 3)
+        self.assertIn("the shape is of no use", " ".join(report["notes"]))
+
+    def test_contrib_operators_need_no_import(self):
+        nodes = [helper.make_node("Gelu", ["x"], ["d"], domain="com.microsoft"),
+                 helper.make_node("Neg", ["d"], ["e"]), helper.make_node("Neg", ["e"], ["y"])]
+        model = dense(P / "gelu.onnx", nodes, [("y", TensorProto.FLOAT, [4, 8])])
+        done, report = optimize(model, "-o", P / "out.onnx")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("does not import that domain", done.stderr)
+        self.assertTrue(report["judge"]["equal"])
+        result = onnx.load(P / "out.onnx")
+        self.assertEqual([node.op_type for node in result.graph.node], ["Gelu"])
+        self.assertIn(("com.microsoft", 1),
+                      [(opset.domain, opset.version) for opset in result.opset_import])
+
+
 class Tolerance(unittest.TestCase):
     """Optimizations of ONNX Runtime count as equal, in f32 and f16; one weight that is a hundredth
     larger does not."""

@@ -29,13 +29,14 @@ class FakeJudge : public Judge {
     ++written;
     return core::Done{};
   }
-  core::Result<std::vector<Literal>> run(Model model, std::span<const Literal> inputs) override {
-    ++runs;
+  core::Result<std::vector<NamedResult>> run(Model model,
+                                             std::span<const Literal> inputs) override {
     const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
     const bool is_optimized =
         model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
     if (is_rewritten ? refuses_rewritten : refuses_original)
       return core::unsupported("no kernel for Secret");
+    if (!is_optimized && refuses_as_written) return core::unsupported("no kernel for i16");
     if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
     if (model == Model::kMovedOriginal && !move)
       return core::unsupported("the weights are in another language");
@@ -48,7 +49,11 @@ class FakeJudge : public Judge {
       graph = *std::move(optimized);
     }
     SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(graph, *backend));
-    return executable.run(inputs);
+    SOAPSTONE_ASSIGN_OR_RETURN(auto values, executable.run(inputs));
+    std::vector<NamedResult> results;
+    for (std::size_t k = 0; k < values.size(); ++k)
+      results.push_back({graph.tensor(graph.outputs()[k]).name, std::move(values[k])});
+    return results;
   }
 
   std::function<Graph(const Graph&)> change;
@@ -57,7 +62,8 @@ class FakeJudge : public Judge {
   /// What moving weights makes of the original; none: it cannot be done.
   std::function<Graph(const Graph&)> move;
   bool refuses_original = false, refuses_rewritten = false, breaks = false;
-  int runs = 0, written = 0;
+  bool refuses_as_written = false;  ///< What its own optimizations have not changed.
+  int written = 0;
 
  private:
   Graph original_, rewritten_;
@@ -98,7 +104,7 @@ TEST(Judgment, RefusingTheOriginalIsNotLooking) {
   judge.refuses_original = true;
   const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedDifference));
   EXPECT_FALSE(report.looked);
-  EXPECT_THAT(report.reason, HasSubstr("no kernel for Secret"));
+  EXPECT_EQ(report.reason, "Fake 1.0 does not run the original: no kernel for Secret");
   EXPECT_EQ(judge.written, 0);
 }
 
@@ -137,6 +143,49 @@ TEST(Judgment, ResultsMustHaveTheTypesOfTheOriginal) {
   EXPECT_THAT(report.equivalence.difference->what, HasSubstr("f32[2, 2]"));
 }
 
+TEST(Judgment, ResultsMustHaveTheNamesOfTheOriginal) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.change = [](const Graph&) {
+    return graph_of("graph g\n  x: f32[4]\n  z: f32[4]\n  w = add(x, z)\n  return w\n");
+  };
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
+  EXPECT_FALSE(report.equivalence.equal);
+  EXPECT_THAT(report.equivalence.difference->what, HasSubstr("result 1 (w)"));
+}
+
+/// Where the runtime gives the original other types than this program knows of, both files may
+/// agree and yet what was done between them be wrong.
+TEST(Judgment, TheOriginalMustHaveTheTypesThatWereRead) {
+  const Graph flat = graph_of(
+      "graph g\n  x: f32[4]\n  z: f32[4]\n  s = add(x, z)\n  y = reshape(s; shape=[2, 2])\n"
+      "  return y\n");
+  FakeJudge judge(flat);
+  judge.change = [&](const Graph&) { return flat; };
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSum));
+  EXPECT_TRUE(report.looked);
+  EXPECT_FALSE(report.equivalence.equal);
+  EXPECT_THAT(report.equivalence.difference->what,
+              HasSubstr("f32[2, 2] as result 1 (y) of the original, which is f32[4] here"));
+}
+
+/// A model that the runtime takes only once it has optimized it is compared as deployed.
+TEST(Judgment, WhatRunsOptimizedAloneIsCompared) {
+  FakeJudge judge(graph_of(kJudgedSum));
+  judge.refuses_as_written = true;
+  const auto equal = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
+  EXPECT_TRUE(equal.looked);
+  EXPECT_TRUE(equal.equivalence.equal);
+  EXPECT_THAT(equal.note, HasSubstr("no kernel for i16"));
+  const auto other = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedDifference));
+  EXPECT_TRUE(other.looked);
+  EXPECT_FALSE(other.equivalence.equal);
+  judge.refuses_rewritten = true;
+  const auto refused = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
+  EXPECT_TRUE(refused.looked);
+  EXPECT_FALSE(refused.equivalence.equal);
+  EXPECT_THAT(refused.equivalence.difference->what, HasSubstr("which runs the original"));
+}
+
 bool swaps(const Graph& graph) {
   const core::Node& sum = graph.node(graph.order().front());
   return sum.inputs[0] == graph.inputs()[1];
@@ -163,7 +212,9 @@ TEST(Judgment, WhatTheRuntimeMakesOfBothIsNoDifference) {
   judge.optimize = [](const Graph&) -> core::Result<Graph> {
     return core::unsupported("the optimizer is out of order");
   };
-  EXPECT_TRUE(judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped)).equivalence.equal);
+  const auto report = judged(judge, graph_of(kJudgedSum), graph_of(kJudgedSwapped));
+  EXPECT_TRUE(report.equivalence.equal);
+  EXPECT_THAT(report.note, HasSubstr("runs neither file: the optimizer is out of order"));
 }
 
 TEST(Judgment, AResultThatCannotBeOptimizedIsADifference) {

@@ -10,6 +10,7 @@
 
 #include "models/onnx/format/model_header.h"
 #include "models/onnx/format/tensor_claims.h"
+#include "ops/composites/composite.h"
 
 namespace soapstone::models {
 namespace {
@@ -60,6 +61,18 @@ core::Status use_short_domains(onnx::ModelProto& model) {
     for (auto& node : *function.mutable_node()) use_short_domains(node);
   }
   return core::Done{};
+}
+
+bool uses_domain(const onnx::GraphProto& graph, std::string_view domain) {
+  return std::ranges::any_of(graph.node(), [&](const onnx::NodeProto& node) {
+    return node.domain() == domain ||
+           std::ranges::any_of(node.attribute(), [&](const onnx::AttributeProto& attribute) {
+             return (attribute.has_g() && uses_domain(attribute.g(), domain)) ||
+                    std::ranges::any_of(attribute.graphs(), [&](const onnx::GraphProto& inner) {
+                      return uses_domain(inner, domain);
+                    });
+           });
+  });
 }
 
 core::Status check_versions(const onnx::ModelProto& model) {
@@ -124,6 +137,15 @@ Opsets opsets_of(const onnx::ModelProto& model) {
     opsets[import.domain()] = static_cast<int>(import.version());
   }
   return opsets;
+}
+
+bool import_contrib_domain(onnx::ModelProto& model) {
+  if (opsets_of(model).contains(ops::kContribDomain)) return false;
+  if (!uses_domain(model.graph(), ops::kContribDomain)) return false;
+  auto& import = *model.add_opset_import();
+  import.set_domain(ops::kContribDomain);
+  import.set_version(1);
+  return true;
 }
 
 std::string qualified_op_type(const onnx::NodeProto& node) {

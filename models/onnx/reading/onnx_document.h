@@ -24,6 +24,10 @@ core::Result<onnx::ModelProto> parse_document(std::string_view bytes);
 using Opsets = std::unordered_map<std::string, int>;
 Opsets opsets_of(const onnx::ModelProto& model);
 
+/// ONNX Runtime runs models that use its own operators without importing their domain. True: this
+/// is one, and imports version 1 now, of which all these operators are.
+bool import_contrib_domain(onnx::ModelProto& model);
+
 /// Replaces calls of local functions by their bodies. A function that needs other opsets than the
 /// model stays, and so do its calls.
 /// Errors: kInvalidInput if functions call each other in a circle or grow without measure.

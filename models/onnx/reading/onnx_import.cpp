@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "models/onnx/format/model_header.h"
+#include "ops/composites/composite.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::models {
@@ -40,7 +42,7 @@ core::Status import_inputs(ImportState& state, const ImportOptions& options) {
   const auto& graph = state.model.graph();
   SOAPSTONE_ASSIGN_OR_RETURN(SettledInputs inputs, settle_inputs(graph, options));
   state.sizes = std::move(inputs.sizes);
-  state.warnings = std::move(inputs.warnings);
+  std::ranges::move(inputs.warnings, std::back_inserter(state.warnings));
   for (int i = 0; i < graph.input_size(); ++i) {
     const auto& input = graph.input(i);
     core::TensorType& type = inputs.types[static_cast<std::size_t>(i)];
@@ -165,7 +167,12 @@ core::Result<OnnxModel> import_model(std::string_view bytes, const ImportOptions
   SOAPSTONE_ASSIGN_OR_RETURN(const auto order, topological_order(document.graph()));
   drop_default_inputs(*document.mutable_graph());
 
+  const bool contrib_assumed = import_contrib_domain(document);
   ImportState state(std::move(document), ExternalFiles(std::move(directories)));
+  if (contrib_assumed)
+    state.warnings.push_back(fmt::format("operators of {} are read in version 1, as the model does "
+                                         "not import that domain",
+                                         ops::kContribDomain));
   prepare_checker(state, directory);
   declare_types(state);
   count_definitions(state);

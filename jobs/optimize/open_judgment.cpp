@@ -1,0 +1,64 @@
+// See open_judgment.h.
+#include "jobs/optimize/open_judgment.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "search/equivalence/judgment.h"
+
+namespace soapstone::jobs {
+namespace {
+
+search::JudgeReport judged_at(const OptimizeJob& job, const SizedOriginal& original,
+                              search::Judge& judge, const Context& context) {
+  search::EquivalenceOptions verify = *job.optimize.verify;
+  if (!original.has_own_inputs) verify.inputs.clear();
+  return search::Judgment(judge, original.graph, verify)
+      .run(original.graph, context.progress, context.stop);
+}
+
+}  // namespace
+
+core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const models::OpenExport& file,
+                                      std::span<const SizedOriginal> originals,
+                                      const Context& context) {
+  OpenJudgment result;
+  if (!job.judge) return result;
+  SOAPSTONE_ASSIGN_OR_RETURN(IndependentRuntime runtime, start_runtime(request.judge));
+  if (!runtime.worker) {
+    result.difference = runtime.why_not;
+    return result;
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(result.folder, workers::PrivateFolder::make());
+  result.path = result.folder->path() / std::filesystem::path(request.output).filename();
+  SOAPSTONE_RETURN_IF_ERROR(file.write(result.path));
+  const auto judge =
+      FileJudge::of_files(*std::move(runtime.worker), job.model_file, result.path, job.model.graph);
+  std::vector<std::string> looked, refused;
+  for (const SizedOriginal& original : originals) {
+    const search::JudgeReport report = judged_at(job, original, *judge, context);
+    if (!report.looked) {
+      refused.push_back(fmt::format("{} ({})", original.sizes, report.reason));
+      continue;
+    }
+    looked.push_back(original.sizes);
+    if (report.equivalence.equal) continue;
+    const search::Difference difference =
+        report.equivalence.difference.value_or(search::Difference{});
+    result.difference =
+        fmt::format("at {}, on {}, it {}", original.sizes, difference.input, difference.what);
+    return result;
+  }
+  if (looked.empty()) return result;
+  result.note = fmt::format("{} computes the same from both files at {}", judge->runtime(),
+                            fmt::join(looked, " and at "));
+  if (!refused.empty())
+    result.note += fmt::format(", and was no judge at {}", fmt::join(refused, " and at "));
+  return result;
+}
+
+}  // namespace soapstone::jobs

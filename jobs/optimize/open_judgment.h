@@ -1,0 +1,38 @@
+// The independent runtime looks at a result that leaves sizes open: what it has seen before is the
+// result at the sizes given, which is another file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "jobs/optimize/optimize_job.h"
+#include "models/onnx/open_sizes.h"
+#include "workers/private_folder.h"
+
+namespace soapstone::jobs {
+
+struct OpenJudgment {
+  /// The file that was judged, and where it lies. None: there is no judge.
+  std::optional<workers::PrivateFolder> folder;
+  std::filesystem::path path;
+  std::string difference;  ///< Why the file must not be handed out; empty: it may.
+  std::string note;        ///< Part of a sentence for the report: who looked, and where.
+};
+
+/// The original at the sizes given, or at other ones.
+struct SizedOriginal {
+  core::Graph graph;
+  std::string sizes;            ///< "N=2, T=6"
+  bool has_own_inputs = false;  ///< Whether the inputs of the request fit.
+};
+
+/// A size at which the runtime does not run the original is no reason against the file. Without a
+/// judge of the result there is none here. Errors: those of writing the file.
+core::Result<OpenJudgment> judge_open(const OptimizeRequest& request, const OptimizeJob& job,
+                                      const models::OpenExport& file,
+                                      std::span<const SizedOriginal> originals,
+                                      const Context& context);
+
+}  // namespace soapstone::jobs
