@@ -66,6 +66,9 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .required()
       .type("NAME|FILE");
   line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  line.add("--onnx", options.onnx,
+           "Write the model with annotations of which devices hold what (ONNX IR version 11)")
+      .type("FILE");
   add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
@@ -113,6 +116,7 @@ core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", options.fixed, request.fix));
   const std::vector<jobs::OutputFile> files = {{"`output`", options.output},
+                                               {"`onnx`", options.onnx},
                                                {"`svg`", options.pictures.svg},
                                                {"`trace`", options.pictures.trace}};
   SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.model.model, files));
