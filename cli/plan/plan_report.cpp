@@ -74,8 +74,11 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
                                  plan.topology, plan.strategy, shape_text(plan.shape));
-  text += fmt::format("  step         {} (simulated; kernels are estimated)\n",
-                      time_text(time.total_us));
+  text +=
+      fmt::format("  step         {} (simulated; {})\n", time_text(time.total_us),
+                  plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
+                                                         100 * plan.estimated_share)
+                                           : "kernels are estimated");
   text += told_line(time.total_us, extras.told_us);
   text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
                       time_text(plan.lower_bound_us));

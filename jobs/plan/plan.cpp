@@ -8,6 +8,8 @@
 #include "core/base/clock.h"
 #include "jobs/base/guard.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/plan/measured_parts.h"
+#include "jobs/plan/part_costs.h"
 #include "parallel/planning/named.h"
 
 namespace soapstone::jobs {
@@ -56,9 +58,11 @@ core::Status check_request(const PlanRequest& request) {
 class PlanJob {
  public:
   PlanJob(const PlanRequest& request, const Context& context, MarkedModel model,
-          parallel::Topology topology)
+          parallel::Topology topology, std::optional<PartCosts> costs)
       : request_(request), context_(context), model_(std::move(model)),
-        topology_(std::move(topology)) {}
+        topology_(std::move(topology)), costs_(std::move(costs)) {
+    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model);
+  }
 
   core::Result<PlanOutcome> run() {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
@@ -73,6 +77,7 @@ class PlanJob {
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
+    if (parts_) outcome.plan.estimated_share = parts_->estimated_share(best.plan);
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
@@ -87,6 +92,8 @@ class PlanJob {
   }
 
  private:
+  /// What the best plan runs is measured, until the best plan of all that is known runs nothing
+  /// else.
   core::Result<parallel::MeshPlanOutcome> plan_with(const parallel::NamedStrategy& strategy) {
     parallel::MeshPlanOptions options;
     options.is_training = request_.is_training;
@@ -97,9 +104,14 @@ class PlanJob {
     options.attention = request_.attention;
     options.threads = request_.jobs;
     options.freedom = strategy.freedom;
+    options.part_times = parts_ ? &*parts_ : nullptr;
     SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
-    return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
-                                    context_.progress, context_.stop);
+    for (;;) {
+      auto found = parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
+                                            context_.progress, context_.stop);
+      if (!found || !parts_) return found;
+      if (!parts_->learn(found->plan, end_of_measuring_s_, context_)) return found;
+    }
   }
 
   /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that
@@ -133,6 +145,9 @@ class PlanJob {
   const Context& context_;
   MarkedModel model_;
   parallel::Topology topology_;
+  std::optional<PartCosts> costs_;
+  std::optional<MeasuredParts> parts_;  // behind the model and the costs that it refers to
+  double end_of_measuring_s_ = core::wall_s() + request_.measure_s;
 };
 
 }  // namespace
@@ -142,7 +157,11 @@ core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& contex
     SOAPSTONE_RETURN_IF_ERROR(check_request(request));
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
     SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
-    return PlanJob(request, inner, std::move(model), std::move(topology)).run();
+    std::optional<PartCosts> costs;
+    if (request.costs == PlanCosts::kMeasured) {
+      SOAPSTONE_ASSIGN_OR_RETURN(costs, open_part_costs(request, topology, inner));
+    }
+    return PlanJob(request, inner, std::move(model), std::move(topology), std::move(costs)).run();
   });
 }
 

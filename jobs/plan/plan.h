@@ -8,10 +8,19 @@
 #include <vector>
 
 #include "jobs/base/context.h"
+#include "jobs/devices/devices.h"
 #include "jobs/plan/planned_model.h"
 #include "parallel/plans/plan_document.h"
 
 namespace soapstone::jobs {
+
+/// Where the times of kernels come from.
+enum class PlanCosts : std::uint8_t {
+  kEstimated,  ///< A roofline with the figures of the topology.
+  /// The cost database, under the key that the topology gives its devices. Devices with the key
+  /// `cpu` are this machine, which measures what the database does not have.
+  kMeasured,
+};
 
 struct PlanRequest {
   PlannedModelRequest model;
@@ -28,7 +37,10 @@ struct PlanRequest {
   std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
-  int jobs = 0;                              ///< Threads; 0: one for each core.
+  PlanCosts costs = PlanCosts::kEstimated;
+  DeviceRequest device;   ///< Where the database lies; what a thread of this machine may use.
+  double measure_s = 30;  ///< Most seconds to measure in.
+  int jobs = 0;           ///< Threads; 0: one for each core.
 };
 
 struct PlanOutcome {
@@ -54,7 +66,8 @@ struct PlanOutcome {
 };
 
 /// Errors: kInvalidInput: the model, the topology or the strategy is not there or wrong;
-/// kInterrupted: it was stopped before there was any plan.
+/// kUnavailable: there are no measured costs of the devices; kUnsupported: the devices have
+/// different ones; kInterrupted: it was stopped before there was any plan.
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
 
 }  // namespace soapstone::jobs

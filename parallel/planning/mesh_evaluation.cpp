@@ -4,6 +4,7 @@
 #include <map>
 
 #include "parallel/planning/step_time.h"
+#include "parallel/sharding/part_times.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -149,6 +150,7 @@ MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weigh
   const StepWork work = per_microbatch(
       graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
   if (freedom_.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
+  sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
   const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
@@ -194,6 +196,7 @@ double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
     double times = 1;
     for (const core::TensorId input : graph_.node(id).inputs)
       times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
+    if (options_.part_times) times *= options_.part_times->least_scale(id);
     us += times * best.us(node.data_type, node.flops, 0, true);
   }
   return us;

@@ -36,6 +36,7 @@ struct MeshPlanOptions {
   std::optional<double> memory_bytes;   ///< Of a device; none: what it has.
   int threads = 1;                      ///< Changes nothing but the time it takes; 0: all cores.
   Freedom freedom;
+  const PartTimes* part_times = nullptr;  ///< What was measured; null: nothing. Must outlive this.
 };
 
 /// With the sizes that follow from the machine. Errors: kUnsupported if it has no nodes or too few

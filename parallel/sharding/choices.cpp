@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ops/definition/registry.h"
+#include "parallel/sharding/part_times.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -13,8 +14,8 @@ class ChoiceMaker {
   ChoiceMaker(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
               const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
               const ChoiceOptions& options)
-      : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work), mesh_(mesh),
-        rates_(rates), options_(options), loops_of_graph_(loops),
+      : id_(node), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
+        mesh_(mesh), rates_(rates), options_(options), loops_of_graph_(loops),
         loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]),
         fixed_(options.fixed.empty() ? kNothingFixed : options.fixed[node.index()]) {
     const ops::OpDefinition* definition = ops::definition_of(node_);
@@ -259,17 +260,29 @@ class ChoiceMaker {
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
-    now_.forward_us += launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double estimate_us =
+        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double kernel_us = measured(estimate_us);
+    now_.forward_us += kernel_us;
     if (arriving == 0 || sought == 0) return;
     now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
-    if (own_.is_contraction) {
-      // One contraction of the same size for each gradient.
-      now_.backward_us += sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
-    } else {
-      now_.backward_us += launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
-    }
+    // One contraction of the same size for each gradient.
+    const double gradients_us =
+        own_.is_contraction
+            ? sought * (launch_us + rates_.us(type, flops, traffic + arriving, true))
+            : launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
+    now_.backward_us += gradients_us * (kernel_us / estimate_us);
   }
 
+  /// What is done within the launch of another node is estimated in any case.
+  double measured(double estimate_us) const {
+    if (!options_.part_times || !own_.starts_launch) return estimate_us;
+    const auto lengths =
+        part_lengths(loops_, origins_, now_.loops, mesh_.axis_sizes(), options_.microbatches);
+    return options_.part_times->forward_us(id_, lengths, estimate_us);
+  }
+
+  const core::NodeId id_;
   const core::Node& node_;
   const NodeWork& own_;
   const StepWork& work_;

@@ -124,7 +124,8 @@ class Plan(unittest.TestCase):
                               ("--memory-limit", "nan"), ("--fix", "model=0"),
                               ("--fix", "recompute=2"), ("--fix", "recompute=1"),
                               ("--attention", "recomputed"), ("--optimizer", "sgd"),
-                              ("--shape", "x=3"), ("--set", "layers=3")):  # that is there already
+                              ("--shape", "x=3"), ("--measure-time", "3"),
+                              ("--set", "layers=3")):  # that is there already
             with self.subTest(option=option, value=value):
                 self.fails(2, option, *asked, option, value)
         for batch in ("0", "-1", "4294967296"):
@@ -160,6 +161,24 @@ class Plan(unittest.TestCase):
         text = run("plan-graph", "--help").stdout
         for name in ("bisection", "megatron-sp", "one-weird-trick", "zero-3"):
             self.assertIn(name, text)
+
+    def test_kernels_of_this_machine_are_measured_once(self):
+        small = ("mlp", "--batch", "32", "--topology", "local", "--costs", "measured")
+        database = ("--cost-db", self.folder / "costs.db")
+        first = self.report(*small, *database)
+        self.assertLess(first["estimated_share"], 1)
+        self.assertLessEqual(first["lower_bound_us"], first["simulated_us"])
+        again = self.report(*small, *database)
+        self.assertEqual(again["simulated_us"], first["simulated_us"])
+        self.assertEqual(self.report(*small[:-2])["estimated_share"], 1)
+        self.assertIn("% of what devices do is estimated", run("plan-graph", *small, *database).stdout)
+
+    def test_costs_that_nobody_measured(self):
+        measured = ("--costs", "measured", "--cost-db", self.folder / "costs.db")
+        self.fails(7, "there are no measured costs of 'h200'", *SMALL, "--topology", "dgx-h200x1", *measured)
+        self.fails(4, "one kind of devices", *SMALL, "--topology", "v100-p100", *measured)
+        self.fails(2, "of the types that the model has", *SMALL, "--topology", "local", "--precision", "f16",
+                   *measured)
 
     def test_a_file_is_planned(self):
         model = commands.linear_model(self.folder / "linear.onnx", rows="n")
