@@ -59,7 +59,7 @@ std::string told_line(double plan_us, std::optional<double> told_us) {
 std::string annotations_line(const jobs::AnnotationReport& annotations) {
   std::vector<std::string> unsaid;
   for (const auto& [what, times] : annotations.unsaid) {
-    unsaid.push_back(fmt::format("{} {}", times, what));
+    unsaid.push_back(fmt::format("{} ({})", what, times));
     std::ranges::replace(unsaid.back(), '_', ' ');
   }
   return fmt::format("  ONNX annotations of {} of {}{}{}\n", counted(annotations.tensors, "tensor"),

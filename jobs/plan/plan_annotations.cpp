@@ -19,11 +19,11 @@ bool is_partial(const Layout& layout) {
   return std::ranges::find(layout.axes, parallel::kPartial) != layout.axes.end();
 }
 
-/// Whether values lie alike; which gradients follow from it is another matter.
-bool lie_alike(const Layout& a, const Layout& b) {
-  for (std::size_t k = 0; k < a.axes.size(); ++k)
-    if (a.axes[k] != b.axes[k] && (a.axes[k] >= 0 || b.axes[k] >= 0)) return false;
-  return true;
+/// Whether a device lacks some of what it reads: what is held whole may be read in parts.
+bool is_gathered(const Layout& held, const Layout& read) {
+  for (std::size_t k = 0; k < held.axes.size(); ++k)
+    if (held.axes[k] >= 0 && held.axes[k] != read.axes[k]) return true;
+  return false;
 }
 
 bool is_uneven(const models::TensorShards& shards) {
@@ -47,7 +47,7 @@ class Annotator {
     annotations.nodes.resize(graph_.node_bound());
     for (const core::NodeId id : graph_.order())
       if (!graph_.is_constant_expression(id)) annotations.nodes[id.index()] = node_devices(id);
-    count_weights_held_otherwise();
+    count_gathered_weights();
     count_schedule();
     return std::move(result_);
   }
@@ -124,7 +124,7 @@ class Annotator {
   }
 
   /// A weight is said to lie as each node reads it: there is no word for how it is kept.
-  void count_weights_held_otherwise() {
+  void count_gathered_weights() {
     for (std::size_t t = 0; t < outcome_.is_weight.size(); ++t) {
       if (!outcome_.is_weight[t]) continue;
       const core::TensorId id(t);
@@ -132,10 +132,10 @@ class Annotator {
         const auto& inputs = graph_.node(reader).inputs;
         const auto k = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
         const parallel::NodeChoice& choice = plan_.sharding.nodes[reader.index()];
-        if (k >= choice.inputs.size() || lie_alike(plan_.sharding.tensors[t], choice.inputs[k]))
-          continue;
-        count("weights_that_are_gathered");
-        break;
+        if (k < choice.inputs.size() && is_gathered(plan_.sharding.tensors[t], choice.inputs[k])) {
+          count("weights_that_are_gathered");
+          break;
+        }
       }
     }
   }
