@@ -1,6 +1,9 @@
 // See plan_report.h.
 #include "cli/plan/plan_report.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -56,9 +59,20 @@ std::string told_line(double plan_us, std::optional<double> told_us) {
                      plan_us > 0 ? 100 * (*told_us / plan_us - 1) : 0.0);
 }
 
+std::string annotations_line(const jobs::AnnotationReport& annotations) {
+  std::vector<std::string> unsaid;
+  for (const auto& [what, times] : annotations.unsaid) {
+    unsaid.push_back(fmt::format("{} ({})", what, times));
+    std::ranges::replace(unsaid.back(), '_', ' ');
+  }
+  return fmt::format("  ONNX annotations of {} of {}{}{}\n", counted(annotations.tensors, "tensor"),
+                     counted(annotations.nodes, "node"),
+                     unsaid.empty() ? "" : "; without words for: ", fmt::join(unsaid, ", "));
+}
+
 }  // namespace
 
-std::string plan_text(const jobs::PlanOutcome& outcome, std::optional<double> told_us) {
+std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
   const parallel::PlanDocument& plan = outcome.plan;
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
@@ -68,7 +82,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, std::optional<double> to
                   plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
                                                          100 * plan.estimated_share)
                                            : "kernels are estimated");
-  text += told_line(time.total_us, told_us);
+  text += told_line(time.total_us, extras.told_us);
   text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
                       time_text(plan.lower_bound_us));
   if (outcome.data_parallel_us > 0) {
@@ -83,6 +97,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, std::optional<double> to
   text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
                       bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
                       bytes_text(time.bytes_moved));
+  if (extras.annotations) text += annotations_line(*extras.annotations);
   if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
 }
@@ -108,7 +123,7 @@ std::string plan_document_text(const parallel::PlanDocument& plan, std::optional
   return text + table.to_string();
 }
 
-std::string plan_report_json(const jobs::PlanOutcome& outcome, std::optional<double> told_us) {
+std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
   const parallel::PlanDocument& plan = outcome.plan;
   nlohmann::ordered_json json{
       {"devices", plan.devices},
@@ -125,7 +140,11 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, std::optional<dou
       {"estimated_share", plan.estimated_share}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
-  if (told_us) json["part_by_part_us"] = *told_us;
+  if (extras.told_us) json["part_by_part_us"] = *extras.told_us;
+  if (extras.annotations)
+    json["onnx"] = {{"nodes", extras.annotations->nodes},
+                    {"tensors", extras.annotations->tensors},
+                    {"unsaid", extras.annotations->unsaid}};
   for (const auto& rival : outcome.rivals)
     json["strategies"].push_back({{"name", rival.name},
                                   {"simulated_us", rival.time.total_us},

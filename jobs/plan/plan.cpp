@@ -86,7 +86,12 @@ class PlanJob {
     outcome.was_stopped = context_.stop.stop_requested();
     outcome.meshes_tried = planned.meshes_tried;
     outcome.details = std::move(best.plan);
+    for (std::int64_t d = 0; d < outcome.plan.devices; ++d)
+      outcome.device_names.push_back(
+          topology_.device_name(parallel::DeviceId(static_cast<std::size_t>(d))));
     outcome.graph = std::move(model_.graph);
+    outcome.is_weight = std::move(model_.is_weight);
+    outcome.header = std::move(model_.header);
     return outcome;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ struct PlanRequest {
 
 struct PlanOutcome {
   core::Graph graph;
+  std::vector<bool> is_weight;                        ///< By tensor.
+  std::shared_ptr<const models::ModelHeader> header;  ///< What the graph's file has besides it.
+  std::vector<std::string> device_names;
   parallel::PlanDocument plan;
   parallel::MeshPlan details;  ///< What each node costs.
   bool fits = true;

@@ -125,7 +125,8 @@ class Plan(unittest.TestCase):
                               ("--memory-limit", "nan"), ("--fix", "model=0"),
                               ("--fix", "recompute=2"), ("--fix", "recompute=1"),
                               ("--attention", "recomputed"), ("--optimizer", "sgd"),
-                              ("--shape", "x=3"), ("--set", "layers=3")):  # that is there already
+                              ("--shape", "x=3"), ("--measure-time", "3"),
+                              ("--set", "layers=3")):  # that is there already
             with self.subTest(option=option, value=value):
                 self.fails(2, option, *asked, option, value)
         for batch in ("0", "-1", "4294967296"):
