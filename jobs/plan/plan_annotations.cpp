@@ -69,6 +69,7 @@ class Annotator {
       for (const ops::LoopPlace& place : loop.outputs)
         if (loop.joined[place.tensor] == ops::Joined::kIndex) add(axis, place, outputs);
       count("inputs_that_one_part_adds", loop.once.size());
+      if (plan_.uneven && plan_.uneven->axis == axis) count("parts_by_rate");
     }
     models::NodeDevices devices;
     devices.stage = plan_.stage_of_node[id.index()];
