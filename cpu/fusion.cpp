@@ -13,15 +13,17 @@ bool CpuFusion::can_append(const core::Graph& graph, const runtime::Launch& so_f
   const core::Node& node = graph.node(step.node);
   if (graph.tensor(node.outputs[0]).type.data_type != core::DataType::kFloat32) return false;
   if (!EpilogueRules::can_append(graph, so_far, step)) return false;
-  if (step.kind != runtime::EpilogueKind::kActivation) return true;
   return std::ranges::all_of(so_far.epilogue, [&](const runtime::EpilogueStep& before) {
-    return before.kind != runtime::EpilogueKind::kActivation ||
-           may_share_epilogue(graph.node(before.node), node);
+    return may_share_epilogue(graph, before, step);
   });
 }
 
 std::optional<runtime::Fusion> CpuFusion::level_of(const core::Node& function) const {
   return epilogue_level(function.op->name);
+}
+
+bool CpuFusion::can_gate(const core::Node&, const core::Node& function) const {
+  return has_gate(function);
 }
 
 bool CpuFusion::is_binary_head(const core::Node& head) const {

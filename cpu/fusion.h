@@ -15,6 +15,7 @@ class CpuFusion final : public runtime::EpilogueRules {
  private:
   std::optional<runtime::Fusion> level_of(const core::Node& function) const override;
   bool is_binary_head(const core::Node& head) const override;
+  bool can_gate(const core::Node& head, const core::Node& function) const override;
 };
 
 }  // namespace soapstone::cpu

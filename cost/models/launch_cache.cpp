@@ -46,8 +46,8 @@ GraphCost sum(std::span<const Priced* const> launches) {
 
 std::string describe(const core::Graph& graph, const runtime::Launch& launch) {
   std::string text = graph.node(launch.head).op->name;
-  for (const runtime::EpilogueStep& step : launch.epilogue) {
-    text += " + " + graph.node(step.node).op->name;
+  for (const core::NodeId node : launch.nodes()) {
+    if (node != launch.head) text += " + " + graph.node(node).op->name;
   }
   if (!launch.outputs.empty()) {
     const core::TensorType& type = graph.tensor(launch.outputs.front()).type;

@@ -96,10 +96,25 @@ const T* BroadcastReader<T>::read(const std::byte* operand, std::size_t begin, s
   return buffer;
 }
 
+/// An operand that repeats itself, as a factor for each channel does, is read once and copied on.
 template <class T>
 template <class Stored>
 void BroadcastReader<T>::fill(const Stored* operand, std::size_t begin, std::size_t count,
                               T* buffer) const {
+  if (dims_.size() != 2 || strides_[0] != 0) return fill_runs(operand, begin, count, buffer);
+  const std::size_t period = std::min(count, static_cast<std::size_t>(dims_[1]));
+  fill_runs(operand, begin, period, buffer);
+  for (std::size_t done = period; done < count;) {
+    const std::size_t more = std::min(done, count - done);
+    std::copy_n(buffer, more, buffer + done);
+    done += more;
+  }
+}
+
+template <class T>
+template <class Stored>
+void BroadcastReader<T>::fill_runs(const Stored* operand, std::size_t begin, std::size_t count,
+                                   T* buffer) const {
   const std::size_t inner = dims_.size() - 1;
   const auto inner_size = static_cast<std::size_t>(dims_[inner]);
   while (count > 0) {

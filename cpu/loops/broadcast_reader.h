@@ -24,6 +24,8 @@ class BroadcastReader {
  private:
   template <class Stored>
   void fill(const Stored* operand, std::size_t begin, std::size_t count, T* buffer) const;
+  template <class Stored>
+  void fill_runs(const Stored* operand, std::size_t begin, std::size_t count, T* buffer) const;
 
   core::DataType type_;
   bool direct_ = false;

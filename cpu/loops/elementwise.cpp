@@ -30,7 +30,7 @@ struct Operand {
 template <class T>
 struct Step {
   UnaryLoop<T> unary = nullptr;
-  BinaryLoop<T> binary = nullptr;  ///< Neither: a selection.
+  BinaryLoop<T> binary = nullptr;  ///< Neither: a selection. Both: binary(x, unary(x)).
   float a = 0, b = 0;
   std::vector<Operand<T>> operands;
   std::size_t chain = kMaxOperands;
@@ -71,7 +71,10 @@ class ElementwiseKernel final : public runtime::HostKernel {
         ++next;
       }
       if (step.chain < kMaxOperands) arguments[step.chain] = result;
-      if (step.unary)
+      if (step.unary && step.binary) {
+        step.unary(arguments[0], buffers[0].data(), count, step.a, step.b);
+        step.binary(arguments[0], buffers[0].data(), result, count);
+      } else if (step.unary)
         step.unary(arguments[0], result, count, step.a, step.b);
       else if (step.binary)
         step.binary(arguments[0], arguments[1], result, count);
@@ -140,6 +143,13 @@ bool types_fit(const KernelRequest& request, const Node& node) {
          std::ranges::all_of(node.inputs, [&](TensorId id) { return is_exact<T>(type(id)); });
 }
 
+/// The product of a gate, whose function is a step already.
+bool is_gated(const KernelRequest& request, core::NodeId id) {
+  return std::ranges::any_of(request.launch.epilogue, [&](const runtime::EpilogueStep& step) {
+    return step.kind == runtime::EpilogueKind::kGate && step.node == id;
+  });
+}
+
 template <class T>
 core::Result<std::vector<Step<T>>> make_steps(const KernelRequest& request) {
   std::vector<Step<T>> steps;
@@ -147,6 +157,11 @@ core::Result<std::vector<Step<T>>> make_steps(const KernelRequest& request) {
   const core::Dims result = request.dims(request.launch.outputs[0]);
   for (core::NodeId id : request.launch.nodes()) {
     const Node& node = request.graph.node(id);
+    if (is_gated(request, id)) {
+      steps.back().binary = binary_loop<T>(node.op->name);
+      chain = node.outputs[0];
+      continue;
+    }
     Step<T> step;
     if (!set_function(node, loop_name(request, node), step))
       return refuse("elementwise: no loop for " + node.op->name);

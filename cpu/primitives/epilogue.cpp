@@ -46,6 +46,21 @@ const Function* find_function(std::string_view op) {
   return at == kFunctions.end() ? nullptr : &*at;
 }
 
+/// oneDNN's x·f(x). Its hardswish is that of hard_sigmoid's parameters there alone.
+std::optional<algorithm> gate_algorithm(const Node& function) {
+  if (function.op->name == "sigmoid") return algorithm::eltwise_swish;
+  if (function.op->name != "hard_sigmoid") return std::nullopt;
+  const bool is_standard = real(function, "alpha") == 1.0F / 6 && real(function, "beta") == 0.5F;
+  return is_standard ? std::optional(algorithm::eltwise_hardswish) : std::nullopt;
+}
+
+/// None: it computes no function of the result alone.
+std::optional<algorithm> algorithm_of(const core::Graph& graph, const runtime::EpilogueStep& step) {
+  if (step.kind == EpilogueKind::kGate) return gate_algorithm(graph.node(step.gate));
+  if (step.kind != EpilogueKind::kActivation) return std::nullopt;
+  return find_function(graph.node(step.node).op->name)->algorithm;
+}
+
 algorithm binary_algorithm(const std::string& op) {
   if (op == "add") return algorithm::binary_add;
   if (op == "sub") return algorithm::binary_sub;
@@ -59,9 +74,15 @@ std::optional<Fusion> epilogue_level(std::string_view op) {
   return function ? function->level : std::nullopt;
 }
 
-bool may_share_epilogue(const Node& a, const Node& b) {
-  if (a.op == b.op && a.attributes == b.attributes) return true;
-  return find_function(a.op->name)->algorithm != find_function(b.op->name)->algorithm;
+bool has_gate(const Node& function) { return gate_algorithm(function).has_value(); }
+
+bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
+                        const runtime::EpilogueStep& b) {
+  const Node &first = graph.node(a.function()), &second = graph.node(b.function());
+  if (a.kind == b.kind && first.op == second.op && first.attributes == second.attributes)
+    return true;
+  const auto of_first = algorithm_of(graph, a), of_second = algorithm_of(graph, b);
+  return !of_first || !of_second || *of_first != *of_second;
 }
 
 std::optional<EltwiseFunction> eltwise_function(const Node& node) {
@@ -87,6 +108,8 @@ Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core:
     const Node& node = request.graph.node(step.node);
     if (step.kind == EpilogueKind::kActivation) {
       add_function(node);
+    } else if (step.kind == EpilogueKind::kGate) {
+      add_gate(request.graph.node(step.gate));
     } else if (step.kind == EpilogueKind::kResidual) {
       steps_.append_sum(1.0f);
       residual_ = request.number(step.operand);
@@ -106,6 +129,12 @@ void Epilogue::add_function(const Node& node) {
   if (node.op->name == "hard_sigmoid")
     append_function(steps_, algorithm::eltwise_linear, real(node, "alpha"), real(node, "beta"));
   append_function(steps_, function->algorithm, function->alpha, function->beta);
+}
+
+void Epilogue::add_gate(const Node& function) {
+  const auto algorithm = gate_algorithm(function);
+  CHECK(algorithm, "the fusion rules admit gates that oneDNN has, not by " + function.op->name);
+  append_function(steps_, *algorithm, 1, 0);
 }
 
 void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueStep& step) {

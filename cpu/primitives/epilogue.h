@@ -18,9 +18,12 @@ std::optional<EltwiseFunction> eltwise_function(const core::Node& node);
 /// The lowest level of fusion at which a function is a step of an epilogue; none: at no level. By
 /// operator name alone; cheap. Where there is a level, eltwise_function() answers.
 std::optional<runtime::Fusion> epilogue_level(std::string_view op);
-/// True if oneDNN 2.6.3 computes both in one epilogue. It gives the parameters of the first to all
-/// functions of one algorithm.
-bool may_share_epilogue(const core::Node& a, const core::Node& b);
+/// Whether oneDNN computes x·f(x) for this f.
+bool has_gate(const core::Node& function);
+/// True if oneDNN 2.6.3 computes both in one epilogue: both are activations or gates, or one is
+/// neither. It gives the parameters of the first to all functions of one algorithm.
+bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
+                        const runtime::EpilogueStep& b);
 
 class Epilogue {
  public:
@@ -46,6 +49,7 @@ class Epilogue {
  private:
   void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step);
   void add_function(const core::Node& node);
+  void add_gate(const core::Node& function);
 
   core::Dims dims_;
   std::size_t channel_axis_;

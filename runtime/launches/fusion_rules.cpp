@@ -21,6 +21,11 @@ bool is_contraction(const core::Node& node) {
   return definition && definition->op_class == ops::OpClass::kContraction;
 }
 
+/// A step that computes a function of the result alone.
+bool is_function(EpilogueKind kind) {
+  return kind == EpilogueKind::kActivation || kind == EpilogueKind::kGate;
+}
+
 /// The functions that libraries for devices usually have.
 class GenericRules final : public EpilogueRules {
  public:
@@ -55,13 +60,12 @@ bool EpilogueRules::can_append(const Graph& graph, const Launch& so_far,
            is_contraction(head) && head.inputs.size() == 2 && can_fuse(graph.node(step.node));
   }
   if (!core::is_floating(graph.tensor(head.outputs[0]).type.data_type)) return false;
-  if (step.kind == EpilogueKind::kActivation) return can_activate(graph, head, so_far, step);
+  if (is_function(step.kind)) return can_compute(graph, head, so_far, step);
   if (!is_contraction(head)) return false;
   for (const EpilogueStep& before : so_far.epilogue) {
     if (before.kind == EpilogueKind::kResidual) return false;
     if (before.kind == step.kind) return false;
-    if (before.kind == EpilogueKind::kActivation && step.kind != EpilogueKind::kResidual)
-      return false;
+    if (is_function(before.kind) && step.kind != EpilogueKind::kResidual) return false;
   }
   return true;
 }
@@ -71,11 +75,14 @@ bool EpilogueRules::can_fuse(const core::Node& function) const {
   return level && *level <= fusion_;
 }
 
-bool EpilogueRules::can_activate(const Graph& graph, const core::Node& head, const Launch& so_far,
-                                 const EpilogueStep& step) const {
-  if (!can_fuse(graph.node(step.node))) return false;
+bool EpilogueRules::can_gate(const core::Node&, const core::Node&) const { return false; }
+
+bool EpilogueRules::can_compute(const Graph& graph, const core::Node& head, const Launch& so_far,
+                                const EpilogueStep& step) const {
+  const core::Node& function = graph.node(step.function());
+  if (step.gate.valid() ? !can_gate(head, function) : !can_fuse(function)) return false;
   if (so_far.epilogue.empty()) return is_contraction(head) || is_binary_head(head);
-  return is_contraction(head) && so_far.epilogue.back().kind != EpilogueKind::kActivation;
+  return is_contraction(head) && !is_function(so_far.epilogue.back().kind);
 }
 
 const FusionRules& generic_fusion(Fusion fusion) {

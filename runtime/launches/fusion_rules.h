@@ -1,6 +1,6 @@
 // The shape of the launches that libraries for devices offer: a contraction with a bias, a scale, a
-// function and a residual behind it, or a binary operator with a function. A backend derives from
-// EpilogueRules and says which functions its own kernels have.
+// function or gate and a residual behind it, or an elementwise operator with a function or gate. A
+// backend derives from EpilogueRules and says which functions its own kernels have.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,12 @@ class EpilogueRules : public FusionRules {
   virtual std::optional<Fusion> level_of(const core::Node& function) const = 0;
   /// True if the device computes functions behind this operator, which is not a contraction.
   virtual bool is_binary_head(const core::Node& head) const = 0;
+  /// True if the device computes x·f(x) behind this head.
+  virtual bool can_gate(const core::Node& head, const core::Node& function) const;
 
   bool can_fuse(const core::Node& function) const;
-  bool can_activate(const core::Graph& graph, const core::Node& head, const Launch& so_far,
-                    const EpilogueStep& step) const;
+  bool can_compute(const core::Graph& graph, const core::Node& head, const Launch& so_far,
+                   const EpilogueStep& step) const;
 
   Fusion fusion_;
 };

@@ -2,6 +2,8 @@
 // graph of a search, so it builds no text and looks at shapes in place.
 #include "runtime/launches/launch_plan.h"
 
+#include <algorithm>
+
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
 
@@ -71,6 +73,33 @@ std::optional<EpilogueStep> step_of(const Graph& graph, const Node& head, Tensor
   return std::nullopt;
 }
 
+/// The step that the two readers of `result` would be if the second is the product of it and the
+/// first.
+std::optional<EpilogueStep> gate_step(const Graph& graph, TensorId result, NodeId function,
+                                      NodeId product) {
+  const Node &inner = graph.node(function), &outer = graph.node(product);
+  const ops::OpDefinition* definition = ops::definition_of(inner);
+  if (!definition || definition->op_class != ops::OpClass::kElementwise) return std::nullopt;
+  if (inner.inputs.size() != 1 || inner.outputs.size() != 1) return std::nullopt;
+  if (ops::arithmetic_of(*outer.op) != ops::Arithmetic::kProduct) return std::nullopt;
+  const TensorId factor = inner.outputs[0];
+  if (graph.consumers(factor).size() != 1 || graph.is_output(factor)) return std::nullopt;
+  if (std::ranges::find(outer.inputs, factor) == outer.inputs.end()) return std::nullopt;
+  const core::TensorType& type = graph.tensor(result).type;
+  if (graph.tensor(factor).type != type || graph.tensor(outer.outputs[0]).type != type)
+    return std::nullopt;
+  return EpilogueStep{EpilogueKind::kGate, product, TensorId::none(), function};
+}
+
+/// The step that the readers of `result` would be.
+std::optional<EpilogueStep> step_behind(const Graph& graph, const Node& head, TensorId result) {
+  const auto readers = graph.consumers(result);
+  if (readers.size() == 1) return step_of(graph, head, result, readers[0]);
+  if (readers.size() != 2) return std::nullopt;
+  const auto step = gate_step(graph, result, readers[0], readers[1]);
+  return step ? step : gate_step(graph, result, readers[1], readers[0]);
+}
+
 void add_inputs(const Node& node, TensorId chain, Launch& launch) {
   for (TensorId input : node.inputs) {
     if (!input.valid() || input == chain) continue;
@@ -96,7 +125,10 @@ std::string_view to_string(Fusion fusion) {
 
 std::vector<NodeId> Launch::nodes() const {
   std::vector<NodeId> all = {head};
-  for (const EpilogueStep& step : epilogue) all.push_back(step.node);
+  for (const EpilogueStep& step : epilogue) {
+    if (step.gate.valid()) all.push_back(step.gate);
+    all.push_back(step.node);
+  }
   return all;
 }
 
@@ -109,14 +141,14 @@ Launch grow_launch(const Graph& graph, NodeId head, const FusionRules& rules,
   // The operand of a step never depends on the head: the only way on from the head's result is
   // through the step itself. So the launch can run where its last node stands.
   TensorId result = first.outputs.size() == 1 ? first.outputs[0] : TensorId::none();
-  while (result.valid() && graph.consumers(result).size() == 1 && !graph.is_output(result)) {
-    const NodeId reader = graph.consumers(result)[0];
-    if (!taken.empty() && taken[reader.index()] != 0) break;
-    const auto step = step_of(graph, first, result, reader);
-    if (!step || !rules.can_append(graph, launch, *step)) break;
+  const auto is_taken = [&](NodeId id) { return !taken.empty() && taken[id.index()] != 0; };
+  while (result.valid() && !graph.is_output(result)) {
+    const auto step = step_behind(graph, first, result);
+    if (!step || is_taken(step->node) || is_taken(step->function())) break;
+    if (!rules.can_append(graph, launch, *step)) break;
     launch.epilogue.push_back(*step);
-    add_inputs(graph.node(reader), result, launch);
-    result = graph.node(reader).outputs[0];
+    if (!step->gate.valid()) add_inputs(graph.node(step->node), result, launch);
+    result = graph.node(step->node).outputs[0];
   }
   launch.outputs = graph.node(launch.last_node()).outputs;
   return launch;

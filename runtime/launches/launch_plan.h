@@ -18,7 +18,8 @@ enum class Fusion : std::uint8_t {
   kNone,        ///< Every node by itself.
   kActivation,  ///< relu, sigmoid, tanh, clip, leaky_relu as the only reader of a bias-free
                 ///< convolution or matmul.
-  kFull,  ///< Bias, scale, activation, residual addition, in the order that a backend can run.
+  kFull,  ///< Bias, scale, activation, gate, residual addition, in the order that a backend can
+          ///< run.
 };
 std::string_view to_string(Fusion fusion);
 
@@ -28,11 +29,16 @@ enum class EpilogueKind : std::uint8_t {
   kScale,       ///< mul or div by such an operand
   kActivation,  ///< a function of one argument
   kResidual,    ///< add of an operand of the same shape
+  kGate,        ///< x·f(x), where f is a function of one argument
 };
 struct EpilogueStep {
   EpilogueKind kind;
   core::NodeId node;
-  core::TensorId operand;  ///< The second argument of add or mul; none for an activation.
+  core::TensorId operand;  ///< The second argument of add or mul; none for an activation or gate.
+  core::NodeId gate = {};  ///< The f of a gate, of which `node` is the product.
+
+  /// The node that computes a function of one argument: of an activation or a gate.
+  core::NodeId function() const { return gate.valid() ? gate : node; }
 };
 
 struct Launch {
@@ -60,7 +66,8 @@ class FusionRules {
 const FusionRules& generic_fusion(Fusion fusion);
 
 /// The longest launch that starts with `head`: steps are appended as long as the result so far has
-/// one reader, which no other launch has taken in, is no graph output, and the rules accept.
+/// one reader, or the two of a gate, which no other launch has taken in, is no graph output, and
+/// the rules accept.
 /// `taken` (by node; may be empty) is not 0 for nodes of other launches.
 /// Complexity: linear in the length of the launch.
 Launch grow_launch(const core::Graph& graph, core::NodeId head, const FusionRules& rules,

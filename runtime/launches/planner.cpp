@@ -41,8 +41,8 @@ class Planner {
       Launch launch = grow_launch(graph_, id, rules_, grown_by_);
       if (launch.epilogue.empty()) return emit(std::move(launch));
       growing_.push_back(std::move(launch));
-      for (const EpilogueStep& step : growing_.back().epilogue)
-        grown_by_[step.node.index()] = static_cast<std::uint32_t>(growing_.size());
+      for (const NodeId node : growing_.back().nodes())
+        grown_by_[node.index()] = static_cast<std::uint32_t>(growing_.size());
     }
   }
 

@@ -19,7 +19,7 @@ Layout layout_at(const std::vector<Layout>& layouts, std::size_t i) {
   return i < layouts.size() ? layouts[i] : Layout::kRowMajor;
 }
 
-constexpr std::size_t kChain = ~std::size_t{0};  // the result of the step before
+constexpr std::size_t kChain = ~std::size_t{0};  // a result within the launch
 constexpr std::size_t kLeftOut = ~std::size_t{1};
 
 /// Calls `found` with where each input of each node of the launch comes from.
@@ -37,7 +37,10 @@ void walk(const Graph& graph, const Launch& launch, NodeFunction at_node, InputF
     }
   };
   visit(launch.head);
-  for (const EpilogueStep& step : launch.epilogue) visit(step.node);
+  for (const EpilogueStep& step : launch.epilogue) {
+    if (step.gate.valid()) visit(step.gate);
+    visit(step.node);
+  }
 }
 
 /// A constant of one element, whose value may decide which kernel runs (x^2 is no x^1.7); or null.

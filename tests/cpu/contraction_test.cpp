@@ -62,10 +62,17 @@ class RandomContraction {
     last_ = "y";
     if (pick({0, 1})) step("add(" + last_ + ", c)");
     if (pick({0, 0, 1})) step(pick({0, 1}) ? "mul(" + last_ + ", c)" : "div(" + last_ + ", s)");
-    if (pick({0, 1})) step(activation());
+    if (pick({0, 1})) {
+      step(activation());
+    } else if (pick({0, 1})) {
+      gate();
+    }
     if (pick({0, 1})) {
       step(pick({0, 1}) ? "add(" + last_ + ", r)" : "add(r, " + last_ + ")");
-      if (pick({0, 1})) step(activation());
+      if (pick({0, 1}))
+        step(activation());
+      else if (pick({0, 1}))
+        gate();
     }
     return text_ + "  return " + last_ + "\n";
   }
@@ -79,6 +86,16 @@ class RandomContraction {
         "gelu(%)",           "gelu(%; approximate=\"tanh\")"};
     std::string call = functions[random_() % functions.size()];
     return call.replace(call.find('%'), 1, last_);
+  }
+
+  void gate() {
+    const std::string x = last_;
+    const std::vector<std::string> functions = {"sigmoid(%)",
+                                                "hard_sigmoid(%; alpha=0.16666667, beta=0.5)",
+                                                "hard_sigmoid(%; alpha=0.25, beta=0.5)"};
+    std::string call = functions[pick({0, 1, 2})];
+    step(call.replace(call.find('%'), 1, x));
+    step(pick({0, 1}) ? "mul(" + x + ", " + last_ + ")" : "mul(" + last_ + ", " + x + ")");
   }
 
   void step(const std::string& call) {
@@ -124,6 +141,34 @@ TEST(Contraction, RandomGraphs) {
     for (Fusion fusion : {Fusion::kNone, Fusion::kFull})
       runtime::test::expect_right(graph, backend(), fusion, 1e-3, seed);
   }
+}
+
+std::size_t launches_behind(const std::string& steps) {
+  const core::Graph graph = parse("\n  x: f32[1, 16, 6, 6]\n  w: f32[16, 16, 1, 1]\n" + steps);
+  runtime::test::expect_right(graph, backend(), Fusion::kFull, 1e-4);
+  return runtime::plan_launches(graph, backend().fusion(Fusion::kFull)).launches.size();
+}
+
+/// x·f(x) is one step, if nobody else reads x or f(x).
+TEST(Contraction, GatesAreFused) {
+  const std::string conv = "  y = conv(x, w)\n",
+                    silu = conv + "  s = sigmoid(y)\n  z = mul(y, s)\n";
+  EXPECT_EQ(launches_behind(silu + "  return z\n"), 1U);
+  EXPECT_EQ(launches_behind(silu + "  r = add(z, x)\n  t = hard_sigmoid(r; alpha=0.16666667)\n"
+                                   "  u = mul(t, r)\n  return u\n"),
+            1U);
+  EXPECT_EQ(launches_behind("  a = add(x, x)\n  s = sigmoid(a)\n  z = mul(s, a)\n  return z, w\n"),
+            1U);
+  EXPECT_EQ(launches_behind(silu + "  return z, s\n"), 3U);
+  EXPECT_EQ(launches_behind(silu + "  return z, y\n"), 3U);
+  EXPECT_EQ(launches_behind(silu + "  n = neg(s)\n  return z, n\n"), 4U);
+  EXPECT_EQ(
+      launches_behind(conv + "  s = hard_sigmoid(y; alpha=0.25)\n  z = mul(y, s)\n  return z\n"),
+      3U);
+  EXPECT_EQ(launches_behind(conv + "  s = sigmoid(y)\n  z = add(y, s)\n  return z\n"), 3U);
+  EXPECT_EQ(
+      launches_behind(conv + "  s = sigmoid(y)\n  z = mul(s, s)\n  n = neg(y)\n  return z, n\n"),
+      4U);
 }
 
 TEST(Contraction, ResidualThatIsTheSourceIsNotOverwritten) {

@@ -37,7 +37,9 @@ class RandomGraph {
   /// Every path leads from tensors [1, 4, 5, 5] to one more of them.
   void add_node() {
     const std::string x = any();
-    switch (below(12)) {
+    switch (below(13)) {
+    case 12:
+      return keep(define("mul(" + x + ", " + define("sigmoid(" + x + ")") + ")"));
     case 0:
       return keep(define("conv(" + x + ", w; pads=[1, 1, 1, 1])"));
     case 1:
