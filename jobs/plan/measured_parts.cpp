@@ -31,9 +31,9 @@ std::uint64_t kind_of(const core::Graph& graph, core::NodeId id) {
 }  // namespace
 
 MeasuredParts::MeasuredParts(const core::Graph& graph, const std::vector<bool>& is_weight,
-                             cost::CostModel& costs)
+                             cost::CostModel& costs, double seconds)
     : graph_(graph), costs_(costs), loops_(parallel::graph_loops(graph, is_weight)),
-      kinds_(graph.node_bound()) {
+      kinds_(graph.node_bound()), seconds_left_(seconds) {
   std::map<std::uint64_t, std::size_t> numbers;
   for (const core::NodeId id : graph.order())
     kinds_[id.index()] = numbers.try_emplace(kind_of(graph, id), numbers.size()).first->second;
@@ -49,7 +49,7 @@ double MeasuredParts::forward_us(core::NodeId node, std::span<const std::int64_t
                                  double estimate_us) const {
   const std::lock_guard lock(mutex_);
   Known& known = known_[{kinds_[node.index()], {lengths.begin(), lengths.end()}}];
-  known.estimate_us = estimate_us;
+  known.estimate_us = std::max(known.estimate_us, estimate_us);
   if (known.us) return *known.us;
   return estimate_us * (is_contraction(node) ? contractions_ : others_).scale();
 }
@@ -67,18 +67,20 @@ MeasuredParts::Key MeasuredParts::key_in(const parallel::MeshPlan& plan, core::N
                                             plan.shape.microbatches)};
 }
 
-bool MeasuredParts::learn(const parallel::MeshPlan& plan, double end_s, const Context& context) {
+bool MeasuredParts::learn(const parallel::MeshPlan& plan, const Context& context) {
   bool has_learned = false;
   bool has_begun = false;
   for (const core::NodeId id : graph_.order()) {
     if (graph_.is_constant_expression(id)) continue;
     const auto found = known_.find(key_in(plan, id));
     if (found == known_.end() || found->second.was_tried) continue;
-    if (context.stop.stop_requested() || core::wall_s() > end_s) return false;
+    if (context.stop.stop_requested() || seconds_left_ <= 0) break;
     if (!std::exchange(has_begun, true)) context.progress.stage("measuring what the plan runs");
+    const double start_s = core::wall_s();
     Known& known = found->second;
     known.was_tried = true;
     known.us = timed(id, found->first.second);
+    seconds_left_ -= core::wall_s() - start_s;
     if (!known.us) continue;
     has_learned = true;
     const double scale = *known.us / known.estimate_us;
@@ -111,15 +113,16 @@ double MeasuredParts::estimated_share(const parallel::MeshPlan& plan) const {
   for (const core::NodeId id : graph_.order()) {
     if (graph_.is_constant_expression(id)) continue;
     const parallel::NodeEstimate& node = plan.estimates[id.index()];
-    const double forward_us = node.forward_us + node.again_us;
-    all_us +=
-        (forward_us + node.backward_us + node.forward_exchange_us + node.backward_exchange_us) *
-            microbatches +
-        node.gradient_sum_us + node.update_us;
+    all_us += (node.forward_us + node.again_us + node.backward_us + node.forward_exchange_us +
+               node.backward_exchange_us) *
+                  microbatches +
+              node.gradient_sum_us + node.update_us;
     const auto found = known_.find(key_in(plan, id));
-    if (found != known_.end() && found->second.us) measured_us += forward_us * microbatches;
+    // A node within the launch of another one is alike, but takes less.
+    if (found == known_.end() || !found->second.us || node.forward_us < *found->second.us) continue;
+    measured_us += *found->second.us * (node.again_us > 0 ? 2 : 1) * microbatches;
   }
-  return all_us > 0 ? 1 - measured_us / all_us : 1;
+  return all_us > 0 ? std::clamp(1 - measured_us / all_us, 0.0, 1.0) : 1;
 }
 
 }  // namespace soapstone::jobs

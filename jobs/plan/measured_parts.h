@@ -18,17 +18,17 @@ namespace soapstone::jobs {
 
 class MeasuredParts final : public parallel::PartTimes {
  public:
-  /// `graph` and `costs` must outlive this.
+  /// `graph` and `costs` must outlive this; `seconds`: most that measuring may take in all.
   MeasuredParts(const core::Graph& graph, const std::vector<bool>& is_weight,
-                cost::CostModel& costs);
+                cost::CostModel& costs, double seconds);
 
   double forward_us(core::NodeId node, std::span<const std::int64_t> lengths,
                     double estimate_us) const override;
   double least_scale(core::NodeId node) const override;
 
-  /// Measures what the plan runs and is not known yet, until the clock says `end_s`. Returns
+  /// Measures what the plan runs and is not known yet, as long as there is time left. Returns
   /// whether a search may find another plan now. Nobody may ask for times meanwhile.
-  bool learn(const parallel::MeshPlan& plan, double end_s, const Context& context);
+  bool learn(const parallel::MeshPlan& plan, const Context& context);
 
   /// Of the time that devices spend in a step, the share that is not measured: gradients, updates,
   /// exchanges, and what could not be timed.
@@ -38,7 +38,7 @@ class MeasuredParts final : public parallel::PartTimes {
   /// Equal nodes share a number; lengths of loops.
   using Key = std::pair<std::size_t, std::vector<std::int64_t>>;
   struct Known {
-    double estimate_us = 0;
+    double estimate_us = 0;  ///< The largest: nodes that are alike may do more or less.
     bool was_tried = false;
     std::optional<double> us;
   };
@@ -60,6 +60,7 @@ class MeasuredParts final : public parallel::PartTimes {
   mutable std::map<Key, Known> known_;  // all that searches have asked for
   Sums contractions_, others_;
   std::map<std::size_t, double> least_scale_;  // by kind of node
+  double seconds_left_;
 };
 
 }  // namespace soapstone::jobs

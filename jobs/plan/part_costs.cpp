@@ -23,7 +23,7 @@ core::Status check_recorded(const cost::CostDatabase* database, const std::strin
   if (std::ranges::find(known, key) != known.end()) return core::Done{};
   return core::unavailable(fmt::format("there are no measured costs of '{}'", key),
                            known.empty()
-                               ? "plan with estimated `costs`; the database is empty"
+                               ? "plan with estimated `costs`; the database has none"
                                : fmt::format("plan with estimated `costs`; the database has {}",
                                              fmt::join(known, "; ")));
 }
@@ -36,13 +36,16 @@ core::Result<PartCosts> open_part_costs(const PlanRequest& request,
   if (request.precision)
     return usage_error("measured `costs` are of the types that the model has",
                        "plan without `precision`, or with estimated `costs`");
-  const std::string& key = topology.kinds().front().cost_key;
-  for (const parallel::DeviceKind& kind : topology.kinds())
+  const std::string& key = topology.kind_of(parallel::DeviceId(0)).cost_key;
+  const auto there_are = static_cast<std::int64_t>(topology.device_count());
+  for (std::int64_t d = 0; d < std::min(request.devices.value_or(there_are), there_are); ++d) {
+    const auto& kind = topology.kind_of(parallel::DeviceId(static_cast<std::size_t>(d)));
     if (kind.cost_key != key)
       return core::unsupported(
           fmt::format("measured `costs` are of one kind of devices, and {} has '{}' and '{}'",
                       topology.name(), key, kind.cost_key),
           "plan with estimated `costs`");
+  }
   PartCosts costs;
   SOAPSTONE_ASSIGN_OR_RETURN(costs.backend, make_backend(request.device));
   SOAPSTONE_ASSIGN_OR_RETURN(costs.database, open_costs(request.device));

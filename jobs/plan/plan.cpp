@@ -61,7 +61,7 @@ class PlanJob {
           parallel::Topology topology, std::optional<PartCosts> costs)
       : request_(request), context_(context), model_(std::move(model)),
         topology_(std::move(topology)), costs_(std::move(costs)) {
-    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model);
+    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model, request.measure_s);
   }
 
   core::Result<PlanOutcome> run() {
@@ -69,22 +69,19 @@ class PlanJob {
                                parallel::named_strategy(request_.strategy));
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     PlanOutcome outcome;
-    const double cpu_before_s = core::process_cpu_s();
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
     const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
-    SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedStrategies planned,
-                               plan_with(*strategy, others, options));
-    outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
+    SOAPSTONE_ASSIGN_OR_RETURN(Priced priced, plan_with(*strategy, others, options, outcome));
+    parallel::PlannedStrategies& planned = priced.planned;
     for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
     parallel::MeshPlanOutcome& best = planned.chosen;
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
-    if (parts_) outcome.plan.estimated_share = parts_->estimated_share(best.plan);
+    outcome.plan.estimated_share = priced.estimated_share;
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
-    outcome.meshes_tried = planned.meshes_tried;
     outcome.details = std::move(best.plan);
     for (std::int64_t d = 0; d < outcome.plan.devices; ++d)
       outcome.device_names.push_back(
@@ -96,20 +93,32 @@ class PlanJob {
   }
 
  private:
+  struct Priced {
+    parallel::PlannedStrategies planned;
+    double estimated_share = 1;  ///< When it was planned.
+  };
+
   /// What the plans run is measured, until those that are best by all that is known run nothing
-  /// else.
-  core::Result<parallel::PlannedStrategies> plan_with(const parallel::NamedStrategy& strategy,
-                                                      parallel::Others others,
-                                                      const parallel::MeshPlanOptions& options) {
+  /// else. If it is stopped, the last plans are what there is.
+  core::Result<Priced> plan_with(const parallel::NamedStrategy& strategy, parallel::Others others,
+                                 const parallel::MeshPlanOptions& options, PlanOutcome& outcome) {
+    std::optional<Priced> last;
     for (;;) {
+      const double cpu_before_s = core::process_cpu_s();
       auto planned = parallel::plan_strategies(model_.graph, model_.is_weight, topology_, options,
                                                strategy, others, context_.progress, context_.stop);
-      if (!planned || !parts_) return planned;
-      bool has_learned = parts_->learn(planned->chosen.plan, end_of_measuring_s_, context_);
-      for (const parallel::PlannedStrategy& other : planned->others)
-        if (other.outcome)
-          has_learned |= parts_->learn(other.outcome->plan, end_of_measuring_s_, context_);
-      if (!has_learned) return planned;
+      outcome.search_cpu_s += core::process_cpu_s() - cpu_before_s;
+      if (!planned && last && planned.error().code == core::ErrorCode::kInterrupted)
+        return *std::move(last);
+      if (!planned) return planned.error();
+      outcome.meshes_tried += planned->meshes_tried;
+      last = Priced{*std::move(planned), 1};
+      if (!parts_) return *std::move(last);
+      last->estimated_share = parts_->estimated_share(last->planned.chosen.plan);
+      bool has_learned = parts_->learn(last->planned.chosen.plan, context_);
+      for (const parallel::PlannedStrategy& other : last->planned.others)
+        if (other.outcome) has_learned |= parts_->learn(other.outcome->plan, context_);
+      if (!has_learned || context_.stop.stop_requested()) return *std::move(last);
     }
   }
 
@@ -147,7 +156,6 @@ class PlanJob {
   parallel::Topology topology_;
   std::optional<PartCosts> costs_;
   std::optional<MeasuredParts> parts_;  // behind the model and the costs that it refers to
-  double end_of_measuring_s_ = core::wall_s() + request_.measure_s;
 };
 
 }  // namespace

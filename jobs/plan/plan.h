@@ -39,7 +39,7 @@ struct PlanRequest {
   std::optional<double> memory_limit_bytes;  ///< Of a device.
   PlanCosts costs = PlanCosts::kEstimated;
   DeviceRequest device;   ///< Where the database lies; what a thread of this machine may use.
-  double measure_s = 30;  ///< Most seconds to measure in.
+  double measure_s = 30;  ///< Most seconds that measuring may take.
   int jobs = 0;           ///< Threads; 0: one for each core.
 };
 

@@ -29,6 +29,13 @@ Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
       std::move(uneven));
 }
 
+ComputeRates rates_of(const DeviceKind& kind) {
+  ComputeRates rates;
+  rates.flops_per_s = kind.flops_per_s;
+  rates.bytes_per_s = kind.memory_bytes_per_s;
+  return rates;
+}
+
 /// Bytes for a byte of a weight: its gradient; states of the optimizer, with a master copy where
 /// weights are narrower than 32 bits.
 void set_memory(const MeshPlanOptions& options, core::DataType weights, ShardingOptions& sharding) {
@@ -55,8 +62,7 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   if (options.is_training && options.attention == Attention::kStored)
     selective_work_ = with_attention(graph, work_, Attention::kRecomputed);
   const DeviceKind& kind = slowest_kind();
-  rates_.flops_per_s = kind.flops_per_s;
-  rates_.bytes_per_s = kind.memory_bytes_per_s;
+  rates_ = rates_of(kind);
   memory_ = options.memory_bytes.value_or(least_memory_bytes());
   if (topology.kinds().size() > 1)
     for (const DeviceKind& other : topology.kinds())
@@ -155,6 +161,9 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   if (freedom.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
   sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
   plan.uneven = uneven_axis(shape);
+  if (plan.uneven)
+    for (const DeviceKind& kind : topology_.kinds())
+      sharding.choices.rates_of_kinds.push_back(rates_of(kind));
   const Mesh mesh = make_mesh(topology_, plan.axis_sizes, 0, plan.uneven);
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
@@ -167,26 +176,35 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
 bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
   MeshShape uneven = shape;
   uneven.is_uneven = true;
-  return !slowness_.empty() && shape.stages == 1 && uneven_axis(uneven).has_value();
+  return uneven_axis(uneven).has_value();
 }
 
-/// Devices at one position on the outermost axis are as fast as their slowest.
+/// Shares in proportion to the time of the whole forward pass, in as many grains as a sample's
+/// microbatch can be divided into, up to some for each position. None where positions have devices
+/// of several kinds, or where parts are measured, which are those of even cuts.
 std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
+  constexpr std::int64_t kMostGrains = 8;
+  if (!shape.is_uneven || slowness_.empty() || shape.stages > 1 || options_.part_times)
+    return std::nullopt;
   const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
-  std::size_t outermost = sizes.size();
-  while (outermost > 0 && sizes[outermost - 1] == 1) --outermost;
-  if (!shape.is_uneven || outermost == 0) return std::nullopt;
-  UnevenAxis uneven{outermost - 1, {}};
-  const std::int64_t at_once = devices_ / sizes[uneven.axis];
-  for (std::int64_t d = 0; d < devices_; d += at_once) {
-    double slowness = 0;
-    for (std::int64_t k = d; k < d + at_once; ++k)
-      slowness = std::max(slowness,
-                          slowness_[topology_.kind_index(DeviceId(static_cast<std::size_t>(k)))]);
-    uneven.rates.push_back(1 / slowness);
+  UnevenAxis uneven{sizes.size() - 1, {}, {}};
+  while (uneven.axis > 0 && sizes[uneven.axis] == 1) --uneven.axis;
+  const std::int64_t size = sizes[uneven.axis], at_once = devices_ / size;
+  std::vector<double> rates;
+  for (std::int64_t d = 0; d < devices_; ++d) {
+    const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
+    if (d % at_once == 0) {
+      uneven.kinds.push_back(kind);
+      rates.push_back(1 / slowness_[kind]);
+    }
+    if (kind != uneven.kinds.back()) return std::nullopt;
   }
-  const auto [slowest, fastest] = std::ranges::minmax_element(uneven.rates);
-  if (*slowest == *fastest) return std::nullopt;
+  const std::int64_t samples = batch_ / shape.microbatches;
+  std::int64_t grains = std::min(samples, kMostGrains * size);
+  while (grains > 1 && samples % grains != 0) --grains;
+  uneven.grains = in_proportion(grains, rates);
+  const auto [fewest, most] = std::ranges::minmax_element(uneven.grains);
+  if (*fewest == 0 || *fewest == *most) return std::nullopt;
   return uneven;
 }
 
@@ -235,9 +253,7 @@ double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
 
 /// Of the whole model on one device.
 double MeshEvaluator::forward_us(const DeviceKind& kind) const {
-  ComputeRates rates = rates_;
-  rates.flops_per_s = kind.flops_per_s;
-  rates.bytes_per_s = kind.memory_bytes_per_s;
+  const ComputeRates rates = rates_of(kind);
   double us = 0;
   for (const core::NodeId id : graph_.order()) {
     const NodeWork& node = work_.nodes[id.index()];

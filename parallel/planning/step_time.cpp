@@ -134,8 +134,8 @@ class StepTimer {
         for (const core::NodeId reader : graph_.consumers(output))
           last = std::max(last, position[reader.index()]);
         const Layout& layout = plan_.sharding.tensors[output.index()];
-        const double bytes = work_.tensors[output.index()].bytes /
-                             static_cast<double>(pieces(layout, plan_.axis_sizes));
+        const double bytes = work_.tensors[output.index()].bytes *
+                             largest_piece(layout, plan_.axis_sizes, plan_.uneven);
         change[k] += bytes;
         change[last] -= bytes;
       }

@@ -1,5 +1,6 @@
 // Whether a plan agrees with itself, its machine and its model.
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,11 @@ using AxesByName = std::map<std::string, std::vector<std::string>>;
 class CutChecker {
  public:
   explicit CutChecker(const PlanDocument& document) {
-    for (const PlanAxis& axis : document.axes) size_of_[axis.name] = axis.size;
+    for (const PlanAxis& axis : document.axes) {
+      size_of_[axis.name] = axis.size;
+      grains_of_[axis.name] =
+          std::accumulate(axis.shares.begin(), axis.shares.end(), std::int64_t{0});
+    }
   }
 
   /// `sizes`: of what the owner has, by name.
@@ -33,7 +38,16 @@ class CutChecker {
                                    close.empty() ? kPlanAgain : "did you mean '" + close + "'?");
       }
       std::int64_t parts = 1;
-      for (const std::string& axis : axes) parts *= size_of_.at(axis);
+      for (const std::string& axis : axes) {
+        parts *= size_of_.at(axis);
+        const std::int64_t grains = grains_of_.at(axis);
+        if (grains > 0 && size->second % grains != 0)
+          return core::invalid_input(
+              fmt::format("'{}' of '{}' has {} elements, which the {} shares "
+                          "of axis '{}' do not divide",
+                          name, owner, size->second, grains, axis),
+              kPlanAgain);
+      }
       if (parts > size->second)
         return core::invalid_input(fmt::format("'{}' of '{}' has {} elements and not {} parts",
                                                name, owner, size->second, parts),
@@ -45,7 +59,7 @@ class CutChecker {
   static constexpr const char* kPlanAgain = "plan again with plan-graph";
 
  private:
-  std::map<std::string, std::int64_t> size_of_;
+  std::map<std::string, std::int64_t> size_of_, grains_of_;  // 0 grains: an even axis
 };
 
 core::Status check_nodes(const PlanDocument& document, const core::Graph& graph,

@@ -1,7 +1,6 @@
 #include "parallel/plans/plan_document.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,13 +14,6 @@ namespace {
 
 std::string_view role_name(ops::DimRole role) { return kLoopRoles[static_cast<std::size_t>(role)]; }
 
-std::vector<double> shares_of(const UnevenAxis& axis) {
-  const double all = std::accumulate(axis.rates.begin(), axis.rates.end(), 0.0);
-  std::vector<double> shares;
-  for (const double rate : axis.rates) shares.push_back(rate / all);
-  return shares;
-}
-
 std::vector<PlanAxis> axes_of(const MeshPlan& plan) {
   const std::vector<std::int64_t>& sizes = plan.axis_sizes;
   CHECK(sizes.size() == kAxisNames.size(), "a plan has all axes");
@@ -29,7 +21,7 @@ std::vector<PlanAxis> axes_of(const MeshPlan& plan) {
   std::int64_t stride = 1;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     axes.push_back({std::string(kAxisNames[a]), sizes[a], stride});
-    if (plan.uneven && plan.uneven->axis == a) axes.back().shares = shares_of(*plan.uneven);
+    if (plan.uneven && plan.uneven->axis == a) axes.back().shares = plan.uneven->grains;
     stride *= sizes[a];
   }
   return axes;

@@ -1,8 +1,7 @@
 // Reads plans from JSON and refuses what contradicts itself; docs/plans.md describes the format.
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <numeric>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -117,20 +116,16 @@ class PlanFileReader {
       pipeline.field("chunks").fail("a single stage is not in pieces");
   }
 
-  /// Parts of the whole, of which stages have none.
   void read_shares(const PlanReader& shares, PlanAxis& axis) {
     shares.for_each([&](const PlanReader& share) {
-      axis.shares.push_back(share.not_negative());
-      if (axis.shares.back() == 0) share.fail("this is not positive");
+      axis.shares.push_back(share.integer(1, kMostDevicesPlanned));
     });
     if (static_cast<std::int64_t>(axis.shares.size()) != axis.size)
       return shares.fail(fmt::format("{} shares are not one for each of {} positions",
                                      axis.shares.size(), axis.size));
-    const double sum = std::accumulate(axis.shares.begin(), axis.shares.end(), 0.0);
-    if (std::abs(sum - 1) > 1e-9) return shares.fail(fmt::format("they add up to {}, not 1", sum));
-    if (plan_.shape.stages > 1) return shares.fail("stages are cut evenly");
-    if (std::exchange(plan_.shape.is_uneven, true))
-      return shares.fail("another axis is cut unevenly");
+    if (std::ranges::adjacent_find(axis.shares, std::ranges::not_equal_to()) == axis.shares.end())
+      return shares.fail("all positions have the same share", "leave `shares` out");
+    if (plan_.shape.stages > 1) shares.fail("stages are cut evenly");
   }
 
   /// Axes are those of a MeshShape, innermost first.
@@ -149,6 +144,9 @@ class PlanFileReader {
             fmt::format("{} is not {}, the product of the sizes before it", axis.stride, stride));
       stride = std::min(stride * axis.size, 2 * kMostDevicesPlanned);
       if (entry.has("shares")) read_shares(entry.field("shares"), axis);
+      if (plan_.shape.is_uneven && axis.size > 1)
+        entry.fail("only the outermost axis has `shares`");
+      plan_.shape.is_uneven |= !axis.shares.empty();
       plan_.axes.push_back(std::move(axis));
     });
     if (plan_.axes.size() != kAxisNames.size())

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "ops/definition/registry.h"
 #include "parallel/sharding/part_times.h"
@@ -16,9 +18,9 @@ class ChoiceMaker {
               const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
               const ChoiceOptions& options)
       : id_(node), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
-        weights_(graph, node, loops, work), mesh_(mesh), rates_(rates), options_(options),
-        loops_of_graph_(loops), loops_(loops.spaces[node.index()].loops),
-        origins_(loops.origins[node.index()]),
+        weights_(graph, node, loops, work), mesh_(mesh),
+        positions_(positions_of(mesh, rates, options)), options_(options), loops_of_graph_(loops),
+        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]),
         fixed_(options.fixed.empty() ? kNothingFixed : options.fixed[node.index()]) {
     const ops::OpDefinition* definition = ops::definition_of(node_);
     passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
@@ -99,62 +101,46 @@ class ChoiceMaker {
     return false;
   }
 
-  /// The time of the slowest part over that of all on one of the slowest devices; none if sizes
-  /// cannot be divided well enough.
-  std::optional<double> share(std::size_t l) const {
+  /// Of a loop's iterations, the share of the largest part at a position; none if it cannot be cut
+  /// well enough.
+  std::optional<double> share(std::size_t l, const Position& position) const {
     std::int64_t parts = 1;
-    double rate = 1;
     bool is_uneven = false;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
       if (now_.loops[a] != static_cast<std::int8_t>(l)) continue;
-      rate *= mesh_.rate(a);
-      if (mesh_.uneven() && mesh_.uneven()->axis == a)
-        is_uneven = true;
-      else
-        parts *= mesh_.axis_sizes()[a];
+      is_uneven |= mesh_.is_uneven(a);
+      if (!mesh_.is_uneven(a)) parts *= mesh_.axis_sizes()[a];
     }
-    if (parts == 1 && !is_uneven) return 1;
     const ops::Loop& loop = loops_[l];
     const std::int64_t size =
         origins_[l] == Origin::kBatch ? loop.size / options_.microbatches : loop.size;
-    const auto longest = is_uneven ? longest_uneven(size, parts) : longest_even(size, parts);
-    if (!longest) return std::nullopt;
-    const double result = *longest / static_cast<double>(size);
-    if (result * rate > options_.most_imbalance) return std::nullopt;
-    return result;
-  }
-
-  /// Iterations of the largest of so many parts.
-  static std::optional<double> longest_even(std::int64_t size, std::int64_t parts) {
-    if (size < parts) return std::nullopt;
-    return static_cast<double>((size + parts - 1) / parts);
-  }
-
-  /// The same where what each position on the uneven axis gets is cut in so many parts; those of
-  /// fast devices count for less.
-  std::optional<double> longest_uneven(std::int64_t size, std::int64_t parts) const {
-    const std::vector<double>& rates = mesh_.uneven()->rates;
-    const std::vector<std::int64_t> shares = in_proportion(size, rates);
-    double longest = 0;
-    for (std::size_t k = 0; k < shares.size(); ++k) {
-      const auto part = longest_even(shares[k], parts);
-      if (!part) return std::nullopt;
-      longest = std::max(longest, *part / rates[k]);
+    std::int64_t here = size;
+    if (is_uneven) {
+      const std::int64_t grains = mesh_.uneven()->all_grains();
+      if (size % grains != 0) return std::nullopt;
+      here = size / grains * position.grains;
     }
-    return longest;
+    if (here < parts) return std::nullopt;
+    const auto largest = static_cast<double>((here + parts - 1) / parts);
+    if (largest * static_cast<double>(parts) > options_.most_imbalance * static_cast<double>(here))
+      return std::nullopt;
+    return largest / static_cast<double>(size);
   }
 
   void finish() {
-    double part = 1;
-    for (std::size_t l = 0; l < loops_.size(); ++l) {
-      const std::optional<double> cut = share(l);
-      if (!cut) return;
-      part *= *cut;
+    std::vector<double> parts;
+    for (const Position& position : positions_) {
+      double& part = parts.emplace_back(1);
+      for (std::size_t l = 0; l < loops_.size(); ++l) {
+        const std::optional<double> cut = share(l, position);
+        if (!cut) return;
+        part *= *cut;
+      }
     }
     now_.inputs.assign(node_.inputs.size(), Layout{});
     now_.outputs.assign(node_.outputs.size(), Layout{});
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a) lay(a);
-    price(part);
+    price(parts);
     choices_.push_back(now_);
   }
 
@@ -236,25 +222,44 @@ class ChoiceMaker {
 
   /// Of the largest piece.
   double local_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes / mesh_.memory_pieces(layout);
+    return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }
-  /// Bytes that one of the slowest devices passes in the time that any needs for its piece.
-  double traffic_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes / mesh_.time_pieces(layout);
+  double bytes_at(const Position& position, core::TensorId id, const Layout& layout) const {
+    return work_.tensors[id.index()].bytes *
+           piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share);
   }
 
-  void price(double part) {
-    now_.forward_us = now_.backward_us = 0;
+  /// `parts`: the share of the work, by position. All wait for the slowest.
+  void price(const std::vector<double>& parts) {
     const double exchange_us = joins().us + halo_us();
     now_.forward_us = exchange_us;
+    now_.backward_us = 0;
     if (own_.is_free) return;
+    KernelTimes longest;
+    for (std::size_t p = 0; p < positions_.size(); ++p) {
+      const KernelTimes here = times(positions_[p], parts[p]);
+      longest.forward_us = std::max(longest.forward_us, here.forward_us);
+      longest.backward_us = std::max(longest.backward_us, here.backward_us);
+    }
+    now_.forward_us += longest.forward_us;
+    if (longest.backward_us == 0) return;
+    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0) + longest.backward_us;
+  }
+
+  struct KernelTimes {
+    double forward_us = 0;
+    double backward_us = 0;  ///< 0: there is no gradient.
+  };
+
+  KernelTimes times(const Position& position, double part) const {
+    const ComputeRates& rates = *position.rates;
     const double flops = own_.flops * part;
     double traffic = 0, gradients = 0, kept = 0;
     int sought = 0;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       if (!node_.inputs[k].valid()) continue;
       const TensorWork& input = work_.tensors[node_.inputs[k].index()];
-      const double bytes = traffic_bytes(node_.inputs[k], now_.inputs[k]);
+      const double bytes = bytes_at(position, node_.inputs[k], now_.inputs[k]);
       if (input.is_stored) traffic += bytes;
       if (input.is_kept) kept += bytes;
       if (!input.has_gradient) continue;
@@ -264,24 +269,22 @@ class ChoiceMaker {
     double results = 0, arriving = 0;
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       const TensorWork& output = work_.tensors[node_.outputs[k].index()];
-      const double bytes = traffic_bytes(node_.outputs[k], now_.outputs[k]);
+      const double bytes = bytes_at(position, node_.outputs[k], now_.outputs[k]);
       if (output.is_stored) results += bytes;
       if (output.has_gradient) arriving += bytes;
     }
     const core::DataType type = own_.data_type;
-    const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
+    const double launch_us = own_.starts_launch ? rates.launch_us : 0;
     const double estimate_us =
-        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
-    const double kernel_us = measured(estimate_us);
-    now_.forward_us += kernel_us;
-    if (arriving == 0 || sought == 0) return;
-    now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
+        launch_us + rates.us(type, flops, traffic + results, own_.is_contraction);
+    KernelTimes times{measured(estimate_us), 0};
+    if (arriving == 0 || sought == 0) return times;
     // One contraction of the same size for each gradient.
-    const double gradients_us =
-        own_.is_contraction
-            ? sought * (launch_us + rates_.us(type, flops, traffic + arriving, true))
-            : launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
-    now_.backward_us += gradients_us * (kernel_us / estimate_us);
+    times.backward_us = own_.is_contraction
+                            ? sought * (launch_us + rates.us(type, flops, traffic + arriving, true))
+                            : launch_us + rates.us(type, flops, kept + arriving + gradients, false);
+    if (estimate_us > 0) times.backward_us *= times.forward_us / estimate_us;
+    return times;
   }
 
   /// What is done within the launch of another node is estimated in any case.
@@ -298,7 +301,7 @@ class ChoiceMaker {
   const StepWork& work_;
   const WeightLoops weights_;
   const Mesh& mesh_;
-  const ComputeRates& rates_;
+  const std::vector<Position> positions_;
   const ChoiceOptions& options_;
   const GraphLoops& loops_of_graph_;
   const std::vector<ops::Loop>& loops_;
@@ -311,6 +314,19 @@ class ChoiceMaker {
 };
 
 }  // namespace
+
+std::vector<Position> positions_of(const Mesh& mesh, const ComputeRates& rates,
+                                   const ChoiceOptions& options) {
+  if (!mesh.uneven()) return {{1, 1, &rates}};
+  const UnevenAxis& uneven = *mesh.uneven();
+  std::vector<Position> positions;
+  std::set<std::pair<std::int64_t, std::size_t>> known;
+  for (std::size_t k = 0; k < uneven.grains.size(); ++k)
+    if (known.emplace(uneven.grains[k], uneven.kinds[k]).second)
+      positions.push_back(
+          {uneven.share(k), uneven.grains[k], &options.rates_of_kinds[uneven.kinds[k]]});
+  return positions;
+}
 
 NodeChoices node_choices(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
                          const StepWork& work, const Mesh& mesh, const ComputeRates& rates,

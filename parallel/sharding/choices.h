@@ -56,9 +56,21 @@ struct ChoiceOptions {
   std::int64_t microbatches = 1;     ///< A loop over the batch is that many times shorter.
   /// A part may be larger than the mean by this factor, where a size cannot be divided.
   double most_imbalance = 1.25;
-  const PartTimes* part_times = nullptr;  ///< Null: all is estimated.
+  std::vector<ComputeRates> rates_of_kinds;  ///< On an uneven mesh, which names kinds of devices.
+  const PartTimes* part_times = nullptr;     ///< Null: all is estimated.
   std::vector<AxisLoops> fixed;  ///< By node; kFree where there is a choice. Empty: everywhere.
 };
+
+/// What a device has of whatever an uneven axis cuts, and how fast it computes.
+struct Position {
+  double share = 1;
+  std::int64_t grains = 1;
+  const ComputeRates* rates = nullptr;
+};
+
+/// All that differ; one, if the mesh is even.
+std::vector<Position> positions_of(const Mesh& mesh, const ComputeRates& rates,
+                                   const ChoiceOptions& options);
 
 struct NodeChoices {
   std::vector<NodeChoice> all;  ///< Never empty.

@@ -14,26 +14,27 @@ class Steps {
  public:
   Steps(const Mesh& mesh, double bytes, const Layout& from) : mesh_(mesh), local_(bytes) {
     for (std::size_t a = 0; a < mesh.axis_count(); ++a)
-      if (from.axes[a] >= 0) local_ /= mesh.largest_shares(a);
+      if (from.axes[a] >= 0) local_ *= mesh.largest_share(a);
   }
 
-  void cut(std::size_t axis) { local_ /= mesh_.largest_shares(axis); }
+  void cut(std::size_t axis) { local_ *= mesh_.largest_share(axis); }
   void exchange(std::size_t axis) { spend(Collective::kAllToAll, axis, local_, 1); }
   void all_reduce(std::size_t axis) { spend(Collective::kAllReduce, axis, local_, 2); }
   void reduce_scatter(std::size_t axis) {
     spend(Collective::kReduceScatter, axis, local_, 1);
-    local_ /= mesh_.largest_shares(axis);
+    local_ *= mesh_.largest_share(axis);
   }
   void all_gather(std::size_t axis) {
-    local_ *= mesh_.largest_shares(axis);
+    local_ /= mesh_.largest_share(axis);
     spend(Collective::kAllGather, axis, local_, 1);
   }
   const Conversion& done() const { return total_; }
 
  private:
   double size(std::size_t axis) const { return static_cast<double>(mesh_.axis_sizes()[axis]); }
+  /// A step of a collective takes as long as its largest piece.
   void spend(Collective what, std::size_t axis, double bytes, double times) {
-    total_.us += mesh_.us(what, axis, bytes);
+    total_.us += mesh_.us(what, axis, bytes * mesh_.largest_share(axis) * size(axis));
     total_.bytes_moved += times * bytes * (size(axis) - 1) / size(axis);
   }
 
@@ -75,32 +76,40 @@ std::vector<std::int64_t> in_proportion(std::int64_t size, std::span<const doubl
 Mesh::Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us, std::optional<UnevenAxis> uneven)
     : axis_sizes_(std::move(axis_sizes)), time_us_(std::move(time_us)), uneven_(std::move(uneven)) {
   CHECK(axis_sizes_.size() <= kMostAxes, "a mesh of too many axes");
-  CHECK(!uneven_ || static_cast<std::int64_t>(uneven_->rates.size()) == axis_sizes_[uneven_->axis],
-        "a rate for each position on the axis");
+  CHECK(!uneven_ || static_cast<std::int64_t>(uneven_->grains.size()) == axis_sizes_[uneven_->axis],
+        "grains for each position on the axis");
 }
 
-double Mesh::rate(std::size_t axis) const {
-  if (!uneven_ || uneven_->axis != axis) return static_cast<double>(axis_sizes_[axis]);
-  return std::accumulate(uneven_->rates.begin(), uneven_->rates.end(), 0.0);
+std::int64_t UnevenAxis::all_grains() const {
+  return std::accumulate(grains.begin(), grains.end(), std::int64_t{0});
+}
+double UnevenAxis::share(std::size_t position) const {
+  return static_cast<double>(grains[position]) / static_cast<double>(all_grains());
+}
+double UnevenAxis::largest_share() const {
+  return static_cast<double>(*std::ranges::max_element(grains)) / static_cast<double>(all_grains());
 }
 
-double Mesh::largest_shares(std::size_t axis) const {
-  if (!uneven_ || uneven_->axis != axis) return static_cast<double>(axis_sizes_[axis]);
-  return rate(axis) / *std::ranges::max_element(uneven_->rates);
+double piece(const Layout& layout, std::span<const std::int64_t> axis_sizes,
+             const std::optional<UnevenAxis>& uneven, double share) {
+  double part = 1;
+  for (std::size_t a = 0; a < std::min(axis_sizes.size(), kMostAxes); ++a)
+    if (layout.axes[a] >= 0)
+      part *= uneven && uneven->axis == a ? share : 1 / static_cast<double>(axis_sizes[a]);
+  return part;
 }
 
-double Mesh::time_pieces(const Layout& layout) const {
-  double pieces = 1;
-  for (std::size_t a = 0; a < axis_count(); ++a)
-    if (layout.axes[a] >= 0) pieces *= rate(a);
-  return pieces;
+double largest_piece(const Layout& layout, std::span<const std::int64_t> axis_sizes,
+                     const std::optional<UnevenAxis>& uneven) {
+  return piece(layout, axis_sizes, uneven, uneven ? uneven->largest_share() : 0);
 }
 
-double Mesh::memory_pieces(const Layout& layout) const {
-  double pieces = 1;
-  for (std::size_t a = 0; a < axis_count(); ++a)
-    if (layout.axes[a] >= 0) pieces *= largest_shares(a);
-  return pieces;
+double Mesh::largest_share(std::size_t axis) const {
+  return is_uneven(axis) ? uneven_->largest_share() : 1 / static_cast<double>(axis_sizes_[axis]);
+}
+
+double Mesh::largest_piece(const Layout& layout) const {
+  return parallel::largest_piece(layout, axis_sizes_, uneven_);
 }
 
 std::int64_t Mesh::device_count() const {

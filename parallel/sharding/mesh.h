@@ -1,6 +1,6 @@
 // A mesh: devices in a grid, whose axes are what operators are cut along. It answers what a
-// collective along an axis takes. Devices compute at one rate, but along one axis they may differ:
-// then the faster ones get more of what is cut along it.
+// collective along an axis takes. Along one axis devices may have larger and smaller pieces of what
+// is cut there.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,24 @@ namespace soapstone::parallel {
 /// groups along it do the same.
 using AxisTime = std::function<double(Collective what, std::size_t axis, double bytes)>;
 
-/// An axis along which devices compute at different rates.
+/// An axis along which devices have pieces of different sizes: each position has some of a number
+/// of equal grains. What cannot be divided into these is not cut there, so that a piece is the same
+/// elements however its dimension is written (12 heads, 768 columns).
 struct UnevenAxis {
   std::size_t axis = 0;
-  std::vector<double> rates;  ///< By position on the axis; the slowest is 1.
+  std::vector<std::int64_t> grains;  ///< By position on the axis, none 0.
+  std::vector<std::size_t> kinds;    ///< By position: of its devices, all alike.
+  std::int64_t all_grains() const;
+  double share(std::size_t position) const;
+  double largest_share() const;
 };
+
+/// The share of a tensor that a device has which has that share of what the uneven axis cuts.
+double piece(const Layout& layout, std::span<const std::int64_t> axis_sizes,
+             const std::optional<UnevenAxis>& uneven, double share);
+/// The same of the device with the most.
+double largest_piece(const Layout& layout, std::span<const std::int64_t> axis_sizes,
+                     const std::optional<UnevenAxis>& uneven);
 
 /// Whole numbers that add up to `size`, as nearly in proportion to the rates as there are (by
 /// largest remainders, of equal ones the first).
@@ -43,15 +56,10 @@ class Mesh {
   std::size_t axis_count() const { return std::min(axis_sizes_.size(), kMostAxes); }
   std::int64_t device_count() const;
   const std::optional<UnevenAxis>& uneven() const { return uneven_; }
-  /// By how much less time all devices along the axis need than one of the slowest: its size, if
-  /// all are alike.
-  double rate(std::size_t axis) const;
-  /// How many of the largest share make the whole: its size, if all are alike.
-  double largest_shares(std::size_t axis) const;
-  /// Products of these over the axes that cut the tensor: by how much less time, and memory, its
-  /// largest piece takes than all of it on one of the slowest devices.
-  double time_pieces(const Layout& layout) const;
-  double memory_pieces(const Layout& layout) const;
+  bool is_uneven(std::size_t axis) const { return uneven_ && uneven_->axis == axis; }
+  /// Of what is cut along the axis, by the device with the most.
+  double largest_share(std::size_t axis) const;
+  double largest_piece(const Layout& layout) const;
   /// Remembers what it was asked: for one thread at a time.
   double us(Collective what, std::size_t axis, double bytes) const;
 

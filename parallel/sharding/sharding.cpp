@@ -159,11 +159,11 @@ class ShardingProblem {
   double kept_bytes(core::TensorId id, const Layout& from, const Layout& to) const {
     const TensorWork& tensor = work_.tensors[id.index()];
     if (!tensor.is_kept) return 0;
-    double parts = mesh_.memory_pieces(to);
+    double piece = mesh_.largest_piece(to);
     const bool is_partial =
         std::find(from.axes.begin(), from.axes.end(), kPartial) != from.axes.end();
-    if (!is_partial) parts = std::max(parts, mesh_.memory_pieces(from));
-    return tensor.bytes / parts;
+    if (!is_partial) piece = std::min(piece, mesh_.largest_piece(from));
+    return tensor.bytes * piece;
   }
 
   void collect_readers() {
@@ -268,7 +268,8 @@ class ShardingProblem {
     }
     std::set<std::int8_t> digits = wanted[axis];
     for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d] >= mesh_.device_count()) digits.insert(static_cast<std::int8_t>(d));
+      if (dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
+        digits.insert(static_cast<std::int8_t>(d));
     digits.insert(kReplicated);
     for (const std::int8_t digit : digits) {
       now.axes[axis] = digit;
@@ -277,8 +278,12 @@ class ShardingProblem {
     now.axes[axis] = kReplicated;
   }
 
+  bool has_grains(std::size_t axis, std::int64_t size) const {
+    return !mesh_.is_uneven(axis) || size % mesh_.uneven()->all_grains() == 0;
+  }
+
   double weight_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes / mesh_.memory_pieces(layout);
+    return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
   }
   /// Devices that hold the same piece.
   double copies(const Layout& layout) const {
@@ -304,8 +309,15 @@ class ShardingProblem {
     constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
     const double bytes =
         kPassesOverWeights * weight_bytes(id, layout) + kPassesOverStates * state_bytes(id, layout);
-    const double balance = mesh_.memory_pieces(layout) / mesh_.time_pieces(layout);
-    return bytes * balance / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
+    double longest_us = 0;
+    for (const Position& position : positions_of(mesh_, rates_, options_.choices)) {
+      const double share = piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share) /
+                           mesh_.largest_piece(layout);
+      const ComputeRates& rates = *position.rates;
+      longest_us = std::max(longest_us,
+                            bytes * share / (rates.bytes_per_s * rates.streaming_efficiency) * 1e6);
+    }
+    return longest_us;
   }
 
   /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has

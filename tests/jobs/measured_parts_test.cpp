@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/clock.h"
 #include "jobs/plan/plan.h"
 #include "parallel/planning/mesh_planner.h"
 
@@ -47,11 +46,11 @@ class MeasuredPartsTest : public testing::Test {
 };
 
 TEST_F(MeasuredPartsTest, PlansTakeWhatWasMeasured) {
-  MeasuredParts parts(model_.graph, model_.is_weight, costs_);
+  MeasuredParts parts(model_.graph, model_.is_weight, costs_, 60);
   auto plan = planned(&parts);
   EXPECT_EQ(parts.estimated_share(plan.plan), 1);
   int rounds = 0;
-  while (parts.learn(plan.plan, core::wall_s() + 60, {})) {
+  while (parts.learn(plan.plan, {})) {
     plan = planned(&parts);
     ASSERT_LT(++rounds, 50);
   }
@@ -70,22 +69,23 @@ TEST_F(MeasuredPartsTest, PlansTakeWhatWasMeasured) {
 }
 
 TEST_F(MeasuredPartsTest, NothingIsMeasuredTwiceOrWithoutTime) {
-  MeasuredParts parts(model_.graph, model_.is_weight, costs_);
-  const auto plan = planned(&parts);
-  EXPECT_FALSE(parts.learn(plan.plan, core::wall_s() - 1, {}));
+  MeasuredParts parts(model_.graph, model_.is_weight, costs_, 60);
+  MeasuredParts never(model_.graph, model_.is_weight, costs_, 0);
+  EXPECT_FALSE(never.learn(planned(&never).plan, {}));
   EXPECT_EQ(costs_.asked, 0);
-  EXPECT_TRUE(parts.learn(plan.plan, core::wall_s() + 60, {}));
+  const auto plan = planned(&parts);
+  EXPECT_TRUE(parts.learn(plan.plan, {}));
   const int asked = costs_.asked;
   EXPECT_GT(asked, 0);
-  EXPECT_FALSE(parts.learn(plan.plan, core::wall_s() + 60, {}));
+  EXPECT_FALSE(parts.learn(plan.plan, {}));
   EXPECT_EQ(costs_.asked, asked);
 }
 
 TEST_F(MeasuredPartsTest, EstimatesOfTheRestAreOffByAsMuch) {
   costs_.us_per_element = 1000;
-  MeasuredParts parts(model_.graph, model_.is_weight, costs_);
+  MeasuredParts parts(model_.graph, model_.is_weight, costs_, 60);
   const auto plan = planned(&parts);
-  ASSERT_TRUE(parts.learn(plan.plan, core::wall_s() + 60, {}));
+  ASSERT_TRUE(parts.learn(plan.plan, {}));
   for (const core::NodeId id : model_.graph.order()) {
     if (model_.graph.node(id).op->name != "matmul") continue;
     const std::vector<std::int64_t> never_asked(3, 3);

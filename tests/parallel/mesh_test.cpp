@@ -42,20 +42,18 @@ TEST(InProportion, AddsUpAndIsNearest) {
   EXPECT_EQ(in_proportion(7, std::vector<double>(2, 1.0)), (std::vector<std::int64_t>{4, 3}));
 }
 
-TEST_F(MeshTest, FastPositionsHoldAndMoveMore) {
+TEST_F(MeshTest, PositionsWithMoreHoldAndMoveMore) {
   const Mesh m(
-      {2, 2}, [](Collective, std::size_t, double bytes) { return bytes; }, UnevenAxis{1, {1, 3}});
-  EXPECT_EQ(m.rate(0), 2);
-  EXPECT_EQ(m.rate(1), 4);
-  EXPECT_EQ(m.largest_shares(0), 2);
-  EXPECT_NEAR(m.largest_shares(1), 4.0 / 3, 1e-12);
-  EXPECT_NEAR(m.time_pieces(layout(0, 1)), 8, 1e-12);
-  EXPECT_NEAR(m.memory_pieces(layout(0, 1)), 8.0 / 3, 1e-12);
-  EXPECT_EQ(m.memory_pieces(layout(kReplicated, kPartial)), 1);
-  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated)).us, kWholeBytes,
-              1e-9);
-  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated, 1)).us,
-              kWholeBytes * 3 / 4, 1e-9);
+      {2, 2}, [](Collective, std::size_t, double bytes) { return bytes; },
+      UnevenAxis{1, {1, 3}, {0, 1}});
+  EXPECT_EQ(m.largest_share(0), 0.5);
+  EXPECT_EQ(m.largest_share(1), 0.75);
+  EXPECT_EQ(m.largest_piece(layout(0, 1)), 0.375);
+  EXPECT_EQ(m.largest_piece(layout(kReplicated, kPartial)), 1);
+  // Each step of the ring waits for the largest piece: 3/4 instead of 1/2 of the whole.
+  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated)).us,
+              kWholeBytes * 1.5, 1e-9);
+  EXPECT_NEAR(convert(m, kWholeBytes, layout(0), layout(kReplicated)).us, kWholeBytes, 1e-9);
 }
 
 TEST_F(MeshTest, WhatIsThereIsFree) {

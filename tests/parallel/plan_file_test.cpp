@@ -102,14 +102,22 @@ TEST(UnevenPlanFile, HasSharesThatAddUp) {
       if (axis.contains("shares")) change(axis["shares"]);
     return plan_from_json(json.dump()).error().to_string();
   };
-  EXPECT_THAT(message_with([](FileJson& shares) { shares[0] = 0.9; }), HasSubstr("add up to"));
-  EXPECT_THAT(message_with([](FileJson& shares) { shares.push_back(0.1); }),
+  EXPECT_THAT(message_with([](FileJson& shares) { shares[0] = 0; }), HasSubstr("0"));
+  EXPECT_THAT(message_with([](FileJson& shares) { shares[0] = 0.5; }), HasSubstr("no integer"));
+  EXPECT_THAT(message_with([](FileJson& shares) { shares.push_back(1); }),
               HasSubstr("one for each of"));
   EXPECT_THAT(message_with([](FileJson& shares) {
-                shares[0] = shares[0].get<double>() + shares[1].get<double>() + 1;
-                shares[1] = -1;
+                for (FileJson& share : shares) share = 1;
               }),
-              HasSubstr("negative"));
+              HasSubstr("the same share"));
+
+  const Planned planned = planned_file("resnet50", {{"batch", 512}}, options, "v100-p100");
+  PlanDocument other = document;
+  for (PlanAxis& axis : other.axes)
+    if (!axis.shares.empty()) axis.shares[0] += 1;
+  const auto belongs = check_belongs(other, planned.graph, planned.is_weight, planned.machine);
+  ASSERT_FALSE(belongs.ok());
+  EXPECT_THAT(belongs.error().to_string(), HasSubstr("do not divide"));
 }
 
 TEST_F(PlanFile, BelongsToItsModelAndTopology) {
