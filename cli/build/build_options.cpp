@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "jobs/base/nearest.h"
+#include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
@@ -40,7 +40,7 @@ core::Result<const models::ModelBuilder*> builder_of(const BuildOptions& options
     if (builder.name == options.name) return &builder;
     names.push_back(builder.name);
   }
-  const std::string close = jobs::nearest(options.name, names);
+  const std::string close = core::nearest(options.name, names);
   return jobs::usage_error(fmt::format("there is no built-in model '{}'", options.name),
                            close.empty() ? "build-model --list shows all"
                                          : "did you mean " + close + "?");

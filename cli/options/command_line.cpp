@@ -3,9 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
-#include "jobs/base/nearest.h"
+#include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 
 namespace soapstone::cli {
@@ -28,7 +29,7 @@ std::string suggest_option(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string given = surplus_argument(app);
-  const std::string name = jobs::nearest(given.substr(0, given.find('=')), names);
+  const std::string name = core::nearest(given.substr(0, given.find('=')), names);
   return name.empty() ? name : "did you mean " + name + "?";
 }
 
@@ -106,6 +107,11 @@ OptionHandle& OptionHandle::between(std::uint64_t least, std::uint64_t most) {
   return *this;
 }
 
+OptionHandle& OptionHandle::between(std::int64_t least, std::int64_t most) {
+  option_->check(CLI::Range(least, most).description(""));
+  return *this;
+}
+
 OptionHandle& OptionHandle::between(double least, double most) {
   option_->check(number_where([=](double value) { return value >= least && value <= most; },
                               fmt::format("from {:g} to {:g}", least, most)));
@@ -114,6 +120,12 @@ OptionHandle& OptionHandle::between(double least, double most) {
 
 OptionHandle& OptionHandle::not_negative() {
   option_->check(number_where([](double value) { return value >= 0; }, "of at least 0"));
+  return *this;
+}
+
+OptionHandle& OptionHandle::positive() {
+  option_->check(
+      number_where([](double value) { return value > 0 && std::isfinite(value); }, "above 0"));
   return *this;
 }
 
@@ -142,6 +154,8 @@ template OptionHandle CommandLine::add(const std::string&, int&, const std::stri
 template OptionHandle CommandLine::add(const std::string&, std::uint64_t&, const std::string&);
 template OptionHandle CommandLine::add(const std::string&, double&, const std::string&);
 template OptionHandle CommandLine::add(const std::string&, std::optional<double>&,
+                                       const std::string&);
+template OptionHandle CommandLine::add(const std::string&, std::optional<std::int64_t>&,
                                        const std::string&);
 template OptionHandle CommandLine::add(const std::string&, std::vector<std::string>&,
                                        const std::string&);

@@ -35,8 +35,10 @@ class OptionHandle {
 
   OptionHandle& between(int least, int most);
   OptionHandle& between(std::uint64_t least, std::uint64_t most);
+  OptionHandle& between(std::int64_t least, std::int64_t most);
   OptionHandle& between(double least, double most);  ///< NaN is not.
   OptionHandle& not_negative();
+  OptionHandle& positive();  ///< And finite.
   OptionHandle& one_of(std::vector<std::string> words);
   /// `fault_of` returns what is wrong with a value, or an empty text.
   OptionHandle& check(std::function<std::string(const std::string&)> fault_of);
@@ -109,6 +111,8 @@ extern template OptionHandle CommandLine::add(const std::string&, std::uint64_t&
                                               const std::string&);
 extern template OptionHandle CommandLine::add(const std::string&, double&, const std::string&);
 extern template OptionHandle CommandLine::add(const std::string&, std::optional<double>&,
+                                              const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::optional<std::int64_t>&,
                                               const std::string&);
 extern template OptionHandle CommandLine::add(const std::string&, std::vector<std::string>&,
                                               const std::string&);

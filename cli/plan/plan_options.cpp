@@ -1,10 +1,18 @@
 // See plan_options.h.
 #include "cli/plan/plan_options.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/options/device_options.h"
 #include "jobs/base/output_files.h"
+#include "jobs/base/usage_error.h"
+#include "parallel/planning/named.h"
 
 namespace soapstone::cli {
 namespace {
+
+constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 31;
 
 /// What makes a model of its name: parameters, batch, sizes that a file leaves open.
 template <class Options>
@@ -12,7 +20,9 @@ void add_planned_model_options(CommandLine& line, Options& options) {
   line.add("--set", options.settings, "Set a parameter of a built-in network; may be repeated")
       .type("KEY=NUMBER")
       .one_each();
-  line.add("--batch", options.batch, "Samples of a step, all devices together").type("N");
+  line.add("--batch", options.request.model.batch, "Samples of a step, all devices together")
+      .type("N")
+      .between(std::int64_t{1}, kMostOfAnything);
   add_shape_option(line, options.request.model.shapes);
 }
 
@@ -25,14 +35,23 @@ void add_picture_options(CommandLine& line, PlanPictures& pictures) {
       .type("FILE");
 }
 
-template <class Options>
-core::Status read_planned_model(const Options& options, jobs::PlannedModelRequest& model) {
-  for (const std::string& text : options.settings) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto setting, parse_assignment(text));
-    model.set[setting.first] = setting.second;
+/// `KEY=NUMBER`, each key once.
+core::Status read_assignments(const std::string& option, const std::vector<std::string>& texts,
+                              std::map<std::string, std::int64_t>& numbers) {
+  for (const std::string& text : texts) {
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto assigned, parse_assignment(text));
+    if (!numbers.insert(assigned).second)
+      return jobs::usage_error(fmt::format("{}: '{}' is there twice", option, assigned.first),
+                               "give each key once");
   }
-  if (options.batch > 0) model.batch = static_cast<std::int64_t>(options.batch);
   return core::Done{};
+}
+
+std::string strategy_names() {
+  std::vector<std::string> names;
+  for (const parallel::NamedStrategy& strategy : parallel::named_strategies())
+    names.push_back(strategy.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -48,25 +67,33 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .required()
       .type("NAME|FILE");
   line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  line.add("--onnx", options.onnx,
+           "Write the model with annotations of which devices hold what (ONNX IR version 11)")
+      .type("FILE");
   add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
-  line.add_flag("--train", request.is_training, "Plan a step of training");
+  const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
   line.add_choice("--optimizer", request.optimizer,
                   {{"sgd", parallel::Optimizer::kSgd},
                    {"momentum", parallel::Optimizer::kMomentum},
                    {"adam", parallel::Optimizer::kAdam}},
                   "What updates the weights")
+      .needs(train)
       .shows_default();
   line.add("--precision", options.precision,
            "Plan as if floating tensors had this type [that of the model]")
       .type("TYPE")
       .one_of({"f32", "f16", "bf16"});
-  line.add("--strategy", request.strategy, "Plan with a named strategy instead").type("NAME");
+  line.add("--strategy", request.strategy, "Plan with a named strategy: " + strategy_names())
+      .type("NAME")
+      .shows_default();
   line.add_flag("--compare", request.compares, "Also plan with every named strategy");
-  line.add("--devices", options.devices, "Use the first N devices [all]").type("N");
+  line.add("--devices", request.devices, "Use the first N devices [all]")
+      .type("N")
+      .between(std::int64_t{1}, kMostOfAnything);
   line.add("--memory-limit", options.memory_limit_gib, "GiB that a device may take [what it has]")
       .type("GIB")
-      .not_negative();
+      .positive();
   line.add_choice("--attention", request.attention,
                   {{"stored", parallel::Attention::kStored},
                    {"recomputed", parallel::Attention::kRecomputed},
@@ -77,6 +104,22 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
            "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
       .type("KEY=NUMBER")
       .one_each();
+  const auto costs =
+      line.add_choice<jobs::PlanCosts>(
+              "--costs", request.costs,
+              {{"estimated", jobs::PlanCosts::kEstimated},
+               {"measured", jobs::PlanCosts::kMeasured}},
+              "Times of kernels: estimated from the topology's figures, or measured: those in the "
+              "cost "
+              "database, to which this machine adds its own for devices with the key cpu")
+          .type("COSTS")
+          .shows_default();
+  add_cost_db_option(line, request.device);
+  line.add("--measure-time", request.measure_s, "Most seconds to measure kernels")
+      .type("S")
+      .needs(costs)
+      .not_negative()
+      .shows_default();
   add_jobs_option(line, request.jobs);
   add_common_options(line, options);
   set_examples(line,
@@ -87,18 +130,15 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
 
 core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   jobs::PlanRequest request = options.request;
-  SOAPSTONE_RETURN_IF_ERROR(read_planned_model(options, request.model));
-  for (const std::string& text : options.fixed) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto size, parse_assignment(text));
-    request.fix[size.first] = size.second;
-  }
+  SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
+  SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", options.fixed, request.fix));
   const std::vector<jobs::OutputFile> files = {{"`output`", options.output},
+                                               {"`onnx`", options.onnx},
                                                {"`svg`", options.pictures.svg},
                                                {"`trace`", options.pictures.trace}};
   SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.model.model, files));
-  if (options.devices > 0) request.devices = static_cast<std::int64_t>(options.devices);
   constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  if (options.memory_limit_gib > 0) request.memory_limit_bytes = options.memory_limit_gib * kGib;
+  if (options.memory_limit_gib) request.memory_limit_bytes = *options.memory_limit_gib * kGib;
   if (!options.precision.empty()) request.precision = core::parse_data_type(options.precision);
   return request;
 }
@@ -123,7 +163,7 @@ core::Result<jobs::InspectPlanRequest> inspect_plan_request(const InspectPlanOpt
   const std::vector<jobs::OutputFile> files = {{"`svg`", options.pictures.svg},
                                                {"`trace`", options.pictures.trace}};
   SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.plan, files));
-  SOAPSTONE_RETURN_IF_ERROR(read_planned_model(options, request.model));
+  SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
   return request;
 }
 

@@ -1,6 +1,7 @@
 // The options of plan-graph and inspect-plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,9 @@ namespace soapstone::cli {
 struct PlanOptions : CommonOptions {
   jobs::PlanRequest request;
   std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
-  std::string output;
+  std::string output, onnx;
   PlanPictures pictures;
-  std::uint64_t batch = 0, devices = 0;  ///< 0: not given.
-  double memory_limit_gib = 0;           ///< 0: not given.
+  std::optional<double> memory_limit_gib;
   std::string precision;
 };
 
@@ -25,7 +25,6 @@ struct InspectPlanOptions : CommonOptions {
   jobs::InspectPlanRequest request;
   std::vector<std::string> settings;  ///< `KEY=NUMBER`
   PlanPictures pictures;
-  std::uint64_t batch = 0;  ///< 0: not given.
 };
 
 /// Binds all options to `options`, which must outlive `line`.

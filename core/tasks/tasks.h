@@ -4,11 +4,14 @@
 
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
 #include <cstddef>
+#include <optional>
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -44,7 +47,7 @@ struct Task {
   Handover& handover;
   const Work& work;
   template <class... Arguments>
-  [[gnu::no_sanitize("thread")]] void operator()(const Arguments&... arguments) const {
+  __attribute__((no_sanitize("thread"))) void operator()(const Arguments&... arguments) const {
     handover.begin_task();
     work(arguments...);
     handover.end_task();
@@ -91,7 +94,11 @@ using PerThread = tbb::enumerable_thread_specific<T>;
 class TaskArena {
  public:
   /// As many threads as there are cores if none are asked for.
-  explicit TaskArena(int threads) : arena_(threads > 0 ? threads : tbb::task_arena::automatic) {}
+  explicit TaskArena(int threads) : arena_(threads > 0 ? threads : tbb::task_arena::automatic) {
+    if (threads > tbb::info::default_concurrency())
+      more_than_cores_.emplace(tbb::global_control::max_allowed_parallelism,
+                               static_cast<std::size_t>(threads));
+  }
 
   std::size_t threads() const { return static_cast<std::size_t>(arena_.max_concurrency()); }
 
@@ -109,6 +116,8 @@ class TaskArena {
   }
 
  private:
+  /// Without leave for more threads than there are cores, TBB warns on stderr and starts fewer.
+  std::optional<tbb::global_control> more_than_cores_;
   tbb::task_arena arena_;
 };
 

@@ -8,29 +8,33 @@
 #include "core/base/clock.h"
 #include "jobs/base/guard.h"
 #include "jobs/base/usage_error.h"
-#include "parallel/planning/named.h"
+#include "jobs/plan/measured_parts.h"
+#include "jobs/plan/part_costs.h"
+#include "parallel/planning/strategies.h"
 
 namespace soapstone::jobs {
 namespace {
 
 /// Errors: kUsage for a size that plans do not have.
 core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
-                       parallel::Freedom& freedom) {
+                       parallel::FixedSizes& fixed) {
   for (const auto& [name, size] : sizes) {
     if (size < (name == "recompute" ? 0 : 1))
       return usage_error(fmt::format("`fix` {}: {} is too small", name, size));
+    if (name == "recompute" && size > 1)
+      return usage_error(fmt::format("`fix` recompute: {} is neither 0 nor 1", size));
     if (name == "model")
-      freedom.model = size;
+      fixed.model = size;
     else if (name == "any")
-      freedom.any = size;
+      fixed.any = size;
     else if (name == "stages")
-      freedom.stages = size;
+      fixed.stages = size;
     else if (name == "microbatches")
-      freedom.microbatches = size;
+      fixed.microbatches = size;
     else if (name == "chunks")
-      freedom.chunks = size;
+      fixed.chunks = size;
     else if (name == "recompute")
-      freedom.recomputes = size != 0;
+      fixed.recomputes = size != 0;
     else
       return usage_error(fmt::format("`fix`: there is no size '{}'", name),
                          "there are model, any, stages, microbatches, chunks and recompute");
@@ -38,12 +42,27 @@ core::Status fix_sizes(const std::map<std::string, std::int64_t>& sizes,
   return core::Done{};
 }
 
+/// Errors: kUsage for what would be ignored or makes no sense.
+core::Status check_request(const PlanRequest& request) {
+  if (request.memory_limit_bytes && !(*request.memory_limit_bytes > 0))
+    return usage_error(
+        fmt::format("`memory_limit`: {} bytes are none", *request.memory_limit_bytes));
+  const bool recomputes = request.attention == parallel::Attention::kRecomputed ||
+                          (request.fix.contains("recompute") && request.fix.at("recompute") != 0);
+  if (recomputes && !request.is_training)
+    return usage_error("only training computes anything again",
+                       "plan with `train`, or without `attention` recomputed and `fix` recompute");
+  return core::Done{};
+}
+
 class PlanJob {
  public:
   PlanJob(const PlanRequest& request, const Context& context, MarkedModel model,
-          parallel::Topology topology)
+          parallel::Topology topology, std::optional<PartCosts> costs)
       : request_(request), context_(context), model_(std::move(model)),
-        topology_(std::move(topology)) {}
+        topology_(std::move(topology)), costs_(std::move(costs)) {
+    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model);
+  }
 
   core::Result<PlanOutcome> run() {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
@@ -51,23 +70,50 @@ class PlanJob {
     context_.progress.stage(fmt::format("planning on {}", topology_.name()));
     PlanOutcome outcome;
     const double cpu_before_s = core::process_cpu_s();
-    SOAPSTONE_ASSIGN_OR_RETURN(parallel::MeshPlanOutcome best, plan_with(*strategy));
+    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
+    const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
+    SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedStrategies planned,
+                               plan_with(*strategy, others, options));
     outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
-    SOAPSTONE_RETURN_IF_ERROR(compare(best, outcome));
+    for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
+    parallel::MeshPlanOutcome& best = planned.chosen;
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
+    if (parts_) outcome.plan.estimated_share = parts_->estimated_share(best.plan);
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
-    outcome.meshes_tried = best.meshes_tried;
+    outcome.meshes_tried = planned.meshes_tried;
     outcome.details = std::move(best.plan);
+    for (std::int64_t d = 0; d < outcome.plan.devices; ++d)
+      outcome.device_names.push_back(
+          topology_.device_name(parallel::DeviceId(static_cast<std::size_t>(d))));
     outcome.graph = std::move(model_.graph);
+    outcome.is_weight = std::move(model_.is_weight);
+    outcome.header = std::move(model_.header);
     return outcome;
   }
 
  private:
-  core::Result<parallel::MeshPlanOutcome> plan_with(const parallel::NamedStrategy& strategy) {
+  /// What the plans run is measured, until those that are best by all that is known run nothing
+  /// else.
+  core::Result<parallel::PlannedStrategies> plan_with(const parallel::NamedStrategy& strategy,
+                                                      parallel::Others others,
+                                                      const parallel::MeshPlanOptions& options) {
+    for (;;) {
+      auto planned = parallel::plan_strategies(model_.graph, model_.is_weight, topology_, options,
+                                               strategy, others, context_.progress, context_.stop);
+      if (!planned || !parts_) return planned;
+      bool has_learned = parts_->learn(planned->chosen.plan, end_of_measuring_s_, context_);
+      for (const parallel::PlannedStrategy& other : planned->others)
+        if (other.outcome)
+          has_learned |= parts_->learn(other.outcome->plan, end_of_measuring_s_, context_);
+      if (!has_learned) return planned;
+    }
+  }
+
+  core::Result<parallel::MeshPlanOptions> plan_options() const {
     parallel::MeshPlanOptions options;
     options.is_training = request_.is_training;
     options.optimizer = request_.optimizer;
@@ -76,52 +122,46 @@ class PlanJob {
     options.memory_bytes = request_.memory_limit_bytes;
     options.attention = request_.attention;
     options.threads = request_.jobs;
-    options.freedom = strategy.freedom;
-    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.freedom));
-    return parallel::plan_on_meshes(model_.graph, model_.is_weight, topology_, options,
-                                    context_.progress, context_.stop);
+    options.part_times = parts_ ? &*parts_ : nullptr;
+    SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.sizes));
+    return options;
   }
 
-  /// Data parallelism is planned in any case: everybody knows what it is. A named strategy that
-  /// turns out faster than what the search found is taken.
-  core::Status compare(parallel::MeshPlanOutcome& best, PlanOutcome& outcome) {
-    for (const parallel::NamedStrategy& strategy : parallel::named_strategies()) {
-      const bool is_data = strategy.name == "data";
-      if (strategy.name == "best" || (!request_.compares && !is_data)) continue;
-      if (strategy.needs_training && !request_.is_training) continue;
-      if (context_.stop.stop_requested()) break;
-      context_.progress.stage("planning " + strategy.name);
-      auto planned = plan_with(strategy);
-      if (!planned) {  // Not every strategy can be used with every batch.
-        if (planned.error().code == core::ErrorCode::kUnsupported) continue;
-        if (planned.error().code == core::ErrorCode::kInterrupted) break;
-        return planned.error();
-      }
-      parallel::MeshPlanOutcome& rival = *planned;
-      if (is_data && rival.fits) outcome.data_parallel_us = rival.plan.time.total_us;
-      if (request_.compares)
-        outcome.rivals.push_back(
-            {strategy.name, strategy.description, rival.plan.time, rival.plan.shape, rival.fits});
-      const bool is_faster =
-          rival.fits && (!best.fits || rival.plan.time.total_us < best.plan.time.total_us);
-      if (request_.strategy == "best" && is_faster) best = std::move(rival);
+  /// Data parallelism is told in any case: everybody knows what it is.
+  void tell(const parallel::PlannedStrategy& other, PlanOutcome& outcome) const {
+    const auto& [strategy, planned] = other;
+    if (!planned) {
+      if (request_.compares) outcome.refused.push_back({strategy->name, planned.error().message});
+      return;
     }
-    return core::Done{};
+    const parallel::MeshPlan& plan = planned->plan;
+    if (strategy->name == "data" && planned->fits) outcome.data_parallel_us = plan.time.total_us;
+    if (request_.compares)
+      outcome.rivals.push_back(
+          {strategy->name, strategy->description, plan.time, plan.shape, planned->fits});
   }
 
   const PlanRequest& request_;
   const Context& context_;
   MarkedModel model_;
   parallel::Topology topology_;
+  std::optional<PartCosts> costs_;
+  std::optional<MeasuredParts> parts_;  // behind the model and the costs that it refers to
+  double end_of_measuring_s_ = core::wall_s() + request_.measure_s;
 };
 
 }  // namespace
 
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context) {
   return guarded(context, [&](const Context& inner) -> core::Result<PlanOutcome> {
+    SOAPSTONE_RETURN_IF_ERROR(check_request(request));
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
     SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
-    return PlanJob(request, inner, std::move(model), std::move(topology)).run();
+    std::optional<PartCosts> costs;
+    if (request.costs == PlanCosts::kMeasured) {
+      SOAPSTONE_ASSIGN_OR_RETURN(costs, open_part_costs(request, topology, inner));
+    }
+    return PlanJob(request, inner, std::move(model), std::move(topology), std::move(costs)).run();
   });
 }
 

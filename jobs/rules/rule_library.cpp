@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "jobs/base/nearest.h"
+#include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
 #include "rules/rule/families.h"
@@ -42,7 +42,7 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
     if (known) continue;
     std::vector<std::string> all;
     for (const Rule& rule : rules) all.push_back(rule.base_name);
-    const std::string close = nearest(name, all);
+    const std::string close = core::nearest(name, all);
     return usage_error(fmt::format("`{}`: there is no rule '{}'", field, name),
                        close.empty() ? "the rule files have their names"
                                      : "did you mean " + close + "?");

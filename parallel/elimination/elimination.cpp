@@ -2,7 +2,10 @@
 // the same order and share their tables. Where every variable has three neighbors or more, one of
 // them is taken apart by cases, or split in two for a bound.
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <queue>
+#include <utility>
 
 #include "core/base/check.h"
 #include "parallel/elimination/cost_graph.h"
@@ -23,6 +26,16 @@ struct Remains {
   std::vector<CostTableId> own;
   std::vector<std::vector<Neighbor>> neighbors;
   std::vector<bool> is_gone;
+  /// Who has the most neighbors, of equals the first one. Nobody ever gets more, so degrees here
+  /// are at least those of now.
+  struct Hub {
+    std::size_t degree;
+    std::uint32_t variable;
+    bool operator<(const Hub& other) const {
+      return degree != other.degree ? degree < other.degree : variable > other.variable;
+    }
+  };
+  std::priority_queue<Hub> hubs;
   struct Step {
     std::uint32_t variable;
     std::optional<std::uint32_t> left, right;
@@ -45,7 +58,11 @@ class Eliminator {
     start.is_gone.resize(count, false);
     for (std::size_t v = 0; v < count; ++v) start.own.push_back(graph_.own(CostVariableId(v)));
     for (const CostGraph::Edge& e : graph_.edges()) connect(start, e.a.value, e.b.value, e.costs);
-    reduce(start);
+    std::vector<std::uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0);
+    reduce(start, all);
+    for (const std::uint32_t v : all)
+      if (!start.is_gone[v]) start.hubs.push({start.neighbors[v].size(), v});
     Assignment best = solve(std::move(start));
     if (best.cost == kImpossible) return best;
     improve(best);
@@ -71,16 +88,21 @@ class Eliminator {
     std::erase_if(r.neighbors[a], [&](const Neighbor& n) { return n.variable == b; });
   }
 
-  void reduce(Remains& r) {
-    std::vector<std::size_t> touched(r.own.size(), 0);
-    bool goes_on = true;
-    for (std::size_t round = 1; goes_on; ++round) {
-      goes_on = false;
-      for (std::uint32_t v = 0; v < r.own.size(); ++v) {
-        if (r.is_gone[v] || r.neighbors[v].size() > 2 || touched[v] == round) continue;
-        for (const Neighbor& n : r.neighbors[v]) touched[n.variable] = round;
+  /// Eliminates all that it can, in rounds, of `next` and what becomes simple through that.
+  /// Precondition: all others have more than two neighbors.
+  void reduce(Remains& r, std::vector<std::uint32_t> next) {
+    touched_.resize(r.own.size(), 0);
+    while (!next.empty()) {
+      ++round_;
+      std::vector<std::uint32_t> now = std::exchange(next, {});
+      std::ranges::sort(now);
+      for (const std::uint32_t v : now) {
+        if (r.is_gone[v] || r.neighbors[v].size() > 2 || touched_[v] == round_) continue;
+        for (const Neighbor& n : r.neighbors[v]) {
+          if (touched_[n.variable] != round_) next.push_back(n.variable);
+          touched_[n.variable] = round_;
+        }
         eliminate(r, v);
-        goes_on = true;
       }
     }
   }
@@ -136,29 +158,34 @@ class Eliminator {
     return best;
   }
 
-  static std::optional<std::uint32_t> most_neighbors(const Remains& r) {
-    std::optional<std::uint32_t> center;
-    for (std::uint32_t v = 0; v < r.own.size(); ++v)
-      if (!r.is_gone[v] && (!center || r.neighbors[v].size() > r.neighbors[*center].size()))
-        center = v;
-    return center;
+  static std::optional<std::uint32_t> most_neighbors(Remains& r) {
+    while (!r.hubs.empty()) {
+      const auto [degree, v] = r.hubs.top();
+      const std::size_t now = r.neighbors[v].size();
+      if (!r.is_gone[v] && degree == now) return v;
+      r.hubs.pop();
+      if (!r.is_gone[v]) r.hubs.push({now, v});
+    }
+    return std::nullopt;
   }
 
   /// Gives a variable a choice, and reduces.
   void fix(Remains& r, std::uint32_t v, std::uint32_t choice) {
     const CostTable& own = tables_[r.own[v]];
     r.cost += own.costs[choice];
+    std::vector<std::uint32_t> changed;
     for (const Neighbor& n : r.neighbors[v]) {
       const CostTable& costs = tables_[n.costs];
       const auto row = costs.costs.begin() + static_cast<std::ptrdiff_t>(choice * costs.columns);
       CostTable line{1, costs.columns, {row, row + static_cast<std::ptrdiff_t>(costs.columns)}};
       disconnect(r, n.variable, v);
       r.own[n.variable] = tables_.sum(r.own[n.variable], tables_.intern(std::move(line)));
+      changed.push_back(n.variable);
     }
     r.neighbors[v].clear();
     r.is_gone[v] = true;
     r.steps.push_back({v, {}, {}, nullptr, choice});
-    reduce(r);
+    reduce(r, std::move(changed));
   }
 
   /// A good assignment and a bound where cases would be too many. Variables are split into two that
@@ -192,12 +219,15 @@ class Eliminator {
     r.neighbors.emplace_back();
     r.is_gone.push_back(false);
     const std::vector<Neighbor> around = r.neighbors[v];
+    r.hubs.push({around.size() - around.size() / 2, copy});
+    std::vector<std::uint32_t> changed{v, copy};
     for (std::size_t k = around.size() / 2; k < around.size(); ++k) {
       disconnect(r, v, around[k].variable);
       disconnect(r, around[k].variable, v);
       connect(r, copy, around[k].variable, around[k].costs);
+      changed.push_back(around[k].variable);
     }
-    reduce(r);
+    reduce(r, std::move(changed));
   }
 
   /// Precondition: all variables are gone.
@@ -253,6 +283,8 @@ class Eliminator {
   const CostGraph& graph_;
   CostTables& tables_;
   std::size_t cases_left_;
+  std::size_t round_ = 0;
+  std::vector<std::size_t> touched_;  ///< By variable: the last round that changed it.
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "parallel/planning/step_time.h"
+#include "parallel/sharding/part_times.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -11,7 +12,7 @@ namespace {
 
 /// A mesh whose innermost axes count as of one device so far, although devices are there.
 Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
-               std::size_t first_axis = 0) {
+               std::size_t first_axis, std::optional<UnevenAxis> uneven = std::nullopt) {
   std::vector<GroupShape> shapes;
   std::vector<std::int64_t> counted = sizes;
   std::int64_t stride = 1;
@@ -20,9 +21,12 @@ Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
     shapes.push_back(shape_of_axis(topology, stride, sizes[a]));
     stride *= sizes[a];
   }
-  return Mesh(counted, [shapes](Collective what, std::size_t axis, double bytes) {
-    return best_collective(what, shapes[axis], bytes).us;
-  });
+  return Mesh(
+      counted,
+      [shapes](Collective what, std::size_t axis, double bytes) {
+        return best_collective(what, shapes[axis], bytes).us;
+      },
+      std::move(uneven));
 }
 
 /// Bytes for a byte of a weight: its gradient; states of the optimizer, with a master copy where
@@ -42,9 +46,8 @@ void set_memory(const MeshPlanOptions& options, core::DataType weights, Sharding
 }  // namespace
 
 MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& is_weight,
-                             const Topology& topology, const MeshPlanOptions& options,
-                             Freedom freedom)
-    : graph_(graph), topology_(topology), options_(options), freedom_(std::move(freedom)),
+                             const Topology& topology, const MeshPlanOptions& options)
+    : graph_(graph), topology_(topology), options_(options),
       devices_(options.devices.value_or(static_cast<std::int64_t>(topology.device_count()))),
       loops_(graph_loops(graph, is_weight)),
       work_(step_work(graph, is_weight,
@@ -101,10 +104,10 @@ std::int64_t MeshEvaluator::batch_size(const std::vector<bool>& is_weight) const
   return std::max<std::int64_t>(batch, 1);
 }
 
-ShardingOptions MeshEvaluator::sharding_options(const MeshShape& shape,
+ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const MeshShape& shape,
                                                 const MeshWeights& weights) const {
   ShardingOptions sharding;
-  sharding.choices.policies = freedom_.policies;
+  sharding.choices.policies = freedom.policies;
   sharding.choices.microbatches = shape.microbatches;
   sharding.is_training = options_.is_training;
   sharding.microbatch_weight = microbatch_weight(shape);
@@ -113,10 +116,10 @@ ShardingOptions MeshEvaluator::sharding_options(const MeshShape& shape,
   sharding.most_cases = weights.most_cases;
   sharding.kept_microbatches = static_cast<double>(std::min(shape.stages, shape.microbatches));
   sharding.recomputes = shape.recomputes;
-  sharding.cuts_states = freedom_.cuts_states;
+  sharding.cuts_states = freedom.cuts_states;
   // With several microbatches the gradients of all are added where they arise.
-  sharding.cuts_gradients = freedom_.cuts_gradients && shape.microbatches == 1;
-  sharding.cuts_weights = freedom_.cuts_weights;
+  sharding.cuts_gradients = freedom.cuts_gradients && shape.microbatches == 1;
+  sharding.cuts_weights = freedom.cuts_weights;
   set_memory(options_, weight_type_, sharding);
   return sharding;
 }
@@ -141,20 +144,50 @@ void MeshEvaluator::fix_outer_axes(const StepWork& work, const std::vector<std::
   }
 }
 
-MeshPlan MeshEvaluator::plan_at(const MeshShape& shape, const MeshWeights& weights) const {
+MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
+                                const MeshWeights& weights) const {
   MeshPlan plan;
   plan.shape = shape;
   plan.axis_sizes = {shape.model, shape.any, shape.batch};
-  ShardingOptions sharding = sharding_options(shape, weights);
+  ShardingOptions sharding = sharding_options(freedom, shape, weights);
   const StepWork work = per_microbatch(
       graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
-  if (freedom_.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
-  const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
+  if (freedom.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
+  sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
+  plan.uneven = uneven_axis(shape);
+  const Mesh mesh = make_mesh(topology_, plan.axis_sizes, 0, plan.uneven);
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
+  if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us < kImpossible)
     time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
   return plan;
+}
+
+bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
+  MeshShape uneven = shape;
+  uneven.is_uneven = true;
+  return !slowness_.empty() && shape.stages == 1 && uneven_axis(uneven).has_value();
+}
+
+/// Devices at one position on the outermost axis are as fast as their slowest.
+std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
+  const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
+  std::size_t outermost = sizes.size();
+  while (outermost > 0 && sizes[outermost - 1] == 1) --outermost;
+  if (!shape.is_uneven || outermost == 0) return std::nullopt;
+  UnevenAxis uneven{outermost - 1, {}};
+  const std::int64_t at_once = devices_ / sizes[uneven.axis];
+  for (std::int64_t d = 0; d < devices_; d += at_once) {
+    double slowness = 0;
+    for (std::int64_t k = d; k < d + at_once; ++k)
+      slowness = std::max(slowness,
+                          slowness_[topology_.kind_index(DeviceId(static_cast<std::size_t>(k)))]);
+    uneven.rates.push_back(1 / slowness);
+  }
+  const auto [slowest, fastest] = std::ranges::minmax_element(uneven.rates);
+  if (*slowest == *fastest) return std::nullopt;
+  return uneven;
 }
 
 /// Each stage is as slow as its slowest device.
@@ -194,6 +227,7 @@ double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
     double times = 1;
     for (const core::TensorId input : graph_.node(id).inputs)
       times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
+    if (options_.part_times) times *= options_.part_times->least_scale(id);
     us += times * best.us(node.data_type, node.flops, 0, true);
   }
   return us;

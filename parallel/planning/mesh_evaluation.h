@@ -17,20 +17,31 @@ class MeshEvaluator {
  public:
   /// All but `is_weight` must outlive this.
   MeshEvaluator(const core::Graph& graph, const std::vector<bool>& is_weight,
-                const Topology& topology, const MeshPlanOptions& options, Freedom freedom);
+                const Topology& topology, const MeshPlanOptions& options);
 
-  const Freedom& freedom() const { return freedom_; }
   std::int64_t devices() const { return devices_; }
   std::int64_t nodes() const { return nodes_; }
   std::int64_t batch() const { return batch_; }    ///< Samples of a step.
   double memory_bytes() const { return memory_; }  ///< Of a device.
   /// Whether computing attention again is a choice of its own.
   bool can_recompute_attention() const { return selective_work_.has_value(); }
+  /// Whether positions on its outermost axis have devices of different rates.
+  bool can_be_uneven(const MeshShape& shape) const;
   bool is_training() const { return options_.is_training; }
 
-  /// The best cuts on that shape. The cost of the sharding is kImpossible if there are none. For
-  /// several threads.
-  MeshPlan plan_at(const MeshShape& shape, const MeshWeights& weights) const;
+  /// Errors: kUnsupported.
+  core::Status check(const Premises& premises) const {
+    return check_premises(premises, graph_, loops_, work_, options_.is_training, devices_);
+  }
+  /// Which premise the plan breaks; empty if it breaks none.
+  std::string broken(const Premises& premises, const MeshPlan& plan) const {
+    return broken_premise(premises, graph_, plan);
+  }
+
+  /// The best cuts on that shape that the freedom admits. The cost of the sharding is kImpossible
+  /// if there are none, or if they break a premise. For several threads.
+  MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
+                   const MeshWeights& weights) const;
   /// All contractions if each device has a share of them that fits its rate; 0 if there are none.
   double lower_bound_us() const;
 
@@ -42,14 +53,15 @@ class MeshEvaluator {
   double contractions_us(const DeviceKind& kind) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<double> slowness_of_stages(const MeshShape& shape) const;
-  ShardingOptions sharding_options(const MeshShape& shape, const MeshWeights& weights) const;
+  std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
+  ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
+                                   const MeshWeights& weights) const;
   void fix_outer_axes(const StepWork& work, const std::vector<std::int64_t>& sizes,
                       ShardingOptions& sharding) const;
 
   const core::Graph& graph_;
   const Topology& topology_;
   const MeshPlanOptions& options_;
-  const Freedom freedom_;
   std::int64_t devices_;
   std::int64_t nodes_ = 0, batch_ = 1;
   core::DataType weight_type_ = core::DataType::kFloat32;

@@ -6,9 +6,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/tasks/tasks.h"
-#include "parallel/planning/mesh_evaluation.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -22,9 +22,9 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
 
 class MeshPlanner {
  public:
-  MeshPlanner(const MeshEvaluator& evaluator, int threads, core::ProgressSink& progress,
-              const core::StopToken& stop)
-      : evaluator_(evaluator), freedom_(evaluator.freedom()), devices_(evaluator.devices()),
+  MeshPlanner(const MeshEvaluator& evaluator, const Freedom& freedom, int threads,
+              core::ProgressSink& progress, const core::StopToken& stop)
+      : evaluator_(evaluator), freedom_(freedom), devices_(evaluator.devices()),
         nodes_(evaluator.nodes()), batch_(evaluator.batch()), memory_(evaluator.memory_bytes()),
         progress_(progress), stop_(stop), arena_(threads) {}
 
@@ -52,9 +52,46 @@ class MeshPlanner {
   core::Error nothing_found() const {
     if (stop_.stop_requested())
       return {core::ErrorCode::kInterrupted, "stopped before there was a plan", {}, {}};
+    for (const auto& [shape, plan] : tried_)
+      if (const std::string broken = evaluator_.broken(freedom_.premises, plan); !broken.empty())
+        return core::unsupported(broken, "take another number of devices, or another strategy");
+    const std::vector<MeshShape> shapes = first_shapes();
+    const bool all_wait = std::ranges::all_of(shapes, [](const MeshShape& shape) {
+      return shape.chunks > 1 && shape.microbatches % shape.stages != 0;
+    });
+    if (!shapes.empty() && all_wait)
+      return core::unsupported(
+          fmt::format("stages with several pieces need a multiple of their number of microbatches, "
+                      "and {} is none of {}",
+                      shapes[0].microbatches, shapes[0].stages),
+          "take more microbatches, or another strategy");
+    const std::vector<std::int64_t> parts = parts_of_batch();
+    if (parts.empty())
+      return core::unsupported(
+          fmt::format("the strategy has no mesh for {} operators on {} devices", nodes_, devices_),
+          "take another number of devices, or another strategy");
+    const std::string hint =
+        fmt::format("take a {} {}, or another strategy",
+                    freedom_.premises.divides_batch ? "multiple of" : "batch of at least",
+                    fmt::join(parts, " or "));
     return core::unsupported(
-        fmt::format("no plan of this strategy fits a batch of {} and {} devices", batch_, devices_),
-        "take a larger batch, fewer devices, or another strategy");
+        fmt::format("a batch of {} does not fit {} devices with this strategy", batch_, devices_),
+        hint);
+  }
+
+  /// Into how many parts the first meshes cut the batch; without multiples of one another.
+  std::vector<std::int64_t> parts_of_batch() const {
+    std::vector<std::int64_t> parts, least;
+    for (const MeshShape& shape : first_shapes()) {
+      const std::int64_t microbatches =
+          freedom_.microbatches.value_or(shape.chunks > 1 ? shape.stages : 1);
+      if (holds(freedom_.premises, shape, 0)) parts.push_back(shape.batch * microbatches);
+    }
+    std::ranges::sort(parts);
+    for (const std::int64_t count : parts)
+      if (std::ranges::none_of(least, [&](std::int64_t less) { return count % less == 0; }))
+        least.push_back(count);
+    return least;
   }
 
   std::vector<MeshShape> first_shapes() const {
@@ -65,15 +102,20 @@ class MeshPlanner {
         MeshShape shape;
         shape.stages = stages;
         shape.model = model;
-        shape.any = freedom_.any.value_or(1);
+        shape.any = freedom_.any.value_or(freedom_.premises.least.any);
         if (devices_ % (stages * model * shape.any) != 0) continue;
         shape.batch = devices_ / (stages * model * shape.any);
+        shape.chunks = freedom_.chunks.value_or(freedom_.premises.least.chunks);
         shape.microbatches = usual_microbatches(shape);
-        shape.chunks = freedom_.chunks.value_or(1);
         shape.recomputes = freedom_.recomputes.value_or(false) && evaluator_.is_training();
         shapes.push_back(shape);
       }
     add_free_axis(shapes);
+    for (std::size_t k = 0, evenly = shapes.size(); k < evenly; ++k) {
+      MeshShape shape = shapes[k];
+      shape.is_uneven = true;
+      if (evaluator_.can_be_uneven(shape)) shapes.push_back(shape);
+    }
     return shapes;
   }
 
@@ -95,14 +137,20 @@ class MeshPlanner {
     return counts;
   }
 
+  /// A power of two, up to some for each stage; but a multiple of the stages where they have
+  /// pieces.
   std::int64_t usual_microbatches(const MeshShape& shape) const {
     if (freedom_.microbatches) return *freedom_.microbatches;
     if (shape.stages == 1) return 1;
-    const std::int64_t most = std::max<std::int64_t>(batch_ / shape.batch, 1);
+    const std::int64_t enough = kMicrobatchesAStage * shape.stages, most = batch_ / shape.batch;
+    const auto divides = [&](std::int64_t count) {
+      return batch_ % (freedom_.premises.divides_batch ? count * shape.batch : count) == 0;
+    };
     std::int64_t count = 1;
-    while (count < kMicrobatchesAStage * shape.stages && batch_ % (count * 2) == 0 &&
-           count * 2 <= most)
-      count *= 2;
+    while (count < enough && count * 2 <= most && divides(count * 2)) count *= 2;
+    if (shape.chunks == 1 || count % shape.stages == 0) return count;
+    for (std::int64_t turns = std::min(enough, most) / shape.stages; turns > 0; --turns)
+      if (divides(turns * shape.stages)) return turns * shape.stages;
     return count;
   }
 
@@ -137,7 +185,7 @@ class MeshPlanner {
     const double limit_us = fastest_that_fits();
     core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
       if (stop_.stop_requested()) return;
-      MeshPlan again = evaluator_.plan_at(plans[k]->shape, {0, kHiddenSums});
+      MeshPlan again = evaluator_.plan_at(freedom_, plans[k]->shape, {0, kHiddenSums});
       make_fit(again, limit_us, kHiddenSums);
       if (again.sharding.cost_us < kImpossible && is_better(again, *plans[k]))
         *plans[k] = std::move(again);
@@ -173,6 +221,9 @@ class MeshPlanner {
     turned.recomputes = false;
     turned.recomputes_attention = !from.recomputes_attention;
     all.push_back(turned);
+    turned = from;
+    turned.is_uneven = !from.is_uneven;
+    all.push_back(turned);
     return all;
   }
 
@@ -185,6 +236,8 @@ class MeshPlanner {
         differs(freedom_.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom_.pipelines) return false;
+    if (shape.is_uneven && !(freedom_.cuts_unevenly && evaluator_.can_be_uneven(shape)))
+      return false;
     if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
     if (shape.recomputes && !evaluator_.is_training()) return false;
     if (shape.recomputes_attention &&
@@ -194,6 +247,7 @@ class MeshPlanner {
     if (shape.chunks > 1 && (shape.stages == 1 || shape.microbatches % shape.stages != 0))
       return false;
     if (shape.stages * shape.chunks > nodes_) return false;
+    if (!holds(freedom_.premises, shape, batch_)) return false;
     if (shape.batch * shape.microbatches > batch_) return false;
     return batch_ % shape.microbatches == 0 && shape.device_count() == devices_;
   }
@@ -210,7 +264,7 @@ class MeshPlanner {
         at->second.shape = shape;
       }
     core::parallel_for_uneven(0, plans.size(), [&](std::size_t k) {
-      if (!stop_.stop_requested()) *plans[k] = evaluator_.plan_at(plans[k]->shape, {});
+      if (!stop_.stop_requested()) *plans[k] = evaluator_.plan_at(freedom_, plans[k]->shape, {});
     });
     tell();
     std::erase_if(plans, [&](const MeshPlan* plan) {
@@ -264,11 +318,11 @@ class MeshPlanner {
     if (plan.time.peak_bytes <= memory_ || plan.sharding.cost_us == kImpossible) return;
     if (plan.time.total_us >= limit_us || stop_.stop_requested()) return;
     double low = 0, high = plan.time.total_us / plan.time.peak_bytes * kHighPrice;
-    MeshPlan best = evaluator_.plan_at(plan.shape, {high, sums});
+    MeshPlan best = evaluator_.plan_at(freedom_, plan.shape, {high, sums});
     if (!is_better(best, plan)) return;
     for (int k = 0; k < kPrices && best.time.peak_bytes <= memory_; ++k) {
       const double middle = k == 0 ? high * 1e-3 : low == 0 ? high * 0.1 : std::sqrt(low * high);
-      MeshPlan found = evaluator_.plan_at(plan.shape, {middle, sums});
+      MeshPlan found = evaluator_.plan_at(freedom_, plan.shape, {middle, sums});
       if (found.time.peak_bytes <= memory_) {
         high = middle;
         if (is_better(found, best)) best = std::move(found);
@@ -303,10 +357,7 @@ class MeshPlanner {
 
 }  // namespace
 
-core::Result<MeshPlanOutcome>
-plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
-               const Topology& topology, const MeshPlanOptions& options,
-               core::ProgressSink& progress, const core::StopToken& stop) {
+core::Status check_devices(const Topology& topology, const MeshPlanOptions& options) {
   const auto there_are = static_cast<std::int64_t>(topology.device_count());
   if (options.devices && (*options.devices < 1 || *options.devices > there_are)) {
     return core::invalid_input(fmt::format("{} devices are asked for, {} has {}", *options.devices,
@@ -319,9 +370,27 @@ plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
                     topology.name()),
         "take a number that divides them, or describe the smaller machine in a file");
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(Freedom freedom, freedom_on(topology, devices, options.freedom));
-  const MeshEvaluator evaluator(graph, is_weight, topology, options, std::move(freedom));
-  return MeshPlanner(evaluator, options.threads, progress, stop).run();
+  return core::Done{};
+}
+
+core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, const Freedom& freedom,
+                                             int threads, core::ProgressSink& progress,
+                                             const core::StopToken& stop) {
+  SOAPSTONE_RETURN_IF_ERROR(evaluator.check(freedom.premises));
+  return MeshPlanner(evaluator, freedom, threads, progress, stop).run();
+}
+
+core::Result<MeshPlanOutcome>
+plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
+               const Topology& topology, const MeshPlanOptions& options,
+               core::ProgressSink& progress, const core::StopToken& stop) {
+  SOAPSTONE_RETURN_IF_ERROR(check_devices(topology, options));
+  const std::int64_t devices =
+      options.devices.value_or(static_cast<std::int64_t>(topology.device_count()));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Freedom freedom,
+                             freedom_on(topology, devices, options.freedom, options.sizes));
+  const MeshEvaluator evaluator(graph, is_weight, topology, options);
+  return plan_on_meshes(evaluator, freedom, options.threads, progress, stop);
 }
 
 }  // namespace soapstone::parallel

@@ -4,7 +4,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "parallel/planning/mesh_plan_options.h"
+#include "parallel/planning/mesh_evaluation.h"
 #include "parallel/planning/plan.h"
 #include "parallel/topology/topology.h"
 
@@ -19,9 +19,18 @@ struct MeshPlanOutcome {
   bool fits = true;         ///< False: the least memory found is more than there is.
 };
 
-/// `is_weight` by tensor. Errors: kInvalidInput if there are not so many devices, or their number
-/// does not divide that of the machine's; kUnsupported if the batch is too small for what the
-/// strategy may cut, or the machine is none for it; kInterrupted: stopped before there was a plan.
+/// Errors: kInvalidInput if there are not so many devices, or their number does not divide that of
+/// the machine's.
+core::Status check_devices(const Topology& topology, const MeshPlanOptions& options);
+
+/// Errors: kUnsupported if the model, the batch or the number of devices is none for the strategy;
+/// kInterrupted: stopped before there was a plan.
+core::Result<MeshPlanOutcome> plan_on_meshes(const MeshEvaluator& evaluator, const Freedom& freedom,
+                                             int threads, core::ProgressSink& progress,
+                                             const core::StopToken& stop);
+
+/// The same with the freedom of the options. `is_weight` by tensor. Errors: those of
+/// check_devices(); kUnsupported also if the machine is none for the strategy.
 core::Result<MeshPlanOutcome>
 plan_on_meshes(const core::Graph& graph, const std::vector<bool>& is_weight,
                const Topology& topology, const MeshPlanOptions& options,

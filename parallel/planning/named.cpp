@@ -12,9 +12,13 @@ Freedom only(std::vector<AxisPolicy> policies) {
   freedom.cuts_states = false;
   freedom.cuts_gradients = false;
   freedom.cuts_weights = false;
+  freedom.cuts_unevenly = false;
   freedom.recomputes = false;
   freedom.model = 1;
   freedom.any = 1;
+  freedom.premises.uses_all_axes = true;
+  const AxisPolicy outermost = freedom.policies.back();
+  freedom.premises.divides_batch = outermost != kModel && outermost != kAny;
   return freedom;
 }
 
@@ -25,7 +29,10 @@ Freedom zero(int stage) {
   freedom.cuts_states = true;
   freedom.cuts_gradients = stage >= 2;
   freedom.cuts_weights = stage >= 3;
+  // With several microbatches the gradients of all are added where they arise.
+  if (stage == 2) freedom.microbatches = 1;
   freedom.recomputes.reset();
+  freedom.premises.needs_training = true;
   return freedom;
 }
 
@@ -40,13 +47,29 @@ Freedom megatron(AxisPolicy policy) {
   freedom.model.reset();
   freedom.pipelines = true;
   freedom.recomputes.reset();
+  freedom.premises.least.model = 2;
+  freedom.premises.needs_sequence = policy == kNoBatch;
+  return freedom;
+}
+
+Freedom one_weird_trick() {
+  Freedom freedom = only({kBatch, kBatch, kPositions});
+  freedom.premises.needs_linear_layer = true;
+  return freedom;
+}
+
+Freedom experts() {
+  Freedom freedom = only({kBatch, kBatch, kExperts});
+  freedom.premises.needs_experts = true;
   return freedom;
 }
 
 Freedom context_parallel() {
-  Freedom freedom = only({kModel, kNoBatch, kBatchAlways});
+  Freedom freedom = only({kSequence, kSequence, kBatchAlways});
   freedom.any.reset();
   freedom.recomputes.reset();
+  freedom.premises.least.any = 2;
+  freedom.premises.needs_sequence = true;
   return freedom;
 }
 
@@ -56,11 +79,19 @@ Freedom mesh() {
   return freedom;
 }
 
-Freedom pipelined(std::optional<std::int64_t> chunks) {
+Freedom pipelined() {
   Freedom freedom = data_parallel();
   freedom.pipelines = true;
   freedom.recomputes.reset();
-  freedom.chunks = chunks;
+  freedom.chunks = 1;
+  freedom.premises.least.stages = 2;
+  return freedom;
+}
+
+Freedom interleaved() {
+  Freedom freedom = pipelined();
+  freedom.chunks.reset();
+  freedom.premises.least.chunks = 2;
   return freedom;
 }
 
@@ -76,50 +107,49 @@ Freedom layers_on_nodes() {
 Freedom bisection() {
   Freedom freedom = only({kAny, kAny, kAny});
   freedom.bisects = true;
+  freedom.premises.halves_devices = true;
   return freedom;
 }
 
 std::vector<NamedStrategy> make_strategies() {
   return {
-      {"best", "everything that a plan can do", "", false, {}},
-      {"data", "the batch is cut, every device has all weights", "", false, data_parallel()},
-      {"model", "weights and what they act on are cut, the batch is not", "", false,
-       model_parallel()},
+      {"best", "everything that a plan can do", "", {}},
+      {"data", "the batch is cut, every device has all weights", "", data_parallel()},
+      {"model", "weights and what they act on are cut, the batch is not", "", model_parallel()},
       {"mesh-tensorflow",
        "one axis of the mesh cuts the batch, the other one more dimension of "
        "each tensor",
-       "Shazeer et al., Mesh-TensorFlow, 2018", false, mesh()},
+       "Shazeer et al., Mesh-TensorFlow, 2018", mesh()},
       {"megatron",
-       "attention heads and hidden layers are cut within a node, then pipeline stages "
+       "attention heads and hidden layers are cut, then there are pipeline stages "
        "and the batch",
-       "Narayanan et al., 2021, arXiv 2104.04473", false, megatron(kModel)},
+       "Narayanan et al., 2021, arXiv 2104.04473", megatron(kModel)},
       {"megatron-sp", "the same, and the sequence is cut where heads are not",
-       "Korthikanti et al., 2022, arXiv 2205.05198", false, megatron(kNoBatch)},
+       "Korthikanti et al., 2022, arXiv 2205.05198", megatron(kNoBatch)},
       {"zero-1", "data parallel; states of the optimizer are cut", "Rajbhandari et al., ZeRO, 2020",
-       true, zero(1)},
-      {"zero-2", "the same, and gradients are cut", "Rajbhandari et al., ZeRO, 2020", true,
-       zero(2)},
+       zero(1)},
+      {"zero-2", "the same, and gradients are cut", "Rajbhandari et al., ZeRO, 2020", zero(2)},
       {"zero-3", "data parallel; weights, gradients and states are cut, and weights are gathered",
-       "Rajbhandari et al., ZeRO, 2020", true, zero(3)},
+       "Rajbhandari et al., ZeRO, 2020", zero(3)},
       {"one-weird-trick",
        "weights that serve many positions of a sample are whole and the batch is cut, others are "
        "cut along their outputs",
-       "Krizhevsky, One Weird Trick for Parallelizing Convolutional Neural Networks, 2014", false,
-       only({kBatch, kBatch, kPositions})},
+       "Krizhevsky, One Weird Trick for Parallelizing Convolutional Neural Networks, 2014",
+       one_weird_trick()},
       {"layers", "layers on the nodes of the machine, the batch cut within each",
-       "Wu et al., Google's Neural Machine Translation System, 2016", false, layers_on_nodes()},
+       "Wu et al., Google's Neural Machine Translation System, 2016", layers_on_nodes()},
       {"bisection", "everything in two, the halves in two, and so on, the best way each time",
        "Wang et al., Supporting Very Large Models using Automatic Dataflow Graph Partitioning, "
        "2019",
-       false, bisection()},
+       bisection()},
       {"expert", "experts are on devices of their own, everything else is cut along the batch",
-       "Lepikhin et al., GShard, 2020", false, only({kBatch, kBatch, kExperts})},
+       "Lepikhin et al., GShard, 2020", experts()},
       {"context", "the sequence is cut, keys and values are gathered",
-       "Liu et al., Ring Attention, 2023", false, context_parallel()},
+       "Liu et al., Ring Attention, 2023", context_parallel()},
       {"pipeline", "pipeline stages and the batch (GPipe's cut, 1F1B's order)",
-       "Huang et al., GPipe, 2019; Narayanan et al., PipeDream, 2019", false, pipelined(1)},
+       "Huang et al., GPipe, 2019; Narayanan et al., PipeDream, 2019", pipelined()},
       {"interleaved", "the same, each stage in several pieces",
-       "Narayanan et al., 2021, arXiv 2104.04473", false, pipelined(std::nullopt)},
+       "Narayanan et al., 2021, arXiv 2104.04473", interleaved()},
   };
 }
 
@@ -136,7 +166,10 @@ core::Result<const NamedStrategy*> named_strategy(std::string_view name) {
     if (strategy.name == name) return &strategy;
     names += (names.empty() ? "" : ", ") + strategy.name;
   }
-  return core::invalid_input("there is no strategy " + std::string(name), "there are " + names);
+  return core::Error{core::ErrorCode::kUsage,
+                     "there is no strategy '" + std::string(name) + "'",
+                     {},
+                     "there are " + names};
 }
 
 }  // namespace soapstone::parallel

@@ -15,14 +15,13 @@ struct NamedStrategy {
   std::string name;
   std::string description;  ///< One line.
   std::string source;
-  bool needs_training = false;
   Freedom freedom;
 };
 
 /// `best`, which is free in everything, comes first.
 std::span<const NamedStrategy> named_strategies();
 
-/// Errors: kInvalidInput for an unknown name; the hint lists all.
+/// Errors: kUsage for an unknown name; the hint lists all.
 core::Result<const NamedStrategy*> named_strategy(std::string_view name);
 
 }  // namespace soapstone::parallel

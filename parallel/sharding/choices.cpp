@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "ops/definition/registry.h"
+#include "parallel/sharding/part_times.h"
+#include "parallel/sharding/weight_loops.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -13,22 +15,24 @@ class ChoiceMaker {
   ChoiceMaker(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
               const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
               const ChoiceOptions& options)
-      : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work), mesh_(mesh),
-        rates_(rates), options_(options), loops_of_graph_(loops),
-        loops_(loops.spaces[node.index()].loops), origins_(loops.origins[node.index()]),
+      : id_(node), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
+        weights_(graph, node, loops, work), mesh_(mesh), rates_(rates), options_(options),
+        loops_of_graph_(loops), loops_(loops.spaces[node.index()].loops),
+        origins_(loops.origins[node.index()]),
         fixed_(options.fixed.empty() ? kNothingFixed : options.fixed[node.index()]) {
     const ops::OpDefinition* definition = ops::definition_of(node_);
     passes_sums_ = definition && (definition->op_class == ops::OpClass::kView ||
                                   definition->op_class == ops::OpClass::kMovement);
   }
 
-  std::vector<NodeChoice> all() {
+  NodeChoices all() {
     extend(0);
-    if (choices_.empty()) {
+    const bool obeys = !choices_.empty();
+    if (!obeys) {
       may_leave_batch_ = true;
       extend(0);
     }
-    return std::move(choices_);
+    return {std::move(choices_), obeys};
   }
 
  private:
@@ -63,42 +67,14 @@ class ChoiceMaker {
     return false;
   }
 
-  bool is_weight(const ops::LoopPlace& place) const {
-    const core::TensorId id = node_.inputs[place.tensor];
-    return id.valid() && work_.tensors[id.index()].is_weight;
-  }
-  bool follows_weight(const ops::Loop& loop) const {
-    return std::ranges::any_of(loop.follows, [&](const auto& place) { return is_weight(place); });
-  }
-  bool follows_data(const ops::Loop& loop) const {
-    return std::ranges::any_of(loop.follows, [&](const auto& place) { return !is_weight(place); });
-  }
-  bool has_weight() const {
-    return std::ranges::any_of(node_.inputs, [&](core::TensorId id) {
-      return id.valid() && work_.tensors[id.index()].is_weight;
-    });
-  }
-
   /// Whether strategies that tell weights apart want the loop cut, if the node has a weight.
   bool is_wanted(AxisPolicy policy, std::size_t l) const {
-    const bool is_experts = policy == AxisPolicy::kExperts;
-    if ((!is_experts && policy != AxisPolicy::kPositions) || !has_weight()) return false;
-    const auto has_experts = [&](const ops::Loop& loop) {
-      return loop.is_index() && follows_weight(loop) && follows_data(loop);
-    };
-    const auto has_outputs = [&](const ops::Loop& loop) {
-      return loop.is_index() && follows_weight(loop) && !follows_data(loop);
-    };
-    bool has_other_positions = false, has_some_experts = false;
-    for (std::size_t k = 0; k < loops_.size(); ++k) {
-      has_other_positions |= loops_[k].is_index() && origins_[k] != Origin::kBatch &&
-                             !follows_weight(loops_[k]) && follows_data(loops_[k]);
-      has_some_experts |= own_.is_contraction && has_experts(loops_[k]);
-    }
-    if (is_experts)
-      return has_some_experts ? has_experts(loops_[l]) : origins_[l] == Origin::kBatch;
-    if (!own_.is_contraction) return false;
-    return has_other_positions ? origins_[l] == Origin::kBatch : has_outputs(loops_[l]);
+    if (!weights_.has_weight()) return false;
+    const bool is_batch = origins_[l] == Origin::kBatch;
+    if (policy == AxisPolicy::kExperts)
+      return weights_.experts() > 0 ? weights_.is_over_experts(l) : is_batch;
+    if (policy != AxisPolicy::kPositions) return false;
+    return weights_.meets_once() ? weights_.is_over_outputs(l) : weights_.meets_often() && is_batch;
   }
 
   bool may_cut(std::size_t axis, std::size_t l) const {
@@ -114,6 +90,8 @@ class ChoiceMaker {
       return origin != Origin::kBatch;
     case AxisPolicy::kModel:
       return origin == Origin::kOther;
+    case AxisPolicy::kSequence:
+      return origin == Origin::kSequence;
     case AxisPolicy::kPositions:
     case AxisPolicy::kExperts:
       return may_leave_batch_ || !must_cut(axis) || is_wanted(options_.policies[axis], l);
@@ -121,20 +99,49 @@ class ChoiceMaker {
     return false;
   }
 
-  /// The size of the largest part over the size of all; none if the parts are too uneven.
+  /// The time of the slowest part over that of all on one of the slowest devices; none if sizes
+  /// cannot be divided well enough.
   std::optional<double> share(std::size_t l) const {
     std::int64_t parts = 1;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (now_.loops[a] == static_cast<std::int8_t>(l)) parts *= mesh_.axis_sizes()[a];
-    if (parts == 1) return 1;
+    double rate = 1;
+    bool is_uneven = false;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
+      if (now_.loops[a] != static_cast<std::int8_t>(l)) continue;
+      rate *= mesh_.rate(a);
+      if (mesh_.uneven() && mesh_.uneven()->axis == a)
+        is_uneven = true;
+      else
+        parts *= mesh_.axis_sizes()[a];
+    }
+    if (parts == 1 && !is_uneven) return 1;
     const ops::Loop& loop = loops_[l];
     const std::int64_t size =
         origins_[l] == Origin::kBatch ? loop.size / options_.microbatches : loop.size;
-    if (size < parts) return std::nullopt;
-    const std::int64_t largest = (size + parts - 1) / parts;
-    const double result = static_cast<double>(largest) / static_cast<double>(size);
-    if (result * static_cast<double>(parts) > options_.most_imbalance) return std::nullopt;
+    const auto longest = is_uneven ? longest_uneven(size, parts) : longest_even(size, parts);
+    if (!longest) return std::nullopt;
+    const double result = *longest / static_cast<double>(size);
+    if (result * rate > options_.most_imbalance) return std::nullopt;
     return result;
+  }
+
+  /// Iterations of the largest of so many parts.
+  static std::optional<double> longest_even(std::int64_t size, std::int64_t parts) {
+    if (size < parts) return std::nullopt;
+    return static_cast<double>((size + parts - 1) / parts);
+  }
+
+  /// The same where what each position on the uneven axis gets is cut in so many parts; those of
+  /// fast devices count for less.
+  std::optional<double> longest_uneven(std::int64_t size, std::int64_t parts) const {
+    const std::vector<double>& rates = mesh_.uneven()->rates;
+    const std::vector<std::int64_t> shares = in_proportion(size, rates);
+    double longest = 0;
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      const auto part = longest_even(shares[k], parts);
+      if (!part) return std::nullopt;
+      longest = std::max(longest, *part / rates[k]);
+    }
+    return longest;
   }
 
   void finish() {
@@ -227,9 +234,13 @@ class ChoiceMaker {
     return us;
   }
 
+  /// Of the largest piece.
   double local_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes /
-           static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+    return work_.tensors[id.index()].bytes / mesh_.memory_pieces(layout);
+  }
+  /// Bytes that one of the slowest devices passes in the time that any needs for its piece.
+  double traffic_bytes(core::TensorId id, const Layout& layout) const {
+    return work_.tensors[id.index()].bytes / mesh_.time_pieces(layout);
   }
 
   void price(double part) {
@@ -243,7 +254,7 @@ class ChoiceMaker {
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       if (!node_.inputs[k].valid()) continue;
       const TensorWork& input = work_.tensors[node_.inputs[k].index()];
-      const double bytes = local_bytes(node_.inputs[k], now_.inputs[k]);
+      const double bytes = traffic_bytes(node_.inputs[k], now_.inputs[k]);
       if (input.is_stored) traffic += bytes;
       if (input.is_kept) kept += bytes;
       if (!input.has_gradient) continue;
@@ -253,26 +264,39 @@ class ChoiceMaker {
     double results = 0, arriving = 0;
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       const TensorWork& output = work_.tensors[node_.outputs[k].index()];
-      const double bytes = local_bytes(node_.outputs[k], now_.outputs[k]);
+      const double bytes = traffic_bytes(node_.outputs[k], now_.outputs[k]);
       if (output.is_stored) results += bytes;
       if (output.has_gradient) arriving += bytes;
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
-    now_.forward_us += launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double estimate_us =
+        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double kernel_us = measured(estimate_us);
+    now_.forward_us += kernel_us;
     if (arriving == 0 || sought == 0) return;
     now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
-    if (own_.is_contraction) {
-      // One contraction of the same size for each gradient.
-      now_.backward_us += sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
-    } else {
-      now_.backward_us += launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
-    }
+    // One contraction of the same size for each gradient.
+    const double gradients_us =
+        own_.is_contraction
+            ? sought * (launch_us + rates_.us(type, flops, traffic + arriving, true))
+            : launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
+    now_.backward_us += gradients_us * (kernel_us / estimate_us);
   }
 
+  /// What is done within the launch of another node is estimated in any case.
+  double measured(double estimate_us) const {
+    if (!options_.part_times || !own_.starts_launch) return estimate_us;
+    const auto lengths =
+        part_lengths(loops_, origins_, now_.loops, mesh_.axis_sizes(), options_.microbatches);
+    return options_.part_times->forward_us(id_, lengths, estimate_us);
+  }
+
+  const core::NodeId id_;
   const core::Node& node_;
   const NodeWork& own_;
   const StepWork& work_;
+  const WeightLoops weights_;
   const Mesh& mesh_;
   const ComputeRates& rates_;
   const ChoiceOptions& options_;
@@ -288,10 +312,9 @@ class ChoiceMaker {
 
 }  // namespace
 
-std::vector<NodeChoice> node_choices(const core::Graph& graph, core::NodeId node,
-                                     const GraphLoops& loops, const StepWork& work,
-                                     const Mesh& mesh, const ComputeRates& rates,
-                                     const ChoiceOptions& options) {
+NodeChoices node_choices(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
+                         const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
+                         const ChoiceOptions& options) {
   return ChoiceMaker(graph, node, loops, work, mesh, rates, options).all();
 }
 

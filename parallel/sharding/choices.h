@@ -20,6 +20,7 @@ enum class AxisPolicy : std::uint8_t {
   kBatchAlways,  ///< The same, and a node that has one must be cut there, if its size admits it.
   kNoBatch,      ///< All but loops over the batch.
   kModel,        ///< Neither batch nor sequence.
+  kSequence,     ///< Loops over the sequence alone.
   /// A weight that a sample meets at one position only (a fully connected layer) is cut along its
   /// outputs; nodes with another weight are cut along the batch.
   kPositions,
@@ -48,18 +49,26 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
+class PartTimes;
+
 struct ChoiceOptions {
   std::vector<AxisPolicy> policies;  ///< By axis.
   std::int64_t microbatches = 1;     ///< A loop over the batch is that many times shorter.
   /// A part may be larger than the mean by this factor, where a size cannot be divided.
   double most_imbalance = 1.25;
+  const PartTimes* part_times = nullptr;  ///< Null: all is estimated.
   std::vector<AxisLoops> fixed;  ///< By node; kFree where there is a choice. Empty: everywhere.
 };
 
-/// Never empty: the first choice cuts nothing. `work` is that of one microbatch.
-std::vector<NodeChoice> node_choices(const core::Graph& graph, core::NodeId node,
-                                     const GraphLoops& loops, const StepWork& work,
-                                     const Mesh& mesh, const ComputeRates& rates,
-                                     const ChoiceOptions& options);
+struct NodeChoices {
+  std::vector<NodeChoice> all;  ///< Never empty.
+  /// False: the policy of an axis asks for a cut that no size of the node admits.
+  bool obeys_policies = true;
+};
+
+/// `work` is that of one microbatch.
+NodeChoices node_choices(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
+                         const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
+                         const ChoiceOptions& options);
 
 }  // namespace soapstone::parallel

@@ -84,7 +84,9 @@ class ShardingProblem {
   }
 
   void fill(core::NodeId id, Kind& kind) {
-    kind.choices = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
+    NodeChoices made = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
+    kind.choices = std::move(made.all);
+    if (!made.obeys_policies && !result_.disobeys.valid()) result_.disobeys = id;
     CostTable own{1, kind.choices.size(), {}};
     for (const NodeChoice& choice : kind.choices) own.costs.push_back(own_cost(id, choice));
     kind.costs = tables_.intern(std::move(own));
@@ -157,11 +159,11 @@ class ShardingProblem {
   double kept_bytes(core::TensorId id, const Layout& from, const Layout& to) const {
     const TensorWork& tensor = work_.tensors[id.index()];
     if (!tensor.is_kept) return 0;
-    std::int64_t parts = pieces(to, mesh_.axis_sizes());
+    double parts = mesh_.memory_pieces(to);
     const bool is_partial =
         std::find(from.axes.begin(), from.axes.end(), kPartial) != from.axes.end();
-    if (!is_partial) parts = std::max(parts, pieces(from, mesh_.axis_sizes()));
-    return tensor.bytes / static_cast<double>(parts);
+    if (!is_partial) parts = std::max(parts, mesh_.memory_pieces(from));
+    return tensor.bytes / parts;
   }
 
   void collect_readers() {
@@ -276,8 +278,7 @@ class ShardingProblem {
   }
 
   double weight_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes /
-           static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+    return work_.tensors[id.index()].bytes / mesh_.memory_pieces(layout);
   }
   /// Devices that hold the same piece.
   double copies(const Layout& layout) const {
@@ -303,7 +304,8 @@ class ShardingProblem {
     constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
     const double bytes =
         kPassesOverWeights * weight_bytes(id, layout) + kPassesOverStates * state_bytes(id, layout);
-    return bytes / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
+    const double balance = mesh_.memory_pieces(layout) / mesh_.time_pieces(layout);
+    return bytes * balance / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
   }
 
   /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has

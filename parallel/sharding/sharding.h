@@ -48,6 +48,8 @@ struct Sharding {
   std::vector<NodeCost> costs;    ///< By node.
   double cost_us = kImpossible;   ///< What was minimized.
   double lower_bound_us = 0;      ///< No choices cost less, in the same terms.
+  /// The first node whose sizes do not admit the cut that the policy of an axis asks for.
+  core::NodeId disobeys = core::NodeId::none();
 };
 
 /// `work` is that of one microbatch; `tables` learns from equal blocks, of this graph and of others

@@ -47,20 +47,8 @@ StepPieces blocks_at(const PlanDocument& plan, Detail detail) {
 }  // namespace
 
 core::Result<StepPieces> step_blocks(const PlanDocument& plan, std::size_t most_blocks) {
+  SOAPSTONE_RETURN_IF_ERROR(check_stages(plan));
   StepPieces pieces = blocks_at(plan, Detail::kNodes);
-  const auto expected = plan.shape.stages * plan.shape.chunks;
-  bool is_pipeline = static_cast<std::int64_t>(pieces.size()) == expected;
-  std::int64_t stage = -1, piece = -1;
-  for (const PlannedNode& node : plan.nodes) {
-    if (node.stage != stage) ++piece;
-    stage = node.stage;
-    is_pipeline = is_pipeline && stage == piece % plan.shape.stages;
-  }
-  if (!is_pipeline) {
-    return core::invalid_input(
-        fmt::format("the stages of the nodes are not those of a pipeline of {} stages in {} pieces",
-                    plan.shape.stages, expected));
-  }
   for (const Detail detail : {Detail::kBlocks, Detail::kPieces})
     if (block_count(pieces) > most_blocks) pieces = blocks_at(plan, detail);
   return pieces;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "parallel/planning/plan_document.h"
+#include "parallel/plans/plan_document.h"
 
 namespace soapstone::parallel {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file_io.h"
+#include "parallel/topology/json_parser.h"
 #include "parallel/topology/json_reader.h"
 
 namespace soapstone::parallel {
@@ -117,19 +118,6 @@ Network read_network(const TopologyReader& document) {
   return result;
 }
 
-core::Result<TopologyJson> parsed(std::string_view text) {
-  try {
-    return TopologyJson::parse(text);
-  } catch (const TopologyJson::parse_error& problem) {
-    const std::string_view read = text.substr(0, problem.byte);
-    return core::invalid_input(fmt::format("this is no JSON: after {} bytes, in line {}",
-                                           read.size(),
-                                           1 + std::count(read.begin(), read.end(), '\n')));
-  } catch (const TopologyJson::out_of_range&) {
-    return core::invalid_input("a number is out of range");
-  }
-}
-
 TopologyJson kinds_json(const Topology& topology) {
   TopologyJson kinds = TopologyJson::array();
   for (const DeviceKind& kind : topology.kinds()) {
@@ -180,7 +168,7 @@ void add_network(const Topology& topology, TopologyJson& document) {
 }  // namespace
 
 core::Result<Topology> topology_from_json(std::string_view text) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const TopologyJson json, parsed(text));
+  SOAPSTONE_ASSIGN_OR_RETURN(const TopologyJson json, parse_json<TopologyJson>(text));
   std::optional<core::Error> error;
   const TopologyReader document(json, "", error);
   if (document.field("version").integer() != kVersion)

@@ -5,7 +5,7 @@
 
 #include "cli/terminal/table.h"
 #include "cli/terminal/units.h"
-#include "jobs/base/nearest.h"
+#include "core/base/nearest.h"
 
 namespace soapstone::cli {
 namespace {
@@ -87,9 +87,9 @@ TEST(ParseAssignment, ReadsANumber) {
 
 TEST(Nearest, FindsASlipOfTheFingerAndNothingElse) {
   const std::vector<std::string> names = {"squeezenet", "resnet50", "bert_base"};
-  EXPECT_EQ(jobs::nearest("squezenet", names), "squeezenet");
-  EXPECT_EQ(jobs::nearest("resnet05", names), "resnet50");
-  EXPECT_EQ(jobs::nearest("vgg", names), "");
+  EXPECT_EQ(core::nearest("squezenet", names), "squeezenet");
+  EXPECT_EQ(core::nearest("resnet05", names), "resnet50");
+  EXPECT_EQ(core::nearest("vgg", names), "");
 }
 
 }  // namespace

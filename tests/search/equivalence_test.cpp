@@ -15,7 +15,7 @@ namespace soapstone::search {
 namespace {
 
 core::Result<EquivalenceReport> check(const core::Graph& a, const core::Graph& b,
-                                      EquivalenceOptions options = {}) {
+                                      const EquivalenceOptions& options = {}) {
   const auto backend = runtime::make_reference_backend();
   return check_equivalence(a, b, *backend, options, core::silent(), core::StopToken{});
 }

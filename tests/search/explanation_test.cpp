@@ -17,7 +17,8 @@ Graph blocks(std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     TensorId sum;
     for (int side = 0; side < 3; ++side) {
-      const auto w = builder.add_constant(weights(8, 8, static_cast<float>(3 * k) + 0.1F * side));
+      const auto w = builder.add_constant(
+          weights(8, 8, static_cast<float>(3 * k) + 0.1F * static_cast<float>(side)));
       const auto y = ops::append(builder, "matmul", {x, w});
       const TensorId z = (*ops::append(builder, "relu", {(*y)[0]}))[0];
       sum = side == 0 ? z : (*ops::append(builder, "add", {sum, z}))[0];

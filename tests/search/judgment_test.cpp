@@ -260,8 +260,8 @@ Graph mean_off_at_zeros(float factor, std::optional<float> off) {
     return builder.add_constant(std::make_shared<const Literal>(Literal::scalar(value)));
   };
   const auto append = [&](const char* op, std::vector<core::TensorId> inputs,
-                          core::Attributes attributes = {}) {
-    return (*ops::append(builder, op, std::move(inputs), std::move(attributes)))[0];
+                          const core::Attributes& attributes = {}) {
+    return (*ops::append(builder, op, std::move(inputs), attributes))[0];
   };
   const core::Attributes over{{"axes", std::vector<core::Polynomial>{1}}};
   const auto x = builder.add_input("x", {core::DataType::kFloat32, {1, 4096}, true});

@@ -93,7 +93,7 @@ class Trials : public testing::Test {
     cost_us_ = result.cost_before.total_us;
   }
 
-  Replayed run(TrialClock& clock, TrialOptions options = {}) {
+  Replayed run(TrialClock& clock, const TrialOptions& options = {}) {
     return run_trials(base_, candidate_, cost_us_, admission_, clock, options, core::silent(), {},
                       report_);
   }

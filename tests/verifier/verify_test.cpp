@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "core/base/clock.h"
 #include "tests/support/rules.h"
 #include "verifier/questions/z3_solver.h"
 
@@ -78,6 +79,18 @@ TEST_P(VerdictTest, IsAsExpected) {
 }
 INSTANTIATE_TEST_SUITE_P(All, VerdictTest, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return std::string(each.param.name); });
+
+// The sums inside the convolution's softmax can be matched with each other in exponentially many
+// ways, none of which is a proof.
+TEST(Verify, EndsOnNestedSumsThatDiffer) {
+  const rules::Rule rule = rule_of("x: [n, c, h, w]  a: [c, c, 3, 3]",
+                                   "t = conv(x, a; pads=[1, 1, 1, 1])\n    y = softmax(t; axis=2)",
+                                   "y = softmax(x; axis=2)");
+  const auto solver = make_z3_solver();
+  const double start = core::process_cpu_s();
+  EXPECT_NE(attempt_proof(rule, *solver, {}), "");
+  EXPECT_LT(core::process_cpu_s() - start, 60);  // 1 s; more with sanitizers
+}
 
 TEST(ShippedRules, AreNeverRefutedAndMostlyProved) {
   int proved = 0;

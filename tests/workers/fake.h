@@ -19,10 +19,10 @@ class Fake : public ::testing::Test {
 
   core::Result<RuntimeWorker> start(const std::string& fault) {
     WorkerOptions options;
+    const std::string script = SOAPSTONE_SOURCE_DIR "/tests/workers/fake_worker.py";
     // Without what a script does not need, it starts in half the time.
-    options.command = {"python3", "-I",
-                       "-S",      SOAPSTONE_SOURCE_DIR "/tests/workers/fake_worker.py",
-                       fault,     (folder_.path() / "processes").string()};
+    options.command = {"python3", "-I",  "-S",
+                       script,    fault, (folder_.path() / "processes").string()};
     options.run_timeout_s = options.load_timeout_s = timeout_s_;
     return RuntimeWorker::start(options);
   }

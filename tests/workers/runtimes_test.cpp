@@ -64,7 +64,7 @@ class OnnxRuntime : public ::testing::Test {
     SOAPSTONE_ASSIGN_OR_RETURN(
         const std::size_t model,
         worker_->load(SOAPSTONE_SOURCE_DIR "/tests/data/taso_models/readme.onnx", options));
-    const std::vector<float> zeros(128 * 56 * 56);
+    const std::vector<float> zeros(std::size_t{128} * 56 * 56);
     const NamedTensor x{"x100", core::Literal::floats({1, 128, 56, 56}, zeros)};
     SOAPSTONE_RETURN_IF_ERROR(worker_->prepare(model, std::span(&x, 1)));
     return model;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kMaxGuesses = 40;
 constexpr int kMaxOrders = 24;
+constexpr int kMaxMatches = 2000;  // of atoms, which nested sums match in exponentially many ways
 
 /// The unknowns found so far.
 struct State {
@@ -26,12 +27,13 @@ class Unifier {
   bool factors(const std::vector<Factor>& a, const std::vector<Factor>& b, std::size_t at,
                std::vector<bool>& used, const State& state, const Continue& next) {
     if (at == b.size()) return next(state);
-    for (std::size_t k = 0; k < a.size(); ++k) {
+    for (std::size_t k = 0; k < a.size() && matches_ < kMaxMatches; ++k) {
       if (used[k] || a[k].exponent != b[at].exponent ||
           a[k].atom->signature != b[at].atom->signature) {
         continue;
       }
       used[k] = true;
+      ++matches_;
       const bool stop = atom(*a[k].atom, *b[at].atom, state, [&](const State& then) {
         return factors(a, b, at + 1, used, then, next);
       });
@@ -55,6 +57,7 @@ class Unifier {
 
   Arena& arena_;
   bool strict_;  ///< Equations without unknowns must hold as they stand; else the context may help.
+  int matches_ = 0;
 };
 
 std::optional<State> Unifier::solve(const State& state, std::vector<Linear> equations) const {

@@ -36,7 +36,7 @@ void prove(const Small& small, std::int64_t devices) {
   options.is_training = true;
   options.devices = devices;
   options.freedom.policies = {AxisPolicy::kAny, AxisPolicy::kAny, AxisPolicy::kAny};
-  const MeshEvaluator evaluator(built->graph, is_weight, machine, options, options.freedom);
+  const MeshEvaluator evaluator(built->graph, is_weight, machine, options);
   double least = kImpossible, bound = kImpossible;
   for (std::int64_t inner = 1; inner <= devices; ++inner) {
     if (devices % inner != 0) continue;
@@ -44,7 +44,7 @@ void prove(const Small& small, std::int64_t devices) {
     shape.model = inner;
     shape.any = devices / inner;
     constexpr std::size_t kMostCases = std::size_t{1} << 22;
-    const MeshPlan plan = evaluator.plan_at(shape, {0, 1, kMostCases});
+    const MeshPlan plan = evaluator.plan_at(options.freedom, shape, {0, 1, kMostCases});
     fmt::print("  {:<8} {} x {} devices: {:.4f} ms, bound {:.4f} ms\n", small.network, shape.any,
                shape.model, plan.sharding.cost_us / 1e3, plan.sharding.lower_bound_us / 1e3);
     least = std::min(least, plan.sharding.cost_us);

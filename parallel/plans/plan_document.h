@@ -3,6 +3,7 @@
 // share one entry.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,10 +15,19 @@
 
 namespace soapstone::parallel {
 
+/// The axes of a plan's mesh, innermost first.
+inline constexpr std::array<std::string_view, 3> kAxisNames = {"model", "any", "batch"};
+/// What loops are called by their role.
+inline constexpr std::array<std::string_view, 5> kLoopRoles = {"sample", "attribute", "parameter",
+                                                               "reduction", "joined"};
+
 struct PlanAxis {
   std::string name;
   std::int64_t size = 1;
   std::int64_t stride = 1;  ///< Devices d and d + stride are neighbors along it.
+  /// Of what is cut along it, what each position gets: of a loop the whole iterations nearest to
+  /// that (in_proportion). Empty: all as much.
+  std::vector<double> shares = {};
   bool operator==(const PlanAxis&) const = default;
 };
 
@@ -67,17 +77,27 @@ std::vector<std::string> loop_names(const ops::PartitionSpace& space);
 /// Names for all nodes: their own where those are there and differ, else `operator#position`.
 std::vector<std::string> node_names(const core::Graph& graph);
 
+/// The tensor's own name, or one that says which it is.
+std::string weight_name(const core::Graph& graph, core::TensorId id);
+
 PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_weight,
                          const Topology& topology, const MeshPlanOutcome& outcome);
 
+/// With a digest of its contents.
 std::string plan_to_json(const PlanDocument& document);
-/// Errors: kInvalidInput with the place in the document.
+/// 16 hexadecimal digits that differ, as far as a hash can tell, where plans differ.
+std::string plan_digest(const PlanDocument& document);
+/// Errors: kInvalidInput with the place in the document: a key is missing or unknown, a figure is
+/// none, the plan contradicts itself, or its contents are not those that the digest is of.
 core::Result<PlanDocument> plan_from_json(std::string_view text);
 
+/// Errors: kInvalidInput if the nodes are not those of a pipeline of so many stages and chunks.
+core::Status check_stages(const PlanDocument& document);
 /// Errors: kInvalidInput if the plan is of another topology.
 core::Status check_belongs(const PlanDocument& document, const Topology& topology);
-/// Errors: kInvalidInput if the plan is of another model or another topology.
+/// `is_weight` by tensor. Errors: kInvalidInput if the plan is of another model or another
+/// topology, or cuts what the model does not have.
 core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
-                           const Topology& topology);
+                           const std::vector<bool>& is_weight, const Topology& topology);
 
 }  // namespace soapstone::parallel

@@ -1,43 +1,35 @@
-#include "parallel/planning/plan_document.h"
+#include "parallel/plans/plan_document.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "core/base/check.h"
 #include "core/base/hash.h"
 #include "parallel/topology/topology_json.h"
 
 namespace soapstone::parallel {
 namespace {
 
-std::string_view role_name(ops::DimRole role) {
-  switch (role) {
-  case ops::DimRole::kSample:
-    return "sample";
-  case ops::DimRole::kAttribute:
-    return "attribute";
-  case ops::DimRole::kParameter:
-    return "parameter";
-  case ops::DimRole::kReduction:
-    return "reduction";
-  case ops::DimRole::kWhole:
-    return "joined";
-  }
-  return "loop";
+std::string_view role_name(ops::DimRole role) { return kLoopRoles[static_cast<std::size_t>(role)]; }
+
+std::vector<double> shares_of(const UnevenAxis& axis) {
+  const double all = std::accumulate(axis.rates.begin(), axis.rates.end(), 0.0);
+  std::vector<double> shares;
+  for (const double rate : axis.rates) shares.push_back(rate / all);
+  return shares;
 }
 
-std::uint64_t hash_of(const Topology& topology) {
-  return core::hash_text(topology_to_json(topology));
-}
-
-/// The axes of a mesh, innermost first; those of one device are left out.
-std::vector<PlanAxis> axes_of(const std::vector<std::int64_t>& sizes) {
-  static constexpr const char* kNames[] = {"model", "any", "batch"};
+std::vector<PlanAxis> axes_of(const MeshPlan& plan) {
+  const std::vector<std::int64_t>& sizes = plan.axis_sizes;
+  CHECK(sizes.size() == kAxisNames.size(), "a plan has all axes");
   std::vector<PlanAxis> axes;
   std::int64_t stride = 1;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
-    axes.push_back({kNames[a], sizes[a], stride});
+    axes.push_back({std::string(kAxisNames[a]), sizes[a], stride});
+    if (plan.uneven && plan.uneven->axis == a) axes.back().shares = shares_of(*plan.uneven);
     stride *= sizes[a];
   }
   return axes;
@@ -67,8 +59,7 @@ class DocumentMaker {
   }
 
   void add_weight(core::TensorId id, const Digits& digits) {
-    PlannedWeight weight{graph_.tensor(id).name, {}};
-    if (weight.name.empty()) weight.name = fmt::format("tensor#{}", id.index());
+    PlannedWeight weight{weight_name(graph_, id), {}};
     const Layout& layout = plan_.sharding.tensors[id.index()];
     for (std::size_t a = 0; a < document_.axes.size(); ++a)
       if (layout.axes[a] >= 0)
@@ -116,15 +107,20 @@ std::vector<std::string> node_names(const core::Graph& graph) {
   return names;
 }
 
+std::string weight_name(const core::Graph& graph, core::TensorId id) {
+  const std::string& name = graph.tensor(id).name;
+  return name.empty() ? fmt::format("tensor#{}", id.index()) : name;
+}
+
 PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_weight,
                          const Topology& topology, const MeshPlanOutcome& outcome) {
   PlanDocument document;
   document.model_hash = graph.hash();
-  document.topology_hash = hash_of(topology);
+  document.topology_hash = core::hash_text(topology_to_json(topology));
   document.topology = topology.name();
   document.shape = outcome.plan.shape;
   document.devices = outcome.plan.shape.device_count();
-  document.axes = axes_of(outcome.plan.axis_sizes);
+  document.axes = axes_of(outcome.plan);
   document.time = outcome.plan.time;
   document.lower_bound_us = outcome.lower_bound_us;
   const GraphLoops loops = graph_loops(graph, is_weight);
@@ -134,23 +130,6 @@ PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_w
   for (std::size_t t = 0; t < is_weight.size(); ++t)
     if (is_weight[t]) maker.add_weight(core::TensorId(t), loops.digits);
   return document;
-}
-
-core::Status check_belongs(const PlanDocument& document, const core::Graph& graph,
-                           const Topology& topology) {
-  if (document.model_hash != graph.hash()) {
-    return core::invalid_input("the plan is of another model",
-                               "plan again with the model as it is now");
-  }
-  return check_belongs(document, topology);
-}
-
-core::Status check_belongs(const PlanDocument& document, const Topology& topology) {
-  if (document.topology_hash != hash_of(topology)) {
-    return core::invalid_input("the plan is of another topology, " + document.topology,
-                               "plan again with the topology as it is now");
-  }
-  return core::Done{};
 }
 
 }  // namespace soapstone::parallel

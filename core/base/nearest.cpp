@@ -1,11 +1,11 @@
 // See nearest.h.
-#include "jobs/base/nearest.h"
+#include "core/base/nearest.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace soapstone::jobs {
+namespace soapstone::core {
 namespace {
 
 /// Levenshtein's distance: insertions, deletions and substitutions of bytes.
@@ -38,4 +38,4 @@ std::string nearest(std::string_view given, const std::vector<std::string>& cand
   return best;
 }
 
-}  // namespace soapstone::jobs
+}  // namespace soapstone::core

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace soapstone::jobs {
+namespace soapstone::core {
 
 /// The candidate that takes the fewest edits to reach, if that is few for its length; else empty.
 std::string nearest(std::string_view given, const std::vector<std::string>& candidates);
 
-}  // namespace soapstone::jobs
+}  // namespace soapstone::core

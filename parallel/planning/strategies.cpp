@@ -1,0 +1,44 @@
+#include "parallel/planning/strategies.h"
+
+namespace soapstone::parallel {
+namespace {
+
+bool is_better(const MeshPlanOutcome& a, const MeshPlanOutcome& b) {
+  if (a.fits != b.fits) return a.fits;
+  return a.fits ? a.plan.time.total_us < b.plan.time.total_us
+                : a.plan.time.peak_bytes < b.plan.time.peak_bytes;
+}
+
+}  // namespace
+
+core::Result<PlannedStrategies>
+plan_strategies(const core::Graph& graph, const std::vector<bool>& is_weight,
+                const Topology& topology, const MeshPlanOptions& options,
+                const NamedStrategy& strategy, Others others, core::ProgressSink& progress,
+                const core::StopToken& stop) {
+  SOAPSTONE_RETURN_IF_ERROR(check_devices(topology, options));
+  const MeshEvaluator evaluator(graph, is_weight, topology, options);
+  const auto plan_with = [&](const NamedStrategy& named) -> core::Result<MeshPlanOutcome> {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Freedom freedom, freedom_on(topology, evaluator.devices(),
+                                                                 named.freedom, options.sizes));
+    return plan_on_meshes(evaluator, freedom, options.threads, progress, stop);
+  };
+  const NamedStrategy& best = named_strategies().front();
+  const bool is_best = strategy.name == best.name;
+  PlannedStrategies planned;
+  SOAPSTONE_ASSIGN_OR_RETURN(planned.chosen, plan_with(strategy));
+  planned.meshes_tried = planned.chosen.meshes_tried;
+  for (const NamedStrategy& other : named_strategies()) {
+    if (&other == &best || stop.stop_requested()) continue;
+    if (!is_best && others == Others::kNeeded && other.name != "data") continue;
+    progress.stage("planning " + other.name);
+    core::Result<MeshPlanOutcome> outcome = plan_with(other);
+    if (!outcome && outcome.error().code == core::ErrorCode::kInterrupted) break;
+    if (outcome) planned.meshes_tried += outcome->meshes_tried;
+    if (is_best && outcome && is_better(*outcome, planned.chosen)) planned.chosen = *outcome;
+    planned.others.push_back({&other, std::move(outcome)});
+  }
+  return planned;
+}
+
+}  // namespace soapstone::parallel
