@@ -85,8 +85,8 @@ void Optimizer::choose_by_trials() {
   Replayed result{start_.graph, {}, {}};
   if (!best.empty() && !interrupted()) {
     progress_.stage(fmt::format("trying changes in {}", clock_->runtime()));
-    result = run_trials(start_.graph, best.front(), report_.cost_before.total_us, rules_, *clock_,
-                        options_.trials, progress_, stop_, *report_.trials);
+    result = run_trials(start_.graph, best.front(), report_.search.cost_before.total_us, rules_,
+                        *clock_, options_.trials, progress_, stop_, *report_.trials);
   }
   if (const std::string& why = report_.trials->given_up; !why.empty())
     report_.notes.push_back(why + "; the result has the changes that were kept before");

@@ -393,6 +393,9 @@ TEST_F(OptimizeWithForms, AFormIsTriedWhereverItMatches) {
   EXPECT_EQ(report.trials->trials[0].sites, 6U);
   EXPECT_EQ(count(report.graph, "matmul"), 3U);
   EXPECT_TRUE(report.equivalence->equal);
+  // The search begins behind the form, the report before it.
+  EXPECT_EQ(report.cost_before.launches, 9U);
+  EXPECT_EQ(report.search.cost_before.launches, 3U);
 }
 
 TEST_F(OptimizeWithForms, LastFormsAreTriedOnWhatTheSearchHasMade) {
