@@ -4,6 +4,7 @@
 #include <random>
 
 #include "parallel/planning/pipeline.h"
+#include "parallel/planning/step_time.h"
 
 namespace soapstone::parallel {
 namespace {
@@ -69,6 +70,20 @@ TEST(Pipeline, PiecesOfAStageAddUp) {
   const PipelineCut cut = cut_pipeline(nodes, 2, 2);
   EXPECT_EQ(cut.begins, (std::vector<std::size_t>{0, 2, 4, 6}));
   EXPECT_DOUBLE_EQ(cut.slowest_us, 42);  // Four nodes, two handovers; the last piece has none.
+}
+
+TEST(Pipeline, StagesHaveBegunAsManyMicrobatchesAsTheScheduleSays) {
+  MeshShape shape;
+  shape.stages = 4;
+  shape.microbatches = 16;
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 4);
+  EXPECT_EQ(microbatches_in_flight(shape, 3), 1);
+  shape.chunks =
+      2;  // Two pieces for each of three stages behind, four of the first round, one more.
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 5.5);
+  EXPECT_EQ(microbatches_in_flight(shape, 3), 2.5);
+  shape.microbatches = 4;
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 4);
 }
 
 }  // namespace

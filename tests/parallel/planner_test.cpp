@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "parallel/planning/named.h"
@@ -68,6 +69,56 @@ TEST(Planner, CutGradientsTakeLessMemoryAndMoveAsMuch) {
   EXPECT_NEAR(first.peak_bytes - second.peak_bytes, net.weight_bytes * 7 / 8,
               net.weight_bytes * 0.01);
   EXPECT_NEAR(second.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+TEST(Planner, CutWeightsAreGatheredForwardAndBackwardAndTheirGradientsScattered) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x1");
+  const StepTime second = planned(net, machine, "zero-2", training()).plan.time;
+  const StepTime third = planned(net, machine, "zero-3", training()).plan.time;
+  EXPECT_NEAR(third.bytes_moved, 3 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+  EXPECT_NEAR(second.peak_bytes - third.peak_bytes, net.weight_bytes * 7 / 8,
+              net.weight_bytes * 0.01);
+}
+
+/// Per layer: what is kept of it on each device, and what all devices send for it.
+struct LayerTraffic {
+  double kept_bytes = 0, bytes_moved = 0;
+};
+
+/// GPT with heads, hidden layers and the sequence cut into `parts`. `share`: of the memory that it
+/// takes if there is enough.
+LayerTraffic layer_of(std::int64_t parts, double share) {
+  const auto traffic = [&](std::int64_t layers) {
+    const PlannedNetwork net = network(
+        "gpt", {{"batch", 8}, {"layers", layers}, {"seq", 512}, {"hidden", 1024}, {"heads", 16}});
+    MeshPlanOptions options = training();
+    options.devices = parts;
+    options.sizes.model = parts;
+    options.sizes.microbatches = options.sizes.stages = 1;
+    options.sizes.recomputes = false;
+    const char* const strategy = parts > 1 ? "megatron-sp" : "best";
+    MeshPlan plan = planned(net, topology("dgx-a100x1"), strategy, options).plan;
+    options.memory_bytes = plan.time.peak_bytes * share;
+    if (share < 1) plan = planned(net, topology("dgx-a100x1"), strategy, options).plan;
+    LayerTraffic total{0, plan.time.bytes_moved};
+    for (const NodeEstimate& estimate : plan.estimates) total.kept_bytes += estimate.kept_bytes;
+    return total;
+  };
+  const LayerTraffic few = traffic(2), many = traffic(4);
+  return {(many.kept_bytes - few.kept_bytes) / 2, (many.bytes_moved - few.bytes_moved) / 2};
+}
+
+TEST(Planner, SequenceParallelismKeepsAPartOfEachInputOrGathersItOnce) {
+  constexpr double kTensorBytes = 4.0 * 8 * 512 * 1024;
+  const LayerTraffic whole = layer_of(1, 1), roomy = layer_of(8, 1), tight = layer_of(8, 0.999);
+  // V. Korthikanti et al., 2022, equation 4: all that is kept is cut. In a layer attention and the
+  // feed-forward each gather once and scatter once, forward and backward, and once more where only
+  // the part of what they gather is kept. (Sums of gradients of what is not cut are small.)
+  EXPECT_NEAR(tight.kept_bytes, whole.kept_bytes / 8, whole.kept_bytes * 1e-6);
+  EXPECT_NEAR(tight.bytes_moved, 10 * 7 * kTensorBytes, 7 * kTensorBytes * 0.05);
+  EXPECT_NEAR(roomy.kept_bytes - tight.kept_bytes, 2 * kTensorBytes * 7 / 8, kTensorBytes * 1e-6);
+  EXPECT_NEAR(roomy.bytes_moved, 8 * 7 * kTensorBytes, 7 * kTensorBytes * 0.05);
 }
 
 TEST(Planner, OneWeirdTrickSumsGradientsOfConvolutionsAndGathersInputsOfLinearLayers) {
@@ -187,6 +238,23 @@ TEST(Planner, StagesOfFasterDevicesHaveMoreLayers) {
   ASSERT_TRUE(outcome.ok());
   const std::vector<std::int32_t>& stages = outcome->plan.stage_of_node;
   EXPECT_GT(std::ranges::count(stages, 0), std::ranges::count(stages, 1));
+}
+
+TEST(Planner, UpdatesTakeAsLongAsTheMemoryOfTheStageIsSlow) {
+  const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 12}, {"seq", 256}});
+  const Topology machine = topology("v100-p100");
+  MeshPlanOptions options = training();
+  options.sizes.stages = 2;
+  const MeshPlan plan = planned(net, machine, "megatron", options).plan;
+  std::array<double, 2> us{}, bytes{};
+  for (std::size_t n = 0; n < plan.estimates.size(); ++n) {
+    if (plan.stage_of_node[n] < 0) continue;
+    const auto stage = static_cast<std::size_t>(plan.stage_of_node[n]);
+    us[stage] += plan.estimates[n].update_us;
+    bytes[stage] += plan.estimates[n].weight_bytes;
+  }
+  constexpr double kV100 = 900, kP100 = 732;
+  EXPECT_NEAR(us[1] / bytes[1], us[0] / bytes[0] * kV100 / kP100, us[0] / bytes[0] * 1e-6);
 }
 
 TEST(Planner, WhatFitsNowhereSaysSo) {
