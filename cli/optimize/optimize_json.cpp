@@ -154,6 +154,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   json["launches_before"] = report.cost_before.launches;
   json["launches_after"] = report.cost_after.launches;
   json["graphs_expanded"] = report.search.graphs_expanded;
+  json["graphs_expanded_whole"] = report.search.graphs_expanded_whole;
   json["graphs_built"] = report.search.graphs_built;
   json["duplicates"] = report.search.duplicates;
   json["regions"] = report.search.regions;

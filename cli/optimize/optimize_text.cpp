@@ -223,9 +223,10 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
   std::string resumed;
   if (found.regions_resumed > 0)
     resumed = fmt::format(" ({} of them before, as the checkpoint says)", found.graphs_resumed);
-  lines.line(fmt::format("\nsearch: {}{} graphs expanded{}, {} built, {:.2f} CPU s; {}", how,
-                         found.graphs_expanded, resumed, found.graphs_built, found.cpu_s,
-                         search::to_string(found.stop_reason)));
+  lines.line(fmt::format("\nsearch: {}{} graphs expanded{}, {} of them whole, {} built, "
+                         "{:.2f} CPU s; {}",
+                         how, found.graphs_expanded, resumed, found.graphs_expanded_whole,
+                         found.graphs_built, found.cpu_s, search::to_string(found.stop_reason)));
   if (!found.certificate) return;
   const search::Certificate& certificate = *found.certificate;
   lines.line(fmt::format("optimum: certain in {} of {} regions (all that these rules make of them "

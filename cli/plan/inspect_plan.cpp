@@ -12,9 +12,11 @@ core::Status inspect(const cli::InspectPlanOptions& options, cli::Session& sessi
                              cli::inspect_plan_request(options));
   SOAPSTONE_ASSIGN_OR_RETURN(const parallel::PlanDocument plan,
                              jobs::inspect_plan(request, session.context()));
-  SOAPSTONE_RETURN_IF_ERROR(
-      cli::write_pictures(plan, request.topology, options.pictures, session.context()));
-  return session.report(cli::plan_document_text(plan), parallel::plan_to_json(plan));
+  const cli::ToldStep step =
+      cli::tell_step(plan, request.topology, options.pictures, session.context());
+  SOAPSTONE_RETURN_IF_ERROR(session.report(cli::plan_document_text(plan, cli::told_us(step)),
+                                           parallel::plan_to_json(plan)));
+  return cli::write_pictures(step, options.pictures, !options.json.empty(), session.context());
 }
 
 }  // namespace

@@ -16,10 +16,19 @@ core::Status plan(const cli::PlanOptions& options, cli::Session& session) {
     SOAPSTONE_RETURN_IF_ERROR(
         core::write_file(options.output, parallel::plan_to_json(outcome.plan)));
   }
+  cli::PlanReportExtras extras;
+  if (!options.onnx.empty() && outcome.fits) {
+    SOAPSTONE_ASSIGN_OR_RETURN(extras.annotations, jobs::write_annotated(outcome, options.onnx));
+  }
+  const cli::ToldStep step =
+      cli::tell_step(outcome.plan, request.topology, options.pictures, session.context());
+  extras.told_us = cli::told_us(step);
   SOAPSTONE_RETURN_IF_ERROR(
-      cli::write_pictures(outcome.plan, request.topology, options.pictures, session.context()));
+      session.report(cli::plan_text(outcome, extras), cli::plan_report_json(outcome, extras)));
+  const bool has_other_output =
+      !options.output.empty() || !options.onnx.empty() || !options.json.empty();
   SOAPSTONE_RETURN_IF_ERROR(
-      session.report(cli::plan_text(outcome), cli::plan_report_json(outcome)));
+      cli::write_pictures(step, options.pictures, has_other_output, session.context()));
   if (outcome.was_stopped) {
     return core::Error{
         core::ErrorCode::kInterrupted, "stopped; this is the best plan until then", {}, {}};

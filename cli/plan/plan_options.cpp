@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/options/device_options.h"
 #include "jobs/base/output_files.h"
 #include "jobs/base/usage_error.h"
 #include "parallel/planning/named.h"
@@ -66,6 +67,9 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
       .required()
       .type("NAME|FILE");
   line.add("-o,--output", options.output, "Write the plan").type("FILE");
+  line.add("--onnx", options.onnx,
+           "Write the model with annotations of which devices hold what (ONNX IR version 11)")
+      .type("FILE");
   add_picture_options(line, options.pictures);
   add_planned_model_options(line, options);
   const auto train = line.add_flag("--train", request.is_training, "Plan a step of training");
@@ -100,6 +104,22 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
            "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
       .type("KEY=NUMBER")
       .one_each();
+  const auto costs =
+      line.add_choice<jobs::PlanCosts>(
+              "--costs", request.costs,
+              {{"estimated", jobs::PlanCosts::kEstimated},
+               {"measured", jobs::PlanCosts::kMeasured}},
+              "Times of kernels: estimated from the topology's figures, or measured: those in the "
+              "cost "
+              "database, to which this machine adds its own for devices with the key cpu")
+          .type("COSTS")
+          .shows_default();
+  add_cost_db_option(line, request.device);
+  line.add("--measure-time", request.measure_s, "Most seconds to measure kernels")
+      .type("S")
+      .needs(costs)
+      .not_negative()
+      .shows_default();
   add_jobs_option(line, request.jobs);
   add_common_options(line, options);
   set_examples(line,
@@ -113,6 +133,7 @@ core::Result<jobs::PlanRequest> plan_request(const PlanOptions& options) {
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`set`", options.settings, request.model.set));
   SOAPSTONE_RETURN_IF_ERROR(read_assignments("`fix`", options.fixed, request.fix));
   const std::vector<jobs::OutputFile> files = {{"`output`", options.output},
+                                               {"`onnx`", options.onnx},
                                                {"`svg`", options.pictures.svg},
                                                {"`trace`", options.pictures.trace}};
   SOAPSTONE_RETURN_IF_ERROR(jobs::check_outputs(request.model.model, files));

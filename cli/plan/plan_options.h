@@ -15,7 +15,7 @@ namespace soapstone::cli {
 struct PlanOptions : CommonOptions {
   jobs::PlanRequest request;
   std::vector<std::string> settings, fixed;  ///< `KEY=NUMBER`
-  std::string output;
+  std::string output, onnx;
   PlanPictures pictures;
   std::optional<double> memory_limit_gib;
   std::string precision;

@@ -7,20 +7,31 @@
 
 namespace soapstone::cli {
 
-core::Status write_pictures(const parallel::PlanDocument& plan, const std::string& topology,
-                            const PlanPictures& pictures, const jobs::Context& context) {
-  if (!pictures.svg.empty()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const parallel::SimulatedStep step,
-                               jobs::simulate_plan(plan, {topology, {}}, context));
-    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.svg, step_svg(step)));
+ToldStep tell_step(const parallel::PlanDocument& plan, const std::string& topology,
+                   const PlanPictures& pictures, const jobs::Context& context) {
+  if (pictures.svg.empty() && pictures.trace.empty()) return std::nullopt;
+  return jobs::simulate_plan(plan, {topology, {}}, context);
+}
+
+std::optional<double> told_us(const ToldStep& step) {
+  if (!step || !*step) return std::nullopt;
+  return parallel::to_us((*step)->timeline.end);
+}
+
+core::Status write_pictures(const ToldStep& step, const PlanPictures& pictures,
+                            bool has_other_output, const jobs::Context& context) {
+  if (!step) return core::Done{};
+  if (!*step) {
+    const core::Error& error = step->error();
+    if (error.code != core::ErrorCode::kUnsupported || !has_other_output) return error;
+    context.progress.log(core::LogLevel::kWarning, "there is no picture: " + error.to_string());
+    return core::Done{};
   }
-  if (pictures.trace.empty()) return core::Done{};
-  constexpr std::size_t kMostEvents = 20'000;  // Viewers of traces have room for more.
-  jobs::SimulatePlanRequest request{topology, {}};
-  request.options.most_parts = kMostEvents;
-  SOAPSTONE_ASSIGN_OR_RETURN(const parallel::SimulatedStep step,
-                             jobs::simulate_plan(plan, request, context));
-  return core::write_file(pictures.trace, parallel::chrome_trace(step));
+  if (!pictures.svg.empty())
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.svg, step_svg(**step)));
+  if (!pictures.trace.empty())
+    SOAPSTONE_RETURN_IF_ERROR(core::write_file(pictures.trace, parallel::chrome_trace(**step)));
+  return core::Done{};
 }
 
 }  // namespace soapstone::cli

@@ -1,6 +1,9 @@
 // See plan_report.h.
 #include "cli/plan/plan_report.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -22,6 +25,7 @@ std::string shape_text(const parallel::MeshShape& shape) {
   add(shape.batch, "batch");
   add(shape.stages, "stages");
   if (text.empty()) text = "1 device";
+  if (shape.is_uneven) text += ", uneven";
   if (shape.microbatches > 1) text += fmt::format(", {} microbatches", shape.microbatches);
   if (shape.chunks > 1) text += fmt::format(", {} pieces a stage", shape.chunks);
   if (shape.recomputes) text += ", recomputes";
@@ -48,15 +52,37 @@ double proposals_per_cpu_s(const jobs::PlanOutcome& outcome) {
   return static_cast<double>(outcome.meshes_tried) / outcome.search_cpu_s;
 }
 
+/// The closed form of a plan knows neither the order of passes nor when a gradient is ready.
+std::string told_line(double plan_us, std::optional<double> told_us) {
+  if (!told_us) return {};
+  return fmt::format("  part by part {} ({:+.1f} %, in the pictures)\n", time_text(*told_us),
+                     plan_us > 0 ? 100 * (*told_us / plan_us - 1) : 0.0);
+}
+
+std::string annotations_line(const jobs::AnnotationReport& annotations) {
+  std::vector<std::string> unsaid;
+  for (const auto& [what, times] : annotations.unsaid) {
+    unsaid.push_back(fmt::format("{} ({})", what, times));
+    std::ranges::replace(unsaid.back(), '_', ' ');
+  }
+  return fmt::format("  ONNX annotations of {} of {}{}{}\n", counted(annotations.tensors, "tensor"),
+                     counted(annotations.nodes, "node"),
+                     unsaid.empty() ? "" : "; without words for: ", fmt::join(unsaid, ", "));
+}
+
 }  // namespace
 
-std::string plan_text(const jobs::PlanOutcome& outcome) {
+std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
   const parallel::PlanDocument& plan = outcome.plan;
   const parallel::StepTime& time = plan.time;
   std::string text = fmt::format("{} of {}, strategy {}: {}\n", counted(plan.devices, "device"),
                                  plan.topology, plan.strategy, shape_text(plan.shape));
-  text += fmt::format("  step         {} (simulated; kernels are estimated)\n",
-                      time_text(time.total_us));
+  text +=
+      fmt::format("  step         {} (simulated; {})\n", time_text(time.total_us),
+                  plan.estimated_share < 1 ? fmt::format("{:.0f} % of what devices do is estimated",
+                                                         100 * plan.estimated_share)
+                                           : "kernels are estimated");
+  text += told_line(time.total_us, extras.told_us);
   text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
                       time_text(plan.lower_bound_us));
   if (outcome.data_parallel_us > 0) {
@@ -71,14 +97,16 @@ std::string plan_text(const jobs::PlanOutcome& outcome) {
   text += fmt::format("  memory {} of {} on the fullest device; {} moved in all\n",
                       bytes_text(time.peak_bytes), bytes_text(outcome.memory_bytes),
                       bytes_text(time.bytes_moved));
+  if (extras.annotations) text += annotations_line(*extras.annotations);
   if (!outcome.rivals.empty() || !outcome.refused.empty()) text += "\n" + rivals_table(outcome);
   return text;
 }
 
-std::string plan_document_text(const parallel::PlanDocument& plan) {
-  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step {} (simulated)\n\n",
+std::string plan_document_text(const parallel::PlanDocument& plan, std::optional<double> told_us) {
+  std::string text = fmt::format("{} of {}, strategy {}: {}\n  step         {} (simulated)\n{}\n",
                                  counted(plan.devices, "device"), plan.topology, plan.strategy,
-                                 shape_text(plan.shape), time_text(plan.time.total_us));
+                                 shape_text(plan.shape), time_text(plan.time.total_us),
+                                 told_line(plan.time.total_us, told_us));
   Table table({{"operator"}, {"stage", Align::kRight}, {"cut"}});
   for (const parallel::PlannedNode& node : plan.nodes) {
     std::vector<std::string> cuts;
@@ -86,7 +114,8 @@ std::string plan_document_text(const parallel::PlanDocument& plan) {
       for (const std::string& name : axes)
         for (const parallel::PlanAxis& axis : plan.axes)
           if (axis.name == name)
-            cuts.push_back(fmt::format("{} by {} ({})", loop, axis.size, name));
+            cuts.push_back(fmt::format("{} by {} ({}{})", loop, axis.size, name,
+                                       axis.shares.empty() ? "" : ", uneven"));
     }
     table.add_row(
         {node.name, fmt::to_string(node.stage), fmt::format("{}", fmt::join(cuts, ", "))});
@@ -94,21 +123,28 @@ std::string plan_document_text(const parallel::PlanDocument& plan) {
   return text + table.to_string();
 }
 
-std::string plan_report_json(const jobs::PlanOutcome& outcome) {
+std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
   const parallel::PlanDocument& plan = outcome.plan;
-  nlohmann::ordered_json json{{"devices", plan.devices},
-                              {"topology", plan.topology},
-                              {"strategy", plan.strategy},
-                              {"simulated_us", plan.time.total_us},
-                              {"lower_bound_us", plan.lower_bound_us},
-                              {"bytes_moved", plan.time.bytes_moved},
-                              {"peak_memory_mb", plan.time.peak_bytes / 1e6},
-                              {"fits", outcome.fits},
-                              {"proposals", outcome.meshes_tried},
-                              {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
-                              {"estimated_share", plan.estimated_share}};
+  nlohmann::ordered_json json{
+      {"devices", plan.devices},
+      {"topology", plan.topology},
+      {"strategy", plan.strategy},
+      {"simulated_us", plan.time.total_us},
+      {"lower_bound_us", plan.lower_bound_us},
+      {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.
+      {"bytes_moved", plan.time.bytes_moved},
+      {"peak_memory_mb", plan.time.peak_bytes / 1e6},
+      {"fits", outcome.fits},
+      {"proposals", outcome.meshes_tried},
+      {"proposals_per_cpu_s", proposals_per_cpu_s(outcome)},
+      {"estimated_share", plan.estimated_share}};
   if (outcome.data_parallel_us > 0)
     json["speedup_over_data_parallel"] = outcome.data_parallel_us / plan.time.total_us;
+  if (extras.told_us) json["part_by_part_us"] = *extras.told_us;
+  if (extras.annotations)
+    json["onnx"] = {{"nodes", extras.annotations->nodes},
+                    {"tensors", extras.annotations->tensors},
+                    {"unsaid", extras.annotations->unsaid}};
   for (const auto& rival : outcome.rivals)
     json["strategies"].push_back({{"name", rival.name},
                                   {"simulated_us", rival.time.total_us},

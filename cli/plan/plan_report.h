@@ -1,16 +1,23 @@
 // What plan-graph and inspect-plan print.
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "jobs/plan/plan.h"
+#include "jobs/plan/plan_annotations.h"
 
 namespace soapstone::cli {
 
-std::string plan_text(const jobs::PlanOutcome& outcome);
-std::string plan_report_json(const jobs::PlanOutcome& outcome);
+/// What is there only if it was asked for.
+struct PlanReportExtras {
+  std::optional<double> told_us;  ///< What a step takes in its pictures.
+  std::optional<jobs::AnnotationReport> annotations;
+};
 
-/// A table with a line for each operator.
-std::string plan_document_text(const parallel::PlanDocument& plan);
+std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras);
+std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras);
+
+/// A table with a line for each operator. `told_us`: see PlanReportExtras.
+std::string plan_document_text(const parallel::PlanDocument& plan, std::optional<double> told_us);
 
 }  // namespace soapstone::cli

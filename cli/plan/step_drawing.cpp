@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/plan/drawn_parts.h"
+
 namespace soapstone::cli {
 namespace {
 
@@ -16,6 +18,7 @@ using parallel::to_us;
 
 constexpr double kLeft = 190, kRight = 130, kTop = 64, kWidth = 1200;
 constexpr double kLane = 24, kMemory = 16, kBetween = 10, kBottom = 34;
+constexpr std::size_t kMostDrawn = 2000;
 constexpr double kLetter = 5;          // The width of one, about.
 constexpr double kThinnest = 0.05;     // A part that is narrower is not drawn.
 constexpr double kPointedAt = 0.5;     // A part that is narrower has no title.
@@ -96,8 +99,10 @@ class StepDrawing {
     for (std::size_t device = 0; device < problem_.device_count; ++device)
       idle += timeline_.idle_share(device) / static_cast<double>(problem_.device_count);
     write(kLeft, 20,
-          fmt::format("{:.3f} ms: {:.3f} ms until the last part ends; {:.1f} % idle",
-                      to_us(timeline_.end) / 1000, to_us(timeline_.computed) / 1000, 100 * idle),
+          fmt::format("{:.3f} ms: {:.3f} ms until the last part ends; {:.1f} % idle; the plan's "
+                      "closed form: {:.3f} ms",
+                      to_us(timeline_.end) / 1000, to_us(timeline_.computed) / 1000, 100 * idle,
+                      step_.plan_us / 1000),
           "font-size=\"14\"");
     double x = kLeft;
     const auto swatch = [&](const char* fill, const char* stroke, std::string_view name) {
@@ -144,42 +149,36 @@ class StepDrawing {
   }
 
   /// The name where there is room for it, else the number of the microbatch, else nothing.
-  std::string label(std::uint32_t op, double width) const {
-    const std::string& name = problem_.operators[op].name;
-    const std::int64_t microbatch = step_.microbatch_of[op];
+  std::string label(const DrawnPart& part, double width) const {
     const auto letters = static_cast<std::size_t>(std::max(0.0, width - 4) / kLetter);
-    if (name.size() <= letters) return name;
-    std::string number = microbatch < 0 ? "" : fmt::to_string(microbatch);
+    if (part.name.size() <= letters) return part.name;
+    std::string number = part.microbatch < 0 ? "" : fmt::to_string(part.microbatch);
     if (has_microbatches_ && number.size() <= letters) return number;
-    return letters >= 8 ? name.substr(0, letters) : "";
+    return letters >= 8 ? part.name.substr(0, letters) : "";
   }
 
-  std::string title(const parallel::PartRun& run) const {
-    const std::int64_t microbatch = step_.microbatch_of[run.op];
-    return fmt::format("<title>{}, {}{}: {:.3f} ms from {:.3f} ms</title>",
-                       xml_escaped(problem_.operators[run.op].name), to_string(step_.parts[run.op]),
-                       has_microbatches_ ? fmt::format(" {}", microbatch) : "",
-                       to_us(run.end - run.start) / 1000, to_us(run.start) / 1000);
+  std::string title(const DrawnPart& part) const {
+    return fmt::format("<title>{}, {}{}: {:.3f} ms from {:.3f} ms</title>", xml_escaped(part.name),
+                       to_string(part.does),
+                       has_microbatches_ ? fmt::format(" {}", part.microbatch) : "",
+                       to_us(part.end - part.start) / 1000, to_us(part.start) / 1000);
   }
 
   void draw_parts() {
-    std::vector<bool> is_critical(timeline_.parts.size());
-    for (const std::size_t k : timeline_.critical_path()) is_critical[k] = true;
-    for (std::size_t k = 0; k < timeline_.parts.size(); ++k) {
-      const parallel::PartRun& run = timeline_.parts[k];
-      const double x = x_of(run.start), width = x_of(run.end) - x, y = top_of(run.device);
+    for (const DrawnPart& part : drawn_parts(step_, kMostDrawn)) {
+      const double x = x_of(part.start), width = x_of(part.end) - x, y = top_of(part.device);
       if (width < kThinnest) continue;
       svg_ += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
                           "fill=\"{}\"{}>{}</rect>\n",
-                          is_critical[k] ? "part critical" : "part", x, y, width, kLane,
-                          color_of(step_.parts[run.op]),
+                          part.is_critical ? "part critical" : "part", x, y, width, kLane,
+                          color_of(part.does),
                           width < kNarrowStroke ? "" : " stroke=\"#ffffff\" stroke-width=\"0.5\"",
-                          width < kPointedAt ? "" : title(run));
-      if (is_critical[k])
+                          width < kPointedAt ? "" : title(part));
+      if (part.is_critical)
         svg_ += fmt::format("<line class=\"critical\" x1=\"{0:.2f}\" y1=\"{2}\" x2=\"{1:.2f}\" "
                             "y2=\"{2}\" stroke=\"#c00000\" stroke-width=\"2\"/>\n",
                             x, x + width, y + 1);
-      if (const std::string text = label(run.op, width); !text.empty())
+      if (const std::string text = label(part, width); !text.empty())
         write(x + 3, y + kLane * 0.5, text, "font-size=\"9\"");
     }
   }

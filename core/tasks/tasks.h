@@ -47,7 +47,7 @@ struct Task {
   Handover& handover;
   const Work& work;
   template <class... Arguments>
-  [[gnu::no_sanitize("thread")]] void operator()(const Arguments&... arguments) const {
+  __attribute__((no_sanitize("thread"))) void operator()(const Arguments&... arguments) const {
     handover.begin_task();
     work(arguments...);
     handover.end_task();

@@ -8,8 +8,6 @@
 namespace soapstone::generator {
 namespace {
 
-using core::Polynomial;
-
 std::uint64_t hash_of(const core::TensorType& type, const core::Dims& dims) {
   std::uint64_t hash = static_cast<std::uint64_t>(type.data_type);
   for (std::int64_t size : dims) hash = core::hash_combine(hash, static_cast<std::uint64_t>(size));

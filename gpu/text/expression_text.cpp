@@ -7,9 +7,6 @@
 
 namespace soapstone::gpu {
 
-using ops::evaluation::Domain;
-using ops::evaluation::NodeKind;
-
 std::string converted(const Value& value, Scalar type) {
   if (value.type == type) return value.text;
   return fmt::format("{}({})", scalar_name(type), value.text);

@@ -8,6 +8,8 @@
 #include "core/base/clock.h"
 #include "jobs/base/guard.h"
 #include "jobs/base/usage_error.h"
+#include "jobs/plan/measured_parts.h"
+#include "jobs/plan/part_costs.h"
 #include "parallel/planning/strategies.h"
 
 namespace soapstone::jobs {
@@ -56,9 +58,11 @@ core::Status check_request(const PlanRequest& request) {
 class PlanJob {
  public:
   PlanJob(const PlanRequest& request, const Context& context, MarkedModel model,
-          parallel::Topology topology)
+          parallel::Topology topology, std::optional<PartCosts> costs)
       : request_(request), context_(context), model_(std::move(model)),
-        topology_(std::move(topology)) {}
+        topology_(std::move(topology)), costs_(std::move(costs)) {
+    if (costs_) parts_.emplace(model_.graph, model_.is_weight, *costs_->model);
+  }
 
   core::Result<PlanOutcome> run() {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::NamedStrategy* strategy,
@@ -69,25 +73,46 @@ class PlanJob {
     SOAPSTONE_ASSIGN_OR_RETURN(const parallel::MeshPlanOptions options, plan_options());
     const auto others = request_.compares ? parallel::Others::kAll : parallel::Others::kNeeded;
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::PlannedStrategies planned,
-                               parallel::plan_strategies(model_.graph, model_.is_weight, topology_,
-                                                         options, *strategy, others,
-                                                         context_.progress, context_.stop));
+                               plan_with(*strategy, others, options));
     outcome.search_cpu_s = core::process_cpu_s() - cpu_before_s;
     for (const parallel::PlannedStrategy& other : planned.others) tell(other, outcome);
     parallel::MeshPlanOutcome& best = planned.chosen;
     outcome.plan = parallel::document_of(model_.graph, model_.is_weight, topology_, best);
     outcome.plan.strategy = strategy->name;
     outcome.plan.is_training = request_.is_training;
+    if (parts_) outcome.plan.estimated_share = parts_->estimated_share(best.plan);
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
     outcome.was_stopped = context_.stop.stop_requested();
     outcome.meshes_tried = planned.meshes_tried;
     outcome.details = std::move(best.plan);
+    for (std::int64_t d = 0; d < outcome.plan.devices; ++d)
+      outcome.device_names.push_back(
+          topology_.device_name(parallel::DeviceId(static_cast<std::size_t>(d))));
     outcome.graph = std::move(model_.graph);
+    outcome.is_weight = std::move(model_.is_weight);
+    outcome.header = std::move(model_.header);
     return outcome;
   }
 
  private:
+  /// What the plans run is measured, until those that are best by all that is known run nothing
+  /// else.
+  core::Result<parallel::PlannedStrategies> plan_with(const parallel::NamedStrategy& strategy,
+                                                      parallel::Others others,
+                                                      const parallel::MeshPlanOptions& options) {
+    for (;;) {
+      auto planned = parallel::plan_strategies(model_.graph, model_.is_weight, topology_, options,
+                                               strategy, others, context_.progress, context_.stop);
+      if (!planned || !parts_) return planned;
+      bool has_learned = parts_->learn(planned->chosen.plan, end_of_measuring_s_, context_);
+      for (const parallel::PlannedStrategy& other : planned->others)
+        if (other.outcome)
+          has_learned |= parts_->learn(other.outcome->plan, end_of_measuring_s_, context_);
+      if (!has_learned) return planned;
+    }
+  }
+
   core::Result<parallel::MeshPlanOptions> plan_options() const {
     parallel::MeshPlanOptions options;
     options.is_training = request_.is_training;
@@ -97,6 +122,7 @@ class PlanJob {
     options.memory_bytes = request_.memory_limit_bytes;
     options.attention = request_.attention;
     options.threads = request_.jobs;
+    options.part_times = parts_ ? &*parts_ : nullptr;
     SOAPSTONE_RETURN_IF_ERROR(fix_sizes(request_.fix, options.sizes));
     return options;
   }
@@ -119,6 +145,9 @@ class PlanJob {
   const Context& context_;
   MarkedModel model_;
   parallel::Topology topology_;
+  std::optional<PartCosts> costs_;
+  std::optional<MeasuredParts> parts_;  // behind the model and the costs that it refers to
+  double end_of_measuring_s_ = core::wall_s() + request_.measure_s;
 };
 
 }  // namespace
@@ -128,7 +157,11 @@ core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& contex
     SOAPSTONE_RETURN_IF_ERROR(check_request(request));
     SOAPSTONE_ASSIGN_OR_RETURN(parallel::Topology topology, load_topology(request.topology));
     SOAPSTONE_ASSIGN_OR_RETURN(MarkedModel model, load_planned_model(request.model, inner));
-    return PlanJob(request, inner, std::move(model), std::move(topology)).run();
+    std::optional<PartCosts> costs;
+    if (request.costs == PlanCosts::kMeasured) {
+      SOAPSTONE_ASSIGN_OR_RETURN(costs, open_part_costs(request, topology, inner));
+    }
+    return PlanJob(request, inner, std::move(model), std::move(topology), std::move(costs)).run();
   });
 }
 

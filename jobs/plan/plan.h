@@ -2,15 +2,25 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "jobs/base/context.h"
+#include "jobs/devices/devices.h"
 #include "jobs/plan/planned_model.h"
 #include "parallel/plans/plan_document.h"
 
 namespace soapstone::jobs {
+
+/// Where the times of kernels come from.
+enum class PlanCosts : std::uint8_t {
+  kEstimated,  ///< A roofline with the figures of the topology.
+  /// The cost database, under the key that the topology gives its devices. Devices with the key
+  /// `cpu` are this machine, which measures what the database does not have.
+  kMeasured,
+};
 
 struct PlanRequest {
   PlannedModelRequest model;
@@ -27,11 +37,17 @@ struct PlanRequest {
   std::map<std::string, std::int64_t> fix;
   std::optional<std::int64_t> devices;
   std::optional<double> memory_limit_bytes;  ///< Of a device.
-  int jobs = 0;                              ///< Threads; 0: one for each core.
+  PlanCosts costs = PlanCosts::kEstimated;
+  DeviceRequest device;   ///< Where the database lies; what a thread of this machine may use.
+  double measure_s = 30;  ///< Most seconds to measure in.
+  int jobs = 0;           ///< Threads; 0: one for each core.
 };
 
 struct PlanOutcome {
   core::Graph graph;
+  std::vector<bool> is_weight;                        ///< By tensor.
+  std::shared_ptr<const models::ModelHeader> header;  ///< What the graph's file has besides it.
+  std::vector<std::string> device_names;
   parallel::PlanDocument plan;
   parallel::MeshPlan details;  ///< What each node costs.
   bool fits = true;
@@ -54,7 +70,8 @@ struct PlanOutcome {
 };
 
 /// Errors: kInvalidInput: the model or the topology is not there or wrong; kUsage: there is no such
-/// strategy; kUnsupported: it cannot be used with the model and the devices; kInterrupted: it was
+/// strategy; kUnsupported: it cannot be used with the model and the devices, or these have measured
+/// costs of several kinds; kUnavailable: there are no measured costs of them; kInterrupted: it was
 /// stopped before there was any plan.
 core::Result<PlanOutcome> plan(const PlanRequest& request, const Context& context = {});
 

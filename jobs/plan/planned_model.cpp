@@ -19,7 +19,8 @@ bool is_file(const std::string& name) {
 }
 
 /// Constants of more than one number are what training changes.
-MarkedModel marked(core::Graph graph) {
+MarkedModel marked(models::OnnxModel model) {
+  core::Graph& graph = model.graph;
   std::vector<bool> is_weight(graph.tensor_bound(), false);
   for (std::size_t t = 0; t < graph.tensor_bound(); ++t) {
     const core::TensorId id(t);
@@ -27,7 +28,7 @@ MarkedModel marked(core::Graph graph) {
     const core::Literal& value = *graph.tensor(id).value;
     is_weight[t] = core::is_floating(value.data_type()) && value.count() > 1;
   }
-  return {std::move(graph), std::move(is_weight)};
+  return {std::move(graph), std::move(is_weight), std::move(model.header)};
 }
 
 core::Result<MarkedModel> built(const PlannedModelRequest& request) {
@@ -44,7 +45,7 @@ core::Result<MarkedModel> built(const PlannedModelRequest& request) {
   std::vector<bool> is_weight(network.graph.tensor_bound(), false);
   for (const auto* const tensors : {&network.weights, &network.statistics})
     for (const core::TensorId id : *tensors) is_weight[id.index()] = true;
-  return MarkedModel{std::move(network.graph), std::move(is_weight)};
+  return MarkedModel{std::move(network.graph), std::move(is_weight), models::new_header()};
 }
 
 core::Status check_sizes(const core::Graph& graph) {
@@ -69,7 +70,7 @@ core::Result<MarkedModel> load_planned_model(const PlannedModelRequest& request,
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model,
                              read_model(request.model, request.shapes, context));
   SOAPSTONE_RETURN_IF_ERROR(check_sizes(model.graph));
-  return marked(std::move(model.graph));
+  return marked(std::move(model));
 }
 
 core::Result<parallel::Topology> load_topology(const std::string& name) {

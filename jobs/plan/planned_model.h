@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct PlannedModelRequest {
 struct MarkedModel {
   core::Graph graph;
   std::vector<bool> is_weight;
+  std::shared_ptr<const models::ModelHeader> header;  ///< Of its file, or of one that it may have.
 };
 
 /// A built-in network is built without weights. Errors: kInvalidInput; kUsage if what is for

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "parallel/sharding/part_times.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -10,7 +11,7 @@ namespace {
 
 /// A mesh whose innermost axes count as of one device so far, although devices are there.
 Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
-               std::size_t first_axis = 0) {
+               std::size_t first_axis, std::optional<UnevenAxis> uneven = std::nullopt) {
   std::vector<GroupShape> shapes;
   std::vector<std::int64_t> counted = sizes;
   std::int64_t stride = 1;
@@ -19,9 +20,12 @@ Mesh make_mesh(const Topology& topology, const std::vector<std::int64_t>& sizes,
     shapes.push_back(shape_of_axis(topology, stride, sizes[a]));
     stride *= sizes[a];
   }
-  return Mesh(counted, [shapes](Collective what, std::size_t axis, double bytes) {
-    return best_collective(what, shapes[axis], bytes).us;
-  });
+  return Mesh(
+      counted,
+      [shapes](Collective what, std::size_t axis, double bytes) {
+        return best_collective(what, shapes[axis], bytes).us;
+      },
+      std::move(uneven));
 }
 
 /// Bytes for a byte of a weight: its gradient; states of the optimizer, with a master copy where
@@ -151,13 +155,41 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   const StepWork work = per_microbatch(
       graph_, loops_, shape.recomputes_attention ? *selective_work_ : work_, shape.microbatches);
   if (freedom.bisects) fix_outer_axes(work, plan.axis_sizes, sharding);
-  const Mesh mesh = make_mesh(topology_, plan.axis_sizes);
+  sharding.choices.part_times = options_.part_times;  // Nobody measures several devices as one.
+  plan.uneven = uneven_axis(shape);
+  const Mesh mesh = make_mesh(topology_, plan.axis_sizes, 0, plan.uneven);
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
   if (plan.sharding.cost_us < kImpossible)
     time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
   return plan;
+}
+
+bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
+  MeshShape uneven = shape;
+  uneven.is_uneven = true;
+  return !slowness_.empty() && shape.stages == 1 && uneven_axis(uneven).has_value();
+}
+
+/// Devices at one position on the outermost axis are as fast as their slowest.
+std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
+  const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
+  std::size_t outermost = sizes.size();
+  while (outermost > 0 && sizes[outermost - 1] == 1) --outermost;
+  if (!shape.is_uneven || outermost == 0) return std::nullopt;
+  UnevenAxis uneven{outermost - 1, {}};
+  const std::int64_t at_once = devices_ / sizes[uneven.axis];
+  for (std::int64_t d = 0; d < devices_; d += at_once) {
+    double slowness = 0;
+    for (std::int64_t k = d; k < d + at_once; ++k)
+      slowness = std::max(
+          slowness, slowness_[topology_.kind_index(DeviceId(static_cast<std::size_t>(k)))].work);
+    uneven.rates.push_back(1 / slowness);
+  }
+  const auto [slowest, fastest] = std::ranges::minmax_element(uneven.rates);
+  if (*slowest == *fastest) return std::nullopt;
+  return uneven;
 }
 
 /// Each stage is as slow as its slowest device.
@@ -199,6 +231,7 @@ double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
     double times = 1;
     for (const core::TensorId input : graph_.node(id).inputs)
       times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
+    if (options_.part_times) times *= options_.part_times->least_scale(id);
     us += times * best.us(node.data_type, node.flops, 0, true);
   }
   return us;

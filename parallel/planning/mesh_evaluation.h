@@ -26,6 +26,8 @@ class MeshEvaluator {
   double memory_bytes() const { return memory_; }  ///< Of a device.
   /// Whether computing attention again is a choice of its own.
   bool can_recompute_attention() const { return selective_work_.has_value(); }
+  /// Whether positions on its outermost axis have devices of different rates.
+  bool can_be_uneven(const MeshShape& shape) const;
   bool is_training() const { return options_.is_training; }
 
   /// Errors: kUnsupported.
@@ -52,6 +54,7 @@ class MeshEvaluator {
   double contractions_us(const DeviceKind& kind) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
+  std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
   ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
                                    const MeshWeights& weights) const;
   void fix_outer_axes(const StepWork& work, const std::vector<std::int64_t>& sizes,

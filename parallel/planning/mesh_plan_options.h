@@ -25,6 +25,7 @@ struct Freedom : FixedSizes {
   bool cuts_gradients = true;  ///< Those of weights, where a step has one microbatch.
   bool cuts_weights = true;
   bool always_cuts_weights = false;  ///< Into as many pieces as they can be.
+  bool cuts_unevenly = true;  ///< Faster devices may get larger parts.
   /// A stage is a node of the machine: the devices of its innermost level.
   bool has_stage_a_node = false;
   /// In two along the slowest links, what is left in two again, then the rest at once; each cut is
@@ -39,11 +40,12 @@ struct MeshPlanOptions {
   /// Floating tensors count as if they had that type; weights then have a master copy.
   std::optional<core::DataType> precision;
   Attention attention = Attention::kStored;
-  std::optional<std::int64_t> devices;  ///< The first ones; none: all.
-  std::optional<double> memory_bytes;   ///< Of a device; none: what it has.
-  int threads = 1;                      ///< Changes nothing but the time it takes; 0: all cores.
-  Freedom freedom;                      ///< Of the strategy.
-  FixedSizes sizes;                     ///< In addition.
+  std::optional<std::int64_t> devices;    ///< The first ones; none: all.
+  std::optional<double> memory_bytes;     ///< Of a device; none: what it has.
+  int threads = 1;                        ///< Changes nothing but the time it takes; 0: all cores.
+  Freedom freedom;                        ///< Of the strategy.
+  FixedSizes sizes;                       ///< In addition.
+  const PartTimes* part_times = nullptr;  ///< What was measured; null: nothing. Must outlive this.
 };
 
 /// With the sizes that follow from the machine, and those that every plan must have. Errors:

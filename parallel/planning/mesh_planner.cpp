@@ -55,6 +55,16 @@ class MeshPlanner {
     for (const auto& [shape, plan] : tried_)
       if (const std::string broken = evaluator_.broken(freedom_.premises, plan); !broken.empty())
         return core::unsupported(broken, "take another number of devices, or another strategy");
+    const std::vector<MeshShape> shapes = first_shapes();
+    const bool all_wait = std::ranges::all_of(shapes, [](const MeshShape& shape) {
+      return shape.chunks > 1 && shape.microbatches % shape.stages != 0;
+    });
+    if (!shapes.empty() && all_wait)
+      return core::unsupported(
+          fmt::format("stages with several pieces need a multiple of their number of microbatches, "
+                      "and {} is none of {}",
+                      shapes[0].microbatches, shapes[0].stages),
+          "take more microbatches, or another strategy");
     const std::vector<std::int64_t> parts = parts_of_batch();
     if (parts.empty())
       return core::unsupported(
@@ -101,6 +111,11 @@ class MeshPlanner {
         shapes.push_back(shape);
       }
     add_free_axis(shapes);
+    for (std::size_t k = 0, evenly = shapes.size(); k < evenly; ++k) {
+      MeshShape shape = shapes[k];
+      shape.is_uneven = true;
+      if (evaluator_.can_be_uneven(shape)) shapes.push_back(shape);
+    }
     return shapes;
   }
 
@@ -206,6 +221,9 @@ class MeshPlanner {
     turned.recomputes = false;
     turned.recomputes_attention = !from.recomputes_attention;
     all.push_back(turned);
+    turned = from;
+    turned.is_uneven = !from.is_uneven;
+    all.push_back(turned);
     return all;
   }
 
@@ -218,6 +236,8 @@ class MeshPlanner {
         differs(freedom_.microbatches, shape.microbatches))
       return false;
     if (shape.stages > 1 && !freedom_.pipelines) return false;
+    if (shape.is_uneven && !(freedom_.cuts_unevenly && evaluator_.can_be_uneven(shape)))
+      return false;
     if (freedom_.recomputes && *freedom_.recomputes != shape.recomputes) return false;
     if (shape.recomputes && !evaluator_.is_training()) return false;
     if (shape.recomputes_attention &&

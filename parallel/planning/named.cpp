@@ -12,6 +12,7 @@ Freedom only(std::vector<AxisPolicy> policies) {
   freedom.cuts_states = false;
   freedom.cuts_gradients = false;
   freedom.cuts_weights = false;
+  freedom.cuts_unevenly = false;
   freedom.recomputes = false;
   freedom.model = 1;
   freedom.any = 1;

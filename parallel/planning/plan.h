@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct MeshShape {
   std::int64_t model = 1, any = 1, batch = 1;
   bool recomputes = false;            ///< The whole forward pass, before the backward pass.
   bool recomputes_attention = false;  ///< Alone: the scores of attention.
+  /// Along the outermost axis, faster devices get more of what is cut.
+  bool is_uneven = false;
   std::int64_t device_count() const { return stages * model * any * batch; }
   auto operator<=>(const MeshShape&) const = default;
 };
@@ -53,6 +56,7 @@ struct NodeEstimate {
 struct MeshPlan {
   MeshShape shape;
   std::vector<std::int64_t> axis_sizes;  ///< Innermost first.
+  std::optional<UnevenAxis> uneven;      ///< If the shape is.
   Sharding sharding;
   std::vector<std::int32_t> stage_of_node;  ///< By node; −1: nothing runs.
   std::vector<NodeEstimate> estimates;      ///< By node.

@@ -1,6 +1,7 @@
 #include "parallel/plans/plan_document.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,12 +15,21 @@ namespace {
 
 std::string_view role_name(ops::DimRole role) { return kLoopRoles[static_cast<std::size_t>(role)]; }
 
-std::vector<PlanAxis> axes_of(const std::vector<std::int64_t>& sizes) {
+std::vector<double> shares_of(const UnevenAxis& axis) {
+  const double all = std::accumulate(axis.rates.begin(), axis.rates.end(), 0.0);
+  std::vector<double> shares;
+  for (const double rate : axis.rates) shares.push_back(rate / all);
+  return shares;
+}
+
+std::vector<PlanAxis> axes_of(const MeshPlan& plan) {
+  const std::vector<std::int64_t>& sizes = plan.axis_sizes;
   CHECK(sizes.size() == kAxisNames.size(), "a plan has all axes");
   std::vector<PlanAxis> axes;
   std::int64_t stride = 1;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     axes.push_back({std::string(kAxisNames[a]), sizes[a], stride});
+    if (plan.uneven && plan.uneven->axis == a) axes.back().shares = shares_of(*plan.uneven);
     stride *= sizes[a];
   }
   return axes;
@@ -110,7 +120,7 @@ PlanDocument document_of(const core::Graph& graph, const std::vector<bool>& is_w
   document.topology = topology.name();
   document.shape = outcome.plan.shape;
   document.devices = outcome.plan.shape.device_count();
-  document.axes = axes_of(outcome.plan.axis_sizes);
+  document.axes = axes_of(outcome.plan);
   document.time = outcome.plan.time;
   document.lower_bound_us = outcome.lower_bound_us;
   const GraphLoops loops = graph_loops(graph, is_weight);

@@ -25,6 +25,9 @@ struct PlanAxis {
   std::string name;
   std::int64_t size = 1;
   std::int64_t stride = 1;  ///< Devices d and d + stride are neighbors along it.
+  /// Of what is cut along it, what each position gets: of a loop the whole iterations nearest to
+  /// that (in_proportion). Empty: all as much.
+  std::vector<double> shares = {};
   bool operator==(const PlanAxis&) const = default;
 };
 

@@ -1,7 +1,10 @@
 // Reads plans from JSON and refuses what contradicts itself; docs/plans.md describes the format.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -114,14 +117,30 @@ class PlanFileReader {
       pipeline.field("chunks").fail("a single stage is not in pieces");
   }
 
+  /// Parts of the whole, of which stages have none.
+  void read_shares(const PlanReader& shares, PlanAxis& axis) {
+    shares.for_each([&](const PlanReader& share) {
+      axis.shares.push_back(share.not_negative());
+      if (axis.shares.back() == 0) share.fail("this is not positive");
+    });
+    if (static_cast<std::int64_t>(axis.shares.size()) != axis.size)
+      return shares.fail(fmt::format("{} shares are not one for each of {} positions",
+                                     axis.shares.size(), axis.size));
+    const double sum = std::accumulate(axis.shares.begin(), axis.shares.end(), 0.0);
+    if (std::abs(sum - 1) > 1e-9) return shares.fail(fmt::format("they add up to {}, not 1", sum));
+    if (plan_.shape.stages > 1) return shares.fail("stages are cut evenly");
+    if (std::exchange(plan_.shape.is_uneven, true))
+      return shares.fail("another axis is cut unevenly");
+  }
+
   /// Axes are those of a MeshShape, innermost first.
   void read_axes() {
     const PlanReader axes = document_.field("axes");
     std::int64_t stride = 1;
     axes.for_each([&](const PlanReader& entry) {
-      entry.expect_keys({"name", "size", "stride"});
-      const PlanAxis axis{entry.field("name").text(), entry.field("size").integer(1, plan_.devices),
-                          entry.field("stride").integer(1, plan_.devices)};
+      entry.expect_keys({"name", "size", "stride", "shares"});
+      PlanAxis axis{entry.field("name").text(), entry.field("size").integer(1, plan_.devices),
+                    entry.field("stride").integer(1, plan_.devices)};
       const std::size_t k = plan_.axes.size();
       if (k < kAxisNames.size() && axis.name != kAxisNames[k])
         entry.field("name").fail(fmt::format("'{}' is not '{}'", axis.name, kAxisNames[k]));
@@ -129,7 +148,8 @@ class PlanFileReader {
         entry.field("stride").fail(
             fmt::format("{} is not {}, the product of the sizes before it", axis.stride, stride));
       stride = std::min(stride * axis.size, 2 * kMostDevicesPlanned);
-      plan_.axes.push_back(axis);
+      if (entry.has("shares")) read_shares(entry.field("shares"), axis);
+      plan_.axes.push_back(std::move(axis));
     });
     if (plan_.axes.size() != kAxisNames.size())
       return axes.fail(fmt::format("there are {} axes and not {}: {}", plan_.axes.size(),

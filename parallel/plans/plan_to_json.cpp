@@ -30,8 +30,10 @@ void write_head(const PlanDocument& document, PlanJson& json) {
   pipeline["recomputes"] = document.shape.recomputes;
   pipeline["recomputes_attention"] = document.shape.recomputes_attention;
   json["axes"] = PlanJson::array();
-  for (const PlanAxis& axis : document.axes)
+  for (const PlanAxis& axis : document.axes) {
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"stride", axis.stride}});
+    if (!axis.shares.empty()) json["axes"].back()["shares"] = axis.shares;
+  }
   each_figure(document.time, [&](const char* name, const auto& figure) { json[name] = figure; });
   json["lower_bound_us"] = document.lower_bound_us;
   json["estimated_share"] = document.estimated_share;

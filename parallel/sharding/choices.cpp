@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ops/definition/registry.h"
+#include "parallel/sharding/part_times.h"
 #include "parallel/sharding/weight_loops.h"
 
 namespace soapstone::parallel {
@@ -14,7 +15,7 @@ class ChoiceMaker {
   ChoiceMaker(const core::Graph& graph, core::NodeId node, const GraphLoops& loops,
               const StepWork& work, const Mesh& mesh, const ComputeRates& rates,
               const ChoiceOptions& options)
-      : node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
+      : id_(node), node_(graph.node(node)), own_(work.nodes[node.index()]), work_(work),
         weights_(graph, node, loops, work), mesh_(mesh), rates_(rates), options_(options),
         loops_of_graph_(loops), loops_(loops.spaces[node.index()].loops),
         origins_(loops.origins[node.index()]),
@@ -98,20 +99,49 @@ class ChoiceMaker {
     return false;
   }
 
-  /// The size of the largest part over the size of all; none if the parts are too uneven.
+  /// The time of the slowest part over that of all on one of the slowest devices; none if sizes
+  /// cannot be divided well enough.
   std::optional<double> share(std::size_t l) const {
     std::int64_t parts = 1;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (now_.loops[a] == static_cast<std::int8_t>(l)) parts *= mesh_.axis_sizes()[a];
-    if (parts == 1) return 1;
+    double rate = 1;
+    bool is_uneven = false;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a) {
+      if (now_.loops[a] != static_cast<std::int8_t>(l)) continue;
+      rate *= mesh_.rate(a);
+      if (mesh_.uneven() && mesh_.uneven()->axis == a)
+        is_uneven = true;
+      else
+        parts *= mesh_.axis_sizes()[a];
+    }
+    if (parts == 1 && !is_uneven) return 1;
     const ops::Loop& loop = loops_[l];
     const std::int64_t size =
         origins_[l] == Origin::kBatch ? loop.size / options_.microbatches : loop.size;
-    if (size < parts) return std::nullopt;
-    const std::int64_t largest = (size + parts - 1) / parts;
-    const double result = static_cast<double>(largest) / static_cast<double>(size);
-    if (result * static_cast<double>(parts) > options_.most_imbalance) return std::nullopt;
+    const auto longest = is_uneven ? longest_uneven(size, parts) : longest_even(size, parts);
+    if (!longest) return std::nullopt;
+    const double result = *longest / static_cast<double>(size);
+    if (result * rate > options_.most_imbalance) return std::nullopt;
     return result;
+  }
+
+  /// Iterations of the largest of so many parts.
+  static std::optional<double> longest_even(std::int64_t size, std::int64_t parts) {
+    if (size < parts) return std::nullopt;
+    return static_cast<double>((size + parts - 1) / parts);
+  }
+
+  /// The same where what each position on the uneven axis gets is cut in so many parts; those of
+  /// fast devices count for less.
+  std::optional<double> longest_uneven(std::int64_t size, std::int64_t parts) const {
+    const std::vector<double>& rates = mesh_.uneven()->rates;
+    const std::vector<std::int64_t> shares = in_proportion(size, rates);
+    double longest = 0;
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      const auto part = longest_even(shares[k], parts);
+      if (!part) return std::nullopt;
+      longest = std::max(longest, *part / rates[k]);
+    }
+    return longest;
   }
 
   void finish() {
@@ -204,9 +234,13 @@ class ChoiceMaker {
     return us;
   }
 
+  /// Of the largest piece.
   double local_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes /
-           static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+    return work_.tensors[id.index()].bytes / mesh_.memory_pieces(layout);
+  }
+  /// Bytes that one of the slowest devices passes in the time that any needs for its piece.
+  double traffic_bytes(core::TensorId id, const Layout& layout) const {
+    return work_.tensors[id.index()].bytes / mesh_.time_pieces(layout);
   }
 
   void price(double part) {
@@ -220,7 +254,7 @@ class ChoiceMaker {
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       if (!node_.inputs[k].valid()) continue;
       const TensorWork& input = work_.tensors[node_.inputs[k].index()];
-      const double bytes = local_bytes(node_.inputs[k], now_.inputs[k]);
+      const double bytes = traffic_bytes(node_.inputs[k], now_.inputs[k]);
       if (input.is_stored) traffic += bytes;
       if (input.is_kept) kept += bytes;
       if (!input.has_gradient) continue;
@@ -230,23 +264,35 @@ class ChoiceMaker {
     double results = 0, arriving = 0;
     for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
       const TensorWork& output = work_.tensors[node_.outputs[k].index()];
-      const double bytes = local_bytes(node_.outputs[k], now_.outputs[k]);
+      const double bytes = traffic_bytes(node_.outputs[k], now_.outputs[k]);
       if (output.is_stored) results += bytes;
       if (output.has_gradient) arriving += bytes;
     }
     const core::DataType type = own_.data_type;
     const double launch_us = own_.starts_launch ? rates_.launch_us : 0;
-    now_.forward_us += launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double estimate_us =
+        launch_us + rates_.us(type, flops, traffic + results, own_.is_contraction);
+    const double kernel_us = measured(estimate_us);
+    now_.forward_us += kernel_us;
     if (arriving == 0 || sought == 0) return;
     now_.backward_us = exchange_us + (own_.runs_again ? now_.forward_us : 0);
-    if (own_.is_contraction) {
-      // One contraction of the same size for each gradient.
-      now_.backward_us += sought * (launch_us + rates_.us(type, flops, traffic + arriving, true));
-    } else {
-      now_.backward_us += launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
-    }
+    // One contraction of the same size for each gradient.
+    const double gradients_us =
+        own_.is_contraction
+            ? sought * (launch_us + rates_.us(type, flops, traffic + arriving, true))
+            : launch_us + rates_.us(type, flops, kept + arriving + gradients, false);
+    now_.backward_us += gradients_us * (kernel_us / estimate_us);
   }
 
+  /// What is done within the launch of another node is estimated in any case.
+  double measured(double estimate_us) const {
+    if (!options_.part_times || !own_.starts_launch) return estimate_us;
+    const auto lengths =
+        part_lengths(loops_, origins_, now_.loops, mesh_.axis_sizes(), options_.microbatches);
+    return options_.part_times->forward_us(id_, lengths, estimate_us);
+  }
+
+  const core::NodeId id_;
   const core::Node& node_;
   const NodeWork& own_;
   const StepWork& work_;

@@ -49,11 +49,14 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
+class PartTimes;
+
 struct ChoiceOptions {
   std::vector<AxisPolicy> policies;  ///< By axis.
   std::int64_t microbatches = 1;     ///< A loop over the batch is that many times shorter.
   /// A part may be larger than the mean by this factor, where a size cannot be divided.
   double most_imbalance = 1.25;
+  const PartTimes* part_times = nullptr;  ///< Null: all is estimated.
   std::vector<AxisLoops> fixed;  ///< By node; kFree where there is a choice. Empty: everywhere.
 };
 

@@ -5,7 +5,7 @@
 namespace soapstone::parallel {
 
 double LayoutChanges::bytes_on_device(const TensorWork& tensor, const Layout& layout) const {
-  return tensor.bytes / static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+  return tensor.bytes / mesh_.memory_pieces(layout);
 }
 
 LayoutChange LayoutChanges::change(const TensorWork& tensor, const Layout& from, const Layout& to,

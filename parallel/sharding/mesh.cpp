@@ -1,6 +1,8 @@
 #include "parallel/sharding/mesh.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "core/base/check.h"
 
@@ -12,18 +14,18 @@ class Steps {
  public:
   Steps(const Mesh& mesh, double bytes, const Layout& from) : mesh_(mesh), local_(bytes) {
     for (std::size_t a = 0; a < mesh.axis_count(); ++a)
-      if (from.axes[a] >= 0) local_ /= size(a);
+      if (from.axes[a] >= 0) local_ /= mesh.largest_shares(a);
   }
 
-  void cut(std::size_t axis) { local_ /= size(axis); }
+  void cut(std::size_t axis) { local_ /= mesh_.largest_shares(axis); }
   void exchange(std::size_t axis) { spend(Collective::kAllToAll, axis, local_, 1); }
   void all_reduce(std::size_t axis) { spend(Collective::kAllReduce, axis, local_, 2); }
   void reduce_scatter(std::size_t axis) {
     spend(Collective::kReduceScatter, axis, local_, 1);
-    local_ /= size(axis);
+    local_ /= mesh_.largest_shares(axis);
   }
   void all_gather(std::size_t axis) {
-    local_ *= size(axis);
+    local_ *= mesh_.largest_shares(axis);
     spend(Collective::kAllGather, axis, local_, 1);
   }
   const Conversion& done() const { return total_; }
@@ -52,9 +54,53 @@ void sum_along(Steps& steps, const std::vector<std::size_t>& axes) {
 
 }  // namespace
 
-Mesh::Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us)
-    : axis_sizes_(std::move(axis_sizes)), time_us_(std::move(time_us)) {
+std::vector<std::int64_t> in_proportion(std::int64_t size, std::span<const double> rates) {
+  const double all = std::accumulate(rates.begin(), rates.end(), 0.0);
+  std::vector<std::int64_t> parts;
+  std::vector<std::size_t> by_remainder(rates.size());
+  std::iota(by_remainder.begin(), by_remainder.end(), std::size_t{0});
+  std::vector<double> remainders;
+  for (const double rate : rates) {
+    const double exact = static_cast<double>(size) * rate / all;
+    parts.push_back(static_cast<std::int64_t>(exact));
+    remainders.push_back(exact - static_cast<double>(parts.back()));
+  }
+  std::ranges::stable_sort(by_remainder, std::greater(),
+                           [&](std::size_t k) { return remainders[k]; });
+  std::int64_t left = size - std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  for (std::size_t k = 0; left > 0; k = (k + 1) % parts.size(), --left) ++parts[by_remainder[k]];
+  return parts;
+}
+
+Mesh::Mesh(std::vector<std::int64_t> axis_sizes, AxisTime time_us, std::optional<UnevenAxis> uneven)
+    : axis_sizes_(std::move(axis_sizes)), time_us_(std::move(time_us)), uneven_(std::move(uneven)) {
   CHECK(axis_sizes_.size() <= kMostAxes, "a mesh of too many axes");
+  CHECK(!uneven_ || static_cast<std::int64_t>(uneven_->rates.size()) == axis_sizes_[uneven_->axis],
+        "a rate for each position on the axis");
+}
+
+double Mesh::rate(std::size_t axis) const {
+  if (!uneven_ || uneven_->axis != axis) return static_cast<double>(axis_sizes_[axis]);
+  return std::accumulate(uneven_->rates.begin(), uneven_->rates.end(), 0.0);
+}
+
+double Mesh::largest_shares(std::size_t axis) const {
+  if (!uneven_ || uneven_->axis != axis) return static_cast<double>(axis_sizes_[axis]);
+  return rate(axis) / *std::ranges::max_element(uneven_->rates);
+}
+
+double Mesh::time_pieces(const Layout& layout) const {
+  double pieces = 1;
+  for (std::size_t a = 0; a < axis_count(); ++a)
+    if (layout.axes[a] >= 0) pieces *= rate(a);
+  return pieces;
+}
+
+double Mesh::memory_pieces(const Layout& layout) const {
+  double pieces = 1;
+  for (std::size_t a = 0; a < axis_count(); ++a)
+    if (layout.axes[a] >= 0) pieces *= largest_shares(a);
+  return pieces;
 }
 
 std::int64_t Mesh::device_count() const {

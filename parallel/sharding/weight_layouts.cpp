@@ -35,7 +35,7 @@ void WeightLayouts::extend(const core::Dims& dims, const std::vector<std::set<st
 }
 
 double WeightLayouts::weight_bytes(double bytes, const Layout& layout) const {
-  return bytes / static_cast<double>(pieces(layout, mesh_.axis_sizes()));
+  return bytes / mesh_.memory_pieces(layout);
 }
 
 /// Devices that hold the same piece.
@@ -61,7 +61,8 @@ double WeightLayouts::update_us(double bytes, const Layout& layout) const {
   constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
   const double moved = kPassesOverWeights * weight_bytes(bytes, layout) +
                        kPassesOverStates * state_bytes(bytes, layout);
-  return moved / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
+  const double balance = mesh_.memory_pieces(layout) / mesh_.time_pieces(layout);
+  return moved * balance / (rates_.bytes_per_s * rates_.streaming_efficiency) * 1e6;
 }
 
 double WeightLayouts::cost(double bytes, const Layout& layout) const {

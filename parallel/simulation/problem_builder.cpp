@@ -12,8 +12,6 @@
 namespace soapstone::parallel {
 namespace {
 
-/// A ready time and a task are compared as one number of 64 bits: 48 and 16.
-constexpr Ticks kMostTicks = Ticks{1} << 47;
 constexpr std::size_t kMostSlots = std::size_t{1} << 16;
 
 std::uint32_t narrow(std::size_t value) { return static_cast<std::uint32_t>(value); }
@@ -21,7 +19,7 @@ std::uint32_t narrow(std::size_t value) { return static_cast<std::uint32_t>(valu
 }  // namespace
 
 Ticks to_ticks(double us) {
-  return std::llround(std::min(us * kTicksPerUs, static_cast<double>(kMostTicks)));
+  return std::llround(std::min(us * kTicksPerUs, static_cast<double>(kLongestTold)));
 }
 
 std::vector<OverlapSpec> sample_overlaps(SampleGrid from, SampleGrid to, double bytes) {
@@ -267,13 +265,13 @@ double ProblemBuilder::longest_transfer(const PlacedEdge& edge) const {
   return static_cast<double>(longest);
 }
 
-core::Result<PlacementProblem> ProblemBuilder::finish() {
+core::Result<PlacementProblem> ProblemBuilder::finish(Ticks longest) {
   if (problem_.slot_count > kMostSlots)
     return core::unsupported(fmt::format("there are {} parts, and at most {} can be placed",
                                          problem_.slot_count, kMostSlots));
   link_edges();
-  if (longest_step() > static_cast<double>(kMostTicks))
-    return core::unsupported("a step takes many minutes, which is too long to be simulated");
+  if (longest_step() > static_cast<double>(longest))
+    return core::unsupported("a step may take longer than can be simulated");
   return std::move(problem_);
 }
 

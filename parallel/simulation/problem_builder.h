@@ -13,6 +13,11 @@
 
 namespace soapstone::parallel {
 
+/// Simulator compares a ready time and a task as one number of 64 bits: 48 and 16.
+inline constexpr Ticks kLongestCompared = Ticks{1} << 47;
+/// simulate() adds times up, and that is all.
+inline constexpr Ticks kLongestTold = Ticks{1} << 61;
+
 struct ConfigurationSpec {
   std::uint32_t parts = 1;
   std::vector<double> part_us;               ///< For each kind of the topology.
@@ -54,8 +59,8 @@ class ProblemBuilder {
   void add_edge(std::uint32_t from, std::uint32_t to, const OverlapsOf& overlaps);
   /// The weight of `bytes` that these share; they are in no other group.
   void add_group(const std::vector<std::uint32_t>& members, double bytes, const SyncCost& cost);
-  /// Errors: kUnsupported if there are too many parts, or times that add up to minutes.
-  core::Result<PlacementProblem> finish();
+  /// Errors: kUnsupported if there are too many parts, or times that add up to more than `longest`.
+  core::Result<PlacementProblem> finish(Ticks longest = kLongestCompared);
 
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;

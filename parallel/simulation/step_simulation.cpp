@@ -60,7 +60,8 @@ class StepMaker {
     kept_by_.resize(forward_end_.size());
     add_passes();
     if (plan_.is_training) add_updates();
-    SOAPSTONE_ASSIGN_OR_RETURN(step_.problem, builder_.finish());
+    SOAPSTONE_ASSIGN_OR_RETURN(step_.problem, builder_.finish(kLongestTold));
+    step_.plan_us = plan_.time.total_us;
     step_.placement.choice.assign(step_.problem.operators.size(), 0);
     SimulationModel model;
     model.synchronization = Synchronization::kOverlapped;
@@ -178,6 +179,7 @@ class StepMaker {
       step_.placement.device.push_back(static_cast<std::uint8_t>(stage * lanes + lane));
     step_.parts.push_back(part);
     step_.microbatch_of.push_back(run.microbatch);
+    step_.is_backward.push_back(run.is_backward);
     if (previous_[stage] != kNone) connect(previous_[stage], op, 0);
     if (arrives_ != kNone) connect(arrives_, op, arriving_bytes_);
     arrives_ = kNone;

@@ -29,12 +29,14 @@ struct SimulatedStep {
   Timeline timeline;
   std::vector<StepPart> parts;              ///< What each operator of the problem does.
   std::vector<std::int64_t> microbatch_of;  ///< Of each operator; −1: of none.
+  std::vector<bool> is_backward;            ///< Of each operator: the pass that it is part of.
+  double plan_us = 0;                       ///< What the plan itself says that a step takes.
 };
 
 struct StepSimulationOptions {
   /// Nodes are told one by one as long as there are no more parts than this; else those of a block
   /// (whose names begin alike up to the first '/') are one, or all of a stage.
-  std::size_t most_parts = 2000;
+  std::size_t most_parts = 20'000;
   /// A lane for each device up to so many devices, else one for each stage.
   std::int64_t most_lanes = 16;
 };

@@ -11,7 +11,6 @@
 namespace soapstone::parallel {
 namespace {
 
-using core::Graph;
 using core::NodeId;
 using core::TensorId;
 

@@ -106,8 +106,11 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< Cheapest first; the last resort, the original, is not in it.
   cost::GraphCost cost_before;
   Strategy strategy = Strategy::kBacktracking;
-  std::uint64_t graphs_expanded = 0;  ///< All their successors by one rewrite were considered.
-  std::uint64_t graphs_built = 0;     ///< Successors made, hashed and compared.
+  /// Graphs whose successors by one rewrite were looked for. What is no gain is looked at only near
+  /// what has changed since the last gain.
+  std::uint64_t graphs_expanded = 0;
+  std::uint64_t graphs_expanded_whole = 0;  ///< All over the graph.
+  std::uint64_t graphs_built = 0;           ///< Successors made, hashed and compared.
   std::uint64_t duplicates = 0;
   std::uint64_t regions = 0;           ///< Looked at, over all passes.
   std::uint64_t regions_searched = 0;  ///< The others were like one of these.

@@ -127,6 +127,7 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, std::uint64_t
   }
   RegionResult result;
   result.expanded = entry.expanded;
+  result.expanded_whole = entry.expanded_whole;
   result.built = entry.built;
   result.duplicates = entry.duplicates;
   result.stop = entry.stop;
@@ -153,8 +154,9 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, std::uint64_t
 
 void Checkpoint::add(const Region& region, const RegionResult& found) {
   if (found.stop == RegionStop::kStopped) return;
-  CheckpointEntry entry{{},          found.cost_before_us, found.cost_after_us, found.expanded,
-                        found.built, found.duplicates,     found.stop};
+  CheckpointEntry entry{
+      {},          found.cost_before_us, found.cost_after_us, found.expanded, found.expanded_whole,
+      found.built, found.duplicates,     found.stop};
   for (const RegionStep& step : found.steps)
     entry.rewrites.push_back(
         {step.rewrite.rule, step.rewrite.match.nodes, step.rewrite.match.inputs});

@@ -41,7 +41,7 @@ struct CheckpointEntry {
   };
   std::vector<Rewrite> rewrites;
   double cost_before_us = 0, cost_after_us = 0;
-  std::uint64_t expanded = 0, built = 0, duplicates = 0;
+  std::uint64_t expanded = 0, expanded_whole = 0, built = 0, duplicates = 0;
   RegionStop stop = RegionStop::kExhausted;
 
   /// Whether a search with that budget would have ended just so.

@@ -13,9 +13,9 @@ namespace {
 using core::Result;
 using core::Status;
 
+constexpr int kCheckpointVersion = 2;
 constexpr std::string_view kHead =
-    "# What a search found in the regions of a model; optimize-graph --resume goes on from here.\n"
-    "checkpoint 1\n";
+    "# What a search found in the regions of a model; optimize-graph --resume goes on from here.\n";
 
 template <class Id>
 std::string list_text(const std::vector<Id>& ids) {
@@ -114,8 +114,9 @@ Status parse_head(Reader& reader, CheckpointIdentity& identity) {
   SOAPSTONE_RETURN_IF_ERROR(head_line(reader, "checkpoint"));
   int version = 0;
   SOAPSTONE_RETURN_IF_ERROR(reader.parse(reader.rest(), version));
-  if (version != 1)
-    return reader.error(fmt::format("checkpoints of version {} cannot be read, only 1", version));
+  if (version != kCheckpointVersion)
+    return reader.error(fmt::format("checkpoints of version {} cannot be read, only {}", version,
+                                    kCheckpointVersion));
   SOAPSTONE_RETURN_IF_ERROR(head_line(reader, "model"));
   SOAPSTONE_RETURN_IF_ERROR(reader.parse(reader.rest(), identity.model));
   SOAPSTONE_RETURN_IF_ERROR(head_line(reader, "rules"));
@@ -132,6 +133,7 @@ Status parse_region(Reader& reader, CheckpointContents& contents, CheckpointEntr
   for (std::uint64_t& part : key) SOAPSTONE_RETURN_IF_ERROR(reader.parse(reader.word(), part));
   entry = &contents.entries[key];
   SOAPSTONE_RETURN_IF_ERROR(reader.number("expanded", entry->expanded));
+  SOAPSTONE_RETURN_IF_ERROR(reader.number("whole", entry->expanded_whole));
   SOAPSTONE_RETURN_IF_ERROR(reader.number("built", entry->built));
   SOAPSTONE_RETURN_IF_ERROR(reader.number("duplicates", entry->duplicates));
   SOAPSTONE_RETURN_IF_ERROR(reader.number("before_us", entry->cost_before_us));
@@ -163,14 +165,15 @@ Status parse_rewrite(Reader& reader, CheckpointEntry* entry) {
 std::string print(const CheckpointContents& contents, const rules::RuleSet& rules) {
   const CheckpointIdentity& identity = contents.identity;
   std::string text(kHead);
-  text += fmt::format("model 0x{:016x}\nrules 0x{:016x}\ncosts {}\noptions {}\n\n", identity.model,
-                      identity.rules, identity.costs, identity.options);
+  text += fmt::format("checkpoint {}\nmodel 0x{:016x}\nrules 0x{:016x}\ncosts {}\noptions {}\n\n",
+                      kCheckpointVersion, identity.model, identity.rules, identity.costs,
+                      identity.options);
   for (const auto& [key, entry] : contents.entries) {
     text += fmt::format(
-        "region 0x{:016x} 0x{:016x} expanded={} built={} duplicates={} before_us={} after_us={} "
-        "stop={}\n",
-        key[0], key[1], entry.expanded, entry.built, entry.duplicates, entry.cost_before_us,
-        entry.cost_after_us, to_string(entry.stop));
+        "region 0x{:016x} 0x{:016x} expanded={} whole={} built={} duplicates={} before_us={} "
+        "after_us={} stop={}\n",
+        key[0], key[1], entry.expanded, entry.expanded_whole, entry.built, entry.duplicates,
+        entry.cost_before_us, entry.cost_after_us, to_string(entry.stop));
     for (const CheckpointEntry::Rewrite& rewrite : entry.rewrites)
       text += fmt::format("  apply rule={} nodes={} inputs={} # {}\n", rewrite.rule.value,
                           list_text(rewrite.nodes), list_text(rewrite.inputs),

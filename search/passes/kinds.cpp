@@ -182,6 +182,7 @@ void Kinds::keep(const Region& region, const Way& way, Searched found) {
                             found.resumed, found.duration_us});
   }
   counts_.graphs_expanded += result.expanded;
+  counts_.graphs_expanded_whole += result.expanded_whole;
   counts_.graphs_built += result.built;
   counts_.duplicates += result.duplicates;
   counts_.e_nodes += result.e_nodes;

@@ -157,6 +157,7 @@ void RegionSearch::expand(const Entry& entry) {
   };
   if (entry.pending == 0) {
     rules_.for_each_match(entry.graph, take);
+    ++result_.expanded_whole;
   } else {
     rules_.for_each_match_at(entry.graph, entry.changed, take);
   }

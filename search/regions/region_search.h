@@ -43,7 +43,10 @@ std::string_view to_string(RegionStop stop);
 struct RegionResult {
   std::vector<RegionStep> steps;  ///< To the best graph; empty: none is better.
   double cost_before_us = 0, cost_after_us = 0;
-  std::uint64_t expanded = 0, built = 0, duplicates = 0;
+  /// Graphs whose successors by one rewrite were looked for; of these, all over the graph and not
+  /// only near what has changed since the last gain.
+  std::uint64_t expanded = 0, expanded_whole = 0;
+  std::uint64_t built = 0, duplicates = 0;
   RegionStop stop = RegionStop::kExhausted;
   // The following are set by equality saturation alone.
   std::size_t e_nodes = 0;

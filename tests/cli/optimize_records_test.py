@@ -129,8 +129,8 @@ class Records(unittest.TestCase):
         kinds = [event["event"] for event in events]
         self.assertEqual((kinds[0], kinds[1], kinds[-1]), ("run", "baseline", "end"))
         regions = [event for event in events if event["event"] == "region"]
-        for key, total in [("expanded", "graphs_expanded"), ("built", "graphs_built"),
-                           ("duplicates", "duplicates")]:
+        for key, total in [("expanded", "graphs_expanded"), ("expanded_whole", "graphs_expanded_whole"),
+                           ("built", "graphs_built"), ("duplicates", "duplicates")]:
             self.assertEqual(sum(region[key] for region in regions), report[total])
             self.assertEqual(events[-1][key], report[total])
         self.assertEqual(len(regions), report["regions_searched"])

@@ -35,8 +35,15 @@ class Plan(unittest.TestCase):
         self.assertGreaterEqual(report["speedup_over_data_parallel"], 1)
         self.assertLessEqual(report["lower_bound_us"], report["simulated_us"])
         self.assertGreater(report["proposals_per_cpu_s"], 0)
+        self.assertLessEqual({"devices", "bytes_moved", "peak_memory_mb", "proposals",
+                              "estimated_share", "fits", "strategy", "topology"}, report.keys())
+        self.assertEqual(report["estimated_share"], 1)
+        data = next(s for s in report["strategies"] if s["name"] == "data")
+        self.assertAlmostEqual(report["speedup_over_data_parallel"],
+                               data["simulated_us"] / report["simulated_us"])
         names = {strategy["name"] for strategy in report["strategies"]}
-        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection", "expert"}, names)
+        self.assertLessEqual({"data", "megatron", "zero-3", "pipeline", "bisection"}, names)
+        self.assertIn("expert", {refused["name"] for refused in report["refused"]})
         for strategy in report["strategies"]:
             if strategy["fits"]:
                 self.assertLessEqual(report["simulated_us"], strategy["simulated_us"] * 1.0001)
@@ -67,12 +74,40 @@ class Plan(unittest.TestCase):
         events = json.loads(trace.read_text())["traceEvents"]
         does = {event["args"]["does"] for event in events if event["pid"] == 1 and event["ph"] == "X"}
         self.assertLessEqual({"forward", "backward"}, does)
+        ends = [event["ts"] + event["dur"] for event in events if event["ph"] == "X"]
+        self.assertIn(f">{max(ends) / 1000:.3f} ms: ", svg.read_text())
         again = self.folder / "again.svg"
         done = run("inspect-plan", plan, "--svg", again)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(again.read_text(), svg.read_text())
         self.fails(3, "another topology", plan, "--svg", again, "--topology", "dgx-a100x2",
                    command="inspect-plan")
+
+    def test_pictures_agree_with_the_report(self):
+        svg, trace = self.folder / "step.svg", self.folder / "step.json"
+        report = self.report("gpt", "--set", "layers=8", "--set", "seq=64", "--batch", "32", *NODE,
+                             "--train", "--svg", svg, "--trace", trace)
+        events = json.loads(trace.read_text())["traceEvents"]
+        ends = [event["ts"] + event["dur"] for event in events if event["ph"] == "X"]
+        parts = [event for event in events if event["pid"] == 1 and event["ph"] == "X"]
+        self.assertGreater(len(parts), 2000)  # More than a picture shows one by one.
+        self.assertLessEqual(svg.read_text().count('class="part'), 2000)
+        self.assertAlmostEqual(max(ends), report["part_by_part_us"], places=3)
+        self.assertIn(f"closed form: {report['simulated_us'] / 1000:.3f} ms", svg.read_text())
+
+    def test_a_step_that_cannot_be_drawn_is_planned_all_the_same(self):
+        many = ("mlp", "--batch", "65536", "--topology", "p100x4-nvlink", "--train", "--devices",
+                "1", "--fix", "microbatches=65536")
+        svg, plan = self.folder / "step.svg", self.folder / "plan.json"
+        done = run("plan-graph", *many, "--svg", svg)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("lower bound", done.stdout)
+        self.assertIn("too many to be told", done.stderr)
+        done = run("plan-graph", *many, "--svg", svg, "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("there is no picture: 65536 microbatches", done.stderr)
+        self.assertTrue(plan.exists())
+        self.assertFalse(svg.exists())
 
     def test_the_plan_does_not_depend_on_threads(self):
         plans = []
@@ -90,7 +125,8 @@ class Plan(unittest.TestCase):
                               ("--memory-limit", "nan"), ("--fix", "model=0"),
                               ("--fix", "recompute=2"), ("--fix", "recompute=1"),
                               ("--attention", "recomputed"), ("--optimizer", "sgd"),
-                              ("--shape", "x=3"), ("--set", "layers=3")):  # that is there already
+                              ("--shape", "x=3"), ("--measure-time", "3"),
+                              ("--set", "layers=3")):  # that is there already
             with self.subTest(option=option, value=value):
                 self.fails(2, option, *asked, option, value)
         for batch in ("0", "-1", "4294967296"):
@@ -127,6 +163,24 @@ class Plan(unittest.TestCase):
         for name in ("bisection", "megatron-sp", "one-weird-trick", "zero-3"):
             self.assertIn(name, text)
 
+    def test_kernels_of_this_machine_are_measured_once(self):
+        small = ("mlp", "--batch", "32", "--topology", "local", "--costs", "measured")
+        database = ("--cost-db", self.folder / "costs.db")
+        first = self.report(*small, *database)
+        self.assertLess(first["estimated_share"], 1)
+        self.assertLessEqual(first["lower_bound_us"], first["simulated_us"])
+        again = self.report(*small, *database)
+        self.assertEqual(again["simulated_us"], first["simulated_us"])
+        self.assertEqual(self.report(*small[:-2])["estimated_share"], 1)
+        self.assertIn("% of what devices do is estimated", run("plan-graph", *small, *database).stdout)
+
+    def test_costs_that_nobody_measured(self):
+        measured = ("--costs", "measured", "--cost-db", self.folder / "costs.db")
+        self.fails(7, "there are no measured costs of 'h200'", *SMALL, "--topology", "dgx-h200x1", *measured)
+        self.fails(4, "one kind of devices", *SMALL, "--topology", "v100-p100", *measured)
+        self.fails(2, "of the types that the model has", *SMALL, "--topology", "local", "--precision", "f16",
+                   *measured)
+
     def test_a_file_is_planned(self):
         model = commands.linear_model(self.folder / "linear.onnx", rows="n")
         self.fails(3, "is open", model, *NODE)
@@ -138,6 +192,13 @@ class Plan(unittest.TestCase):
         self.fails(3, "9 devices", *SMALL, *NODE, "--devices", "9")
         self.fails(3, "no equal share", *SMALL, *NODE, "--devices", "3")
         self.fails(2, "no size 'pieces'", *SMALL, *NODE, "--fix", "pieces=2")
+
+    def test_what_data_parallelism_cannot_do_has_no_speedup(self):
+        report = self.report("gpt", "--set", "layers=2", "--set", "seq=64", "--batch", "4", *NODE)
+        self.assertIsNone(report["speedup_over_data_parallel"])
+        one = self.report(*SMALL, *NODE, "--fix", "model=2", "--fix", "any=2")
+        self.assertGreater(one["proposals"], 0)
+        self.assertLess(one["proposals"], self.report(*SMALL, *NODE)["proposals"])
 
     def test_what_does_not_fit_ends_with_5(self):
         path = self.folder / "plan.json"
@@ -167,7 +228,7 @@ class Plan(unittest.TestCase):
 
     def test_pieces_of_stages_take_turns_with_enough_microbatches(self):
         pieces = ("--train", "--fix", "stages=4", "--fix", "chunks=2", "--fix")
-        self.fails(4, "no plan", *SMALL, *NODE, *pieces, "microbatches=2")
+        self.fails(4, "2 is none of 4", *SMALL, *NODE, *pieces, "microbatches=2")
         trace = self.folder / "trace.json"
         report = self.report(*SMALL, *NODE, "--train", "--trace", trace)
         ends = [event["ts"] + event["dur"] for event in json.loads(trace.read_text())["traceEvents"]

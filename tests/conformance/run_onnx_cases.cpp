@@ -24,7 +24,6 @@ namespace soapstone {
 namespace {
 
 namespace fs = std::filesystem;
-using core::DataType;
 using core::Literal;
 using core::Result;
 using core::TensorId;

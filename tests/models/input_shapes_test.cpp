@@ -8,7 +8,6 @@ namespace soapstone::models {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr const char* kModel = R"(<ir_version: 8, opset_import: ["" : 17]>
   g (float[n, 3, s, s] x, float[n, 3] z) => (float[n, 3, s, s] y, float[n, 3] w) {

@@ -33,6 +33,31 @@ Layout layout(std::int8_t first, std::int8_t second = kReplicated) {
   return result;
 }
 
+TEST(InProportion, AddsUpAndIsNearest) {
+  const std::vector<double> rates = {1, 1, 2};
+  EXPECT_EQ(in_proportion(8, rates), (std::vector<std::int64_t>{2, 2, 4}));
+  EXPECT_EQ(in_proportion(9, rates), (std::vector<std::int64_t>{2, 2, 5}));
+  EXPECT_EQ(in_proportion(10, rates), (std::vector<std::int64_t>{3, 2, 5}));
+  EXPECT_EQ(in_proportion(1, rates), (std::vector<std::int64_t>{0, 0, 1}));
+  EXPECT_EQ(in_proportion(7, std::vector<double>(2, 1.0)), (std::vector<std::int64_t>{4, 3}));
+}
+
+TEST_F(MeshTest, FastPositionsHoldAndMoveMore) {
+  const Mesh m(
+      {2, 2}, [](Collective, std::size_t, double bytes) { return bytes; }, UnevenAxis{1, {1, 3}});
+  EXPECT_EQ(m.rate(0), 2);
+  EXPECT_EQ(m.rate(1), 4);
+  EXPECT_EQ(m.largest_shares(0), 2);
+  EXPECT_NEAR(m.largest_shares(1), 4.0 / 3, 1e-12);
+  EXPECT_NEAR(m.time_pieces(layout(0, 1)), 8, 1e-12);
+  EXPECT_NEAR(m.memory_pieces(layout(0, 1)), 8.0 / 3, 1e-12);
+  EXPECT_EQ(m.memory_pieces(layout(kReplicated, kPartial)), 1);
+  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated)).us, kWholeBytes,
+              1e-9);
+  EXPECT_NEAR(convert(m, kWholeBytes, layout(kReplicated, 0), layout(kReplicated, 1)).us,
+              kWholeBytes * 3 / 4, 1e-9);
+}
+
 TEST_F(MeshTest, WhatIsThereIsFree) {
   const Mesh m = mesh({4, 2});
   EXPECT_EQ(convert(m, kWholeBytes, layout(0, 1), layout(0, 1)).us, 0);

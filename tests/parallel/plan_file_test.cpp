@@ -34,11 +34,11 @@ models::BuiltNetwork built(const std::string& name, const models::ParameterValue
 }
 
 Planned planned_file(const std::string& name, const models::ParameterValues& sizes,
-                     const MeshPlanOptions& options) {
+                     const MeshPlanOptions& options, const std::string& topology = "dgx-a100x1") {
   models::BuiltNetwork network = built(name, sizes);
   std::vector<bool> is_weight(network.graph.tensor_bound());
   for (const core::TensorId id : network.weights) is_weight[id.index()] = true;
-  Topology machine = *preset_topology("dgx-a100x1");
+  Topology machine = *preset_topology(topology);
   const core::StopToken never;
   const auto outcome =
       plan_on_meshes(network.graph, is_weight, machine, options, core::silent(), never);
@@ -83,6 +83,33 @@ TEST_F(PlanFile, SurvivesWritingAndReading) {
   EXPECT_EQ(*read, document());
   EXPECT_TRUE(belongs(*read).ok()) << belongs(*read).error().to_string();
   EXPECT_EQ(message_after([](FileJson&) {}), "") << "a digest may be left out";
+}
+
+TEST(UnevenPlanFile, HasSharesThatAddUp) {
+  MeshPlanOptions options;
+  options.is_training = true;
+  const PlanDocument document =
+      planned_file("resnet50", {{"batch", 512}}, options, "v100-p100").document;
+  ASSERT_TRUE(document.shape.is_uneven);
+  const std::string text = plan_to_json(document);
+  const auto read = plan_from_json(text);
+  ASSERT_TRUE(read.ok()) << read.error().to_string();
+  EXPECT_EQ(*read, document);
+  const auto message_with = [&](const std::function<void(FileJson&)>& change) {
+    FileJson json = FileJson::parse(text);
+    json.erase("digest");
+    for (FileJson& axis : json["axes"])
+      if (axis.contains("shares")) change(axis["shares"]);
+    return plan_from_json(json.dump()).error().to_string();
+  };
+  EXPECT_THAT(message_with([](FileJson& shares) { shares[0] = 0.9; }), HasSubstr("add up to"));
+  EXPECT_THAT(message_with([](FileJson& shares) { shares.push_back(0.1); }),
+              HasSubstr("one for each of"));
+  EXPECT_THAT(message_with([](FileJson& shares) {
+                shares[0] = shares[0].get<double>() + shares[1].get<double>() + 1;
+                shares[1] = -1;
+              }),
+              HasSubstr("negative"));
 }
 
 TEST_F(PlanFile, BelongsToItsModelAndTopology) {

@@ -257,6 +257,32 @@ TEST(Planner, UpdatesTakeAsLongAsTheMemoryOfTheStageIsSlow) {
   EXPECT_NEAR(us[1] / bytes[1], us[0] / bytes[0] * kV100 / kP100, us[0] / bytes[0] * 1e-6);
 }
 
+TEST(Planner, FasterDevicesGetMoreOfWhatIsCut) {
+  const PlannedNetwork net = network("resnet50", {{"batch", 512}});
+  const Topology machine = topology("v100-p100");
+  const Topology alike = topology("p100x4-nvlink");
+  MeshPlanOptions even = training();
+  const MeshPlanOutcome uneven = planned(net, machine, "best", even);
+  ASSERT_TRUE(uneven.plan.shape.is_uneven);
+  const auto named = named_strategy("best");
+  even.freedom = (*named)->freedom;
+  even.freedom.cuts_unevenly = false;
+  const core::StopToken never;
+  const auto evenly =
+      plan_on_meshes(net.graph, net.is_weight, machine, even, core::silent(), never);
+  ASSERT_TRUE(evenly.ok());
+  EXPECT_FALSE(evenly->plan.shape.is_uneven);
+  EXPECT_LT(uneven.plan.time.total_us, 0.9 * evenly->plan.time.total_us);
+  EXPECT_LE(uneven.lower_bound_us, uneven.plan.time.total_us);
+
+  PlanDocument document = document_of(net.graph, net.is_weight, machine, uneven);
+  const PlanAxis& axis = document.axes[uneven.plan.uneven->axis];
+  ASSERT_EQ(static_cast<std::int64_t>(axis.shares.size()), axis.size);
+  EXPECT_GT(axis.shares.front(), 1.3 * axis.shares.back());  // V100 come first
+  EXPECT_FALSE(planned(net, alike, "best", training()).plan.shape.is_uneven);
+  EXPECT_FALSE(planned(net, machine, "data", training()).plan.shape.is_uneven);
+}
+
 TEST(Planner, WhatFitsNowhereSaysSo) {
   const PlannedNetwork net = network("gpt", kSmallGpt);
   MeshPlanOptions tiny = training();

@@ -103,6 +103,7 @@ class CheckpointTest : public testing::Test {
 
   static void expect_same(const SearchResult& a, const SearchResult& b) {
     EXPECT_EQ(a.graphs_expanded, b.graphs_expanded);
+    EXPECT_EQ(a.graphs_expanded_whole, b.graphs_expanded_whole);
     EXPECT_EQ(a.graphs_built, b.graphs_built);
     EXPECT_EQ(a.duplicates, b.duplicates);
     EXPECT_EQ(a.stop_reason, b.stop_reason);
@@ -251,7 +252,7 @@ TEST_F(CheckpointTest, RefusesWhatIsNone) {
     return parsed.ok() ? std::string() : parsed.error().to_string();
   };
   EXPECT_THAT(error(""), HasSubstr("expected `checkpoint`"));
-  EXPECT_THAT(error("checkpoint 2\n"), HasSubstr("version 2"));
+  EXPECT_THAT(error("checkpoint 1\n"), HasSubstr("version 1"));
   EXPECT_THAT(error(whole.substr(0, whole.rfind("end"))), HasSubstr("cut off"));
   for (std::size_t length = 0; length + 1 < whole.size(); length += 97)
     EXPECT_NE(error(whole.substr(0, length)), "") << length;

@@ -5,6 +5,7 @@
 #include "cost/models/cost_model.h"
 #include "search/regions/region_search.h"
 #include "search_fixture.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::search {
 namespace {
@@ -103,6 +104,7 @@ TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
     EXPECT_EQ(again.best[0].graph.hash(), result.best[0].graph.hash());
     EXPECT_EQ(again.best[0].cost_us, result.best[0].cost_us);
     EXPECT_EQ(again.graphs_expanded, result.graphs_expanded);
+    EXPECT_EQ(again.graphs_expanded_whole, result.graphs_expanded_whole);
     EXPECT_EQ(again.graphs_built, result.graphs_built);
     EXPECT_EQ(again.regions_searched, result.regions_searched);
   }
@@ -120,6 +122,17 @@ TEST(Search, KeepsWithinTheBudget) {
       run(parallel_matmuls(6), rule_set_of(kMergeMatmuls), {.alpha = 2, .budget = 7});
   EXPECT_EQ(result.graphs_expanded, 7U);
   EXPECT_EQ(result.stop_reason, StopReason::kBudget);
+}
+
+// What is no gain is looked at near its change alone: swapped sums cost the same.
+TEST(Search, CountsWhatIsLookedAtAllOver) {
+  const auto rules = rule_set_of("rule swap\n  x: [n]  z: [n]\n  source\n    y = add(x, z)\n"
+                                 "  target\n    y = add(z, x)\n");
+  const core::Graph graph = graph_of("graph g\n  x: f32[4]\n  z: f32[4]\n  t = add(x, z)\n"
+                                     "  y = add(t, z)\n  return y\n");
+  const SearchResult result = run(graph, rules, {.alpha = 2});
+  EXPECT_GT(result.graphs_expanded, 1U);
+  EXPECT_EQ(result.graphs_expanded_whole, 1U);
 }
 
 TEST(Search, AlphaOneFollowsOnlyImprovements) {

@@ -14,7 +14,6 @@ namespace soapstone::workers {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 core::Result<WorkerProcess> shell(const std::string& script) {
   return WorkerProcess::start({"/bin/sh", "-c", script});

@@ -16,6 +16,7 @@ namespace soapstone::models {
 /// The parts of a model file besides the graph, kept so that they can be written again: opsets, IR
 /// version, metadata, declared input and output shapes, custom domains.
 class ModelHeader;
+struct DeviceAnnotations;
 
 struct OpaqueNode {
   std::string name;
@@ -54,6 +55,9 @@ struct WriteOptions {
   /// ONNX nodes whose meaning is still there are written as they were read. False: every node is
   /// written by its operator's mapping.
   bool keep_original_nodes = true;
+  /// Which devices hold what, by node of the graph; null: nothing is said. See
+  /// models/onnx/format/device_annotations.h.
+  const DeviceAnnotations* devices = nullptr;
 };
 
 /// Writes to a temporary file beside `path` and renames it, so a reader never sees half a model.

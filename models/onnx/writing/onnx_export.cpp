@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "models/onnx/format/onnx_types.h"
 #include "models/onnx/reading/onnx_document.h"
+#include "models/onnx/writing/device_writer.h"
 #include "models/onnx/writing/onnx_export_node.h"
 #include "ops/composites/composite.h"
 
@@ -190,8 +192,16 @@ core::Result<ExportedModel> export_graph(const core::Graph& given, const ModelHe
   for (TensorId id : names.constants()) {
     exported.weights.push_back({graph.tensor(id).value, names.of(id)});
   }
+  std::optional<DeviceWriter> devices;
+  if (options.devices != nullptr) devices.emplace(graph, names, *options.devices, exported.model);
   NodeWriter writer(graph, plan, opaque, names, exported.model, exported.weights);
-  for (core::NodeId id : graph.order()) SOAPSTONE_RETURN_IF_ERROR(writer.write(id));
+  for (core::NodeId id : graph.order()) {
+    const int first = out.node_size();
+    SOAPSTONE_RETURN_IF_ERROR(writer.write(id));
+    const WrittenNode* original = plan.at(id);
+    const std::vector<core::NodeId> itself = {id};
+    if (devices) devices->annotate(first, original != nullptr ? original->nodes : itself);
+  }
   for (const auto& [from, to] : names.copies()) writer.write_copy(from, to);
   SOAPSTONE_RETURN_IF_ERROR(write_inputs(graph, names, header, out));
   SOAPSTONE_RETURN_IF_ERROR(write_outputs(graph, names, header.sizes, out));

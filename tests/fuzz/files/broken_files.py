@@ -7,6 +7,7 @@ limit on memory and time, and without a signal.
 
 import argparse
 import collections
+import json
 import os
 import random
 import re
@@ -229,6 +230,8 @@ class Files:
         self.faster, self.proof = folder / "faster.onnx", folder / "model.proof"
         self.checkpoint, self.costs = folder / "search.checkpoint", folder / "costs.jsonl"
         self.database, self.logs = folder / "costs.db", folder / "logs"
+        self.plan, self.topology = folder / "plan.json", folder / "machine.json"
+        self.topology.write_text(json.dumps(broken_seeds.TOPOLOGY, indent=1))
         self.make()
 
     def make(self):
@@ -237,6 +240,7 @@ class Files:
         call("verify-rules", self.rules, "--proofs", self.logs, "-q")
         call("bench-graph", self.model, "--breakdown", "--time", "0.05", "--runtime",
              "soapstone", "--cost-db", self.database, "--export-costs", self.costs, "-q")
+        call("plan-graph", self.model, "--topology", self.topology, "--train", "-o", self.plan, "-q")
 
 
 def call(*arguments):
@@ -258,7 +262,7 @@ def damaged(rng, source, target):
 
 # How often each kind of file is drawn.
 KINDS = {"model": 60, "rules": 14, "npz": 4, "taso": 3, "costs": 3, "database": 3, "proof": 5,
-         "log": 3, "checkpoint": 3}
+         "log": 3, "checkpoint": 3, "plan": 8, "topology": 5}
 
 
 def attempt(rng, files, folder, kinds=KINDS):
@@ -273,7 +277,8 @@ def attempt(rng, files, folder, kinds=KINDS):
             ["compare-graphs", model, model, "--samples", "1"],
             ["compare-graphs", model, model, "--samples", "1"],
             ["optimize-graph", model, "-o", out, "--rules", files.rules, "--allow-unproved",
-             "--costs", "roofline", "--verify", "1", "--cost-db", "none"]])
+             "--costs", "roofline", "--verify", "1", "--cost-db", "none"],
+            ["plan-graph", model, "--topology", files.topology, "--jobs", "1", "--onnx", out]])
     if kind == "rules":
         rules = folder / "broken.rules"
         rules.write_text(broken_text(rng, rng.choice(files.rule_text.split("\n\n"))))
@@ -306,6 +311,17 @@ def attempt(rng, files, folder, kinds=KINDS):
         log.parent.mkdir(exist_ok=True)
         damaged(rng, rng.choice(sorted(files.logs.iterdir())), log)
         return log, ["verify-rules", "--check", log.parent]
+    if kind == "plan":
+        plan = folder / "broken.json"
+        damaged(rng, files.plan, plan)
+        if rng.random() < 0.7:  # What follows the check of the digest is to be reached, too.
+            plan.write_bytes(re.sub(rb',\s*"digest": "\w*"', b"", plan.read_bytes()))
+        return plan, ["inspect-plan", plan, "--topology", files.topology, "--svg",
+                      folder / "step.svg", *rng.choice([[], ["--model", files.model]])]
+    if kind == "topology":
+        topology = folder / "broken.json"
+        damaged(rng, files.topology, topology)
+        return topology, ["plan-graph", files.model, "--topology", topology, "--jobs", "1"]
     checkpoint = folder / "broken.checkpoint"
     damaged(rng, files.checkpoint, checkpoint)
     return checkpoint, ["optimize-graph", files.model, "-o", out, "--costs", "roofline", "--resume",

@@ -10,6 +10,13 @@ from onnx import TensorProto, helper, numpy_helper
 FLOAT, INT64, BOOL, STRING = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL,
                               TensorProto.STRING)
 ROOT = Path(__file__).parents[3]
+TOPOLOGY = {
+    "version": 1, "name": "two nodes of two",
+    "kinds": [{"name": "d", "memory_bytes": 1e9, "memory_bytes_per_s": 1e11,
+               "flops_per_s": {"f32": 1e12}}],
+    "devices": [{"kind": "d", "count": 4}],
+    "levels": [{"name": "bus", "size": 2, "latency_us": 5, "bytes_per_s": 6e9},
+               {"name": "net", "size": 2, "latency_us": 9, "bytes_per_s": 1e9}]}
 
 
 def make(nodes, inputs, outputs, weights=(), opset=20, functions=(), domains=()):

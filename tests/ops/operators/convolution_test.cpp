@@ -9,7 +9,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Conv2d {
   std::int64_t n, c, h, w, o, kh, kw;
