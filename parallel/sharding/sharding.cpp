@@ -99,7 +99,7 @@ class ShardingProblem {
     };
     const Place source = work_.tensors[id.index()].is_weight ? weight(id) : produced(id);
     if (readers.size() == 1) return connect(id, source, place_of(readers[0]), keeping_of(id));
-    const Place view = shared(readers);
+    const Place view = shared(readers, work_.tensors[id.index()].is_weight);
     connect(id, source, view, keeping_of(id));
     views_.emplace(id, view);
     for (const Reader& reader : readers)
@@ -122,10 +122,28 @@ class ShardingProblem {
   }
 
   /// A copy that several readers share, in any layout that one of them wants.
-  Place shared(const std::vector<Reader>& readers) {
-    const LayoutListId layouts = lists_.union_of(lists_of(readers));
+  Place shared(const std::vector<Reader>& readers, bool is_weight) {
+    LayoutListId layouts = lists_.union_of(lists_of(readers));
+    if (is_weight && context_.options.always_cuts_weights)
+      layouts = lists_.add(summed_early(lists_[layouts].by_choice));
     const std::size_t count = lists_[layouts].by_choice.size();
     return {cost_graph_.add(tables_.intern({1, count, std::vector<double>(count, 0.0)})), layouts};
+  }
+
+  /// Without copies whose gradient a reader has to sum, if another copy arrives as it is read: the
+  /// gradient of a weight that is cut is scattered where the weight is gathered, and summed
+  /// nowhere.
+  std::vector<Layout> summed_early(std::vector<Layout> layouts) const {
+    const std::vector<Layout> all = layouts;
+    std::erase_if(layouts, [&](const Layout& layout) {
+      for (std::size_t a = 0; a < context_.mesh.axis_count(); ++a) {
+        Layout other = layout;
+        other.axes[a] = kBroadcast;
+        if (layout.axes[a] == kReplicated && std::ranges::count(all, other) > 0) return true;
+      }
+      return false;
+    });
+    return layouts;
   }
 
   Place weight(core::TensorId id) {

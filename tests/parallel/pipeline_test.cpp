@@ -9,10 +9,10 @@
 namespace soapstone::parallel {
 namespace {
 
-using Slowness = std::vector<double>;
+using SlownessOfStages = std::vector<double>;
 
 double slowest(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins,
-               const Slowness& slowness) {
+               const SlownessOfStages& slowness) {
   double result = 0;
   for (std::size_t s = 0; s < begins.size(); ++s) {
     const bool is_last = s + 1 == begins.size();
@@ -25,7 +25,7 @@ double slowest(const std::vector<PipelineNode>& nodes, const std::vector<std::si
   return result;
 }
 
-double least_by_trying_all(const std::vector<PipelineNode>& nodes, const Slowness& slowness,
+double least_by_trying_all(const std::vector<PipelineNode>& nodes, const SlownessOfStages& slowness,
                            std::vector<std::size_t>& begins) {
   const std::size_t stages = slowness.size();
   if (begins.size() == stages) return slowest(nodes, begins, slowness);
@@ -47,7 +47,7 @@ TEST(Pipeline, CutsAreTheBest) {
       node = {static_cast<double>(random() % 50), static_cast<double>(random() % 20),
               static_cast<double>(random() % 10)};
     const std::size_t stages = 1 + random() % nodes.size();
-    Slowness slowness;
+    SlownessOfStages slowness;
     for (std::size_t s = 0; s < stages; ++s)
       slowness.push_back(static_cast<double>(1 + random() % 4) / 2);
     std::vector<std::size_t> begins{0};

@@ -81,46 +81,6 @@ TEST(Planner, CutWeightsAreGatheredForwardAndBackwardAndTheirGradientsScattered)
               net.weight_bytes * 0.01);
 }
 
-/// Per layer: what is kept of it on each device, and what all devices send for it.
-struct LayerTraffic {
-  double kept_bytes = 0, bytes_moved = 0;
-};
-
-/// GPT with heads, hidden layers and the sequence cut into `parts`. `share`: of the memory that it
-/// takes if there is enough.
-LayerTraffic layer_of(std::int64_t parts, double share) {
-  const auto traffic = [&](std::int64_t layers) {
-    const PlannedNetwork net = network(
-        "gpt", {{"batch", 8}, {"layers", layers}, {"seq", 512}, {"hidden", 1024}, {"heads", 16}});
-    MeshPlanOptions options = training();
-    options.devices = parts;
-    options.sizes.model = parts;
-    options.sizes.microbatches = options.sizes.stages = 1;
-    options.sizes.recomputes = false;
-    const char* const strategy = parts > 1 ? "megatron-sp" : "best";
-    MeshPlan plan = planned(net, topology("dgx-a100x1"), strategy, options).plan;
-    options.memory_bytes = plan.time.peak_bytes * share;
-    if (share < 1) plan = planned(net, topology("dgx-a100x1"), strategy, options).plan;
-    LayerTraffic total{0, plan.time.bytes_moved};
-    for (const NodeEstimate& estimate : plan.estimates) total.kept_bytes += estimate.kept_bytes;
-    return total;
-  };
-  const LayerTraffic few = traffic(2), many = traffic(4);
-  return {(many.kept_bytes - few.kept_bytes) / 2, (many.bytes_moved - few.bytes_moved) / 2};
-}
-
-TEST(Planner, SequenceParallelismKeepsAPartOfEachInputOrGathersItOnce) {
-  constexpr double kTensorBytes = 4.0 * 8 * 512 * 1024;
-  const LayerTraffic whole = layer_of(1, 1), roomy = layer_of(8, 1), tight = layer_of(8, 0.999);
-  // V. Korthikanti et al., 2022, equation 4: all that is kept is cut. In a layer attention and the
-  // feed-forward each gather once and scatter once, forward and backward, and once more where only
-  // the part of what they gather is kept. (Sums of gradients of what is not cut are small.)
-  EXPECT_NEAR(tight.kept_bytes, whole.kept_bytes / 8, whole.kept_bytes * 1e-6);
-  EXPECT_NEAR(tight.bytes_moved, 10 * 7 * kTensorBytes, 7 * kTensorBytes * 0.05);
-  EXPECT_NEAR(roomy.kept_bytes - tight.kept_bytes, 2 * kTensorBytes * 7 / 8, kTensorBytes * 1e-6);
-  EXPECT_NEAR(roomy.bytes_moved, 8 * 7 * kTensorBytes, 7 * kTensorBytes * 0.05);
-}
-
 TEST(Planner, OneWeirdTrickSumsGradientsOfConvolutionsAndGathersInputsOfLinearLayers) {
   constexpr double kBatch = 64;
   const PlannedNetwork net = network("alexnet", {{"batch", 64}});
