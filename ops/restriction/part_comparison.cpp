@@ -6,13 +6,12 @@
 
 #include "ops/language/rational.h"
 #include "ops/restriction/equal_places.h"
-#include "ops/restriction/expression_views.h"
+#include "ops/restriction/part_values.h"
 
 namespace soapstone::ops::partition {
 namespace {
 
 using analysis::Ranges;
-using Environment = std::map<Symbol, Polynomial>;
 using Constraints = std::vector<Constraint>;
 struct Equations {
   std::vector<Polynomial> of_reads, of_conditions;
@@ -23,21 +22,21 @@ class Comparison {
   /// `equations`: takes down what unknowns must satisfy instead of refusing; null: there are none.
   Comparison(const PartProblem& problem, const Semantics& part, const Solution& known,
              Equations* equations)
-      : problem_(problem), space_(problem.whole), whole_(space_.semantics()), part_(part),
-        known_(known), equations_(equations) {}
+      : problem_(problem), whole_(problem.whole.semantics()), part_(part), equations_(equations),
+        values_(problem, part, known, equations != nullptr) {}
 
   std::optional<PartResult> run() {
     if (whole_.outputs.size() != part_.outputs.size()) return std::nullopt;
     if (!equations_ && !requires_no_more()) return std::nullopt;
     PartResult result;
     for (std::size_t k = 0; k < whole_.outputs.size(); ++k) {
-      begin_output(k);
+      values_.begin_output(k);
       const ExprNode& a = body(whole_, whole_.outputs[k]);
       const ExprNode& b = body(part_, part_.outputs[k]);
       std::int64_t shift = 0;
       Ratio factor = kOne;
       if (a.kind == ExprKind::kIndexValue && b.kind == a.kind) {
-        const Polynomial difference = of_whole(a.index[0]) - of_part(b.index[0]);
+        const Polynomial difference = values_.of_whole(a.index[0]) - values_.of_part(b.index[0]);
         if (difference.is_constant())
           shift = difference.constant();
         else
@@ -69,54 +68,6 @@ class Comparison {
     return true;
   }
 
-  void begin_output(std::size_t k) {
-    whole_values_.clear();
-    part_values_.clear();
-    ranges_.clear();
-    const std::uint32_t tensor = whole_.outputs[k];
-    const Stage& stage = part_.stages[part_.outputs[k] - part_.input_count];
-    const auto index = space_.index_of(tensor);
-    const auto digits = space_.digits_of(tensor);
-    for (std::size_t d = 0; d < stage.index.size(); ++d)
-      part_values_[stage.index[d]] = problem_.begins[k][d];
-    for (std::size_t j = index.size(); j-- > 0;) {
-      Polynomial& position = part_values_[stage.index[digits[j].dim]];
-      std::int64_t stride = 1;
-      for (std::size_t inner = j + 1; inner < index.size(); ++inner)
-        if (digits[inner].dim == digits[j].dim) stride *= ranges_.at(index[inner]).high;
-      bind(index[j], digits[j].size);
-      position += Polynomial(index[j]) * Polynomial(stride);
-    }
-  }
-
-  /// The whole's digit as the part's and where the part begins. Returns the digit's size there.
-  std::int64_t bind(Symbol digit, std::int64_t size) {
-    const auto found = problem_.cut.find(digit);
-    const Interval values = found == problem_.cut.end() ? Interval{0, size} : found->second;
-    whole_values_[digit] = Polynomial(digit) + Polynomial(values.low);
-    ranges_[digit] = {0, values.high - values.low};
-    return values.high - values.low;
-  }
-
-  Polynomial finished(const Polynomial& p) const {
-    return with_solution(p, known_).substitute([&](Symbol s) -> std::optional<Polynomial> {
-      if (is_unknown(s) && !equations_) return Polynomial(0);  // nothing depends on it
-      const auto range = ranges_.find(s);
-      if (range == ranges_.end() || range->second.high - range->second.low != 1)
-        return std::nullopt;
-      return Polynomial(range->second.low);
-    });
-  }
-
-  Polynomial of(const Polynomial& p, const Environment& values) const {
-    return finished(p.substitute([&](Symbol symbol) -> std::optional<Polynomial> {
-      const auto found = values.find(symbol);
-      return found == values.end() ? std::nullopt : std::optional(found->second);
-    }));
-  }
-  Polynomial of_whole(const Polynomial& p) const { return of(space_.substitute(p), whole_values_); }
-  Polynomial of_part(const Polynomial& p) const { return of(p, part_values_); }
-
   bool equal(const Polynomial& a, const Polynomial& b) {
     const Polynomial difference = a - b;
     if (difference == Polynomial(0)) return true;
@@ -142,7 +93,8 @@ class Comparison {
     if (a.kind != b.kind) return std::nullopt;
     switch (a.kind) {
     case ExprKind::kIndexValue:
-      return equal(of_whole(a.index[0]), of_part(b.index[0])) ? Ratio(kOne) : std::nullopt;
+      return equal(values_.of_whole(a.index[0]), values_.of_part(b.index[0])) ? Ratio(kOne)
+                                                                              : std::nullopt;
     case ExprKind::kInverse: {
       const Ratio inner = compare(*a.arguments[0], *b.arguments[0]);
       return inner ? quotient(kOne, *inner) : std::nullopt;
@@ -159,38 +111,18 @@ class Comparison {
   }
 
   Ratio through_whole(const ExprNode& a, const ExprNode& b) {
-    std::vector<Polynomial> index;
-    for (const Polynomial& p : a.index) index.push_back(of_whole(p));
-    core::Dims radices;
-    std::vector<std::size_t> dims;
-    for (const DimDigit& d : space_.digits_of(a.tensor)) {
-      radices.push_back(d.size);
-      dims.push_back(d.dim);
-    }
-    const auto digits =
-        digits_of_index(index, radices, dims, a.kind == ExprKind::kReadFlat, ranges_);
-    if (!digits) return std::nullopt;
-    const Environment outer = whole_values_;
-    const auto symbols = space_.index_of(a.tensor);
-    for (std::size_t j = 0; j < symbols.size(); ++j) whole_values_[symbols[j]] = (*digits)[j];
+    const PartValues::Scope outer = values_.scope();
+    if (!values_.enter_stage_of_whole(a)) return std::nullopt;
     const Ratio ratio = compare(body(whole_, a.tensor), b);
-    whole_values_ = outer;
+    values_.restore(outer);
     return ratio;
   }
 
   Ratio through_part(const ExprNode& a, const ExprNode& b) {
-    const Stage& stage = part_.stages[b.tensor - part_.input_count];
-    std::vector<Polynomial> index;
-    for (const Polynomial& p : b.index) index.push_back(of_part(p));
-    const core::Dims sizes = *core::concrete(stage.shape);
-    std::vector<std::size_t> dims(sizes.size());
-    for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = d;
-    const auto digits = digits_of_index(index, sizes, dims, b.kind == ExprKind::kReadFlat, ranges_);
-    if (!digits) return std::nullopt;
-    const Environment outer = part_values_;
-    for (std::size_t d = 0; d < dims.size(); ++d) part_values_[stage.index[d]] = (*digits)[d];
-    const Ratio ratio = compare(a, *stage.body);
-    part_values_ = outer;
+    const PartValues::Scope outer = values_.scope();
+    if (!values_.enter_stage_of_part(b)) return std::nullopt;
+    const Ratio ratio = compare(a, body(part_, b.tensor));
+    values_.restore(outer);
     return ratio;
   }
 
@@ -226,7 +158,8 @@ class Comparison {
     std::vector<const ExprNode*> terms;
     const auto add = [&](const ExprNode& term) {
       if (is_number(term) && term.number.numerator == 0 && term.number.denominator == 1) return;
-      if (drops && term.kind == ExprKind::kGuard && !is_possible(term.constraints, is_whole))
+      if (drops && term.kind == ExprKind::kGuard &&
+          !values_.is_possible(term.constraints, is_whole))
         return;
       terms.push_back(&term);
     };
@@ -234,13 +167,6 @@ class Comparison {
     if (e.kind == ExprKind::kAdd)
       for (const Expr& term : e.arguments) add(*term);
     return terms;
-  }
-
-  bool is_possible(const Constraints& constraints, bool is_whole) const {
-    Constraints over = substituted(constraints, is_whole);
-    std::erase_if(over, [](const Constraint& c) { return has_unknown(c.expression); });
-    Ranges ranges = ranges_;
-    return analysis::narrow(over, ranges);
   }
 
   Ratio compare_maxima(const ExprNode& a, const ExprNode& b) {
@@ -257,93 +183,25 @@ class Comparison {
   Ratio compare_bound(Bound a, Bound b) {
     if (is_number(*a.body) && is_number(*b.body) && a.constraints.empty() && b.constraints.empty())
       return quotient_of_counts(a, b);
-    const Ranges outer = ranges_;
-    const Environment values_a = whole_values_, values_b = part_values_;
+    const PartValues::Scope outer = values_.scope();
     Ranges all;  // values of variables of which the part's sum has some
     Ratio ratio;
-    drop_single_values(a.binders, b.binders);
+    values_.drop_single_values(a.binders, b.binders);
     bool is_same = a.binders.size() == b.binders.size();
     for (std::size_t k = 0; k < a.binders.size() && is_same; ++k)
-      is_same = bind(a.binders[k], b.binders[k], all);
+      is_same = values_.bind(a.binders[k], b.binders[k], all);
     if (is_same && same_domain(a.constraints, b.constraints, all))
       ratio = compare(*a.body, *b.body);
-    ranges_ = outer;
-    whole_values_ = values_a;
-    part_values_ = values_b;
+    values_.restore(outer);
     return ratio;
-  }
-
-  /// A variable with one value need not be written as one. Where both are, they stay a pair.
-  void drop_single_values(std::vector<Binder>& a, std::vector<Binder>& b) {
-    if (a.size() == b.size()) return;
-    std::erase_if(a, [&](const Binder& binder) {
-      const auto digits = space_.digits_of(binder.variable);
-      for (const VariableDigit& d : digits) {
-        const auto found = problem_.cut.find(d.symbol);
-        if (d.size != 1 &&
-            (found == problem_.cut.end() || found->second.high - found->second.low != 1))
-          return false;
-      }
-      for (const VariableDigit& d : digits) bind(d.symbol, d.size);
-      return !digits.empty();
-    });
-    std::erase_if(b, [&](const Binder& binder) {
-      if (binder.low != Polynomial(0) || binder.high != Polynomial(1)) return false;
-      part_values_[binder.variable] = 0;
-      return true;
-    });
-  }
-
-  /// The variables of two sums, which run over the same values but for where the part begins.
-  bool bind(const Binder& a, const Binder& b, Ranges& all) {
-    const auto size = b.high.as_constant();
-    const auto size_of_a = a.high.as_constant();
-    if (a.low != Polynomial(0) || b.low != Polynomial(0) || !size || !size_of_a) return false;
-    const VariableDigit whole{a.variable, 1, *size_of_a};
-    auto digits = space_.digits_of(a.variable);
-    if (digits.empty()) digits = std::span(&whole, 1);  // it indexes nothing
-    std::int64_t own = 1, full = 1;
-    for (const VariableDigit& d : digits) {
-      const auto found = problem_.cut.find(d.symbol);
-      own *= found == problem_.cut.end() ? d.size : found->second.high - found->second.low;
-      full *= d.size;
-    }
-    if (own != *size && (own != full || digits.size() != 1)) return false;
-    Polynomial position;
-    std::int64_t stride = 1;
-    for (std::size_t j = digits.size(); j-- > 0;) {
-      const std::int64_t extent = bind(digits[j].symbol, digits[j].size);
-      position += Polynomial(digits[j].symbol) * Polynomial(stride);
-      stride *= extent;
-    }
-    part_values_[b.variable] = position;
-    if (own != *size) bind_some(digits[0], *size, all);
-    return true;
-  }
-
-  /// The part's sum runs over as many values as its input has; which, its reads tell.
-  void bind_some(const VariableDigit& digit, std::int64_t size, Ranges& all) {
-    const Symbol offset = unknown(digit.symbol.id - Symbol::kFirstIndex);
-    const Polynomial begin = finished(Polynomial(offset));
-    whole_values_[digit.symbol] = Polynomial(digit.symbol) + begin;
-    ranges_[digit.symbol] = {0, size};
-    if (const auto number = begin.as_constant())
-      all[digit.symbol] = {-*number, digit.size - *number};
   }
 
   // --- Constraints ------------------------------------------------------------------------------
 
-  Constraints substituted(const Constraints& constraints, bool is_whole) const {
-    Constraints result;
-    for (const Constraint& c : constraints)
-      result.push_back({c.kind, is_whole ? of_whole(c.expression) : of_part(c.expression)});
-    return result;
-  }
-
   bool same_domain(const Constraints& a, const Constraints& b, const Ranges& all) {
-    Constraints x = substituted(a, true), y = substituted(b, false);
+    Constraints x = values_.substituted(a, true), y = values_.substituted(b, false);
     if (equations_) return take_down(x, y);
-    return excludes_others(x, all, ranges_) && narrow_alike(x, y, ranges_);
+    return excludes_others(x, all, values_.ranges()) && narrow_alike(x, y, values_.ranges());
   }
 
   bool take_down(const Constraints& x, const Constraints& y) {
@@ -353,8 +211,8 @@ class Comparison {
                                                        : equations_->of_conditions);
     Constraints known = x;
     std::erase_if(known, [](const Constraint& c) { return has_unknown(c.expression); });
-    Ranges narrowed = ranges_;
-    if (analysis::narrow(known, narrowed)) ranges_ = narrowed;
+    Ranges narrowed = values_.ranges();
+    if (analysis::narrow(known, narrowed)) values_.ranges() = narrowed;
     return true;
   }
 
@@ -365,30 +223,28 @@ class Comparison {
     const auto& dims = problem_.inputs[a.tensor].dims();
     if (a.kind == ExprKind::kRead) {
       for (std::size_t d = 0; d < dims.size(); ++d)
-        if (!same_place(of_whole(a.index[d]), of_part(b.index[d]), dims[d])) return false;
+        if (!same_place(values_.of_whole(a.index[d]), values_.of_part(b.index[d]), dims[d]))
+          return false;
       return true;
     }
     std::vector<DigitInterval> all;
     for (const auto& digits : dims) all.insert(all.end(), digits.begin(), digits.end());
-    return same_place(of_whole(a.index[0]), of_part(b.index[0]), all);
+    return same_place(values_.of_whole(a.index[0]), values_.of_part(b.index[0]), all);
   }
 
   /// Whether position b among the elements that the digits take is position a among all.
   bool same_place(const Polynomial& a, const Polynomial& b,
                   const std::vector<DigitInterval>& digits) {
     if (digits.size() > 1 && (has_unknown(a) || has_unknown(b))) return equations_ != nullptr;
-    const auto pairs = equal_places(a, b, digits, ranges_);
+    const auto pairs = equal_places(a, b, digits, values_.ranges());
     return pairs && std::ranges::all_of(
                         *pairs, [&](const auto& pair) { return equal(pair.first, pair.second); });
   }
 
   const PartProblem& problem_;
-  const DigitSpace& space_;
   const Semantics &whole_, &part_;
-  const Solution& known_;
   Equations* equations_;
-  Environment whole_values_, part_values_;  // of index variables, over digits of the part's index
-  Ranges ranges_;                           // of those digits
+  PartValues values_;
 };
 
 }  // namespace

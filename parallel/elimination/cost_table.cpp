@@ -31,6 +31,17 @@ CostTableId CostTables::add(CostTable table, std::uint64_t hash) {
   return CostTableId(index);
 }
 
+std::size_t CostTables::HashOfOperands::operator()(const Operands& operands) const {
+  return core::hash_combine(core::hash_combine(operands.a.value, operands.b.value),
+                            operands.c.value);
+}
+
+CostTableId CostTables::zeros(std::size_t rows) {
+  const auto [at, is_new] = zeros_.try_emplace(rows);
+  if (is_new) at->second = intern({rows, 1, std::vector<double>(rows, 0.0)});
+  return at->second;
+}
+
 CostTableId CostTables::transposed(CostTableId a) {
   if (tables_[a.index()].transposed.valid()) return tables_[a.index()].transposed;
   const CostTable& table = (*this)[a];
@@ -45,8 +56,7 @@ CostTableId CostTables::transposed(CostTableId a) {
 }
 
 CostTableId CostTables::sum(CostTableId a, CostTableId b) {
-  const std::pair<std::uint32_t, std::uint32_t> key{std::min(a.value, b.value),
-                                                    std::max(a.value, b.value)};
+  const Operands key{std::min(a, b), std::max(a, b), CostTableId::none()};
   const auto known = sums_.find(key);
   if (known != sums_.end()) return known->second;
   CostTable result = (*this)[a];
@@ -60,7 +70,7 @@ CostTableId CostTables::sum(CostTableId a, CostTableId b) {
 
 const CostTables::Minimum& CostTables::through(CostTableId left, CostTableId own,
                                                CostTableId right) {
-  const ThroughKey key{left.value, own.value, right.value};
+  const Operands key{left, own, right};
   const auto known = minima_.find(key);
   if (known != minima_.end()) return known->second;
   const CostTable& a = (*this)[left];

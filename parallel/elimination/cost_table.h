@@ -37,6 +37,8 @@ class CostTables {
   const CostTable& operator[](CostTableId id) const { return tables_[id.index()].table; }
   std::size_t size() const { return tables_.size(); }
 
+  /// A column of zeros.
+  CostTableId zeros(std::size_t rows);
   CostTableId transposed(CostTableId a);
   /// Precondition: same rows and columns.
   CostTableId sum(CostTableId a, CostTableId b);
@@ -60,12 +62,17 @@ class CostTables {
 
   std::deque<Entry> tables_;  // references to tables stay valid
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, CostTableId> sums_;
-  struct ThroughKey {
-    std::uint32_t left, own, right;
-    auto operator<=>(const ThroughKey&) const = default;
+  /// What an operation is applied to; a sum has no third table.
+  struct Operands {
+    CostTableId a, b, c;
+    bool operator==(const Operands&) const = default;
   };
-  std::map<ThroughKey, Minimum> minima_;
+  struct HashOfOperands {
+    std::size_t operator()(const Operands& operands) const;
+  };
+  std::map<std::size_t, CostTableId> zeros_;
+  std::unordered_map<Operands, CostTableId, HashOfOperands> sums_;
+  std::unordered_map<Operands, Minimum, HashOfOperands> minima_;  // references stay valid
 };
 
 }  // namespace soapstone::parallel

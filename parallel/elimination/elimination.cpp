@@ -116,7 +116,7 @@ class Eliminator {
     if (!around.empty()) step.left = around[0].variable;
     if (around.size() == 2) step.right = around[1].variable;
     // A variable without a neighbor on a side has one with a single choice there.
-    const CostTableId nothing = zeros(tables_[r.own[v]].columns);
+    const CostTableId nothing = tables_.zeros(tables_[r.own[v]].columns);
     const CostTableId left =
         step.left ? tables_.transposed(around[0].costs) : tables_.transposed(nothing);
     const CostTableId right = step.right ? around[1].costs : nothing;
@@ -128,11 +128,6 @@ class Eliminator {
       r.own[*step.left] = tables_.sum(r.own[*step.left], tables_.transposed(step.minimum->costs));
     else
       r.cost += tables_[step.minimum->costs].costs[0];
-  }
-
-  /// A column of zeros, one for each choice.
-  CostTableId zeros(std::size_t choices) {
-    return tables_.intern({choices, 1, std::vector<double>(choices, 0.0)});
   }
 
   /// Precondition: reduced.

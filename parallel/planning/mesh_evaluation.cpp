@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "parallel/planning/step_time.h"
 #include "parallel/sharding/part_times.h"
 #include "parallel/topology/collectives.h"
 
@@ -66,7 +65,8 @@ MeshEvaluator::MeshEvaluator(const core::Graph& graph, const std::vector<bool>& 
   memory_ = options.memory_bytes.value_or(least_memory_bytes());
   if (topology.kinds().size() > 1)
     for (const DeviceKind& other : topology.kinds())
-      slowness_.push_back(forward_us(other) / forward_us(kind));
+      slowness_.push_back({forward_us(other) / forward_us(kind),
+                           kind.memory_bytes_per_s / other.memory_bytes_per_s});
   for (const core::NodeId id : graph.order())
     if (!graph.is_constant_expression(id)) ++nodes_;
   batch_ = batch_size(is_weight);
@@ -120,12 +120,14 @@ ShardingOptions MeshEvaluator::sharding_options(const Freedom& freedom, const Me
   sharding.us_per_byte = weights.us_per_byte;
   sharding.sum_weight = weights.sums;
   sharding.most_cases = weights.most_cases;
-  sharding.kept_microbatches = static_cast<double>(std::min(shape.stages, shape.microbatches));
+  constexpr std::int64_t kFullestStage = 0;
+  sharding.kept_microbatches = microbatches_in_flight(shape, kFullestStage);
   sharding.recomputes = shape.recomputes;
   sharding.cuts_states = freedom.cuts_states;
   // With several microbatches the gradients of all are added where they arise.
   sharding.cuts_gradients = freedom.cuts_gradients && shape.microbatches == 1;
   sharding.cuts_weights = freedom.cuts_weights;
+  sharding.always_cuts_weights = freedom.always_cuts_weights;
   set_memory(options_, weight_type_, sharding);
   return sharding;
 }
@@ -195,7 +197,7 @@ std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) con
     const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
     if (d % at_once == 0) {
       uneven.kinds.push_back(kind);
-      rates.push_back(1 / slowness_[kind]);
+      rates.push_back(1 / slowness_[kind].work);
     }
     if (kind != uneven.kinds.back()) return std::nullopt;
   }
@@ -209,14 +211,16 @@ std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) con
 }
 
 /// Each stage is as slow as its slowest device.
-std::vector<double> MeshEvaluator::slowness_of_stages(const MeshShape& shape) const {
+std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) const {
   if (slowness_.empty()) return {};
-  std::vector<double> stages(static_cast<std::size_t>(shape.stages), 0);
+  std::vector<Slowness> stages(static_cast<std::size_t>(shape.stages), {0, 0});
   const std::int64_t of_stage = devices_ / shape.stages;
   for (std::int64_t d = 0; d < devices_; ++d) {
-    double& stage = stages[static_cast<std::size_t>(d / of_stage)];
+    Slowness& stage = stages[static_cast<std::size_t>(d / of_stage)];
     const DeviceId device(static_cast<std::size_t>(d));
-    stage = std::max(stage, slowness_[topology_.kind_index(device)]);
+    const Slowness& slowness = slowness_[topology_.kind_index(device)];
+    stage.work = std::max(stage.work, slowness.work);
+    stage.update = std::max(stage.update, slowness.update);
   }
   return stages;
 }

@@ -3,6 +3,7 @@
 
 #include "parallel/planning/mesh_plan_options.h"
 #include "parallel/planning/plan.h"
+#include "parallel/planning/step_time.h"
 
 namespace soapstone::parallel {
 
@@ -52,7 +53,7 @@ class MeshEvaluator {
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
   double contractions_us(const DeviceKind& kind) const;
   double forward_us(const DeviceKind& kind) const;
-  std::vector<double> slowness_of_stages(const MeshShape& shape) const;
+  std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
   std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;
   ShardingOptions sharding_options(const Freedom& freedom, const MeshShape& shape,
                                    const MeshWeights& weights) const;
@@ -69,7 +70,7 @@ class MeshEvaluator {
   StepWork work_;
   std::optional<StepWork> selective_work_;  ///< If attention is computed again.
   ComputeRates rates_;                      ///< Of the slowest kind.
-  std::vector<double> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
+  std::vector<Slowness> slowness_;  ///< Of each kind, relative to it; empty if all are alike.
   double memory_ = 0;
 };
 

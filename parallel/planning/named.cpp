@@ -28,7 +28,7 @@ Freedom zero(int stage) {
   Freedom freedom = data_parallel();
   freedom.cuts_states = true;
   freedom.cuts_gradients = stage >= 2;
-  freedom.cuts_weights = stage >= 3;
+  freedom.cuts_weights = freedom.always_cuts_weights = stage >= 3;
   // With several microbatches the gradients of all are added where they arise.
   if (stage == 2) freedom.microbatches = 1;
   freedom.recomputes.reset();

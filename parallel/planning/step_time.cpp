@@ -13,10 +13,10 @@ constexpr double kOverlap = 0.9;
 class StepTimer {
  public:
   StepTimer(const core::Graph& graph, const StepWork& work, const Topology& topology,
-            bool is_training, std::span<const double> slowness, MeshPlan& plan)
+            bool is_training, std::vector<Slowness> slowness, MeshPlan& plan)
       : graph_(graph), work_(work), topology_(topology), is_training_(is_training),
-        slowness_(slowness.begin(), slowness.end()), plan_(plan) {
-    slowness_.resize(static_cast<std::size_t>(plan.shape.stages), 1);
+        slowness_(std::move(slowness)), plan_(plan) {
+    slowness_.resize(static_cast<std::size_t>(plan.shape.stages));
     for (const core::NodeId id : graph.order())
       if (!graph.is_constant_expression(id)) order_.push_back(id);
   }
@@ -25,8 +25,10 @@ class StepTimer {
     const MeshShape& shape = plan_.shape;
     std::vector<std::size_t> firsts;  // of each segment
     const std::vector<PipelineNode> segments = pipeline_segments(firsts);
+    std::vector<double> slow;
+    for (const Slowness& stage : slowness_) slow.push_back(stage.work);
     PipelineCut cut = cut_pipeline(segments, static_cast<std::size_t>(shape.stages),
-                                   static_cast<std::size_t>(shape.chunks), slowness_);
+                                   static_cast<std::size_t>(shape.chunks), slow);
     for (std::size_t& begin : cut.begins) begin = firsts[begin];
     plan_.stage_of_node.assign(graph_.node_bound(), -1);
     stages_.assign(static_cast<std::size_t>(shape.stages), {});
@@ -65,26 +67,26 @@ class StepTimer {
   }
 
   /// Weights that are cut are gathered in each pass of a microbatch: forward, again, backward.
-  NodeEstimate estimate(const NodeCost& cost, double slowness) const {
+  NodeEstimate estimate(const NodeCost& cost, const Slowness& slowness) const {
     const double gather_us = cost.gather_us / (is_training_ ? 2 + again() : 1);
     NodeEstimate result;
-    result.forward_us = slowness * cost.forward_us;
+    result.forward_us = slowness.work * cost.forward_us;
     result.forward_exchange_us = cost.forward_conversion_us + gather_us;
     result.again_us = again() * (result.forward_us + result.forward_exchange_us);
-    result.backward_us = slowness * cost.backward_us;
+    result.backward_us = slowness.work * cost.backward_us;
     result.backward_exchange_us = cost.backward_conversion_us + (is_training_ ? gather_us : 0);
     result.gradient_sum_us = cost.gradient_sum_us;
-    result.update_us = slowness * cost.update_us;
+    result.update_us = slowness.update * cost.update_us;
     result.weight_bytes = cost.weight_bytes + cost.state_bytes;
     return result;
   }
 
-  void add(Stage& stage, const NodeCost& cost, double slowness) const {
-    stage.compute_us += slowness * compute_us(cost);
+  void add(Stage& stage, const NodeCost& cost, const Slowness& slowness) const {
+    stage.compute_us += slowness.work * compute_us(cost);
     stage.exchange_us += exchange_us(cost);
-    stage.backward_us += slowness * cost.backward_us + cost.backward_conversion_us;
+    stage.backward_us += slowness.work * cost.backward_us + cost.backward_conversion_us;
     stage.gradient_sum_us += cost.gradient_sum_us;
-    stage.update_us += slowness * cost.update_us;
+    stage.update_us += slowness.update * cost.update_us;
     stage.weight_bytes += cost.weight_bytes + cost.state_bytes;
   }
 
@@ -176,17 +178,6 @@ class StepTimer {
     return slowest;
   }
 
-  /// Microbatches that a stage has begun and not ended. In 1F1B those of all stages behind it; in
-  /// pieces, as many pieces as each stage begins before its first backward pass (D. Narayanan et
-  /// al., 2021, section 2.2): two for each stage behind it, and all pieces but the last of a round.
-  double microbatches_in_flight(std::size_t stage) const {
-    const auto stages = static_cast<double>(stages_.size());
-    const auto behind = static_cast<double>(stages_.size() - 1 - stage);
-    const auto chunks = static_cast<double>(plan_.shape.chunks);
-    if (chunks == 1) return behind + 1;
-    return (2 * behind + (chunks - 1) * stages + 1) / chunks;
-  }
-
   void total(double slowest_us) {
     const MeshShape& shape = plan_.shape;
     StepTime& time = plan_.time;
@@ -202,7 +193,7 @@ class StepTimer {
       time.update_us = std::max(time.update_us, stage.update_us);
       // One backward pass of a microbatch hides sums of gradients that are ready before it ends.
       sums = std::max(sums, stage.gradient_sum_us - kOverlap * stage.backward_us);
-      const double in_flight = std::min(m, microbatches_in_flight(s));
+      const double in_flight = microbatches_in_flight(shape, static_cast<std::int64_t>(s));
       time.peak_bytes =
           std::max(time.peak_bytes, stage.weight_bytes + stage.kept_bytes * in_flight);
     }
@@ -224,7 +215,7 @@ class StepTimer {
   const StepWork& work_;
   const Topology& topology_;
   bool is_training_;
-  std::vector<double> slowness_;  ///< By stage.
+  std::vector<Slowness> slowness_;  ///< By stage.
   MeshPlan& plan_;
   std::vector<core::NodeId> order_;
   std::vector<Stage> stages_;
@@ -233,13 +224,21 @@ class StepTimer {
 }  // namespace
 
 void time_step(const core::Graph& graph, const StepWork& work, const Topology& topology,
-               bool is_training, std::span<const double> slowness, MeshPlan& plan) {
+               bool is_training, std::vector<Slowness> slowness, MeshPlan& plan) {
   StepTimer(graph, work, topology, is_training, slowness, plan).run();
 }
 
 double microbatch_weight(const MeshShape& shape) {
   return static_cast<double>(shape.microbatches) +
          static_cast<double>(shape.stages - 1) / static_cast<double>(shape.chunks);
+}
+
+double microbatches_in_flight(const MeshShape& shape, std::int64_t stage) {
+  const auto stages = static_cast<double>(shape.stages), chunks = static_cast<double>(shape.chunks);
+  const auto behind = static_cast<double>(shape.stages - 1 - stage);
+  const double begun =
+      shape.chunks == 1 ? behind + 1 : (2 * behind + (chunks - 1) * stages + 1) / chunks;
+  return std::min(begun, static_cast<double>(shape.microbatches));
 }
 
 }  // namespace soapstone::parallel

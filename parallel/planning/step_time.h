@@ -1,20 +1,31 @@
 // The time of a step on a mesh shape: stages of the pipeline, bubbles, sums of gradients.
 #pragma once
 
-#include <span>
+#include <vector>
 
 #include "parallel/planning/plan.h"
 #include "parallel/topology/topology.h"
 
 namespace soapstone::parallel {
 
+/// How many times as long as the sharding says the devices of a stage take.
+struct Slowness {
+  double work = 1;    ///< For the passes of a microbatch.
+  double update = 1;  ///< For the update of weights: it streams through the memory.
+};
+
 /// Cuts the nodes into stages and fills in `stage_of_node` and `time` of the plan, whose sharding
-/// is that of the whole graph on the devices of one stage. Work takes `slowness[s]` times as long
-/// on stage s as the sharding says; none: 1.
+/// is that of the whole graph on the devices of one stage. `slowness` by stage; none: 1.
 void time_step(const core::Graph& graph, const StepWork& work, const Topology& topology,
-               bool is_training, std::span<const double> slowness, MeshPlan& plan);
+               bool is_training, std::vector<Slowness> slowness, MeshPlan& plan);
 
 /// How often the time of one microbatch counts in a step of a pipeline without handovers.
 double microbatch_weight(const MeshShape& shape);
+
+/// Microbatches that a stage has begun and not ended, at most. In 1F1B those of all stages behind
+/// it; in pieces, as many pieces as each stage begins before its first backward pass (D. Narayanan
+/// et al., 2021, section 2.2): two for each stage behind it, and all pieces but the last of a
+/// round.
+double microbatches_in_flight(const MeshShape& shape, std::int64_t stage);
 
 }  // namespace soapstone::parallel

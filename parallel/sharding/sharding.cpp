@@ -4,15 +4,14 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "core/base/check.h"
-#include "core/base/hash.h"
+#include "parallel/sharding/layout_changes.h"
+#include "parallel/sharding/node_kinds.h"
+#include "parallel/sharding/weight_layouts.h"
 
 namespace soapstone::parallel {
 namespace {
-
-using Layouts = std::vector<Layout>;
 
 /// Where a node reads a tensor.
 struct Reader {
@@ -20,18 +19,12 @@ struct Reader {
   std::size_t input;
 };
 
-/// The costs of a change of layout, apart.
-struct Change {
-  Conversion forward, backward;
-};
-
 class ShardingProblem {
  public:
-  ShardingProblem(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
-                  const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
-                  CostTables& tables)
-      : graph_(graph), loops_(loops), work_(work), mesh_(mesh), rates_(rates), options_(options),
-        tables_(tables) {}
+  ShardingProblem(const ShardingContext& context, CostTables& tables)
+      : context_(context), graph_(context.graph), work_(context.work), tables_(tables),
+        nodes_(context_, tables, lists_), weights_(context.mesh, context.rates, context.options),
+        changes_(context.mesh, context.options) {}
 
   Sharding solve() {
     result_.nodes.resize(graph_.node_bound());
@@ -44,7 +37,7 @@ class ShardingProblem {
     collect_readers();
     for (std::size_t t = 0; t < readers_.size(); ++t)
       if (!readers_[t].empty()) connect_tensor(core::TensorId(t));
-    const Assignment best = least_assignment(cost_graph_, tables_, {options_.most_cases});
+    const Assignment best = least_assignment(cost_graph_, tables_, {context_.options.most_cases});
     result_.cost_us = best.cost;
     result_.lower_bound_us = best.lower_bound;
     if (best.cost < kImpossible) explain(best);
@@ -52,118 +45,17 @@ class ShardingProblem {
   }
 
  private:
-  /// Lists of layouts have numbers, so that equal ones are recognized.
-  using ListId = std::size_t;
-
   /// Variables stand for layouts: what a node makes, a weight or a shared copy (view) of a tensor.
   struct Place {
     CostVariableId variable;
-    ListId layouts = 0;  ///< By choice.
+    LayoutListId layouts;  ///< By choice.
   };
-
-  /// What nodes that are alike have in common.
-  struct Kind {
-    std::vector<NodeChoice> choices;
-    CostTableId costs;
-    std::vector<ListId> inputs, outputs;
-  };
-
-  ListId numbered(Layouts layouts) {
-    const auto [at, is_new] = list_numbers_.try_emplace(std::move(layouts), lists_.size());
-    if (is_new) lists_.push_back(&at->first);
-    return at->second;
-  }
-  const Layouts& list(ListId id) const { return *lists_[id]; }
 
   void add_node(core::NodeId id) {
-    const auto [at, is_new] = known_kinds_.try_emplace(kind_hash(id));
-    Kind& kind = at->second;
-    if (is_new) fill(id, kind);
+    const NodeKind& kind = nodes_.of(id);
+    if (!kind.obeys_policies && !result_.disobeys.valid()) result_.disobeys = id;
     kinds_[id.index()] = &kind;
     variable_of_node_[id.index()] = cost_graph_.add(kind.costs);
-  }
-
-  void fill(core::NodeId id, Kind& kind) {
-    NodeChoices made = node_choices(graph_, id, loops_, work_, mesh_, rates_, options_.choices);
-    kind.choices = std::move(made.all);
-    if (!made.obeys_policies && !result_.disobeys.valid()) result_.disobeys = id;
-    CostTable own{1, kind.choices.size(), {}};
-    for (const NodeChoice& choice : kind.choices) own.costs.push_back(own_cost(id, choice));
-    kind.costs = tables_.intern(std::move(own));
-    const core::Node& node = graph_.node(id);
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      Layouts layouts;
-      for (const NodeChoice& choice : kind.choices) layouts.push_back(choice.inputs[k]);
-      kind.inputs.push_back(numbered(std::move(layouts)));
-    }
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      Layouts layouts;
-      for (const NodeChoice& choice : kind.choices) layouts.push_back(choice.outputs[k]);
-      kind.outputs.push_back(numbered(std::move(layouts)));
-    }
-  }
-
-  /// A hash of all that choices and their costs depend on.
-  std::uint64_t kind_hash(core::NodeId id) const {
-    const core::Node& node = graph_.node(id);
-    const NodeWork& work = work_.nodes[id.index()];
-    std::uint64_t hash = core::hash_combine(node.local_hash, work.starts_launch ? 1 : 0);
-    hash = core::hash_combine(hash, work.runs_again ? 1 : 0);
-    if (!options_.choices.fixed.empty())
-      for (const std::int8_t loop : options_.choices.fixed[id.index()])
-        hash = core::hash_combine(hash, static_cast<std::uint8_t>(loop));
-    for (const Origin origin : loops_.origins[id.index()])
-      hash = core::hash_combine(hash, static_cast<std::uint64_t>(origin));
-    for (const core::TensorId input : node.inputs) {
-      if (!input.valid()) continue;
-      hash = core::hash_combine(hash, tensor_hash(input));
-      for (const core::Size& size : graph_.tensor(input).type.shape)
-        hash = core::hash_combine(hash, static_cast<std::uint64_t>(size.as_constant().value_or(0)));
-    }
-    for (const core::TensorId output : node.outputs)
-      hash = core::hash_combine(core::hash_combine(hash, tensor_hash(output)),
-                                graph_.is_output(output) ? 1 : 0);
-    return hash;
-  }
-
-  std::uint64_t tensor_hash(core::TensorId id) const {
-    const TensorWork& tensor = work_.tensors[id.index()];
-    const std::uint64_t flags = (tensor.is_weight ? 1u : 0u) | (tensor.has_gradient ? 2u : 0u) |
-                                (tensor.is_kept ? 4u : 0u) | (tensor.is_stored ? 8u : 0u);
-    return core::hash_combine(flags, static_cast<std::uint64_t>(tensor.bytes));
-  }
-
-  double own_cost(core::NodeId id, const NodeChoice& choice) const {
-    const double again = options_.recomputes ? 1 : 0;
-    return (choice.forward_us * (1 + again) + choice.backward_us + result_sums(id, choice).us) *
-           options_.microbatch_weight;
-  }
-
-  /// Results of the model are summed, not gathered.
-  Conversion result_sums(core::NodeId id, const NodeChoice& choice) const {
-    Conversion total;
-    const core::Node& node = graph_.node(id);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      if (!graph_.is_output(node.outputs[k])) continue;
-      Layout whole = choice.outputs[k];
-      std::replace(whole.axes.begin(), whole.axes.end(), std::int8_t{kPartial},
-                   std::int8_t{kReplicated});
-      total +=
-          convert(mesh_, work_.tensors[node.outputs[k].index()].bytes, choice.outputs[k], whole);
-    }
-    return total;
-  }
-
-  /// Memory that a tensor takes which is kept for gradients: as it is made or as it is read,
-  /// whichever is less. Partial sums are not kept.
-  double kept_bytes(core::TensorId id, const Layout& from, const Layout& to) const {
-    const TensorWork& tensor = work_.tensors[id.index()];
-    if (!tensor.is_kept) return 0;
-    double piece = mesh_.largest_piece(to);
-    const bool is_partial =
-        std::find(from.axes.begin(), from.axes.end(), kPartial) != from.axes.end();
-    if (!is_partial) piece = std::min(piece, mesh_.largest_piece(from));
-    return tensor.bytes * piece;
   }
 
   void collect_readers() {
@@ -184,22 +76,34 @@ class ShardingProblem {
     }
   }
 
-  ListId input_list(const Reader& reader) const {
+  LayoutListId input_list(const Reader& reader) const {
     return kinds_[reader.node.index()]->inputs[reader.input];
+  }
+
+  bool rereads(const Reader& reader) const {
+    const std::vector<bool>& inputs = work_.nodes[reader.node.index()].rereads;
+    return reader.input < inputs.size() && inputs[reader.input];
+  }
+
+  /// From the producer to the only reader, or to the copy that readers share.
+  Keeping keeping_of(core::TensorId id) const {
+    const std::vector<Reader>& readers = readers_[id.index()];
+    return {work_.tensors[id.index()].is_kept,
+            std::ranges::any_of(readers, [&](const Reader& reader) { return rereads(reader); })};
   }
 
   void connect_tensor(core::TensorId id) {
     const std::vector<Reader>& readers = readers_[id.index()];
-    Place source = work_.tensors[id.index()].is_weight ? weight(id) : produced(id);
-    if (readers.size() > 1) {
-      const Place view = shared(readers);
-      connect(id, source, view, true);
-      views_.emplace(id, view);
-      source = view;
-    }
+    const auto place_of = [&](const Reader& reader) {
+      return Place{variable_of_node_[reader.node.index()], input_list(reader)};
+    };
+    const Place source = work_.tensors[id.index()].is_weight ? weight(id) : produced(id);
+    if (readers.size() == 1) return connect(id, source, place_of(readers[0]), keeping_of(id));
+    const Place view = shared(readers, work_.tensors[id.index()].is_weight);
+    connect(id, source, view, keeping_of(id));
+    views_.emplace(id, view);
     for (const Reader& reader : readers)
-      connect(id, source, {variable_of_node_[reader.node.index()], input_list(reader)},
-              readers.size() == 1);
+      connect(id, view, place_of(reader), {false, rereads(reader)});
   }
 
   Place produced(core::TensorId id) const {
@@ -208,188 +112,102 @@ class ShardingProblem {
     return {variable_of_node_[producer], kinds_[producer]->outputs[tensor.output_index]};
   }
 
-  std::vector<ListId> lists_of(const std::vector<Reader>& readers) const {
-    std::vector<ListId> lists;
+  std::vector<LayoutListId> lists_of(const std::vector<Reader>& readers) const {
+    std::vector<LayoutListId> lists;
     for (const Reader& reader : readers) lists.push_back(input_list(reader));
-    std::sort(lists.begin(), lists.end());
-    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+    std::ranges::sort(lists);
+    const auto repeated = std::ranges::unique(lists);
+    lists.erase(repeated.begin(), repeated.end());
     return lists;
   }
 
   /// A copy that several readers share, in any layout that one of them wants.
-  Place shared(const std::vector<Reader>& readers) {
-    const auto [at, is_new] = unions_.try_emplace(lists_of(readers), 0);
-    if (is_new) {
-      std::set<Layout> layouts;
-      for (const ListId wanted : at->first)
-        layouts.insert(list(wanted).begin(), list(wanted).end());
-      at->second = numbered({layouts.begin(), layouts.end()});
-    }
-    const std::size_t count = list(at->second).size();
-    return {cost_graph_.add(tables_.intern({1, count, std::vector<double>(count, 0.0)})),
-            at->second};
+  Place shared(const std::vector<Reader>& readers, bool is_weight) {
+    LayoutListId layouts = lists_.union_of(lists_of(readers));
+    if (is_weight && context_.options.always_cuts_weights)
+      layouts = lists_.add(summed_early(lists_[layouts].by_choice));
+    const std::size_t count = lists_[layouts].by_choice.size();
+    return {cost_graph_.add(tables_.intern({1, count, std::vector<double>(count, 0.0)})), layouts};
+  }
+
+  /// Without copies whose gradient a reader has to sum, if another copy arrives as it is read: the
+  /// gradient of a weight that is cut is scattered where the weight is gathered, and summed
+  /// nowhere.
+  std::vector<Layout> summed_early(std::vector<Layout> layouts) const {
+    const std::vector<Layout> all = layouts;
+    std::erase_if(layouts, [&](const Layout& layout) {
+      for (std::size_t a = 0; a < context_.mesh.axis_count(); ++a) {
+        Layout other = layout;
+        other.axes[a] = kBroadcast;
+        if (layout.axes[a] == kReplicated && std::ranges::count(all, other) > 0) return true;
+      }
+      return false;
+    });
+    return layouts;
   }
 
   Place weight(core::TensorId id) {
     const auto dims = core::concrete(graph_.tensor(id).type.shape);
     CHECK(dims, "a weight without sizes");
-    WeightKey key{*dims, work_.tensors[id.index()].bytes, lists_of(readers_[id.index()])};
+    const double bytes = work_.tensors[id.index()].bytes;
+    WeightKey key{*dims, bytes, lists_of(readers_[id.index()])};
     const auto [at, is_new] = weight_kinds_.try_emplace(std::move(key));
     if (is_new) {
-      Layouts layouts;
-      Layout now;
-      lay_weight(*dims, wanted_digits(at->first.readers), 0, now, layouts);
+      std::vector<Layout> layouts = weights_.all(*dims, wanted_digits(at->first.readers));
       CostTable own{1, layouts.size(), {}};
-      for (const Layout& layout : layouts)
-        own.costs.push_back(weight_memory(id, layout) * options_.us_per_byte +
-                            update_us(id, layout));
-      at->second = {tables_.intern(std::move(own)), numbered(std::move(layouts))};
+      for (const Layout& layout : layouts) own.costs.push_back(weights_.cost(bytes, layout));
+      at->second = {tables_.intern(std::move(own)), lists_.add(std::move(layouts))};
     }
     const Place place{cost_graph_.add(at->second.first), at->second.second};
-    weights_.emplace(id, place);
+    weight_places_.emplace(id, place);
     return place;
   }
 
   /// By axis: the digits that readers want the weight cut along.
-  std::vector<std::set<std::int8_t>> wanted_digits(const std::vector<ListId>& readers) const {
-    std::vector<std::set<std::int8_t>> wanted(mesh_.axis_count());
-    for (const ListId reader : readers)
-      for (const Layout& layout : list(reader))
-        for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+  std::vector<std::set<std::int8_t>> wanted_digits(const std::vector<LayoutListId>& readers) const {
+    std::vector<std::set<std::int8_t>> wanted(context_.mesh.axis_count());
+    for (const LayoutListId reader : readers)
+      for (const Layout& layout : lists_[reader].different)
+        for (std::size_t a = 0; a < context_.mesh.axis_count(); ++a)
           if (layout.axes[a] >= 0) wanted[a].insert(layout.axes[a]);
     return wanted;
   }
 
-  void lay_weight(const core::Dims& dims, const std::vector<std::set<std::int8_t>>& wanted,
-                  std::size_t axis, Layout& now, Layouts& all) const {
-    if (axis >= mesh_.axis_count() || axis >= now.axes.size()) {
-      all.push_back(now);
-      return;
-    }
-    std::set<std::int8_t> digits = wanted[axis];
-    for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d] >= mesh_.device_count() && has_grains(axis, dims[d]))
-        digits.insert(static_cast<std::int8_t>(d));
-    digits.insert(kReplicated);
-    for (const std::int8_t digit : digits) {
-      now.axes[axis] = digit;
-      lay_weight(dims, wanted, axis + 1, now, all);
-    }
-    now.axes[axis] = kReplicated;
-  }
-
-  bool has_grains(std::size_t axis, std::int64_t size) const {
-    return !mesh_.is_uneven(axis) || size % mesh_.uneven()->all_grains() == 0;
-  }
-
-  double weight_bytes(core::TensorId id, const Layout& layout) const {
-    return work_.tensors[id.index()].bytes * mesh_.largest_piece(layout);
-  }
-  /// Devices that hold the same piece.
-  double copies(const Layout& layout) const {
-    double count = 1;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (layout.axes[a] < 0) count *= static_cast<double>(mesh_.axis_sizes()[a]);
-    return count;
-  }
-  double state_bytes(core::TensorId id, const Layout& layout) const {
-    const double bytes = weight_bytes(id, layout) * options_.state_bytes_per_weight_byte;
-    return options_.cuts_states ? bytes / copies(layout) : bytes;
-  }
-  double gradient_bytes(core::TensorId id, const Layout& layout) const {
-    const double bytes = weight_bytes(id, layout) * options_.gradient_bytes_per_weight_byte;
-    return options_.cuts_gradients ? bytes / copies(layout) : bytes;
-  }
-  double weight_memory(core::TensorId id, const Layout& layout) const {
-    return weight_bytes(id, layout) + gradient_bytes(id, layout) + state_bytes(id, layout);
-  }
-  /// The optimizer reads and writes weights and states and reads gradients once a step.
-  double update_us(core::TensorId id, const Layout& layout) const {
-    if (!options_.is_training) return 0;
-    constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
-    const double bytes =
-        kPassesOverWeights * weight_bytes(id, layout) + kPassesOverStates * state_bytes(id, layout);
-    double longest_us = 0;
-    for (const Position& position : positions_of(mesh_, rates_, options_.choices)) {
-      const double share = piece(layout, mesh_.axis_sizes(), mesh_.uneven(), position.share) /
-                           mesh_.largest_piece(layout);
-      const ComputeRates& rates = *position.rates;
-      longest_us = std::max(longest_us,
-                            bytes * share / (rates.bytes_per_s * rates.streaming_efficiency) * 1e6);
-    }
-    return longest_us;
-  }
-
-  /// A weight that is cut is gathered before each pass of each microbatch; one that is whole has
-  /// its gradient summed once a step.
-  Change change(core::TensorId id, const Layout& from, const Layout& to) const {
-    const TensorWork& tensor = work_.tensors[id.index()];
-    Change change{convert(mesh_, tensor.bytes, from, to), {}};
-    if (tensor.has_gradient) change.backward = convert_gradient(mesh_, tensor.bytes, from, to);
-    return change;
-  }
-
-  bool is_allowed(core::TensorId id, const Layout& from, const Layout& to) const {
-    if (options_.cuts_weights || !work_.tensors[id.index()].is_weight) return true;
-    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (from.axes[a] >= 0 && to.axes[a] < 0) return false;
-    return true;
-  }
-
-  /// How often the passes of a microbatch need a weight.
-  double weight_passes() const {
-    if (!options_.is_training) return 1;
-    return options_.recomputes ? 3 : 2;
-  }
-
-  double weighed(core::TensorId id, const Change& change) const {
-    const double again = options_.recomputes ? 1 : 0;
-    if (!work_.tensors[id.index()].is_weight)
-      return (change.forward.us * (1 + again) + change.backward.us) * options_.microbatch_weight;
-    const double passes = weight_passes();
-    const double sums = change.forward.us > 0 ? options_.microbatch_weight : options_.sum_weight;
-    return change.forward.us * passes * options_.microbatch_weight + change.backward.us * sums;
-  }
-
   struct TableKey {
     double bytes;
-    bool is_weight, has_gradient, is_kept;
-    ListId from, to;
+    bool is_weight, has_gradient;
+    Keeping keeping;
+    LayoutListId from, to;
     auto operator<=>(const TableKey&) const = default;
   };
   struct WeightKey {
     core::Dims dims;
     double bytes;
-    std::vector<ListId> readers;
+    std::vector<LayoutListId> readers;
     auto operator<=>(const WeightKey&) const = default;
   };
 
-  /// `is_first`: the change from what the producer made; it also pays for what is kept.
-  void connect(core::TensorId id, const Place& from, const Place& to, bool is_first) {
+  void connect(core::TensorId id, const Place& from, const Place& to, Keeping keeping) {
     const TensorWork& tensor = work_.tensors[id.index()];
-    const bool pays = is_first && tensor.is_kept && !options_.recomputes;
+    if (tensor.is_weight) keeping = {};
     const TableKey key{tensor.bytes, tensor.is_weight, tensor.has_gradient,
-                       pays,         from.layouts,     to.layouts};
+                       keeping,      from.layouts,     to.layouts};
     const auto [at, is_new] = edge_tables_.try_emplace(key);
-    if (is_new) at->second = edge_table(id, list(from.layouts), list(to.layouts), pays);
+    if (is_new) at->second = edge_table(tensor, lists_[from.layouts], lists_[to.layouts], keeping);
     cost_graph_.connect(from.variable, to.variable, at->second);
   }
 
-  CostTableId edge_table(core::TensorId id, const Layouts& from, const Layouts& to,
-                         bool pays_memory) {
-    const double us_per_byte = pays_memory ? options_.us_per_byte * options_.kept_microbatches : 0;
-    CostTable table{from.size(), to.size(), {}};
-    table.costs.reserve(from.size() * to.size());
-    std::map<std::pair<Layout, Layout>, double> costs;
-    for (const Layout& a : from)
-      for (const Layout& b : to) {
-        const auto [at, is_new] = costs.try_emplace({a, b}, kImpossible);
-        if (is_new && is_allowed(id, a, b)) {
-          at->second = weighed(id, change(id, a, b));
-          if (us_per_byte > 0) at->second += kept_bytes(id, a, b) * us_per_byte;
-        }
-        table.costs.push_back(at->second);
-      }
+  CostTableId edge_table(const TensorWork& tensor, const LayoutLists::List& from,
+                         const LayoutLists::List& to, Keeping keeping) {
+    std::vector<double> costs;
+    costs.reserve(from.different.size() * to.different.size());
+    for (const Layout& a : from.different)
+      for (const Layout& b : to.different) costs.push_back(changes_.cost(tensor, a, b, keeping));
+    CostTable table{from.number.size(), to.number.size(), {}};
+    table.costs.reserve(from.number.size() * to.number.size());
+    for (const std::uint32_t a : from.number)
+      for (const std::uint32_t b : to.number)
+        table.costs.push_back(costs[a * to.different.size() + b]);
     return tables_.intern(std::move(table));
   }
 
@@ -402,7 +220,7 @@ class ShardingProblem {
       NodeCost& cost = result_.costs[id.index()];
       cost.forward_us = choice.forward_us;
       cost.backward_us = choice.backward_us;
-      const Conversion sums = result_sums(id, choice);
+      const Conversion sums = nodes_.result_sums(id, choice);
       cost.forward_conversion_us += sums.us;
       cost.bytes_moved += sums.bytes_moved;
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
@@ -413,71 +231,83 @@ class ShardingProblem {
       if (!readers_[t].empty()) explain_tensor(core::TensorId(t), best);
   }
 
-  void explain_tensor(core::TensorId id, const Assignment& best) {
-    const bool is_weight = work_.tensors[id.index()].is_weight;
-    Layout from = result_.tensors[id.index()];
-    if (is_weight) {
-      const Place& place = weights_.at(id);
-      from = list(place.layouts)[best.choices[place.variable.index()]];
-      result_.tensors[id.index()] = from;
-      NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
-      first.weight_bytes += weight_bytes(id, from) + gradient_bytes(id, from);
-      first.state_bytes += state_bytes(id, from);
-      first.update_us += update_us(id, from);
-    }
-    const auto keep = [&](const Layout& to) {
-      const core::NodeId producer = graph_.tensor(id).producer;
-      if (producer.valid()) result_.costs[producer.index()].kept_bytes += kept_bytes(id, from, to);
-    };
-    const auto view = views_.find(id);
-    if (view == views_.end()) {
-      const Reader& reader = readers_[id.index()][0];
-      keep(result_.nodes[reader.node.index()].inputs[reader.input]);
-    } else {
-      const Layout shared = list(view->second.layouts)[best.choices[view->second.variable.index()]];
-      keep(shared);
-      add_change(readers_[id.index()][0].node, id, from, shared);
-      from = shared;
-    }
-    for (const Reader& reader : readers_[id.index()])
-      add_change(reader.node, id, from, result_.nodes[reader.node.index()].inputs[reader.input]);
+  const Layout& chosen(const Place& place, const Assignment& best) const {
+    return lists_[place.layouts].by_choice[best.choices[place.variable.index()]];
   }
 
-  void add_change(core::NodeId node, core::TensorId id, const Layout& from, const Layout& to) {
-    const Change made = change(id, from, to);
-    NodeCost& cost = result_.costs[node.index()];
-    const bool is_weight = work_.tensors[id.index()].is_weight;
-    if (is_weight && made.forward.us == 0) {
+  void explain_tensor(core::TensorId id, const Assignment& best) {
+    const std::vector<Reader>& readers = readers_[id.index()];
+    if (work_.tensors[id.index()].is_weight)
+      explain_weight(id, chosen(weight_places_.at(id), best));
+    const auto wanted_by = [&](const Reader& reader) -> const Layout& {
+      return result_.nodes[reader.node.index()].inputs[reader.input];
+    };
+    const Layout made = result_.tensors[id.index()];
+    const core::NodeId producer = graph_.tensor(id).producer;
+    const core::NodeId first = readers[0].node;
+    const core::NodeId keeper = producer.valid() ? producer : first;
+    const auto view = views_.find(id);
+    if (view == views_.end())
+      return add_change({first, keeper}, id, made, wanted_by(readers[0]), keeping_of(id));
+    const Layout& common = chosen(view->second, best);
+    add_change({first, keeper}, id, made, common, keeping_of(id));
+    for (const Reader& reader : readers)
+      add_change({reader.node, reader.node}, id, common, wanted_by(reader),
+                 {false, rereads(reader)});
+  }
+
+  void explain_weight(core::TensorId id, const Layout& layout) {
+    result_.tensors[id.index()] = layout;
+    const double bytes = work_.tensors[id.index()].bytes;
+    NodeCost& first = result_.costs[readers_[id.index()][0].node.index()];
+    first.weight_bytes += weights_.weight_bytes(bytes, layout);
+    first.weight_bytes += weights_.gradient_bytes(bytes, layout);
+    first.state_bytes += weights_.state_bytes(bytes, layout);
+    first.update_us += weights_.update_us(bytes, layout);
+  }
+
+  /// Which nodes pay for a change of layout, and for the memory that it leaves.
+  struct Payers {
+    core::NodeId time, memory;
+  };
+
+  void add_change(Payers payers, core::TensorId id, const Layout& from, const Layout& to,
+                  Keeping keeping) {
+    const TensorWork& tensor = work_.tensors[id.index()];
+    const LayoutChange made = changes_.change(tensor, from, to, keeping);
+    result_.costs[payers.memory.index()].kept_bytes += made.kept_bytes;
+    NodeCost& cost = result_.costs[payers.time.index()];
+    if (tensor.is_weight && made.forward.us == 0) {
       cost.gradient_sum_us += made.backward.us;
       cost.sum_bytes_moved += made.backward.bytes_moved;
       return;
     }
-    const double passes = is_weight ? weight_passes() : options_.recomputes ? 2 : 1;
-    if (is_weight)
+    const double passes = tensor.is_weight              ? changes_.weight_passes()
+                          : context_.options.recomputes ? 2
+                                                        : 1;
+    if (tensor.is_weight)
       cost.gather_us += made.forward.us * passes;
     else
       cost.forward_conversion_us += made.forward.us;
-    cost.backward_conversion_us += made.backward.us;
-    cost.bytes_moved += made.forward.bytes_moved * passes + made.backward.bytes_moved;
+    cost.backward_conversion_us += made.again.us + made.backward.us;
+    cost.bytes_moved +=
+        made.forward.bytes_moved * passes + made.again.bytes_moved + made.backward.bytes_moved;
   }
 
+  const ShardingContext& context_;
   const core::Graph& graph_;
-  const GraphLoops& loops_;
   const StepWork& work_;
-  const Mesh& mesh_;
-  const ComputeRates& rates_;
-  const ShardingOptions& options_;
   CostTables& tables_;
   CostGraph cost_graph_;
-  std::vector<const Kind*> kinds_;  // by node
-  std::unordered_map<std::uint64_t, Kind> known_kinds_;
-  std::map<Layouts, ListId> list_numbers_;
-  std::vector<const Layouts*> lists_;  // keys of list_numbers_
-  std::map<std::vector<ListId>, ListId> unions_;
-  std::map<WeightKey, std::pair<CostTableId, ListId>> weight_kinds_;
+  LayoutLists lists_;
+  NodeKinds nodes_;
+  const WeightLayouts weights_;
+  const LayoutChanges changes_;
+  std::vector<const NodeKind*> kinds_;  // by node
+  std::map<WeightKey, std::pair<CostTableId, LayoutListId>> weight_kinds_;
   std::vector<CostVariableId> variable_of_node_;
   std::vector<std::vector<Reader>> readers_;  // by tensor
-  std::map<core::TensorId, Place> weights_, views_;
+  std::map<core::TensorId, Place> weight_places_, views_;
   std::map<TableKey, CostTableId> edge_tables_;
   Sharding result_;
 };
@@ -487,7 +317,8 @@ class ShardingProblem {
 Sharding best_sharding(const core::Graph& graph, const GraphLoops& loops, const StepWork& work,
                        const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options,
                        CostTables& tables) {
-  return ShardingProblem(graph, loops, work, mesh, rates, options, tables).solve();
+  const ShardingContext context{graph, loops, work, mesh, rates, options};
+  return ShardingProblem(context, tables).solve();
 }
 
 }  // namespace soapstone::parallel

@@ -26,6 +26,7 @@ struct ShardingOptions {
   double gradient_bytes_per_weight_byte = 0, state_bytes_per_weight_byte = 0;
   bool cuts_gradients = false, cuts_states = false;
   bool cuts_weights = true;  ///< Weights may be cut where they are needed whole, and gathered.
+  bool always_cuts_weights = false;  ///< Weights are cut into as many pieces as they can be.
   std::size_t most_cases = EliminationOptions{}.most_cases;
 };
 

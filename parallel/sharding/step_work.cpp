@@ -32,6 +32,9 @@ void share_kept_views(const core::Graph& graph, StepWork& work) {
     if (!view.is_kept || !graph.tensor(viewed).producer.valid()) continue;
     view.is_kept = false;
     work.tensors[viewed.index()].is_kept = true;
+    std::vector<bool>& rereads = work.nodes[id->index()].rereads;
+    rereads.resize(graph.node(*id).inputs.size(), false);
+    rereads[0] = true;
   }
 }
 
@@ -96,10 +99,12 @@ void mark_gradients(const core::Graph& graph, StepWork& work) {
       work.tensors[output.index()].has_gradient =
           core::is_floating(graph.tensor(output).type.data_type);
     const std::vector<bool>& read = reads.of(id, wanted);
+    std::vector<bool>& rereads = work.nodes[id.index()].rereads;
+    rereads.resize(node.inputs.size(), false);
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (read[k] && node.inputs[k].valid() && !graph.is_constant_expression(node.inputs[k]) &&
           !work.tensors[node.inputs[k].index()].is_weight)
-        work.tensors[node.inputs[k].index()].is_kept = true;
+        rereads[k] = work.tensors[node.inputs[k].index()].is_kept = true;
   }
   share_kept_views(graph, work);
 }
@@ -142,6 +147,15 @@ std::optional<std::vector<core::TensorId>> attention_behind(const core::Graph& g
   }
 }
 
+/// Who reads the tensor does so in a forward pass that runs again, if at all.
+void stop_rereading(const core::Graph& graph, core::TensorId id, StepWork& work) {
+  for (const core::NodeId reader : graph.consumers(id)) {
+    std::vector<bool>& rereads = work.nodes[reader.index()].rereads;
+    for (std::size_t k = 0; k < rereads.size(); ++k)
+      if (graph.node(reader).inputs[k] == id) rereads[k] = false;
+  }
+}
+
 void apply_attention(const core::Graph& graph, core::NodeId first,
                      const std::vector<core::TensorId>& between, Attention attention,
                      StepWork& work) {
@@ -149,6 +163,7 @@ void apply_attention(const core::Graph& graph, core::NodeId first,
   for (const core::TensorId id : between) {
     TensorWork& tensor = work.tensors[id.index()];
     tensor.is_kept = false;
+    stop_rereading(graph, id, work);
     NodeWork& producer = work.nodes[graph.tensor(id).producer.index()];
     if (attention == Attention::kFused) {
       tensor.is_stored = false;

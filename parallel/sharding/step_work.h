@@ -25,6 +25,9 @@ struct NodeWork {
   bool starts_launch = false;
   bool is_free = false;     ///< A view: nothing to do.
   bool runs_again = false;  ///< In training: the backward pass computes it again.
+  /// In training, by input: the values that gradients read, those of this node or, if it is a view,
+  /// of what reads the view. Empty: none.
+  std::vector<bool> rereads;
 };
 
 struct StepWork {

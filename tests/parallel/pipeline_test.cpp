@@ -4,14 +4,15 @@
 #include <random>
 
 #include "parallel/planning/pipeline.h"
+#include "parallel/planning/step_time.h"
 
 namespace soapstone::parallel {
 namespace {
 
-using Slowness = std::vector<double>;
+using SlownessOfStages = std::vector<double>;
 
 double slowest(const std::vector<PipelineNode>& nodes, const std::vector<std::size_t>& begins,
-               const Slowness& slowness) {
+               const SlownessOfStages& slowness) {
   double result = 0;
   for (std::size_t s = 0; s < begins.size(); ++s) {
     const bool is_last = s + 1 == begins.size();
@@ -24,7 +25,7 @@ double slowest(const std::vector<PipelineNode>& nodes, const std::vector<std::si
   return result;
 }
 
-double least_by_trying_all(const std::vector<PipelineNode>& nodes, const Slowness& slowness,
+double least_by_trying_all(const std::vector<PipelineNode>& nodes, const SlownessOfStages& slowness,
                            std::vector<std::size_t>& begins) {
   const std::size_t stages = slowness.size();
   if (begins.size() == stages) return slowest(nodes, begins, slowness);
@@ -46,7 +47,7 @@ TEST(Pipeline, CutsAreTheBest) {
       node = {static_cast<double>(random() % 50), static_cast<double>(random() % 20),
               static_cast<double>(random() % 10)};
     const std::size_t stages = 1 + random() % nodes.size();
-    Slowness slowness;
+    SlownessOfStages slowness;
     for (std::size_t s = 0; s < stages; ++s)
       slowness.push_back(static_cast<double>(1 + random() % 4) / 2);
     std::vector<std::size_t> begins{0};
@@ -69,6 +70,20 @@ TEST(Pipeline, PiecesOfAStageAddUp) {
   const PipelineCut cut = cut_pipeline(nodes, 2, 2);
   EXPECT_EQ(cut.begins, (std::vector<std::size_t>{0, 2, 4, 6}));
   EXPECT_DOUBLE_EQ(cut.slowest_us, 42);  // Four nodes, two handovers; the last piece has none.
+}
+
+TEST(Pipeline, StagesHaveBegunAsManyMicrobatchesAsTheScheduleSays) {
+  MeshShape shape;
+  shape.stages = 4;
+  shape.microbatches = 16;
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 4);
+  EXPECT_EQ(microbatches_in_flight(shape, 3), 1);
+  shape.chunks =
+      2;  // Two pieces for each of three stages behind, four of the first round, one more.
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 5.5);
+  EXPECT_EQ(microbatches_in_flight(shape, 3), 2.5);
+  shape.microbatches = 4;
+  EXPECT_EQ(microbatches_in_flight(shape, 0), 4);
 }
 
 }  // namespace

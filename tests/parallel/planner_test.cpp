@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "parallel/planning/named.h"
@@ -68,6 +69,16 @@ TEST(Planner, CutGradientsTakeLessMemoryAndMoveAsMuch) {
   EXPECT_NEAR(first.peak_bytes - second.peak_bytes, net.weight_bytes * 7 / 8,
               net.weight_bytes * 0.01);
   EXPECT_NEAR(second.bytes_moved, 2 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+}
+
+TEST(Planner, CutWeightsAreGatheredForwardAndBackwardAndTheirGradientsScattered) {
+  const PlannedNetwork net = network("gpt", kSmallGpt);
+  const Topology machine = topology("dgx-a100x1");
+  const StepTime second = planned(net, machine, "zero-2", training()).plan.time;
+  const StepTime third = planned(net, machine, "zero-3", training()).plan.time;
+  EXPECT_NEAR(third.bytes_moved, 3 * 7 * net.weight_bytes, net.weight_bytes * 1e-6);
+  EXPECT_NEAR(second.peak_bytes - third.peak_bytes, net.weight_bytes * 7 / 8,
+              net.weight_bytes * 0.01);
 }
 
 TEST(Planner, OneWeirdTrickSumsGradientsOfConvolutionsAndGathersInputsOfLinearLayers) {
@@ -187,6 +198,23 @@ TEST(Planner, StagesOfFasterDevicesHaveMoreLayers) {
   ASSERT_TRUE(outcome.ok());
   const std::vector<std::int32_t>& stages = outcome->plan.stage_of_node;
   EXPECT_GT(std::ranges::count(stages, 0), std::ranges::count(stages, 1));
+}
+
+TEST(Planner, UpdatesTakeAsLongAsTheMemoryOfTheStageIsSlow) {
+  const PlannedNetwork net = network("gpt", {{"batch", 64}, {"layers", 12}, {"seq", 256}});
+  const Topology machine = topology("v100-p100");
+  MeshPlanOptions options = training();
+  options.sizes.stages = 2;
+  const MeshPlan plan = planned(net, machine, "megatron", options).plan;
+  std::array<double, 2> us{}, bytes{};
+  for (std::size_t n = 0; n < plan.estimates.size(); ++n) {
+    if (plan.stage_of_node[n] < 0) continue;
+    const auto stage = static_cast<std::size_t>(plan.stage_of_node[n]);
+    us[stage] += plan.estimates[n].update_us;
+    bytes[stage] += plan.estimates[n].weight_bytes;
+  }
+  constexpr double kV100 = 900, kP100 = 732;
+  EXPECT_NEAR(us[1] / bytes[1], us[0] / bytes[0] * kV100 / kP100, us[0] / bytes[0] * 1e-6);
 }
 
 TEST(Planner, FasterDevicesGetMoreOfWhatIsCut) {

@@ -1,0 +1,45 @@
+// How a weight may lie on a mesh, and what it takes there: its memory, with its gradient and the
+// states of the optimizer, and its update.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "parallel/sharding/mesh.h"
+#include "parallel/sharding/sharding.h"
+
+namespace soapstone::parallel {
+
+class WeightLayouts {
+ public:
+  /// All must outlive this.
+  WeightLayouts(const Mesh& mesh, const ComputeRates& rates, const ShardingOptions& options)
+      : mesh_(mesh), rates_(rates), options_(options) {}
+
+  /// Whole, cut as readers want it, or along a dimension that all devices could share; if weights
+  /// are always cut, those of most pieces. `wanted`: by axis, the digits that readers cut.
+  std::vector<Layout> all(const core::Dims& dims,
+                          const std::vector<std::set<std::int8_t>>& wanted) const;
+
+  /// `bytes`: of the whole weight. On each device:
+  double weight_bytes(double bytes, const Layout& layout) const;
+  double gradient_bytes(double bytes, const Layout& layout) const;
+  double state_bytes(double bytes, const Layout& layout) const;
+  /// The optimizer reads and writes weights and states and reads gradients once a step.
+  double update_us(double bytes, const Layout& layout) const;
+  /// Its share in the cost of a step.
+  double cost(double bytes, const Layout& layout) const;
+
+ private:
+  void extend(const core::Dims& dims, const std::vector<std::set<std::int8_t>>& wanted,
+              std::size_t axis, Layout& now, std::vector<Layout>& layouts) const;
+  double copies(const Layout& layout) const;
+  /// Whether an axis may cut so many elements, which an uneven one may if its grains divide them.
+  bool has_grains(std::size_t axis, std::int64_t size) const;
+
+  const Mesh& mesh_;
+  const ComputeRates& rates_;
+  const ShardingOptions& options_;
+};
+
+}  // namespace soapstone::parallel
