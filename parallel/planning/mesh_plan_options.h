@@ -25,7 +25,7 @@ struct Freedom : FixedSizes {
   bool cuts_gradients = true;  ///< Those of weights, where a step has one microbatch.
   bool cuts_weights = true;
   bool always_cuts_weights = false;  ///< Into as many pieces as they can be.
-  bool cuts_unevenly = true;  ///< Faster devices may get larger parts.
+  bool cuts_unevenly = true;         ///< Faster devices may get larger parts.
   /// A stage is a node of the machine: the devices of its innermost level.
   bool has_stage_a_node = false;
   /// In two along the slowest links, what is left in two again, then the rest at once; each cut is
