@@ -1,5 +1,6 @@
 // A step of a plan, simulated: which stage computes, exchanges and waits when, and how much memory
-// it holds. Parts take equally long, so one device stands for all of its stage where there are many.
+// it holds. Parts take equally long, so one device stands for all of its stage where there are
+// many.
 #pragma once
 
 #include <string_view>
