@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "parallel/sharding/weight_loops.h"
+#include "parallel/work/weight_loops.h"
 
 namespace soapstone::parallel {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ops/definition/registry.h"
 #include "parallel/sharding/part_times.h"
-#include "parallel/sharding/weight_loops.h"
+#include "parallel/work/weight_loops.h"
 
 namespace soapstone::parallel {
 namespace {

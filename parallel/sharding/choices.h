@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "parallel/sharding/compute_rates.h"
 #include "parallel/sharding/mesh.h"
-#include "parallel/sharding/origins.h"
-#include "parallel/sharding/step_work.h"
+#include "parallel/work/compute_rates.h"
+#include "parallel/work/origins.h"
+#include "parallel/work/step_work.h"
 
 namespace soapstone::parallel {
 

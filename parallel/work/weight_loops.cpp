@@ -1,4 +1,4 @@
-#include "parallel/sharding/weight_loops.h"
+#include "parallel/work/weight_loops.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "parallel/sharding/compute_rates.h"
+#include "parallel/work/compute_rates.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "parallel/sharding/origins.h"
+#include "parallel/work/origins.h"
 
 namespace soapstone::parallel {
 

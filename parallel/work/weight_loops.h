@@ -2,8 +2,8 @@
 // a sample meets the weights at many positions. Named strategies tell nodes apart by that.
 #pragma once
 
-#include "parallel/sharding/origins.h"
-#include "parallel/sharding/step_work.h"
+#include "parallel/work/origins.h"
+#include "parallel/work/step_work.h"
 
 namespace soapstone::parallel {
 

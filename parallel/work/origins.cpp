@@ -1,4 +1,4 @@
-#include "parallel/sharding/origins.h"
+#include "parallel/work/origins.h"
 
 #include <algorithm>
 #include <map>

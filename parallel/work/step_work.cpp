@@ -1,4 +1,4 @@
-#include "parallel/sharding/step_work.h"
+#include "parallel/work/step_work.h"
 
 #include <algorithm>
 #include <unordered_map>
