@@ -210,8 +210,6 @@ core::Status Optimizer::choose() {
   report_.graph = chosen_ ? chosen().graph : report_.baseline;
   // Our executor has no kernels for composite operators, but for what they stand for.
   const core::Graph run_here = ops::expanded(report_.graph);
-  if (chosen_ && clock_ && !interrupted() && run_here.hash() == report_.graph.hash())
-    (void)cost_.observe(report_.graph);
   // A cost that learns may say something else of the baseline now.
   report_.cost_after = chosen_ ? cost_.graph_cost(run_here) : report_.cost_before;
   report_.memory_after = runtime::memory_use(run_here, backend_, options_.fusion);

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "core/base/clock.h"
 #include "search/base/trace.h"
 #include "search/equivalence/opaque.h"
 #include "search/optimizer.h"
@@ -17,36 +16,6 @@ namespace soapstone::search {
 
 using core::Graph;
 using core::Result;
-
-namespace {
-
-/// So often a graph that was found is observed, and the search made again for what that tells.
-constexpr int kMostCorrections = 3;
-
-}  // namespace
-
-/// Searches, and again if the costs by which a graph was found turn out to be others in the graph
-/// as a whole: of many costs of pieces, those that came out too low are found first.
-void Optimizer::search_by_costs_as_a_whole(SearchOptions options) {
-  const double started_s = core::wall_s(), time_s = options.time_s;
-  report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
-  int corrections = 0;
-  for (; corrections < kMostCorrections && !interrupted(); ++corrections) {
-    if (report_.search.best.empty() || !cost_.observe(report_.search.best.front().graph)) break;
-    if (time_s > 0) {
-      options.time_s = time_s - (core::wall_s() - started_s);
-      if (options.time_s <= 0) break;
-    }
-    memory_ = {};
-    report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
-  }
-  if (corrections > 0) {
-    report_.notes.push_back(
-        fmt::format("what was found was observed as a whole and costs otherwise there: searched "
-                    "again {}, and the numbers are those of the last search",
-                    corrections == 1 ? "once" : fmt::format("{} times", corrections)));
-  }
-}
 
 core::Status Optimizer::search_graphs() {
   progress_.stage("simplifying");
@@ -72,7 +41,7 @@ core::Status Optimizer::search_graphs() {
   std::vector<std::string> forms = in_use(options_.trials.forms);
   std::ranges::move(in_use(options_.trials.last_forms), std::back_inserter(forms));
   for (const std::string& form : forms) rules_.exclude(form);
-  search_by_costs_as_a_whole(options);
+  report_.search = search(start_.graph, rules_, cost_, options, progress_, stop_);
   for (const std::string& form : forms) rules_.readmit(form);
   if (options.checkpoint != nullptr) SOAPSTONE_RETURN_IF_ERROR(options.checkpoint->write());
   merge_in_results();

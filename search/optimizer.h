@@ -49,7 +49,6 @@ class Optimizer {
   core::Status run_round();
   void start_again();
   core::Status search_graphs();
-  void search_by_costs_as_a_whole(SearchOptions options);
   std::vector<std::string> in_use(std::vector<std::string> forms) const;
   void merge_in_results();
   void drop_unwritable();

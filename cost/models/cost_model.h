@@ -50,10 +50,6 @@ class CostModel {
     std::string implementation;
   };
   virtual std::vector<Item> breakdown(const core::Graph& graph) = 0;
-  /// Looks at the graph as a whole, if this model learns from what it sees: what was priced in
-  /// pieces may be worth something else there. True: the cost of the graph has changed so much that
-  /// whoever relied on it should ask again.
-  virtual bool observe(const core::Graph&) { return false; }
   /// "roofline, 15.7 TFLOP/s, 900 GB/s" or the device's key.
   virtual std::string description() const = 0;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,6 @@ constexpr const char* kFusions = "fusions";
 constexpr const char* kEdges = "neighbors";
 /// Of an ordinary processor core, until a conversion was seen.
 constexpr double kBytesPerUs = 14e3;
-/// Two models have to share so much of their time for one to show how fast the machine was.
-constexpr double kLeastShared = 0.2;
 
 std::string record_of(std::uint64_t signature) { return fmt::format("kernel {:016x}", signature); }
 
@@ -47,10 +46,8 @@ std::optional<KernelCost> decode_kernel(const cost::Measurement& record) {
   return cost;
 }
 
-}  // namespace
-
 /// The mean over the places where a kernel occurs.
-class KernelCosts::Mean {
+class Mean {
  public:
   void add(const ObservedLaunch& launch) {
     ++count_;
@@ -60,13 +57,9 @@ class KernelCosts::Mean {
     if (launch.enter_us > 0) cost_.enter_us = std::max(launch.enter_us, cost_.enter_us.value_or(0));
     if (launch.leave_us > 0) cost_.leave_us = std::max(launch.leave_us, cost_.leave_us.value_or(0));
   }
-  double total_us() const { return us_; }
-  int count() const { return count_; }
-  KernelCost value(double drift = 1) const {
+  KernelCost value() const {
     KernelCost cost = cost_;
-    cost.us = cost::rounded_us(drift * us_ / count_);
-    if (cost.enter_us) *cost.enter_us *= drift;
-    if (cost.leave_us) *cost.leave_us *= drift;
+    cost.us = cost::rounded_us(us_ / count_);
     return cost;
   }
 
@@ -75,6 +68,8 @@ class KernelCosts::Mean {
   double us_ = 0;
   int count_ = 0;
 };
+
+}  // namespace
 
 double tensor_bytes(const core::Graph& graph, core::TensorId id) {
   const core::TensorType& type = graph.tensor(id).type;
@@ -123,14 +118,14 @@ double KernelCosts::conversion_us(double bytes) const {
   return cost::rounded_us(bytes * converted_us_ / converted_bytes_);
 }
 
-KernelCosts::Means KernelCosts::means_of(const Observation& observation) {
+void KernelCosts::add(const Observation& observation, bool replace) {
   const core::Graph& graph = observation.graph;
   const ObservedGraph& observed = observation.observed;
   const std::size_t patterns = fusions_.size();
   const auto is_exported = [&](core::NodeId id) {
     return std::ranges::find(observed.exported, id) != observed.exported.end();
   };
-  Means seen;
+  std::map<std::uint64_t, Mean> seen;
   for (const ObservedLaunch& launch : observed.launches) {
     seen[fusions_.learn(graph, launch.nodes, is_exported)].add(launch);
     if (launch.leave_us <= 0) continue;
@@ -142,39 +137,10 @@ KernelCosts::Means KernelCosts::means_of(const Observation& observation) {
     if (graph.node(id).op->movement == core::Movement::kNone) continue;
     seen[fusions_.learn(graph, std::span(&id, 1), {})].add({});
   }
+  for (const auto& [signature, mean] : seen)
+    if (replace || !recall(signature)) add(signature, mean.value());
   add_edges(graph);
   if (fusions_.size() > patterns) keep_text(kFusions, fusions_.to_text());
-  return seen;
-}
-
-/// What kernels of earlier models took then, over what they take now.
-double KernelCosts::drift(const Means& seen) const {
-  double then_us = 0, now_us = 0, all_us = 0;
-  for (const auto& [signature, mean] : seen) {
-    all_us += mean.total_us();
-    const KernelCost* const known = find(signature);
-    if (known == nullptr || !known->in_model) continue;
-    then_us += known->us * mean.count();
-    now_us += mean.total_us();
-  }
-  return now_us > kLeastShared * all_us && then_us > 0 ? then_us / now_us : 1;
-}
-
-void KernelCosts::add_part(const Observation& observation) {
-  for (const auto& [signature, mean] : means_of(observation))
-    if (!recall(signature)) add(signature, mean.value());
-}
-
-void KernelCosts::add_model(const Observation& observation) {
-  const Means seen = means_of(observation);
-  const double factor = drift(seen);
-  for (const auto& [signature, mean] : seen) {
-    const KernelCost* const known = find(signature);
-    if (known != nullptr && known->in_model) continue;
-    KernelCost cost = mean.value(factor);
-    cost.in_model = true;
-    add(signature, std::move(cost));
-  }
 }
 
 void KernelCosts::add(std::uint64_t signature, KernelCost cost) {

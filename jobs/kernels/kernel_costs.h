@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,8 +20,7 @@ struct KernelCost {
   /// Conversions from and to ordinary tensors; none: never seen.
   std::optional<double> enter_us, leave_us;
   bool estimated = false;
-  std::string why;        ///< Of an estimate: why it was not measured.
-  bool in_model = false;  ///< Measured in this process among all other kernels of a model.
+  std::string why;  ///< Of an estimate: why it was not measured.
 };
 
 /// Reading is safe from several threads as long as nobody adds.
@@ -40,19 +38,12 @@ class KernelCosts {
 
   /// Looks for it in the database; false: it is not there, either.
   bool recall(std::uint64_t signature);
-  /// Of a part of a model: kernels that are known stay as they are.
-  void add_part(const Observation& observation);
-  /// Of a whole model: all kernels give way that were not measured in one. Those that were show how
-  /// fast the machine is now, so that what is new is as if it had been measured with them.
-  void add_model(const Observation& observation);
+  /// `replace`: what was known before gives way.
+  void add(const Observation& observation, bool replace);
   void add(std::uint64_t signature, KernelCost cost);
   void add_edges(const core::Graph& graph);
 
  private:
-  class Mean;
-  using Means = std::map<std::uint64_t, Mean>;  ///< By signature.
-  Means means_of(const Observation& observation);
-  double drift(const Means& seen) const;
   void keep_text(const std::string& name, std::string text);
 
   cost::CostDatabase* database_;

@@ -4,7 +4,6 @@
 #include "jobs/kernels/runtime_cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_set>
@@ -30,8 +29,6 @@ using cost::GraphCost;
 constexpr std::size_t kCompared = 16;
 /// What takes longer than this share of the model uses caches as the model does.
 constexpr double kLargestPart = 0.25;
-/// A graph whose cost was wrong by more is worth another search.
-constexpr double kWrong = 0.02;
 
 class LearnedCost final : public RuntimeCost {
  private:
@@ -81,8 +78,9 @@ class LearnedCost final : public RuntimeCost {
 
   core::Status learn(const Graph& graph, const RuntimeProbe::Write& write) override {
     const std::unique_lock lock(mutex_);
-    write_ = write;
-    SOAPSTONE_ASSIGN_OR_RETURN(const Observation seen, observe_model(graph));
+    ++counts_.observations;
+    SOAPSTONE_ASSIGN_OR_RETURN(const Observation seen, probe_.observe_model(graph, write));
+    known_.add(seen, true);
     const ObservedGraph& observed = seen.observed;
     if (observed.kernels > 0)
       between_us_ = std::max(0.0, (observed.total_us - observed.kernels_us) /
@@ -90,16 +88,6 @@ class LearnedCost final : public RuntimeCost {
     model_us_ = observed.total_us;
     compare_parts(seen.graph);
     return core::Done{};
-  }
-
-  bool observe(const Graph& graph) override {
-    if (!write_) return false;
-    const double before_us = graph_cost(graph).total_us;
-    {
-      const std::unique_lock lock(mutex_);
-      if (!observe_model(graph)) return false;
-    }
-    return std::abs(graph_cost(graph).total_us / before_us - 1) > kWrong;
   }
 
   Counts counts() const override {
@@ -138,7 +126,7 @@ class LearnedCost final : public RuntimeCost {
     slowest.resize(std::min(slowest.size(), kCompared));
     for (const std::size_t k : slowest) {
       const auto& nodes = pricing.kernels[k].nodes;
-      const auto part = observe_part(search::extract_region(graph, nodes).graph);
+      const auto part = observe(search::extract_region(graph, nodes).graph);
       if (part) factors_.add(graph, nodes, pricing.costs[k]->us, launches_us(part->observed));
     }
   }
@@ -151,11 +139,11 @@ class LearnedCost final : public RuntimeCost {
 
   void find_out(const Graph& graph) {
     if (!recall(graph)) {
-      if (auto seen = observe_part(graph)) {
+      if (auto seen = observe(graph)) {
         const bool is_part = seen->observed.total_us < kLargestPart * model_us_;
         for (ObservedLaunch& launch : seen->observed.launches)
           if (is_part) launch.us *= factors_.of(seen->graph, launch.nodes);
-        known_.add_part(*seen);
+        known_.add(*seen, false);
       } else {
         known_.add_edges(graph);  // Asking again would not help.
       }
@@ -170,14 +158,7 @@ class LearnedCost final : public RuntimeCost {
     return std::ranges::all_of(kernels, is_known) && known_.knows_edges(graph);
   }
 
-  core::Result<Observation> observe_model(const Graph& graph) {
-    ++counts_.observations;
-    auto seen = probe_.observe_model(graph, write_);
-    if (seen) known_.add_model(*seen);
-    return seen;
-  }
-
-  core::Result<Observation> observe_part(const Graph& graph) {
+  core::Result<Observation> observe(const Graph& graph) {
     if (stop_ != nullptr && stop_->stop_requested())
       return core::unavailable("interrupted before it was observed");
     ++counts_.observations;
@@ -188,7 +169,7 @@ class LearnedCost final : public RuntimeCost {
 
   /// All kernels that it is by itself, as one.
   void find_out_alone(const Graph& graph, const KernelNodes& kernel) {
-    const auto seen = observe_part(search::extract_region(graph, kernel.nodes).graph);
+    const auto seen = observe(search::extract_region(graph, kernel.nodes).graph);
     KernelCost cost;
     if (!seen) {
       cost.us = estimate(graph, kernel);
@@ -210,7 +191,7 @@ class LearnedCost final : public RuntimeCost {
   double estimate(const Graph& graph, const KernelNodes& kernel) {
     if (!calibration_) {
       calibration_ = cost::calibrate([this](const Graph& probe) -> std::optional<double> {
-        const auto seen = observe_part(probe);
+        const auto seen = observe(probe);
         if (!seen) return std::nullopt;
         return seen->observed.kernels_us;
       });
@@ -221,7 +202,6 @@ class LearnedCost final : public RuntimeCost {
 
   mutable std::shared_mutex mutex_;
   RuntimeProbe probe_;
-  RuntimeProbe::Write write_;  ///< Of whole models; empty: none was learned.
   const std::string description_;
   KernelCosts known_;
   const core::StopToken* stop_;

@@ -204,53 +204,6 @@ TEST(KernelsOfSeveralResults, ShareTheirTime) {
   EXPECT_EQ(seen.launches[1].us, 3);
 }
 
-Observation seen_as(const Graph& graph, const std::vector<double>& us) {
-  Observation seen{graph, {}};
-  for (std::size_t k = 0; k < us.size(); ++k)
-    seen.observed.launches.push_back({.nodes = {graph.order()[k]}, .us = us[k]});
-  return seen;
-}
-
-/// Three kernels; the last one is another than those of linear().
-Graph other_end() {
-  return graph_of(R"(graph g
-  x: f32[8, 8]
-  w: f32[8, 8]
-  b: f32[8, 8]
-  y = matmul(x, w)
-  t = add(y, b)
-  z = tanh(t)
-  return z
-)");
-}
-
-/// On a machine that has become half as fast, what is new is as fast as it would have been before.
-TEST(KernelCostsOfModels, AreComparable) {
-  KernelCosts known(nullptr, "here");
-  const Graph graph = linear("8, 8"), other = other_end();
-  const auto us_of = [&](const Graph& of, std::size_t k) {
-    return known.find(known.fusions().cover(of).at(k).signature)->us;
-  };
-  known.add_part(seen_as(other, {1, 1, 1}));
-  known.add_model(seen_as(graph, {10, 4, 2}));
-  EXPECT_EQ(us_of(graph, 0), 10) << "a part gives way";
-  EXPECT_EQ(us_of(other, 2), 1);
-  known.add_model(seen_as(other, {20, 8, 6}));
-  EXPECT_EQ(us_of(graph, 0), 10) << "a model stays";
-  EXPECT_NEAR(us_of(other, 2), 3, 1e-3);
-  known.add_part(seen_as(other, {1, 1, 1}));
-  EXPECT_NEAR(us_of(other, 2), 3, 1e-3);
-}
-
-/// Models that have little in common say nothing of the machine.
-TEST(KernelCostsOfModels, AreTakenAsTheyAreIfLittleIsShared) {
-  KernelCosts known(nullptr, "here");
-  const Graph graph = linear("8, 8"), other = other_end();
-  known.add_model(seen_as(graph, {10, 4, 2}));
-  known.add_model(seen_as(other, {20, 8, 600}));
-  EXPECT_NEAR(known.find(known.fusions().cover(other).at(2).signature)->us, 600, 0.5);
-}
-
 std::unique_ptr<RuntimeCost> cost_of(Deployment deployment, cost::CostDatabase* database) {
   auto probe = RuntimeProbe::make(std::move(deployment), 17);
   EXPECT_TRUE(probe.ok());

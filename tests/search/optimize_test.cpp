@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "search_fixture.h"
 
@@ -141,53 +140,6 @@ TEST_F(OptimizeResult, AnInterruptBeforeTheSearchLeavesTheOriginal) {
   EXPECT_EQ(report.outcome, Outcome::kInterrupted);
   EXPECT_EQ(report.result, ResultKind::kOriginal);
   EXPECT_EQ(report.search.graphs_expanded, 0U);
-}
-
-/// Takes a graph with a concat for a tenth of what it is until it has seen one as a whole.
-class LearningCost final : public cost::CostModel {
- public:
-  cost::GraphCost graph_cost(const core::Graph& graph) override {
-    cost::GraphCost cost = roofline_->graph_cost(graph);
-    if (has_concat(graph)) cost.total_us *= seen_ ? 10 : 0.1;
-    return cost;
-  }
-  std::vector<Item> breakdown(const core::Graph& graph) override {
-    return roofline_->breakdown(graph);
-  }
-  std::string description() const override { return "learning"; }
-  bool observe(const core::Graph& graph) override {
-    ++observed;
-    return !std::exchange(seen_, seen_ || has_concat(graph));
-  }
-  int observed = 0;
-
- private:
-  static bool has_concat(const core::Graph& graph) {
-    return std::ranges::any_of(
-        graph.order(), [&](core::NodeId id) { return graph.node(id).op->name == "concat"; });
-  }
-  std::unique_ptr<cost::CostModel> roofline_ = cost::make_roofline_cost(runtime::Fusion::kFull);
-  bool seen_ = false;
-};
-
-TEST(OptimizeByLearnedCosts, WhatCostsOtherwiseAsAWholeIsSearchedAgain) {
-  const rules::RuleSet none = rule_set_of(""), rules = rule_set_of(kMergeMatmuls);
-  verifier::Admission first(none, {.allow_unproved = true});
-  verifier::Admission second(rules, {.allow_unproved = true});
-  const auto backend = runtime::make_reference_backend();
-  OptimizeOptions options;
-  options.measure = false;
-  options.search.time_s = 0;
-  LearningCost cost;
-  const auto report = optimize(parallel_matmuls(3), first, second, cost, *backend, options,
-                               core::silent(), core::StopToken{});
-  ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, Outcome::kNoGainFound);
-  EXPECT_EQ(report->result, ResultKind::kOriginal);
-  EXPECT_EQ(cost.observed, 1) << "the second search finds nothing to observe";
-  ASSERT_FALSE(report->notes.empty());
-  EXPECT_NE(report->notes.front().find("searched again once"), std::string::npos)
-      << report->notes.front();
 }
 
 }  // namespace
