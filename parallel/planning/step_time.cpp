@@ -1,6 +1,7 @@
 #include "parallel/planning/step_time.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "parallel/planning/pipeline.h"
 
@@ -225,7 +226,7 @@ class StepTimer {
 
 void time_step(const core::Graph& graph, const StepWork& work, const Topology& topology,
                bool is_training, std::vector<Slowness> slowness, MeshPlan& plan) {
-  StepTimer(graph, work, topology, is_training, slowness, plan).run();
+  StepTimer(graph, work, topology, is_training, std::move(slowness), plan).run();
 }
 
 double microbatch_weight(const MeshShape& shape) {

@@ -121,10 +121,10 @@ class ChoiceMaker {
       here = size / grains * position.grains;
     }
     if (here < parts) return std::nullopt;
-    const auto largest = static_cast<double>((here + parts - 1) / parts);
-    if (largest * static_cast<double>(parts) > options_.most_imbalance * static_cast<double>(here))
+    const std::int64_t largest = (here + parts - 1) / parts;
+    if (static_cast<double>(largest * parts) > options_.most_imbalance * static_cast<double>(here))
       return std::nullopt;
-    return largest / static_cast<double>(size);
+    return static_cast<double>(largest) / static_cast<double>(size);
   }
 
   void finish() {

@@ -10,8 +10,8 @@ LayoutListId LayoutLists::add(std::vector<Layout> by_choice) {
   List& list = lists_.emplace_back();
   list.by_choice = list.different = at->first;
   std::ranges::sort(list.different);
-  const auto repeated = std::ranges::unique(list.different);
-  list.different.erase(repeated.begin(), repeated.end());
+  list.different.erase(std::unique(list.different.begin(), list.different.end()),
+                       list.different.end());
   for (const Layout& layout : list.by_choice) {
     const auto found = std::ranges::lower_bound(list.different, layout);
     list.number.push_back(static_cast<std::uint32_t>(found - list.different.begin()));

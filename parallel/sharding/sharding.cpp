@@ -116,8 +116,7 @@ class ShardingProblem {
     std::vector<LayoutListId> lists;
     for (const Reader& reader : readers) lists.push_back(input_list(reader));
     std::ranges::sort(lists);
-    const auto repeated = std::ranges::unique(lists);
-    lists.erase(repeated.begin(), repeated.end());
+    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
     return lists;
   }
 
