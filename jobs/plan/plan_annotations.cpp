@@ -62,10 +62,9 @@ class Annotator {
     const parallel::NodeChoice& choice = plan_.sharding.nodes[id.index()];
     std::vector<std::vector<TensorCut>> inputs(node.inputs.size()), outputs(node.outputs.size());
     for (std::size_t axis = plan_.axis_sizes.size(); axis-- > 0;) {
-      const int cut = choice.loops[axis];
-      if (cut < 0 || plan_.axis_sizes[axis] == 1) continue;
-      const auto number = static_cast<std::size_t>(cut);
-      const ops::Loop& loop = loops_.spaces[id.index()].loops[number];
+      if (choice.loops[axis] < 0 || plan_.axis_sizes[axis] == 1) continue;
+      const ops::Loop& loop =
+          loops_.spaces[id.index()].loops[static_cast<std::size_t>(choice.loops[axis])];
       for (const ops::LoopPlace& place : loop.follows) add(axis, place, inputs);
       for (const ops::LoopPlace& place : loop.outputs)
         if (loop.joined[place.tensor] == ops::Joined::kIndex) add(axis, place, outputs);

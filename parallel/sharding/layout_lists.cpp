@@ -26,8 +26,7 @@ LayoutListId LayoutLists::union_of(const std::vector<LayoutListId>& lists) {
   for (const LayoutListId id : lists)
     all.insert(all.end(), lists_[id.index()].different.begin(), lists_[id.index()].different.end());
   std::ranges::sort(all);
-  const auto repeated = std::ranges::unique(all);
-  all.erase(repeated.begin(), repeated.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return at->second = add(std::move(all));
 }
 
