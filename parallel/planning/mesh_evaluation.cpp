@@ -181,11 +181,11 @@ bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
   return uneven_axis(uneven).has_value();
 }
 
-/// Shares in proportion to the time of the whole forward pass, in as many grains as a sample's
-/// microbatch can be divided into, up to some for each position. None where positions have devices
-/// of several kinds, or where parts are measured, which are those of even cuts.
+/// Shares in proportion to the time of the whole forward pass, in the largest number of grains that
+/// divides the samples of a microbatch, up to some for each position. None where positions have
+/// devices of several kinds, or where parts are measured, which are those of even cuts.
 std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
-  constexpr std::int64_t kMostGrains = 8;
+  constexpr std::int64_t kGrainsAPosition = 8;
   if (!shape.is_uneven || slowness_.empty() || shape.stages > 1 || options_.part_times)
     return std::nullopt;
   const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
@@ -202,7 +202,7 @@ std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) con
     if (kind != uneven.kinds.back()) return std::nullopt;
   }
   const std::int64_t samples = batch_ / shape.microbatches;
-  std::int64_t grains = std::min(samples, kMostGrains * size);
+  std::int64_t grains = std::min(samples, kGrainsAPosition * size);
   while (grains > 1 && samples % grains != 0) --grains;
   uneven.grains = in_proportion(grains, rates);
   const auto [fewest, most] = std::ranges::minmax_element(uneven.grains);

@@ -238,7 +238,7 @@ TEST(Planner, FasterDevicesGetMoreOfWhatIsCut) {
   PlanDocument document = document_of(net.graph, net.is_weight, machine, uneven);
   const PlanAxis& axis = document.axes[uneven.plan.uneven->axis];
   ASSERT_EQ(static_cast<std::int64_t>(axis.shares.size()), axis.size);
-  EXPECT_GT(axis.shares.front(), axis.shares.back());  // V100 come first
+  EXPECT_GE(5 * axis.shares.front(), 6 * axis.shares.back());  // V100 come first
   EXPECT_FALSE(planned(net, alike, "best", training()).plan.shape.is_uneven);
   EXPECT_FALSE(planned(net, machine, "data", training()).plan.shape.is_uneven);
 }
