@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <set>
 
+#include "gpu/kernels/library_fit.h"
 #include "ops/definition/registry.h"
 #include "runtime/launches/view.h"
 
@@ -80,7 +83,10 @@ class Fuser {
       position_[id.index()] = next++;
       if (!graph_.is_constant_expression(id)) add(id);
     }
-    if (options_.fuses) join_siblings();
+    if (options_.fuses) {
+      read_through_movements();
+      join_siblings();
+    }
     return ordered();
   }
 
@@ -91,6 +97,7 @@ class Fuser {
     group_[id.index()] = groups_.size();
     groups_.push_back({kind_of(id), {id}});
     if (groups_.back().kind != Group::Kind::kKernel || !options_.fuses) return;
+    if (join_contraction(id)) return;
     // Groups that are read, nearest first; those that they read come when they are taken in.
     std::set<std::size_t> refused;
     while (const auto source = nearest_source(groups_.size() - 1, refused))
@@ -105,6 +112,80 @@ class Fuser {
         std::any_of(region->stages.begin(), region->stages.end(),
                     [](const RegionStage& stage) { return stage.is_contraction; });
     return is_contraction ? Group::Kind::kContraction : Group::Kind::kKernel;
+  }
+
+  /// Puts a new node into the group of a contraction that it reads, if libraries compute both as
+  /// one.
+  bool join_contraction(NodeId id) {
+    const std::size_t own = groups_.size() - 1;
+    std::vector<NodeId> sources = sources_of(graph_, id, nullptr);
+    std::ranges::sort(sources, std::greater(), [&](NodeId n) { return position_[n.index()]; });
+    for (const NodeId source : sources) {
+      const std::size_t g = group_[source.index()];
+      if (groups_[g].kind != Group::Kind::kContraction || closes_cycle(g, own)) continue;
+      std::vector<NodeId> nodes = groups_[g].nodes;
+      nodes.push_back(id);
+      const GroupExtent extent = extent_of(graph_, nodes);
+      if (!fits_libraries(graph_, extent.nodes, extent.outputs)) continue;
+      for (NodeId node : groups_[g].nodes) group_[node.index()] = own;
+      groups_[g].nodes.clear();
+      groups_[own] = {Group::Kind::kContraction, std::move(nodes)};
+      return true;
+    }
+    return false;
+  }
+
+  /// Transposes and cuts that only contractions read take no kernel, if these can read in that
+  /// order.
+  void read_through_movements() {
+    const auto order = graph_.order();
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const std::size_t own = group_[id->index()];
+      if (own == kNone || groups_[own].kind != Group::Kind::kKernel ||
+          groups_[own].nodes.size() != 1 || !is_reordering(graph_.node(*id)))
+        continue;
+      const auto readers = contractions_behind(*id);
+      if (!readers ||
+          !std::ranges::all_of(*readers, [&](std::size_t g) { return can_read(g, *id); }))
+        continue;
+      for (const std::size_t g : *readers) groups_[g].through.push_back(*id);
+      groups_[own].nodes.clear();
+      group_[id->index()] = kNone;
+      readers_through_[*id] = *readers;
+    }
+  }
+
+  static bool is_reordering(const core::Node& node) {
+    return node.op->movement == core::Movement::kPermute ||
+           node.op->movement == core::Movement::kCut || node.op->movement == core::Movement::kSplit;
+  }
+
+  /// The groups that read the node's results, also through views; none: others than contractions
+  /// do.
+  std::optional<std::set<std::size_t>> contractions_behind(NodeId id) const {
+    std::set<std::size_t> found;
+    for (TensorId t : graph_.node(id).outputs) {
+      if (graph_.is_output(t)) return std::nullopt;
+      for (NodeId reader : graph_.consumers(t)) {
+        std::optional<std::set<std::size_t>> behind;
+        if (const auto through = readers_through_.find(reader); through != readers_through_.end())
+          behind = through->second;
+        else if (is_view(graph_, reader))
+          behind = contractions_behind(reader);
+        else if (groups_[group_[reader.index()]].kind == Group::Kind::kContraction)
+          behind = std::set{group_[reader.index()]};
+        if (!behind) return std::nullopt;
+        found.insert(behind->begin(), behind->end());
+      }
+    }
+    return found;
+  }
+
+  bool can_read(std::size_t group, NodeId id) const {
+    std::vector<NodeId> through = groups_[group].through;
+    through.push_back(id);
+    const GroupExtent extent = extent_of(graph_, groups_[group].nodes, through);
+    return fits_libraries(graph_, extent.nodes, extent.outputs);
   }
 
   std::optional<std::size_t> nearest_source(std::size_t group,
@@ -164,8 +245,11 @@ class Fuser {
     std::set<std::size_t> readers;
     for (NodeId node : groups_[group].nodes)
       for (TensorId t : graph_.node(node).outputs)
-        for (NodeId reader : graph_.consumers(t))
+        for (NodeId reader : graph_.consumers(t)) {
           if (group_[reader.index()] != kNone) readers.insert(group_[reader.index()]);
+          if (const auto through = readers_through_.find(reader); through != readers_through_.end())
+            readers.insert(through->second.begin(), through->second.end());
+        }
     return readers;
   }
 
@@ -197,11 +281,13 @@ class Fuser {
     std::vector<char> seen(groups_.size(), false);
     const auto visit = [&](const auto& self, std::size_t g) -> void {
       if (std::exchange(seen[g], char{true})) return;
-      for (NodeId node : groups_[g].nodes)
+      std::vector<NodeId> nodes = groups_[g].nodes;
+      nodes.insert(nodes.end(), groups_[g].through.begin(), groups_[g].through.end());
+      for (NodeId node : nodes)
         for (NodeId source : groups_[g].kind == Group::Kind::kView
                                  ? producers_of(node)
                                  : sources_of(graph_, node, nullptr))
-          self(self, group_[source.index()]);
+          if (group_[source.index()] != kNone) self(self, group_[source.index()]);
       if (!groups_[g].nodes.empty()) result.push_back(groups_[g]);
     };
     for (std::size_t g = 0; g < groups_.size(); ++g) visit(visit, g);
@@ -222,25 +308,34 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<std::size_t> group_;     // by node
   std::vector<std::size_t> position_;  // by node, in the order of the graph
+  /// Of nodes that contractions read through: those groups.
+  std::map<NodeId, std::set<std::size_t>> readers_through_;
 };
 
 }  // namespace
 
-core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId> nodes) {
+GroupExtent extent_of(const core::Graph& graph, std::span<const NodeId> nodes,
+                      std::span<const NodeId> through) {
   const std::set<NodeId> inside(nodes.begin(), nodes.end());
   std::set<NodeId> views, all = inside;
+  all.insert(through.begin(), through.end());
   const bool is_view_alone = nodes.size() == 1 && is_view(graph, nodes[0]);
-  for (NodeId node : nodes)
-    if (!is_view_alone) sources_of(graph, node, &views);
+  if (!is_view_alone)
+    for (NodeId node : all) sources_of(graph, node, &views);
   all.insert(views.begin(), views.end());
-  std::vector<NodeId> ordered;
+  GroupExtent extent;
   for (NodeId node : graph.order())
-    if (all.contains(node)) ordered.push_back(node);
-  std::vector<TensorId> outputs;
+    if (all.contains(node)) extent.nodes.push_back(node);
   for (NodeId node : nodes)
     for (TensorId t : graph.node(node).outputs)
-      if (is_view_alone || is_needed_outside(graph, t, inside)) outputs.push_back(t);
-  return make_region(graph, ordered, outputs);
+      if (is_view_alone || is_needed_outside(graph, t, inside)) extent.outputs.push_back(t);
+  return extent;
+}
+
+core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId> nodes,
+                               std::span<const NodeId> through) {
+  const GroupExtent extent = extent_of(graph, nodes, through);
+  return make_region(graph, extent.nodes, extent.outputs);
 }
 
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options) {

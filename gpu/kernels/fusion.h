@@ -1,5 +1,5 @@
 // Which nodes of a graph one kernel computes: those that index analysis can put into one, without
-// computing much again. Contractions are left to libraries and stand alone.
+// computing much again. Contractions are left to libraries, with what these compute behind them.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,16 @@ namespace soapstone::gpu {
 struct Group {
   enum class Kind : std::uint8_t {
     kKernel,       ///< A generated kernel.
-    kContraction,  ///< A library's; a generated one would compute it slowly.
+    kContraction,  ///< A library's (library_fit.h); a generated one would compute it slowly.
     kView,         ///< No launch: results are pieces of an input.
     kOther,        ///< Nothing can be generated.
   };
   Kind kind = Kind::kKernel;
   /// In topological order. Views that others read through belong to no kernel.
   std::vector<core::NodeId> nodes;
+  /// Of a contraction: nodes that only change the order of elements, which it reads in that order
+  /// itself; they may belong to several contractions and are computed by none.
+  std::vector<core::NodeId> through = {};
 };
 
 struct FusionOptions {
@@ -29,7 +32,17 @@ struct FusionOptions {
 /// Complexity: quadratic in nodes at most.
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options = {});
 
+/// All nodes that the kernel of a group reads through or computes, in topological order, and what
+/// it stores.
+struct GroupExtent {
+  std::vector<core::NodeId> nodes;
+  std::vector<core::TensorId> outputs;
+};
+GroupExtent extent_of(const core::Graph& graph, std::span<const core::NodeId> nodes,
+                      std::span<const core::NodeId> through = {});
+
 /// What the kernel of these nodes computes, with the views that they read through.
-core::Result<Region> region_of(const core::Graph& graph, std::span<const core::NodeId> nodes);
+core::Result<Region> region_of(const core::Graph& graph, std::span<const core::NodeId> nodes,
+                               std::span<const core::NodeId> through = {});
 
 }  // namespace soapstone::gpu

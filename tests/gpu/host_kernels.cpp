@@ -92,7 +92,7 @@ HostKernels::Function HostKernels::function(const std::string& name) const {
 KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOptions& options)
     : graph_(std::move(graph)), groups_(group_nodes(graph_, options)) {
   for (const Group& group : groups_) {
-    const auto region = region_of(graph_, group.nodes);
+    const auto region = region_of(graph_, group.nodes, group.through);
     if (!region) {
       ADD_FAILURE() << region.error().to_string();
       continue;
