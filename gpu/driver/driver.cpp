@@ -74,6 +74,7 @@ core::Result<DeviceFacts> find_device(const Driver& driver, int ordinal) {
     return status ? status : no_device(status.error().message);
   };
   DeviceFacts facts;
+  facts.ordinal = ordinal;
   int count = 0;
   int& device = facts.handle;
   SOAPSTONE_RETURN_IF_ERROR(call(driver.init(0), "cuInit"));

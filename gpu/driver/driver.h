@@ -66,7 +66,8 @@ struct DeviceFacts {
   int multiprocessors = 0;
   int shared_bytes_per_block = 0;
   std::size_t memory_bytes = 0;
-  int handle = 0;  ///< The driver's.
+  int handle = 0;   ///< The driver's.
+  int ordinal = 0;  ///< Its number among the devices that the process sees.
 };
 
 /// Errors: kUnavailable, "no CUDA device: …", if the library is not there or lacks a function.

@@ -97,7 +97,7 @@ class Fuser {
     group_[id.index()] = groups_.size();
     groups_.push_back({kind_of(id), {id}});
     if (groups_.back().kind != Group::Kind::kKernel || !options_.fuses) return;
-    if (join_contraction(id)) return;
+    if (join_contraction(id) || leads_to_contractions(id)) return;
     // Groups that are read, nearest first; those that they read come when they are taken in.
     std::set<std::size_t> refused;
     while (const auto source = nearest_source(groups_.size() - 1, refused))
@@ -153,6 +153,17 @@ class Fuser {
       group_[id->index()] = kNone;
       readers_through_[*id] = *readers;
     }
+  }
+
+  /// True for nodes that contractions may be able to read through: they stay alone until then.
+  bool leads_to_contractions(NodeId id) const {
+    if (!is_reordering(graph_.node(id)) && !is_view(graph_, id)) return false;
+    const auto& results = graph_.node(id).outputs;
+    return std::ranges::all_of(results, [&](TensorId t) {
+      return !graph_.is_output(t) && std::ranges::all_of(graph_.consumers(t), [&](NodeId reader) {
+        return leads_to_contractions(reader) || kind_of(reader) == Group::Kind::kContraction;
+      });
+    });
   }
 
   static bool is_reordering(const core::Node& node) {

@@ -46,6 +46,14 @@ cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/// Bytes that the address is a multiple of, given that the whole tensor begins at one of 64.
+std::uint32_t alignment_of(const StridedMatrix& matrix, core::DataType type) {
+  const auto offset = static_cast<std::uint64_t>(matrix.offset) * core::size_bytes(type);
+  std::uint32_t alignment = 64;
+  while (offset % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
 /// A number of the type in which cuBLASLt scales.
 struct Scale {
   Scale(double value, core::DataType type)
@@ -117,12 +125,20 @@ CublasLtMatmul::algorithms(void* handle, std::size_t workspace_limit, int most) 
   const int status = cublas_->create_preference(&created);
   const Owned preference(created, cublas_->destroy_preference);
   SOAPSTONE_RETURN_IF_ERROR(checked(*cublas_, status, "cublasLtMatmulPreferenceCreate"));
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    return checked(*cublas_, cublas_->set_preference(created, attribute, &value, sizeof value),
+                   "cublasLtMatmulPreferenceSetAttribute");
+  };
   const auto limit = static_cast<std::uint64_t>(workspace_limit);
-  SOAPSTONE_RETURN_IF_ERROR(
-      checked(*cublas_,
-              cublas_->set_preference(created, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit,
-                                      sizeof limit),
-              "cublasLtMatmulPreferenceSetAttribute"));
+  SOAPSTONE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, limit));
+  const MatrixProduct& p = product_;
+  const StridedMatrix& addend = p.addend ? *p.addend : p.result;
+  for (const auto& [attribute, matrix] :
+       {std::pair{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p.left},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p.right},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &addend},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p.result}})
+    SOAPSTONE_RETURN_IF_ERROR(set(attribute, alignment_of(*matrix, p.data_type)));
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   SOAPSTONE_RETURN_IF_ERROR(checked(*cublas_,
