@@ -7,6 +7,7 @@
 #include "cost/models/calibration.h"
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
+#include "cost/timing/kernel_choice.h"
 #include "cost/timing/kernel_timing.h"
 #include "runtime/launches/execution_plan.h"
 
@@ -47,7 +48,7 @@ struct Step {
     return {0, 2 * static_cast<double>(runtime::storage_bytes(converted()))};
   }
   core::Result<Measurement> time(runtime::Backend& backend, const TimingOptions& options) const {
-    if (is_launch()) return time_launch(backend, graph, launch(), layouts(), options);
+    if (is_launch()) return time_best_kernel(backend, graph, launch(), layouts(), options);
     return time_conversion(backend, converted(), conversion().from, conversion().to, options);
   }
 };
@@ -110,7 +111,10 @@ class MeasuredCost final : public CostModel {
   core::Result<Measurement> find_or_measure(const Step& step) {
     const std::string signature = step.signature();
     if (database_) {
-      if (auto known = database_->find(device_, signature)) return *known;
+      if (auto known = database_->find(device_, signature)) {
+        if (step.is_launch()) backend_.choose(signature, known->implementation);
+        return *known;
+      }
     }
     if (!timing_) return core::unavailable("no cost of it was recorded");
     if (timing_->stop && timing_->stop->stop_requested())

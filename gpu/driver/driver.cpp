@@ -30,6 +30,17 @@ bool find_queries(const DynamicLibrary& library, Driver& d) {
          library.find("cuCtxSynchronize", d.wait_context);
 }
 
+/// The functions that record work and repeat it.
+bool find_graphs(const DynamicLibrary& library, Driver& d) {
+  return library.find("cuStreamWaitEvent", d.wait_for_event) &&
+         library.find("cuStreamBeginCapture_v2", d.begin_capture) &&
+         library.find("cuStreamEndCapture", d.end_capture) &&
+         library.find("cuGraphInstantiateWithFlags", d.instantiate) &&
+         library.find("cuGraphLaunch", d.launch_graph) &&
+         library.find("cuGraphDestroy", d.destroy_graph) &&
+         library.find("cuGraphExecDestroy", d.destroy_executable);
+}
+
 /// The functions that work is done with.
 bool find_calls(const DynamicLibrary& library, Driver& d) {
   return library.find("cuMemAlloc_v2", d.allocate) && library.find("cuMemFree_v2", d.free) &&
@@ -63,7 +74,8 @@ core::Result<Driver> load_driver(const std::string& name) {
   const auto library = DynamicLibrary::open(name);
   if (!library) return no_device(library.error().message);
   Driver driver;
-  if (!find_queries(*library, driver) || !find_calls(*library, driver))
+  if (!find_queries(*library, driver) || !find_calls(*library, driver) ||
+      !find_graphs(*library, driver))
     return no_device(name + " is no driver of CUDA 12 or later");
   return driver;
 }

@@ -11,7 +11,7 @@ namespace {
 using ops::evaluation::NodeKind;
 
 /// A term of a sum: a number times a node.
-struct Term {
+struct AddedTerm {
   std::uint32_t node = 0;
   double factor = 1;
 };
@@ -93,10 +93,10 @@ class MatrixProductFinder {
       result_.function = MatrixFunction::kRelu;
       node = e_.nodes[node].children[0];
     }
-    std::vector<Term> terms;
+    std::vector<AddedTerm> terms;
     collect_terms({node, 1}, terms);
     bool has_product = false;
-    for (const Term& term : terms) {
+    for (const AddedTerm& term : terms) {
       if (term.node == product_.sum && !std::exchange(has_product, true))
         result_.alpha *= term.factor;
       else if (!take_term(term))
@@ -105,7 +105,7 @@ class MatrixProductFinder {
     return has_product ? core::Status(core::Done{}) : core::unsupported("no sum with the product");
   }
 
-  void collect_terms(Term term, std::vector<Term>& terms) const {
+  void collect_terms(AddedTerm term, std::vector<AddedTerm>& terms) const {
     const FlatNode& node = e_.nodes[term.node];
     if (node.kind == NodeKind::kAdd) {
       for (const std::uint32_t child : node.children) collect_terms({child, term.factor}, terms);
@@ -126,7 +126,7 @@ class MatrixProductFinder {
   }
 
   /// A bias or the addend.
-  bool take_term(const Term& term) {
+  bool take_term(const AddedTerm& term) {
     const FlatNode& node = e_.nodes[term.node];
     if (node.kind != NodeKind::kRead || !is_of_type(node.tensor)) return false;
     const auto stride = [&](const ProductLoop& loop) {

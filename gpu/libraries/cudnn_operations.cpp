@@ -13,7 +13,7 @@ using cudnn::Type;
 
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // bytes: what vector loads need
+constexpr std::int64_t kCudnnAlignment = 16;  // bytes: what vector loads need
 
 std::optional<cudnn::DataType> data_type_of(core::DataType type) {
   switch (type) {
@@ -130,7 +130,7 @@ class OperationMaker {
   /// What is certain of the address, given that of the whole tensor.
   static std::int64_t alignment_of(const GraphTensor& tensor) {
     const auto size = static_cast<std::int64_t>(core::size_bytes(tensor.data_type));
-    std::int64_t alignment = kAlignment;
+    std::int64_t alignment = kCudnnAlignment;
     while (alignment > size && tensor.offset * size % alignment != 0) alignment /= 2;
     return alignment;
   }

@@ -107,13 +107,15 @@ std::shared_ptr<const CublasLt> FakeCublasLt::library() {
   c->multiply = [this](void*, void* matmul, const void* alpha, const void* left, void* left_layout,
                        const void* right, void* right_layout, const void* beta, const void* addend,
                        void* addend_layout, void* to, void* to_layout, const void*, void*,
-                       std::size_t, void*) {
+                       std::size_t, void* stream) {
     if (fails()) return 14;
     ++products_;
     const auto floats = [](const void* p) { return static_cast<const float*>(p); };
-    multiply(matmuls_.at(matmul), *floats(alpha), floats(left), layouts_.at(left_layout),
-             floats(right), layouts_.at(right_layout), *floats(beta), floats(addend),
-             layouts_.at(addend_layout), static_cast<float*>(to), layouts_.at(to_layout));
+    put_(stream, [=, this, product = matmuls_.at(matmul), a = *floats(alpha), b = *floats(beta)] {
+      multiply(product, a, floats(left), layouts_.at(left_layout), floats(right),
+               layouts_.at(right_layout), b, floats(addend), layouts_.at(addend_layout),
+               static_cast<float*>(to), layouts_.at(to_layout));
+    });
     return 0;
   };
   return c;

@@ -1,6 +1,7 @@
 // Libraries that fail at a call of choice. The fake cuBLASLt multiplies on the host.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -46,7 +47,11 @@ class FakeCudnn : public FailingCalls {
 /// Knows two algorithms for each product, of which the second needs a workspace of 64 bytes.
 class FakeCublasLt : public FailingCalls {
  public:
-  explicit FakeCublasLt(int failing = -1) : FailingCalls(failing) {}
+  /// Puts work into a stream; by default it is done at once.
+  using Put = std::function<void(void* stream, std::function<void()> work)>;
+  explicit FakeCublasLt(
+      int failing = -1, Put put = [](void*, const auto& work) { work(); })
+      : FailingCalls(failing), put_(std::move(put)) {}
   std::shared_ptr<const CublasLt> library();
   int products() const { return products_; }
 
@@ -69,6 +74,7 @@ class FakeCublasLt : public FailingCalls {
   std::map<void*, Layout> layouts_;
   std::map<void*, Matmul> matmuls_;
   int products_ = 0;
+  Put put_;
 };
 
 }  // namespace soapstone::gpu::test
