@@ -54,19 +54,18 @@ TEST(StepBound, SaysWhatBinds) {
 
 /// Each machine has devices of two kinds, or stages; wherever the plan ends up it is above.
 TEST(StepBound, LiesBelowPlansOfAnyShape) {
-  const PlannedNetwork net = network("gpt", {{"batch", 32}, {"layers", 4}, {"seq", 64}});
+  const PlannedNetwork net = network("gpt", {{"batch", 32}, {"layers", 2}, {"seq", 64}});
   for (const char* machine : {"v100-p100", "tpu-v2v3", "dgx-a100x2"})
-    for (const std::int64_t stages : {1, 2, 4})
-      for (const std::int64_t microbatches : {1, 4}) {
-        MeshPlanOptions options;
-        options.is_training = true;
-        options.sizes.stages = stages;
-        options.sizes.microbatches = microbatches;
-        const MeshPlanOutcome outcome = outcome_on(net, machine, options);
-        EXPECT_LE(outcome.lower_bound.us, outcome.plan.time.total_us)
-            << machine << ", " << stages << " stages, " << microbatches << " microbatches";
-        EXPECT_GT(outcome.lower_bound.us, 0) << machine;
-      }
+    for (const std::int64_t stages : {1, 2}) {
+      MeshPlanOptions options;
+      options.is_training = true;
+      options.sizes.stages = stages;
+      options.sizes.microbatches = 2 * stages;
+      const MeshPlanOutcome outcome = outcome_on(net, machine, options);
+      EXPECT_LE(outcome.lower_bound.us, outcome.plan.time.total_us)
+          << machine << ", " << stages << " stages";
+      EXPECT_GT(outcome.lower_bound.us, 0) << machine;
+    }
 }
 
 }  // namespace
