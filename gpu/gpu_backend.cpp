@@ -18,14 +18,6 @@ using core::TensorId;
 using runtime::DeviceBlock;
 using runtime::Launch;
 
-std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return std::filesystem::path(cache) / "soapstone" / "kernels";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
-  return std::filesystem::temp_directory_path() / "soapstone-kernels";
-}
-
 /// The text with loads of several elements, if it has any, and one without.
 std::vector<KernelVariant> variants_of(const Region& region) {
   const auto planned = plan_kernel(region);
@@ -112,6 +104,14 @@ class GpuBackend final : public runtime::Backend {
 
 }  // namespace
 
+std::filesystem::path default_kernel_cache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::filesystem::path(cache) / "soapstone" / "kernels";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
+  return std::filesystem::temp_directory_path() / "soapstone-kernels";
+}
+
 core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(Driver driver, int ordinal,
                                                                  KernelCompiler compiler) {
   SOAPSTONE_ASSIGN_OR_RETURN(DeviceFacts facts, find_device(driver, ordinal));
@@ -124,7 +124,7 @@ core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal) {
   SOAPSTONE_ASSIGN_OR_RETURN(Driver driver, load_driver());
   SOAPSTONE_ASSIGN_OR_RETURN(const DeviceFacts facts, find_device(driver, ordinal));
   const CompileTarget target{facts.major, facts.minor};
-  const auto cache = std::make_shared<KernelCache>(cache_folder());
+  const auto cache = std::make_shared<KernelCache>(default_kernel_cache());
   const auto compile =
       [=](std::span<const KernelText> texts) -> core::Result<std::vector<std::byte>> {
     SOAPSTONE_ASSIGN_OR_RETURN(KernelBinary binary, cache->get(texts, target));

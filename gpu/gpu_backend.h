@@ -1,6 +1,7 @@
 // A CUDA device as a backend of runtime/: each launch is a generated kernel.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -15,6 +16,9 @@ namespace soapstone::gpu {
 /// Makes one binary of kernels.
 using KernelCompiler =
     std::function<core::Result<std::vector<std::byte>>(std::span<const KernelText>)>;
+
+/// Where binaries are kept: `$XDG_CACHE_HOME/soapstone/kernels`, or under ~/.cache.
+std::filesystem::path default_kernel_cache();
 
 /// The device of that number, with NVRTC and a cache of binaries in the user's cache folder.
 /// Errors: kUnavailable, "no CUDA device: …".

@@ -11,6 +11,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
+#include "jobs/devices/target.h"
 #include "jobs/kernels/runtime_cost.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/check_request.h"
@@ -155,6 +156,8 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
     const std::string& name = request.graph_cost_name;
     job.cost =
         make_graph_cost(request.graph_cost, name.empty() ? "a function" : "function " + name);
+  } else if (!request.target.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.cost, open_target(request.target, request.device));
   } else if (request.costs == CostKind::kRoofline) {
     job.cost = cost::make_roofline_cost(request.device.fusion);
   } else if (request.costs == CostKind::kTaso) {
