@@ -1,16 +1,14 @@
 // See gpu_backend.h.
 #include "gpu/gpu_backend.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "gpu/device/generated_kernel.h"
-#include "gpu/kernels/fusion.h"
+#include "gpu/kernels/cover.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
 #include "gpu/text/region_layouts.h"
@@ -21,14 +19,6 @@ namespace {
 
 using core::TensorId;
 using runtime::Launch;
-
-std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return std::filesystem::path(cache) / "soapstone" / "kernels";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
-  return std::filesystem::temp_directory_path() / "soapstone-kernels";
-}
 
 runtime::DeviceInfo describe(const DeviceFacts& facts, const Libraries& libraries,
                              const GpuOptions& options) {
@@ -41,22 +31,6 @@ runtime::DeviceInfo describe(const DeviceFacts& facts, const Libraries& librarie
     info.libraries += fmt::format(", cuBLASLt {}", libraries.cublaslt->version());
   if (options.math == FloatMath::kTensorFloat32) info.libraries += ", tf32";
   return info;
-}
-
-/// A group as a launch: its inputs in the order in which nodes read them.
-Launch launch_of(const core::Graph& graph, const Group& group) {
-  const GroupExtent extent = extent_of(graph, group.nodes, group.through);
-  Launch launch;
-  launch.head = extent.nodes[0];
-  launch.others.assign(extent.nodes.begin() + 1, extent.nodes.end());
-  launch.outputs = extent.outputs;
-  std::set<TensorId> seen;
-  for (const core::NodeId node : extent.nodes) {
-    for (const TensorId input : graph.node(node).inputs)
-      if (input.valid() && seen.insert(input).second) launch.inputs.push_back(input);
-    for (const TensorId output : graph.node(node).outputs) seen.insert(output);
-  }
-  return launch;
 }
 
 class GpuBackend final : public runtime::Backend {
@@ -79,11 +53,7 @@ class GpuBackend final : public runtime::Backend {
 
   std::optional<std::vector<Launch>> cover(const core::Graph& graph,
                                            runtime::Fusion fusion) const override {
-    if (fusion != runtime::Fusion::kFull) return std::nullopt;
-    std::vector<Launch> launches;
-    for (const Group& group : group_nodes(graph))
-      if (group.kind != Group::Kind::kView) launches.push_back(launch_of(graph, group));
-    return launches;
+    return gpu::cover(graph, fusion);
   }
 
   void choose_layouts(const core::Graph& graph, const Launch& launch,
@@ -158,7 +128,7 @@ core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal,
   SOAPSTONE_ASSIGN_OR_RETURN(Driver driver, load_driver());
   SOAPSTONE_ASSIGN_OR_RETURN(const DeviceFacts facts, find_device(driver, ordinal));
   const CompileTarget target{facts.major, facts.minor};
-  const auto cache = std::make_shared<KernelCache>(cache_folder());
+  const auto cache = std::make_shared<KernelCache>(default_kernel_cache());
   const auto compile =
       [=](std::span<const KernelText> texts) -> core::Result<std::vector<std::byte>> {
     SOAPSTONE_ASSIGN_OR_RETURN(KernelBinary binary, cache->get(texts, target));

@@ -2,6 +2,7 @@
 // of cuDNN, or by a generated one.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string_view>
 
@@ -9,6 +10,9 @@
 #include "runtime/launches/backend.h"
 
 namespace soapstone::gpu {
+
+/// Where binaries are kept: `$XDG_CACHE_HOME/soapstone/kernels`, or under ~/.cache.
+std::filesystem::path default_kernel_cache();
 
 /// The device of that number, with NVRTC and a cache of binaries in the user's cache folder, and
 /// the libraries that are there. Errors: kUnavailable, "no CUDA device: …".

@@ -66,9 +66,10 @@ std::vector<Step> steps_of(const Graph& graph, const ExecutionPlan& plan) {
 class MeasuredCost final : public CostModel {
  public:
   MeasuredCost(runtime::Backend& backend, runtime::Fusion fusion, CostDatabase* database,
-               std::string device, std::optional<TimingOptions> timing)
+               std::string device, std::optional<TimingOptions> timing,
+               DeviceEstimates estimates = {})
       : backend_(backend), fusion_(fusion), database_(database), device_(std::move(device)),
-        timing_(timing) {}
+        timing_(timing), estimates_(std::move(estimates)) {}
 
   GraphCost graph_cost(const Graph& graph) override {
     const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
@@ -126,10 +127,18 @@ class MeasuredCost final : public CostModel {
   }
 
   Priced estimate(const Step& step, std::string_view why) {
+    return {{estimate_us(step), 0, true}, fmt::format("estimate: {}", why)};
+  }
+
+  double estimate_us(const Step& step) {
+    if (step.is_launch() && estimates_.launch_us)
+      return rounded_us(estimates_.launch_us(step.graph, step.launch()));
+    if (!step.is_launch() && estimates_.copy_us)
+      return rounded_us(estimates_.copy_us(step.work().bytes));
     if (!calibration_) {
       calibration_ = calibrate([this](const Graph& graph) { return time_of(graph); });
     }
-    return {{roofline_us(step.work(), *calibration_), 0, true}, fmt::format("estimate: {}", why)};
+    return roofline_us(step.work(), *calibration_);
   }
 
   std::optional<double> time_of(const Graph& graph) {
@@ -148,6 +157,7 @@ class MeasuredCost final : public CostModel {
   CostDatabase* database_;
   std::string device_;
   std::optional<TimingOptions> timing_;  // none: nothing is measured
+  DeviceEstimates estimates_;
   LaunchCache cache_;
   std::optional<RooflineParameters> calibration_;
 };
@@ -161,9 +171,10 @@ std::unique_ptr<CostModel> make_measured_cost(runtime::Backend& backend, runtime
 }
 
 std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
-                                              CostDatabase& database, std::string device) {
-  return std::make_unique<MeasuredCost>(backend, fusion, &database, std::move(device),
-                                        std::nullopt);
+                                              CostDatabase* database, std::string device,
+                                              DeviceEstimates estimates) {
+  return std::make_unique<MeasuredCost>(backend, fusion, database, std::move(device), std::nullopt,
+                                        std::move(estimates));
 }
 
 }  // namespace soapstone::cost

@@ -36,8 +36,8 @@ constexpr std::string_view kH200 = R"({"deviceVer":900,"driverVer":13000,"cudaDe
 "supportCoopLaunch":1,"smClockRateKHz":1980000,"memClockRateKHz":3201000,
 "l2CacheSize":62914560,"deviceName":"NVIDIA H200","totalGlobalMem":150754820096})";
 
-constexpr std::array kKnown = {KnownDevice{"a100", 8, 0, kA100}, KnownDevice{"h100", 9, 0, kH100},
-                               KnownDevice{"h200", 9, 0, kH200}};
+constexpr std::array kKnown = {KnownDevice{"a100", kA100}, KnownDevice{"h100", kH100},
+                               KnownDevice{"h200", kH200}};
 
 }  // namespace
 

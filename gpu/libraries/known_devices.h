@@ -1,5 +1,4 @@
-// Devices that need not be there: their properties as cuDNN asks for them, and their computing
-// capability.
+// Properties of devices that need not be there, as cuDNN asks for them.
 #pragma once
 
 #include <span>
@@ -9,7 +8,6 @@ namespace soapstone::gpu {
 
 struct KnownDevice {
   std::string_view name;  ///< "h200", as targets are named.
-  int major = 0, minor = 0;
   std::string_view
       properties;  ///< JSON with the keys of CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION.
 };

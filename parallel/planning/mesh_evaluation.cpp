@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "parallel/sharding/part_times.h"
+#include "parallel/sharding/weight_layouts.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -225,34 +225,23 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
   return stages;
 }
 
-double MeshEvaluator::lower_bound_us() const {
-  double steps_per_us = 0;
-  std::map<std::size_t, double> us_of_kind;
-  for (std::int64_t d = 0; d < devices_; ++d) {
-    const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
-    const auto [at, is_new] = us_of_kind.try_emplace(kind, 0.0);
-    if (is_new) at->second = contractions_us(topology_.kinds()[kind]);
-    if (at->second == 0) return 0;
-    steps_per_us += 1 / at->second;
+StepBound MeshEvaluator::lower_bound() const {
+  StepBoundInput input{graph_, {&work_}, {}, options_.part_times, {}};
+  if (selective_work_) input.works.push_back(&*selective_work_);
+  std::map<std::size_t, double> devices_of_kind;
+  for (std::int64_t d = 0; d < devices_; ++d)
+    ++devices_of_kind[topology_.kind_index(DeviceId(static_cast<std::size_t>(d)))];
+  for (const auto& [kind, devices] : devices_of_kind)
+    input.kinds.push_back(
+        {rates_of(topology_.kinds()[kind]), devices, slowness_.empty() ? 1 : slowness_[kind].work});
+  std::ranges::stable_sort(input.kinds, std::greater<>(), &BoundedKind::slowness);
+  if (options_.is_training) {
+    ShardingOptions memory;
+    set_memory(options_, weight_type_, memory);
+    input.updated_bytes =
+        kPassesOverWeights + kPassesOverStates * memory.state_bytes_per_weight_byte;
   }
-  return 1 / steps_per_us;
-}
-
-double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
-  ComputeRates best = rates_;
-  best.flops_per_s = kind.flops_per_s;
-  best.tail_us = 0;
-  double us = 0;
-  for (const core::NodeId id : graph_.order()) {
-    const NodeWork& node = work_.nodes[id.index()];
-    if (graph_.is_constant_expression(id) || !node.is_contraction) continue;
-    double times = 1;
-    for (const core::TensorId input : graph_.node(id).inputs)
-      times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
-    if (options_.part_times) times *= options_.part_times->least_scale(id);
-    us += times * best.us(node.data_type, node.flops, 0, true);
-  }
-  return us;
+  return step_bound(input);
 }
 
 /// Of the whole model on one device.

@@ -162,7 +162,7 @@ TEST(LibraryForms, OfExamplesAreWhatTheyMean) {
   Described all;
   for (const auto& example : ops::test::op_examples()) {
     if (example.result_count() != 1 || example.positive) continue;
-    const core::Graph graph = soapstone::graph_of(test::example_text(example));
+    const core::Graph graph = soapstone::graph_of(example.graph_text());
     if (graph.order().size() != 1 || graph.is_constant_expression(graph.order()[0])) continue;
     const core::NodeId nodes[] = {graph.order()[0]};
     const Described found = check(graph, nodes, graph.outputs()[0], test::all_values(graph));

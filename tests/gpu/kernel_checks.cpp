@@ -13,17 +13,6 @@ double tolerance_of(core::DataType type) {
   return type == core::DataType::kFloat32 ? 1e-4 : type == core::DataType::kFloat16 ? 1e-2 : 8e-2;
 }
 
-std::string example_text(const ops::test::OpExample& example) {
-  std::string text = "graph example\n", names;
-  std::string inputs = example.inputs;
-  for (std::size_t at = 0; (at = inputs.find("  ", at)) != std::string::npos; at += 3)
-    inputs.replace(at, 2, "\n  ");
-  if (!inputs.empty()) text += "  " + inputs + "\n";
-  for (std::size_t k = 0; k < example.result_count(); ++k)
-    names += (k ? ", y" : "y") + std::to_string(k);
-  return text + "  " + names + " = " + example.call + "\n  return " + names + "\n";
-}
-
 core::Graph graph_over(const std::string& text, core::DataType type) {
   std::string typed = text;
   const std::string_view name = core::to_string(type);

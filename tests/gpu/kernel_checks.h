@@ -12,9 +12,6 @@ namespace soapstone::gpu::test {
 /// For values of this type, relative to the larger of 1 and the value that is right.
 double tolerance_of(core::DataType type);
 
-/// `x: f32[2]  i: i64[3]` and `relu(x)` as a graph.
-std::string example_text(const ops::test::OpExample& example);
-
 /// The text of a graph over f32 with another type in its place.
 core::Graph graph_over(const std::string& text, core::DataType type);
 

@@ -19,9 +19,8 @@ TEST_P(Examples, AreComputed) {
   HostKernels library;
   std::vector<std::pair<KernelGraph, bool>> all;
   for (const auto& example : ops::test::op_examples())
-    all.emplace_back(
-        KernelGraph(test::graph_over(test::example_text(example), GetParam()), library),
-        example.positive);
+    all.emplace_back(KernelGraph(test::graph_over(example.graph_text(), GetParam()), library),
+                     example.positive);
   ASSERT_EQ(library.compile(), "");
   for (const auto& [graph, positive] : all)
     expect_right(graph, library, test::tolerance_of(GetParam()), positive);

@@ -75,7 +75,7 @@ TEST(Nvrtc, CompilesExamplesAndRandomGraphs) {
   for (const core::DataType type : {core::DataType::kFloat32, core::DataType::kFloat16}) {
     test::HostKernels kernels;
     for (const auto& example : ops::test::op_examples())
-      test::KernelGraph(test::graph_over(test::example_text(example), type), kernels);
+      test::KernelGraph(test::graph_over(example.graph_text(), type), kernels);
     for (unsigned seed = 0; seed < 300; ++seed) {
       const core::Graph graph = runtime::test::RandomGraph(seed).make(4 + seed % 12);
       test::KernelGraph(test::graph_over(core::print(graph), type), kernels);

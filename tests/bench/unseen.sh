@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Small networks from papers, each with an expert's form of it: how far from that the search ends, by
+# roofline costs. Half of them are locked away while rules are written (tests/bench/unseen/run.py
+# --help). PYTHON needs onnx, numpy and onnxruntime; ARGUMENTS go to optimize-graph.
+#   BIN_DIR=build/bin bash tests/bench/unseen.sh [--unlock] [--open] [--rules] [NETWORK...]
+set -euo pipefail
+: "${BIN_DIR:?BIN_DIR names the folder of the commands}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=${PYTHON:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/soapstone/python-*/bin/python | head -n 1)}
+exec "$python" "$here/unseen/run.py" "$@"

@@ -1,0 +1,108 @@
+"""How far the search's result is from an expert's, on networks that no rule was written for.
+
+Both forms of each network are compared by compare-graphs first. The score of a network is the cost of the
+optimized graph over that of the best known one: the expert's, or ours where that is cheaper. Half of
+the networks are locked away while rules are written: of these only the mean is shown, unless asked for."""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import attention  # noqa: F401  (each module registers its networks)
+import feed_forward  # noqa: F401
+import graphs  # noqa: F401
+import heads  # noqa: F401
+import images  # noqa: F401
+import networks
+import recurrent  # noqa: F401
+import reparameterized  # noqa: F401
+import towers  # noqa: F401
+
+COLUMNS = "| {:42} | {:>8} | {:>8} | {:>9} | {:>6} | {:>8} | {:>5} | {} |"
+
+
+class Bench:
+    def __init__(self, bin_dir, arguments, work):
+        self.bin, self.arguments, self.work = pathlib.Path(bin_dir), arguments, pathlib.Path(work)
+
+    def run(self, command, *arguments):
+        environment = os.environ | {"SOAPSTONE_PYTHON": sys.executable}
+        return subprocess.run([self.bin / command, *map(str, arguments), "-q"], env=environment,
+                              capture_output=True, text=True, check=False)
+
+    def optimized(self, path, *arguments):
+        report = self.work / "report.json"
+        done = self.run("optimize-graph", path, "-o", self.work / "optimized.onnx", "--costs",
+                        "roofline", "--judge", "none", "--json", report, *arguments)
+        if done.returncode != 0:
+            raise SystemExit(f"{path.name}: {done.stderr}")
+        return json.loads(report.read_text())
+
+    def row(self, name):
+        network = networks.build(name)
+        given, expert = self.work / f"{name}.onnx", self.work / f"{name}.expert.onnx"
+        network.save(network.given, given)
+        network.save(network.expert, expert)
+        done = self.run("compare-graphs", given, expert, "--samples", "2")
+        if done.returncode != 0:
+            raise SystemExit(f"{name}: the expert's form is another function: {done.stdout}")
+        best = self.optimized(expert, "--budget", "0", "--verify", "off")["cost_after_us"]
+        report = self.optimized(given, "--verify", "2", *self.arguments)
+        ours = report["cost_after_us"]
+        return {"name": name, "before": report["cost_before_us"], "expert": best, "ours": ours,
+                "score": ours / min(best, ours), "launches": report["launches_after"],
+                "cpu_s": report["total_cpu_s"], "rules": report["rules_applied"]}
+
+
+def mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else 1.0
+
+
+def summary(title, rows):
+    could = mean([row["before"] / min(row["expert"], row["ours"]) for row in rows])
+    gain = mean([row["before"] / row["ours"] for row in rows])
+    far = sum(row["score"] > 1.05 for row in rows)
+    print(f"{title}: {len(rows)} networks, {mean([row['score'] for row in rows]):.3f} times the best "
+          f"known cost, {far} more than 5 % off; gain {gain:.3f} of {could:.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="these networks alone")
+    parser.add_argument("--unlock", action="store_true", help="show the locked half, too")
+    parser.add_argument("--open", action="store_true", help="leave the locked half out")
+    parser.add_argument("--rules", action="store_true", help="show which rules were applied")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep the files of the networks there")
+    options = parser.parse_args()
+    shut = networks.locked()
+    wanted = options.names or [n for n in networks.NETWORKS if not (options.open and n in shut)]
+    rows = []
+    print(COLUMNS.format("network", "given us", "expert", "optimized", "score", "launches", "CPU s",
+                         "half"))
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(os.environ["BIN_DIR"], os.environ.get("ARGUMENTS", "").split(),
+                      options.keep or folder)
+        for name in wanted:
+            row = bench.row(name)
+            rows.append(row)
+            if name in shut and not (options.unlock or options.names):
+                continue
+            print(COLUMNS.format(name, *(f"{row[k]:.2f}" for k in ("before", "expert", "ours")),
+                                 f"{row['score']:.3f}", row["launches"], f"{row['cpu_s']:.1f}",
+                                 "locked" if name in shut else "open"), flush=True)
+            if options.rules:
+                print("   ", ", ".join(f"{rule['rule']} {rule['count']}" for rule in row["rules"]))
+    for title, half in (("open", [r for r in rows if r["name"] not in shut]),
+                        ("locked", [r for r in rows if r["name"] in shut])):
+        if half:
+            summary(title, half)
+
+
+if __name__ == "__main__":
+    main()
