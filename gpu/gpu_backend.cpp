@@ -113,6 +113,14 @@ class GpuBackend final : public runtime::Backend {
 
 }  // namespace
 
+std::filesystem::path default_kernel_cache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::filesystem::path(cache) / "soapstone" / "kernels";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
+  return std::filesystem::temp_directory_path() / "soapstone-kernels";
+}
+
 core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(Driver driver, int ordinal,
                                                                  KernelCompiler compiler,
                                                                  Libraries libraries,
