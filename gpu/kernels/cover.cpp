@@ -3,6 +3,9 @@
 
 #include <set>
 
+#include "gpu/kernels/extent.h"
+#include "gpu/kernels/fusion.h"
+
 namespace soapstone::gpu {
 namespace {
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/kernels/fusion.h"
 #include "runtime/launches/launch_plan.h"
 
 namespace soapstone::gpu {

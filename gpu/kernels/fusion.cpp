@@ -7,9 +7,8 @@
 #include <map>
 #include <set>
 
+#include "gpu/kernels/extent.h"
 #include "gpu/kernels/library_fit.h"
-#include "ops/definition/registry.h"
-#include "runtime/launches/view.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -20,40 +19,6 @@ using core::TensorId;
 constexpr std::size_t kMostArguments = 32, kMostNodes = 48;
 // How often one element may be computed: loading it would take as long as a few operations do.
 constexpr double kOften = 4;
-
-bool is_view(const core::Graph& graph, NodeId node) {
-  return !ops::is_opaque(graph.node(node)) &&
-         runtime::is_view(graph, node, runtime::Layout::kRowMajor);
-}
-
-/// The nodes that compute what `node` reads, views left out; those passed are added to `views`.
-std::vector<NodeId> sources_of(const core::Graph& graph, NodeId node, std::set<NodeId>* views) {
-  std::vector<NodeId> sources;
-  for (TensorId t : graph.node(node).inputs) {
-    if (!t.valid() || graph.is_constant_expression(t)) continue;
-    const NodeId producer = graph.tensor(t).producer;
-    if (!producer.valid()) continue;
-    if (!is_view(graph, producer)) {
-      sources.push_back(producer);
-      continue;
-    }
-    if (views) views->insert(producer);
-    for (NodeId beyond : sources_of(graph, producer, views)) sources.push_back(beyond);
-  }
-  return sources;
-}
-
-bool is_needed_outside(const core::Graph& graph, TensorId t, const std::set<NodeId>& inside) {
-  const auto readers = graph.consumers(t);
-  return graph.is_output(t) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-           if (inside.contains(reader)) return false;
-           const auto& results = graph.node(reader).outputs;
-           return !is_view(graph, reader) ||
-                  std::any_of(results.begin(), results.end(), [&](TensorId result) {
-                    return is_needed_outside(graph, result, inside);
-                  });
-         });
-}
 
 /// True if nothing that costs much is computed again. A small tensor may be computed for every
 /// element of a large one, if it takes a few operations.
@@ -105,7 +70,7 @@ class Fuser {
   }
 
   Group::Kind kind_of(NodeId id) const {
-    if (is_view(graph_, id)) return Group::Kind::kView;
+    if (is_kernel_view(graph_, id)) return Group::Kind::kView;
     const auto region = region_of(graph_, std::span(&id, 1));
     if (!region) return Group::Kind::kOther;
     const bool is_contraction =
@@ -157,7 +122,7 @@ class Fuser {
 
   /// True for nodes that contractions may be able to read through: they stay alone until then.
   bool leads_to_contractions(NodeId id) const {
-    if (!is_reordering(graph_.node(id)) && !is_view(graph_, id)) return false;
+    if (!is_reordering(graph_.node(id)) && !is_kernel_view(graph_, id)) return false;
     const auto& results = graph_.node(id).outputs;
     return std::ranges::all_of(results, [&](TensorId t) {
       return !graph_.is_output(t) && std::ranges::all_of(graph_.consumers(t), [&](NodeId reader) {
@@ -181,7 +146,7 @@ class Fuser {
         std::optional<std::set<std::size_t>> behind;
         if (const auto through = readers_through_.find(reader); through != readers_through_.end())
           behind = through->second;
-        else if (is_view(graph_, reader))
+        else if (is_kernel_view(graph_, reader))
           behind = contractions_behind(reader);
         else if (groups_[group_[reader.index()]].kind == Group::Kind::kContraction)
           behind = std::set{group_[reader.index()]};
@@ -324,30 +289,6 @@ class Fuser {
 };
 
 }  // namespace
-
-GroupExtent extent_of(const core::Graph& graph, std::span<const NodeId> nodes,
-                      std::span<const NodeId> through) {
-  const std::set<NodeId> inside(nodes.begin(), nodes.end());
-  std::set<NodeId> views, all = inside;
-  all.insert(through.begin(), through.end());
-  const bool is_view_alone = nodes.size() == 1 && is_view(graph, nodes[0]);
-  if (!is_view_alone)
-    for (NodeId node : all) sources_of(graph, node, &views);
-  all.insert(views.begin(), views.end());
-  GroupExtent extent;
-  for (NodeId node : graph.order())
-    if (all.contains(node)) extent.nodes.push_back(node);
-  for (NodeId node : nodes)
-    for (TensorId t : graph.node(node).outputs)
-      if (is_view_alone || is_needed_outside(graph, t, inside)) extent.outputs.push_back(t);
-  return extent;
-}
-
-core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId> nodes,
-                               std::span<const NodeId> through) {
-  const GroupExtent extent = extent_of(graph, nodes, through);
-  return make_region(graph, extent.nodes, extent.outputs);
-}
 
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options) {
   return Fuser(graph, options).run();

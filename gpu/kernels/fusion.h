@@ -32,17 +32,4 @@ struct FusionOptions {
 /// Complexity: quadratic in nodes at most.
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options = {});
 
-/// All nodes that the kernel of a group reads through or computes, in topological order, and what
-/// it stores.
-struct GroupExtent {
-  std::vector<core::NodeId> nodes;
-  std::vector<core::TensorId> outputs;
-};
-GroupExtent extent_of(const core::Graph& graph, std::span<const core::NodeId> nodes,
-                      std::span<const core::NodeId> through = {});
-
-/// What the kernel of these nodes computes, with the views that they read through.
-core::Result<Region> region_of(const core::Graph& graph, std::span<const core::NodeId> nodes,
-                               std::span<const core::NodeId> through = {});
-
 }  // namespace soapstone::gpu

@@ -78,7 +78,8 @@ KernelRequest part_of(const KernelRequest& whole, std::vector<TensorId> outputs,
         if (input.valid()) open.push_back(input);
     }
   }
-  KernelRequest part{whole.graph, {}, std::move(inputs), std::move(outputs), {}, whole.constants};
+  KernelRequest part{whole.graph,    {}, std::move(inputs), std::move(outputs), whole.layouts,
+                     whole.constants};
   std::ranges::copy_if(whole.nodes, std::back_inserter(part.nodes),
                        [&](NodeId node) { return needed.contains(node); });
   return part;
@@ -102,11 +103,16 @@ core::Result<std::unique_ptr<GpuKernel>> make_in_two(const MakerContext& context
                                                      const KernelRequest& request) {
   const auto head = std::ranges::find_if(
       request.nodes, [&](NodeId node) { return is_contraction(request.graph, node); });
-  if (head == request.nodes.end() || *head == request.nodes.back() || !request.layouts.empty())
+  if (head == request.nodes.end() || *head == request.nodes.back())
     return core::unsupported("no contraction with something behind it");
   const TensorId between = request.graph.node(*head).outputs[0];
-  const KernelRequest first = part_of(request, {between}, TensorId::none());
-  const KernelRequest second = part_of(request, request.outputs, between);
+  KernelRequest first = part_of(request, {between}, TensorId::none());
+  KernelRequest second = part_of(request, request.outputs, between);
+  // What lies between is an image where the result is one, and lies as that does.
+  if (const auto layout = request.layouts.find(request.outputs[0]);
+      layout != request.layouts.end() && request.graph.tensor(between).type.shape.size() ==
+                                             request.graph.tensor(layout->first).type.shape.size())
+    first.layouts[between] = second.layouts[between] = layout->second;
   auto product = make_with_cublaslt(context, first, 0);
   if (!product) product = make_with_cudnn(context, first, 0);
   if (!product) return product;

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/kernels/extent.h"
 #include "gpu/text/element_types.h"
 #include "runtime/device/host_memory.h"
 #include "runtime/execution/elements.h"

@@ -6,6 +6,7 @@
 
 #include "core/text/text.h"
 #include "gpu/compile/nvrtc.h"
+#include "gpu/kernels/extent.h"
 #include "models/networks/builders.h"
 #include "tests/gpu/kernel_checks.h"
 #include "tests/runtime/random_graph.h"
