@@ -13,25 +13,13 @@ namespace {
 using test::HostKernels;
 using test::KernelGraph;
 
-/// `x: f32[2]  i: i64[3]` and `relu(x)` as a graph.
-std::string example_text(const ops::test::OpExample& example) {
-  std::string text = "graph example\n", names;
-  std::string inputs = example.inputs;
-  for (std::size_t at = 0; (at = inputs.find("  ", at)) != std::string::npos; at += 3)
-    inputs.replace(at, 2, "\n  ");
-  if (!inputs.empty()) text += "  " + inputs + "\n";
-  for (std::size_t k = 0; k < example.result_count(); ++k)
-    names += (k ? ", y" : "y") + std::to_string(k);
-  return text + "  " + names + " = " + example.call + "\n  return " + names + "\n";
-}
-
 class Examples : public ::testing::TestWithParam<core::DataType> {};
 
 TEST_P(Examples, AreComputed) {
   HostKernels library;
   std::vector<std::pair<KernelGraph, bool>> all;
   for (const auto& example : ops::test::op_examples())
-    all.emplace_back(KernelGraph(test::graph_over(example_text(example), GetParam()), library),
+    all.emplace_back(KernelGraph(test::graph_over(example.graph_text(), GetParam()), library),
                      example.positive);
   ASSERT_EQ(library.compile(), "");
   for (const auto& [graph, positive] : all)
