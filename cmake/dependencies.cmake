@@ -65,6 +65,8 @@ macro(soapstone_find_library target)
   elseif("${target}" STREQUAL "MPI::MPI_CXX")
     set(MPI_CXX_SKIP_MPICXX TRUE) # We use the C interface; the C++ bindings are deprecated.
     find_package(MPI 3 REQUIRED COMPONENTS CXX)
+  elseif("${target}" STREQUAL "hwloc::hwloc")
+    soapstone_import(hwloc::hwloc hwloc.h hwloc)
   elseif("${target}" MATCHES "^CUDA::")
     find_package(CUDAToolkit REQUIRED)
   else()

@@ -170,8 +170,10 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
-  if (plan.sharding.cost_us < kImpossible)
-    time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
+  if (plan.sharding.cost_us == kImpossible) return plan;
+  // Parts of uneven cuts are priced at the rates of their own devices.
+  time_step(graph_, work, topology_, options_.is_training,
+            plan.uneven ? std::vector<Slowness>() : slowness_of_stages(shape), plan);
   return plan;
 }
 
@@ -182,24 +184,25 @@ bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
 }
 
 /// Shares in proportion to the time of the whole forward pass, in the largest number of grains that
-/// divides the samples of a microbatch, up to some for each position. None where positions have
-/// devices of several kinds, or where parts are measured, which are those of even cuts.
+/// divides the samples of a microbatch, up to some for each position. None where a position has
+/// devices of several kinds, in one stage or in different ones, or where parts are measured, which
+/// are those of even cuts.
 std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
   constexpr std::int64_t kGrainsAPosition = 8;
-  if (!shape.is_uneven || slowness_.empty() || shape.stages > 1 || options_.part_times)
-    return std::nullopt;
+  if (!shape.is_uneven || slowness_.empty() || options_.part_times) return std::nullopt;
   const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
   UnevenAxis uneven{sizes.size() - 1, {}, {}};
   while (uneven.axis > 0 && sizes[uneven.axis] == 1) --uneven.axis;
-  const std::int64_t size = sizes[uneven.axis], at_once = devices_ / size;
+  const std::int64_t of_stage = devices_ / shape.stages, size = sizes[uneven.axis];
   std::vector<double> rates;
   for (std::int64_t d = 0; d < devices_; ++d) {
     const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
-    if (d % at_once == 0) {
+    const auto position = static_cast<std::size_t>(d % of_stage / (of_stage / size));
+    if (position == uneven.kinds.size()) {
       uneven.kinds.push_back(kind);
       rates.push_back(1 / slowness_[kind].work);
     }
-    if (kind != uneven.kinds.back()) return std::nullopt;
+    if (kind != uneven.kinds[position]) return std::nullopt;
   }
   const std::int64_t samples = batch_ / shape.microbatches;
   std::int64_t grains = std::min(samples, kGrainsAPosition * size);

@@ -96,7 +96,9 @@ Bytes reduce(const std::vector<std::span<const std::byte>>& all, DataType type,
 }
 
 constexpr const char* name_of(Reduction reduction) {
-  return reduction == Reduction::kSum ? "sum" : reduction == Reduction::kMax ? "max" : "min";
+  return reduction == Reduction::kSum   ? "sum"
+         : reduction == Reduction::kMax ? "largest"
+                                        : "smallest";
 }
 
 class VirtualRank final : public Collectives {
