@@ -10,7 +10,8 @@ namespace soapstone::gpu {
 namespace {
 
 constexpr unsigned kNonBlockingStream = 1, kNoTiming = 2;  // CU_STREAM_…, CU_EVENT_…
-constexpr int kThreadLocal = 1;                            // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+/// CU_STREAM_CAPTURE_MODE_RELAXED: libraries may load kernels and allocate when they run first.
+constexpr int kRelaxed = 2;
 
 /// Captures what is put into several streams. Gives all of them back but the first.
 class Capture {
@@ -38,7 +39,7 @@ class Capture {
       streams_.push_back(stream);
     }
     SOAPSTONE_RETURN_IF_ERROR(
-        check(driver_->begin_capture(streams_[0], kThreadLocal), "cuStreamBeginCapture"));
+        check(driver_->begin_capture(streams_[0], kRelaxed), "cuStreamBeginCapture"));
     is_open_ = true;
     if (streams == 1) return core::Done{};
     SOAPSTONE_ASSIGN_OR_RETURN(DriverHandle start, mark(0));

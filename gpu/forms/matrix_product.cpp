@@ -22,8 +22,7 @@ class MatrixProductFinder {
       : region_(region), product_(product), e_(product.expression) {}
 
   core::Result<MatrixProduct> find() {
-    if (product_.batch.size() > 1) return core::unsupported("several strides from batch to batch");
-    if (!product_.batch.empty()) batch_ = product_.batch[0];
+    SOAPSTONE_RETURN_IF_ERROR(split_batches());
     result_.data_type = region_.tensors[region_.outputs[0]].data_type;
     result_.rows = product_.column.size;
     result_.columns = product_.row.size;
@@ -36,6 +35,25 @@ class MatrixProductFinder {
   }
 
  private:
+  /// The largest loop of batches is the library's; others are loops around it.
+  core::Status split_batches() {
+    constexpr std::int64_t kMostCalls = 64;
+    const auto largest = std::ranges::max_element(product_.batch, {}, &ProductLoop::size);
+    std::int64_t calls = 1;
+    for (auto loop = product_.batch.begin(); loop != product_.batch.end(); ++loop) {
+      if (loop == largest) {
+        batch_ = *loop;
+        continue;
+      }
+      calls *= loop->size;
+      // The transpose is computed, so that the factors change places.
+      outer_.push_back(*loop);
+      result_.outer.push_back({loop->size, loop->right, loop->left, loop->result, 0});
+    }
+    return calls <= kMostCalls ? core::Status(core::Done{})
+                               : core::unsupported("too many strides from batch to batch");
+  }
+
   core::Status find_matrices() {
     if (!core::is_floating(result_.data_type) || !is_of_type(product_.left) ||
         !is_of_type(product_.right))
@@ -136,8 +154,10 @@ class MatrixProductFinder {
                        along_batch = stride(batch_);
     const core::TensorId id = region_.tensors[node.tensor].id;
     const std::int64_t offset = node.position.constant;
-    const bool is_row_of_numbers =
-        along_rows == (result_.rows == 1 ? 0 : 1) && along_columns == 0 && along_batch == 0;
+    const bool is_the_same_outside =
+        std::ranges::all_of(outer_, [&](const ProductLoop& loop) { return stride(loop) == 0; });
+    const bool is_row_of_numbers = along_rows == (result_.rows == 1 ? 0 : 1) &&
+                                   along_columns == 0 && along_batch == 0 && is_the_same_outside;
     if (is_row_of_numbers && term.factor == 1 && !result_.bias) {
       result_.bias = StridedMatrix{id, offset, result_.rows, 1, result_.rows, 0, false};
       return true;
@@ -148,6 +168,7 @@ class MatrixProductFinder {
                         (result_.rows == 1 || along_rows != 0) &&
                         (result_.batch == 1 || along_batch != 0);
     if (!addend || addend->is_transposed || !varies || result_.addend) return false;
+    for (std::size_t k = 0; k < outer_.size(); ++k) result_.outer[k].addend = stride(outer_[k]);
     result_.addend = addend;
     result_.beta = term.factor;
     return true;
@@ -157,6 +178,7 @@ class MatrixProductFinder {
   const Product& product_;
   const FlatExpression& e_;
   ProductLoop batch_;
+  std::vector<ProductLoop> outer_;  // parallel to those of the result
   MatrixProduct result_;
 };
 

@@ -17,6 +17,12 @@ struct StridedMatrix {
   bool is_transposed = false;  ///< The factor is the transpose of what lies in memory.
 };
 
+/// A loop around products: how far apart its matrices lie, in elements.
+struct OuterLoop {
+  std::int64_t size = 1;
+  std::int64_t left = 0, right = 0, result = 0, addend = 0;
+};
+
 enum class MatrixFunction : std::uint8_t { kNone, kRelu, kGelu };
 
 /// result = function(alpha · left · right + beta · addend + bias), where the bias has a number for
@@ -24,6 +30,7 @@ enum class MatrixFunction : std::uint8_t { kNone, kRelu, kGelu };
 struct MatrixProduct {
   core::DataType data_type = core::DataType::kFloat32;
   std::int64_t rows = 1, columns = 1, summed = 1, batch = 1;
+  std::vector<OuterLoop> outer;  ///< Batches that one distance does not describe: a call for each.
   StridedMatrix left, right, result;
   std::optional<StridedMatrix> addend;
   std::optional<StridedMatrix> bias;

@@ -146,11 +146,15 @@ core::Result<std::uint32_t> append_behind_head(OperationDraft& draft,
 core::Result<OperationGraph> graph_behind_head(const core::Graph& graph,
                                                std::span<const core::NodeId> nodes, TensorId output,
                                                const TensorLayouts& layouts) {
-  OperationDraft draft(graph, layouts);
+  // What the head leaves lies as the result does.
+  const TensorId result = graph.node(nodes[0]).outputs[0];
+  TensorLayouts all = layouts;
+  if (const auto layout = layouts.find(output); layout != layouts.end())
+    all[result] = layout->second;
+  OperationDraft draft(graph, all);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::uint32_t head, append_head(draft, nodes[0]));
   std::uint32_t root = head;
   if (nodes.size() > 1) {
-    const TensorId result = graph.node(nodes[0]).outputs[0];
     SOAPSTONE_ASSIGN_OR_RETURN(root,
                                append_behind_head(draft, nodes.subspan(1), result, head, output));
   }

@@ -181,11 +181,8 @@ core::Result<std::uint32_t> append_reduction(OperationDraft& draft, core::NodeId
   if (!reads) return core::unsupported("a reduction of functions of its elements");
   const core::Dims from = dims_of(draft, node.inputs[0]);
   core::Dims to = from;
-  if (node.op->find_role(AttributeRole::kAxes))
-    for (const std::int64_t axis : numbers_by_role(node, AttributeRole::kAxes))
-      to[static_cast<std::size_t>(axis)] = 1;
-  else
-    std::fill(to.begin() + 2, to.end(), 1);
+  for (const std::int64_t axis : numbers_by_role(node, AttributeRole::kAxes))
+    to[static_cast<std::size_t>(axis)] = 1;
   const runtime::Layout layout = draft.layout_of(node.outputs[0]);
   Operation operation;
   operation.kind = Kind::kReduction;
@@ -203,6 +200,25 @@ core::Result<std::uint32_t> append_reduction(OperationDraft& draft, core::NodeId
   scale.output = add_virtual_like(draft, operation.output);
   draft.add(scale);
   return scale.output;
+}
+
+/// The mean of each image, as a pool with one window.
+core::Result<std::uint32_t> append_whole_pool(OperationDraft& draft, const Node& node) {
+  Operation operation;
+  operation.kind = Kind::kPool;
+  operation.reduction = Reduction::kMean;
+  operation.inputs = {add_image(draft, node.inputs[0])};
+  operation.output = add_image(draft, node.outputs[0]);
+  draft.result().tensors[operation.output].id = core::TensorId::none();
+  const core::Dims& image = draft.result().tensors[operation.inputs[0]].dims;
+  operation.window.size.assign(image.begin() + 2, image.end());
+  const std::size_t rank = operation.window.size.size();
+  operation.window.strides.assign(rank, 1);
+  operation.window.dilations.assign(rank, 1);
+  operation.window.pads_before.assign(rank, 0);
+  operation.window.pads_behind.assign(rank, 0);
+  draft.add(operation);
+  return operation.output;
 }
 
 bool is_norm(const Node& node, const ops::OpDefinition& definition) {
@@ -279,10 +295,11 @@ core::Result<std::uint32_t> append_head(OperationDraft& draft, core::NodeId id) 
   if (is_convolution(node)) return append_convolution(draft, node);
   if (is_pool(node)) return append_pool(draft, node);
   if (is_norm(node, *definition)) return append_norm(draft, id);
-  const bool reduces_dimensions =
-      node.op->find_role(AttributeRole::kAxes) || node.op->operand_role(0) == OperandRole::kImage;
-  if (definition->op_class == ops::OpClass::kReduction && reduces_dimensions)
-    return append_reduction(draft, id);
+  if (definition->op_class == ops::OpClass::kReduction) {
+    if (node.op->find_role(AttributeRole::kAxes)) return append_reduction(draft, id);
+    if (node.op->operand_role(0) == OperandRole::kImage && node.op->averages)
+      return append_whole_pool(draft, node);
+  }
   return core::unsupported("no convolution, pool, reduction or norm");
 }
 

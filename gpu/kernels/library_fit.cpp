@@ -29,10 +29,7 @@ bool fits_product(const Region& region, const Product& product) {
   if (matrix_product_of(region, product)) return true;
   if (const auto inner = without_function(product))
     if (matrix_product_of(region, *inner)) return true;
-  // Several strides from batch to batch go with nothing but a scale.
-  return product.batch.size() > 1 &&
-         std::ranges::count(product.expression.nodes, ops::evaluation::NodeKind::kRead,
-                            &FlatNode::kind) == 2;
+  return false;
 }
 
 bool fits_convolution(const OperationGraph& graph) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 namespace soapstone::gpu {
@@ -46,12 +47,16 @@ cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// Bytes that the address is a multiple of, given that the whole tensor begins at one of 64.
-std::uint32_t alignment_of(const StridedMatrix& matrix, core::DataType type) {
-  const auto offset = static_cast<std::uint64_t>(matrix.offset) * core::size_bytes(type);
-  std::uint32_t alignment = 64;
-  while (offset % alignment != 0) alignment /= 2;
-  return alignment;
+/// Bytes that the addresses of all calls are multiples of, given that the whole tensor begins at
+/// one of 64. `distance`: of a loop, in that tensor.
+std::uint32_t alignment_of(const MatrixProduct& product, const StridedMatrix& matrix,
+                           std::int64_t OuterLoop::*distance) {
+  constexpr std::int64_t kOfTensors = 64;
+  const auto size = static_cast<std::int64_t>(core::size_bytes(product.data_type));
+  std::int64_t alignment = std::gcd(kOfTensors, matrix.offset * size);
+  for (const OuterLoop& loop : product.outer)
+    alignment = std::gcd(alignment, loop.*distance * size);
+  return static_cast<std::uint32_t>(alignment);
 }
 
 /// A number of the type in which cuBLASLt scales.
@@ -133,12 +138,18 @@ CublasLtMatmul::algorithms(void* handle, std::size_t workspace_limit, int most) 
   SOAPSTONE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, limit));
   const MatrixProduct& p = product_;
   const StridedMatrix& addend = p.addend ? *p.addend : p.result;
-  for (const auto& [attribute, matrix] :
-       {std::pair{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p.left},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p.right},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &addend},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p.result}})
-    SOAPSTONE_RETURN_IF_ERROR(set(attribute, alignment_of(*matrix, p.data_type)));
+  const auto set_alignment = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                                 const StridedMatrix& matrix, std::int64_t OuterLoop::*distance) {
+    return set(attribute, alignment_of(p, matrix, distance));
+  };
+  SOAPSTONE_RETURN_IF_ERROR(
+      set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.left, &OuterLoop::left));
+  SOAPSTONE_RETURN_IF_ERROR(
+      set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.right, &OuterLoop::right));
+  SOAPSTONE_RETURN_IF_ERROR(set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, addend,
+                                          p.addend ? &OuterLoop::addend : &OuterLoop::result));
+  SOAPSTONE_RETURN_IF_ERROR(
+      set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.result, &OuterLoop::result));
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   SOAPSTONE_RETURN_IF_ERROR(checked(*cublas_,
@@ -164,14 +175,37 @@ core::Status CublasLtMatmul::run(void* handle, void* stream, const Algorithm& al
                 cublas_->set_matmul(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                                     &addresses.bias, sizeof addresses.bias),
                 "cublasLtMatmulDescSetAttribute"));
+  std::int64_t calls = 1;
+  for (const OuterLoop& loop : product_.outer) calls *= loop.size;
+  for (std::int64_t call = 0; call < calls; ++call)
+    SOAPSTONE_RETURN_IF_ERROR(run_one(handle, stream, algorithm, addresses, call));
+  return core::Done{};
+}
+
+core::Status CublasLtMatmul::run_one(void* handle, void* stream, const Algorithm& algorithm,
+                                     const Addresses& addresses, std::int64_t call) const {
+  std::int64_t left = 0, right = 0, addend = 0, result = 0;
+  for (auto loop = product_.outer.rbegin(); loop != product_.outer.rend(); ++loop) {
+    const std::int64_t at = call % loop->size;
+    call /= loop->size;
+    left += at * loop->left;
+    right += at * loop->right;
+    addend += at * loop->addend;
+    result += at * loop->result;
+  }
+  const auto bytes = static_cast<std::int64_t>(core::size_bytes(product_.data_type));
+  const auto moved = [&](const void* from, std::int64_t elements) {
+    return static_cast<const char*>(from) + elements * bytes;
+  };
+  void* const to = static_cast<char*>(addresses.result) + result * bytes;
+  const void* const added = addresses.addend ? moved(addresses.addend, addend) : to;
   const Scale alpha(product_.alpha, product_.data_type), beta(product_.beta, product_.data_type);
-  const void* const addend = addresses.addend ? addresses.addend : addresses.result;
   return checked(*cublas_,
-                 cublas_->multiply(handle, operation_.get(), alpha.get(), addresses.left,
-                                   left_.get(), addresses.right, right_.get(), beta.get(), addend,
-                                   addend_.get(), addresses.result, result_.get(),
-                                   algorithm.data.data(), addresses.workspace,
-                                   algorithm.workspace_bytes, stream),
+                 cublas_->multiply(handle, operation_.get(), alpha.get(),
+                                   moved(addresses.left, left), left_.get(),
+                                   moved(addresses.right, right), right_.get(), beta.get(), added,
+                                   addend_.get(), to, result_.get(), algorithm.data.data(),
+                                   addresses.workspace, algorithm.workspace_bytes, stream),
                  "cublasLtMatmul");
 }
 

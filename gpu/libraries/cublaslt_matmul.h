@@ -41,6 +41,8 @@ class CublasLtMatmul {
   const MatrixProduct& product() const { return product_; }
 
  private:
+  core::Status run_one(void* handle, void* stream, const Algorithm& algorithm,
+                       const Addresses& addresses, std::int64_t call) const;
   /// A descriptor and the function that gives it back.
   using Owned = std::unique_ptr<void, std::function<void(void*)>>;
   CublasLtMatmul(std::shared_ptr<const CublasLt> cublas, MatrixProduct product)

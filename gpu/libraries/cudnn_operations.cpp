@@ -101,10 +101,12 @@ class OperationMaker {
 
  private:
   core::Status add_tensor(const GraphTensor& tensor) {
-    const auto type = data_type_of(tensor.data_type);
-    if (!type) return core::unsupported("cuDNN computes with floating-point tensors only");
     const auto number = static_cast<std::int64_t>(made_.tensors.size());
     const bool is_virtual = !tensor.id.valid() && !tensor.number;
+    auto type = data_type_of(tensor.data_type);
+    if (!type) return core::unsupported("cuDNN computes with floating-point tensors only");
+    // What is never stored is not rounded.
+    if (is_virtual && *type != cudnn::DataType::kDouble) type = cudnn::DataType::kFloat;
     CudnnDescriptor descriptor(cudnn_, Descriptor::kTensor);
     descriptor.set(Attribute::kTensorId, number)
         .set(Attribute::kTensorType, Type::kDataType, *type)

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cost/timing/kernel_choice.h"
 #include "jobs/base/guard.h"
 #include "jobs/bench/runtime_bench.h"
 #include "search/equivalence/sample_inputs.h"
@@ -19,10 +20,13 @@ struct Loaded {
   runtime::Executable executable;
 };
 
+/// Launches whose kernels were chosen by measurement before run by these.
 core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
-                          runtime::Backend& backend, const Context& context) {
+                          runtime::Backend& backend, const cost::CostDatabase* database,
+                          const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, read_model(path, request.shapes, context));
   SOAPSTONE_RETURN_IF_ERROR(check_can_run(path, model.graph));
+  if (database) cost::recall_kernels(backend, model.graph, request.device.fusion, *database);
   context.progress.stage("compiling " + path);
   auto executable =
       runtime::Executable::make(model.graph, backend, {.fusion = request.device.fusion});
@@ -43,7 +47,8 @@ core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDat
   BenchOutcome report;
   report.device = backend->device().key();
   report.fusion = request.device.fusion;
-  SOAPSTONE_ASSIGN_OR_RETURN(Loaded model, load(request.model, request, *backend, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(Loaded model,
+                             load(request.model, request, *backend, database, context));
   report.models.push_back({request.model, {}, model.executable.report()});
   const double time_us = request.time_s * 1e6;
   if (request.against.empty()) {
@@ -51,7 +56,8 @@ core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDat
     runtime::Executable* const alone[] = {&model.executable};
     report.models[0].timing = cost::time_in_turn(alone, request.rounds, time_us, context.stop)[0];
   } else {
-    SOAPSTONE_ASSIGN_OR_RETURN(Loaded other, load(request.against, request, *backend, context));
+    SOAPSTONE_ASSIGN_OR_RETURN(Loaded other,
+                               load(request.against, request, *backend, database, context));
     context.progress.stage("timing in turn");
     const cost::Comparison comparison = cost::compare_and_time(
         other.executable, model.executable, request.rounds, time_us, context.stop);

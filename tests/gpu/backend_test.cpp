@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "cost/models/measured_cost.h"
 #include "cost/timing/kernel_choice.h"
@@ -158,6 +159,105 @@ TEST(GpuBackend, RunsProductsByALibrary) {
   }
   EXPECT_EQ(fake.alive(), 0u);
   EXPECT_EQ(cublaslt.alive(), 0u);
+}
+
+constexpr const char* kRunConvolution =
+    "\n  x: f32[2, 3, 6, 5]\n  w: f32[4, 3, 3, 3]\n  b: f32[4]\n  t = conv(x, w, b)\n"
+    "  y = relu(t)\n  return y\n";
+
+/// Runs a convolution by a cuDNN that computes nothing.
+core::Status convolve(FakeDriver& fake, FakeCompiler& compiler, test::FakeCudnn& cudnn) {
+  const core::Graph graph = runtime::test::parse(kRunConvolution);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto backend, make_gpu_backend(fake.driver(), 0, compiler.compiler(),
+                                                            {cudnn.library(), nullptr}));
+  const auto plan = runtime::plan_execution(graph, *backend, Fusion::kFull);
+  EXPECT_EQ(plan.launches.size(), 1u);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto kernel,
+                             backend->compile(
+                                 graph, plan.launches[0], plan.layouts[0],
+                                 [](core::TensorId) { return core::LiteralPtr(); }, nullptr));
+  // Where cuDNN fails, the kernel is generated.
+  if (kernel->implementation() != "cuDNN 0") return core::unavailable("no cuDNN: 5000");
+  runtime::KernelCall call{kernel.get()};
+  std::uint64_t place = 1 << 20;
+  for (std::size_t k = 0; k < plan.launches[0].inputs.size(); ++k)
+    call.inputs.emplace_back(place += 1 << 10);
+  call.outputs = {runtime::DeviceAddress(1 << 21)};
+  call.scratch = runtime::DeviceAddress(1 << 22);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto queue, backend->make_queue());
+  queue->enqueue(std::span(&call, 1));
+  return queue->wait();
+}
+
+TEST(GpuBackend, GivesCudnnWhatItComputesWith) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn cudnn;
+  const core::Status status = convolve(fake, compiler, cudnn);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  EXPECT_EQ(cudnn.executions(), 1);
+  std::set<std::uintptr_t> given;
+  for (void* pointer : cudnn.pointers()) given.insert(reinterpret_cast<std::uintptr_t>(pointer));
+  const std::uintptr_t inputs = 1 << 20, step = 1 << 10;
+  EXPECT_EQ(given, (std::set<std::uintptr_t>{inputs + step, inputs + 2 * step, inputs + 3 * step,
+                                             1 << 21}));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cudnn.workspace()), std::uintptr_t{1 << 22});
+}
+
+/// A library that fails is left out, or one message names its call; nothing is lost.
+TEST(GpuBackend, LosesNothingWhereverCudnnFails) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn whole;
+  ASSERT_TRUE(convolve(fake, compiler, whole).ok());
+  EXPECT_EQ(whole.alive(), 0u);
+  for (int k = 0; k < whole.calls(); ++k) {
+    test::FakeCudnn cudnn(k);
+    const core::Status status = convolve(fake, compiler, cudnn);
+    EXPECT_EQ(cudnn.alive(), 0u) << "call " << k;
+    EXPECT_EQ(fake.alive(), 0u) << "call " << k;
+    ASSERT_FALSE(status.ok()) << "call " << k;
+    EXPECT_NE(status.error().message.find("5000"), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(GpuBackend, LosesNothingWhereverCublasLtFails) {
+  FakeCompiler compiler;
+  const core::Graph graph = runtime::test::parse(
+      "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  b: f32[8]\n  t = matmul(x, w)\n  a = add(t, b)\n"
+      "  y = gelu(a)\n  return y\n");
+  const auto run = [&](int failing, int& calls) -> core::Status {
+    FakeDriver fake(compiler);
+    FakeCublasLt cublaslt(failing, [&](void* stream, std::function<void()> work) {
+      fake.put(stream, std::move(work));
+    });
+    const core::Status status = [&]() -> core::Status {
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          auto backend,
+          make_gpu_backend(fake.driver(), 0, compiler.compiler(), {nullptr, cublaslt.library()}));
+      SOAPSTONE_ASSIGN_OR_RETURN(auto program,
+                                 runtime::Executable::make(graph, *backend, {Fusion::kFull}));
+      const auto inputs = runtime::random_inputs(graph, 1);
+      SOAPSTONE_ASSIGN_OR_RETURN(const auto outputs, program.run(inputs));
+      runtime::test::expect_close(outputs[0].to_doubles(),
+                                  runtime::test::expected(graph, inputs)[0], 1e-4, "gelu");
+      return core::Done{};
+    }();
+    EXPECT_EQ(fake.alive() + cublaslt.alive(), 0u) << "call " << failing;
+    calls = cublaslt.calls();
+    return status;
+  };
+  int calls = 0, failed = 0;
+  ASSERT_TRUE(run(-1, calls).ok());
+  const int all = calls;
+  for (int k = 0; k < all; ++k) {
+    const core::Status status = run(k, calls);
+    if (status) continue;  // generated instead, and right
+    ++failed;
+    EXPECT_NE(status.error().message.find("14 (A_TEST)"), std::string::npos)
+        << status.error().message;
+  }
+  EXPECT_GT(failed, 0);
 }
 
 /// Kernels of branches come in any order; results are right.

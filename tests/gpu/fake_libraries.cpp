@@ -38,7 +38,13 @@ std::shared_ptr<const Cudnn> FakeCudnn::library() {
   c->create_descriptor = [this](int, void** made) { return make(made) ? 0 : 5000; };
   c->destroy_descriptor = [this](void* made) { return destroy(made), 0; };
   c->finalize = [this](void*) { return result(); };
-  c->set_attribute = [this](void*, int, int, std::int64_t, const void*) { return result(); };
+  c->set_attribute = [this](void*, int attribute, int, std::int64_t count, const void* values) {
+    void* const* const pointers = static_cast<void* const*>(values);
+    if (attribute == static_cast<int>(cudnn::Attribute::kPackPointers))
+      pointers_.assign(pointers, pointers + count);
+    if (attribute == static_cast<int>(cudnn::Attribute::kPackWorkspace)) workspace_ = *pointers;
+    return result();
+  };
   c->get_attribute = [this](void*, int, int type, std::int64_t, std::int64_t* count, void* values) {
     *count = type == static_cast<int>(cudnn::Type::kNumericalNote) ? 0 : 1;
     if (type == static_cast<int>(cudnn::Type::kInteger)) *static_cast<std::int64_t*>(values) = 32;

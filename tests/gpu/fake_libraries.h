@@ -38,10 +38,15 @@ class FakeCudnn : public FailingCalls {
   /// Its functions refer to this object.
   std::shared_ptr<const Cudnn> library();
   int executions() const { return executions_; }
+  /// What the last execution was given.
+  const std::vector<void*>& pointers() const { return pointers_; }
+  void* workspace() const { return workspace_; }
 
  private:
   int result() { return fails() ? 5000 : 0; }
   int executions_ = 0;
+  std::vector<void*> pointers_;
+  void* workspace_ = nullptr;
 };
 
 /// Knows two algorithms for each product, of which the second needs a workspace of 64 bytes.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/networks/builders.h"
+#include "runtime/execution/elements.h"
 #include "runtime/launches/execution_plan.h"
 #include "tests/gpu/kernel_checks.h"
 #include "tests/gpu/library_math.h"
@@ -77,10 +78,10 @@ constexpr LibraryForm kLibraryForms[] = {
     {"x: f32[4, 6]\n  w: f32[6, 8]\n  t = matmul(x, w)\n  s = sigmoid(t)\n  y = mul(t, s)\n"
      "  return y",
      1, 0},
-    // Heads: a transpose behind the product that several batches need two strides for.
+    // Heads: a transpose behind the product, where batches lie at two distances.
     {"x: f32[2, 3, 5, 4]\n  w: f32[2, 3, 4, 6]\n  t = matmul(x, w)\n"
      "  u = transpose(t; perm=[0, 2, 1, 3])\n  y = reshape(u; shape=[2, 5, 18])\n  return y",
-     1, 0},
+     1, 1},
     {"x: f32[1, 3, 5, 4]\n  w: f32[1, 3, 4, 6]\n  t = matmul(x, w)\n"
      "  u = transpose(t; perm=[0, 2, 1, 3])\n  y = reshape(u; shape=[1, 5, 18])\n  return y",
      1, 1},
@@ -137,6 +138,38 @@ TEST(LibraryForms, AreWhatLaunchesMean) {
     const Described found = check_whole("graph form\n  " + std::string(form.text) + "\n");
     EXPECT_EQ(found.operations, form.operations) << form.text;
     EXPECT_EQ(found.products, form.products) << form.text;
+  }
+}
+
+/// Inputs and results with channels last, as launches have them; what lies between is not told.
+TEST(LibraryForms, FollowLayouts) {
+  constexpr const char* kImages[] = {
+      "x: f32[2, 4, 7, 7]\n  w: f32[6, 2, 3, 3]\n  b: f32[6]\n  r: f32[2, 6, 5, 5]\n"
+      "  t = conv(x, w, b; group=2)\n  a = add(t, r)\n  y = relu(a)\n  return y",
+      "x: f32[2, 3, 6, 6]\n  y = max_pool(x; kernel=[3, 3], strides=[2, 2], ceil_mode=1)\n"
+      "  return y",
+      "x: f32[2, 3, 6, 5]\n  y = global_average_pool(x)\n  return y"};
+  for (const char* text : kImages) {
+    const core::Graph graph = soapstone::graph_of("graph g\n  " + std::string(text) + "\n");
+    const std::vector<core::NodeId> nodes(graph.order().begin(), graph.order().end());
+    TensorLayouts layouts;
+    test::TensorValues values = test::all_values(graph);
+    for (const auto tensors : {graph.inputs(), graph.outputs()})
+      for (const core::TensorId id : tensors) {
+        const core::Dims dims = runtime::dims_of(graph.tensor(id).type);
+        if (dims.size() != 4) continue;
+        layouts.emplace(id, runtime::Layout::kChannelsLast);
+        std::vector<double>& memory = values.at(id);
+        const std::vector<double> row_major = memory;
+        runtime::copy_strided(dims, sizeof(double), std::as_bytes(std::span(row_major)).data(),
+                              runtime::strides_of(dims, runtime::Layout::kRowMajor),
+                              std::as_writable_bytes(std::span(memory)).data(),
+                              runtime::strides_of(dims, runtime::Layout::kChannelsLast));
+      }
+    const auto operations = operation_graph_of(graph, nodes, graph.outputs(), layouts);
+    ASSERT_TRUE(operations.ok()) << text << operations.error().to_string();
+    expect_same(values, graph.outputs()[0], text,
+                [&](test::TensorValues& own) { test::run_operations(*operations, own); });
   }
 }
 

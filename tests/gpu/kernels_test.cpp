@@ -62,26 +62,39 @@ INSTANTIATE_TEST_SUITE_P(All, RandomGraphs,
                                   std::to_string(graphs.param.first);
                          });
 
+struct NetworkForm {
+  const char* name;
+  bool fuses;
+  core::DataType type;
+};
+
 /// Every built-in network, small; equal kernels are compiled once.
-class Networks : public ::testing::TestWithParam<bool> {};
+class Networks : public ::testing::TestWithParam<NetworkForm> {};
 
 TEST_P(Networks, AreComputed) {
   FusionOptions options;
-  options.fuses = GetParam();
+  options.fuses = GetParam().fuses;
   HostKernels library;
   std::vector<KernelGraph> all;
   for (const models::ModelBuilder& builder : models::builders()) {
-    auto graph = models::build_model(builder.name, models::small_sizes(builder));
-    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
-    all.emplace_back(*std::move(graph), library, options);
+    models::NetworkOptions network;
+    network.type = GetParam().type;
+    auto built = models::build_network(builder.name, models::small_sizes(builder), network);
+    ASSERT_TRUE(built.ok()) << built.error().to_string();
+    all.emplace_back(std::move(built->graph), library, options);
   }
   ASSERT_EQ(library.compile(), "");
-  for (const KernelGraph& graph : all) expect_right(graph, library, 2e-3);
+  for (const KernelGraph& graph : all)
+    expect_right(graph, library, GetParam().type == core::DataType::kFloat32 ? 2e-3 : 0.1);
   RecordProperty("kernels", static_cast<int>(library.texts().size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Networks, ::testing::Bool(),
-                         [](const auto& fused) { return fused.param ? "Fused" : "ByNodes"; });
+INSTANTIATE_TEST_SUITE_P(All, Networks,
+                         ::testing::Values(NetworkForm{"Fused", true, core::DataType::kFloat32},
+                                           NetworkForm{"ByNodes", false, core::DataType::kFloat32},
+                                           NetworkForm{"FusedIn16Bits", true,
+                                                       core::DataType::kFloat16}),
+                         [](const auto& form) { return std::string(form.param.name); });
 
 }  // namespace
 }  // namespace soapstone::gpu

@@ -226,18 +226,30 @@ void run_operations(const OperationGraph& graph, TensorValues& values) {
 }
 
 void run_product(const MatrixProduct& p, TensorValues& values) {
-  for_each_index({p.batch, p.columns, p.rows}, [&](const Dims& at) {
-    double sum = 0;
-    for (std::int64_t k = 0; k < p.summed; ++k)
-      sum += matrix_element(p.left, values, at[0], at[2], k) *
-             matrix_element(p.right, values, at[0], k, at[1]);
-    sum *= p.alpha;
-    if (p.addend) sum += p.beta * matrix_element(*p.addend, values, at[0], at[2], at[1]);
-    if (p.bias) sum += matrix_element(*p.bias, values, 0, at[2], 0);
-    if (p.function == MatrixFunction::kRelu) sum = std::max(sum, 0.0);
-    if (p.function == MatrixFunction::kGelu)
-      sum = 0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
-    matrix_element(p.result, values, at[0], at[2], at[1]) = sum;
+  Dims outer;
+  for (const OuterLoop& loop : p.outer) outer.push_back(loop.size);
+  for_each_index(outer, [&](const Dims& around) {
+    StridedMatrix left = p.left, right = p.right, result = p.result;
+    std::optional<StridedMatrix> addend = p.addend;
+    for (std::size_t k = 0; k < outer.size(); ++k) {
+      left.offset += around[k] * p.outer[k].left;
+      right.offset += around[k] * p.outer[k].right;
+      result.offset += around[k] * p.outer[k].result;
+      if (addend) addend->offset += around[k] * p.outer[k].addend;
+    }
+    for_each_index({p.batch, p.columns, p.rows}, [&](const Dims& at) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < p.summed; ++k)
+        sum += matrix_element(left, values, at[0], at[2], k) *
+               matrix_element(right, values, at[0], k, at[1]);
+      sum *= p.alpha;
+      if (addend) sum += p.beta * matrix_element(*addend, values, at[0], at[2], at[1]);
+      if (p.bias) sum += matrix_element(*p.bias, values, 0, at[2], 0);
+      if (p.function == MatrixFunction::kRelu) sum = std::max(sum, 0.0);
+      if (p.function == MatrixFunction::kGelu)
+        sum = 0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+      matrix_element(result, values, at[0], at[2], at[1]) = sum;
+    });
   });
 }
 
