@@ -30,6 +30,7 @@ make_chosen(const MakerContext& context, const KernelRequest& request, const std
     return make_with_cublaslt(context, request, *number);
   if (const auto number = number_behind(kCudnn, choice))
     return make_with_cudnn(context, request, *number);
+  if (choice == kTwoParts) return make_in_two(context, request);
   for (const KernelOptions& options : generated_options(request))
     if (choice == name_of(options)) return make_generated(context, request, options);
   return core::unsupported(fmt::format("no kernel is called `{}`", choice));
@@ -70,7 +71,11 @@ std::vector<std::string> kernel_candidates(const MakerContext& context,
   };
   add(kCublasLt, count_cublaslt_algorithms(context, request));
   add(kCudnn, count_cudnn_plans(context, request));
-  if (!names.empty() && has_contraction(request)) return names;
+  const Libraries& libraries = context.handles->libraries();
+  if ((libraries.cublaslt || libraries.cudnn) && has_contraction(request)) {
+    if (request.nodes.size() > 1) names.emplace_back(kTwoParts);
+    return names;
+  }
   for (const KernelOptions& options : generated_options(request)) names.push_back(name_of(options));
   return names;
 }

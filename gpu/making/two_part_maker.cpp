@@ -24,9 +24,7 @@ class TwoPartKernel final : public GpuKernel {
         bytes_(runtime::slot_bytes(bytes)) {}
 
   std::size_t scratch_bytes() const override { return bytes_ + first_->scratch_bytes(); }
-  std::string implementation() const override {
-    return first_->implementation() + " + " + second_->implementation();
-  }
+  std::string implementation() const override { return std::string(kTwoParts); }
 
   core::Status launch(const Driver& driver, DriverHandle stream,
                       const runtime::KernelCall& call) override {

@@ -155,4 +155,10 @@ void FakeCublasLt::multiply(const Matmul& matmul, float alpha, const float* left
       }
 }
 
+FakeCublasLt cublaslt_of(FakeDriver& driver) {
+  return FakeCublasLt(-1, [&driver](void* stream, std::function<void()> work) {
+    driver.put(stream, std::move(work));
+  });
+}
+
 }  // namespace soapstone::gpu::test

@@ -9,6 +9,7 @@
 
 #include "gpu/libraries/cublaslt.h"
 #include "gpu/libraries/cudnn.h"
+#include "tests/gpu/fake_driver.h"
 
 namespace soapstone::gpu::test {
 
@@ -81,5 +82,8 @@ class FakeCublasLt : public FailingCalls {
   int products_ = 0;
   Put put_;
 };
+
+/// A cuBLASLt whose products run when the driver's kernels do.
+FakeCublasLt cublaslt_of(FakeDriver& driver);
 
 }  // namespace soapstone::gpu::test

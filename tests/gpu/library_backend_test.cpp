@@ -1,0 +1,252 @@
+// Launches that libraries run, on a fake driver, and the choice between kernels by measurement.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "cost/models/measured_cost.h"
+#include "cost/timing/kernel_choice.h"
+#include "tests/gpu/fake_driver.h"
+#include "tests/gpu/fake_libraries.h"
+#include "tests/runtime/runtime_test.h"
+#include "tests/support/graphs.h"
+
+namespace soapstone::gpu {
+namespace {
+
+using runtime::Fusion;
+using test::FakeCompiler;
+using test::FakeCublasLt;
+using test::FakeDriver;
+
+/// A layer of a transformer: heads are read and written in place by the products around them.
+constexpr const char* kLayer = R"(graph layer
+  x: f32[1, 5, 12]
+  w: f32[12, 36]
+  b: f32[36]
+  m: f32[1, 1, 1, 5]
+  wo: f32[12, 12]
+  bo: f32[12]
+  s1: f32[12]
+  b1: f32[12]
+  w1: f32[12, 20]
+  f1: f32[20]
+  all = matmul(x, w)
+  biased = add(all, b)
+  q, k, v = split(biased; axis=2, sizes=[12, 12, 12])
+  q4 = reshape(q; shape=[1, 5, 3, 4])
+  qh = transpose(q4; perm=[0, 2, 1, 3])
+  k4 = reshape(k; shape=[1, 5, 3, 4])
+  kh = transpose(k4; perm=[0, 2, 3, 1])
+  v4 = reshape(v; shape=[1, 5, 3, 4])
+  vh = transpose(v4; perm=[0, 2, 1, 3])
+  scores = matmul(qh, kh)
+  masked = add(scores, m)
+  p = softmax(masked; axis=3)
+  context = matmul(p, vh)
+  back = transpose(context; perm=[0, 2, 1, 3])
+  flat = reshape(back; shape=[1, 5, 12])
+  o = matmul(flat, wo)
+  ob = add(o, bo)
+  r1 = add(ob, x)
+  n1 = layer_norm(r1, s1, b1; axis=2)
+  h = matmul(n1, w1)
+  hb = add(h, f1)
+  g = gelu(hb)
+  return g
+)";
+
+TEST(GpuLibraries, RunsProductsByALibrary) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  FakeCublasLt cublaslt = test::cublaslt_of(fake);
+  {
+    auto backend =
+        make_gpu_backend(fake.driver(), 0, compiler.compiler(), {nullptr, cublaslt.library()});
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const core::Graph graph = soapstone::graph_of(kLayer);
+    runtime::test::expect_right(graph, **backend, Fusion::kFull);
+    // Five products, the softmax, the norm, and a GELU by erf behind the last product.
+    EXPECT_EQ(runtime::plan_execution(graph, **backend, Fusion::kFull).launches.size(), 7u);
+    EXPECT_EQ(cublaslt.products(), 5);
+    EXPECT_EQ(fake.captured(), 8u);
+    EXPECT_EQ(fake.graph_launches(), 1);
+    runtime::test::expect_right(graph, **backend, Fusion::kNone);
+  }
+  EXPECT_EQ(fake.alive(), 0u);
+  EXPECT_EQ(cublaslt.alive(), 0u);
+}
+
+constexpr const char* kRunConvolution =
+    "\n  x: f32[2, 3, 6, 5]\n  w: f32[4, 3, 3, 3]\n  b: f32[4]\n  t = conv(x, w, b)\n"
+    "  y = relu(t)\n  return y\n";
+
+/// Runs a convolution by a cuDNN that computes nothing.
+core::Status convolve(FakeDriver& fake, FakeCompiler& compiler, test::FakeCudnn& cudnn) {
+  const core::Graph graph = runtime::test::parse(kRunConvolution);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto backend, make_gpu_backend(fake.driver(), 0, compiler.compiler(),
+                                                            {cudnn.library(), nullptr}));
+  const auto plan = runtime::plan_execution(graph, *backend, Fusion::kFull);
+  EXPECT_EQ(plan.launches.size(), 1u);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto kernel,
+                             backend->compile(
+                                 graph, plan.launches[0], plan.layouts[0],
+                                 [](core::TensorId) { return core::LiteralPtr(); }, nullptr));
+  // Where cuDNN fails, the kernel is generated.
+  if (kernel->implementation() != "cuDNN 0") return core::unavailable("no cuDNN: 5000");
+  runtime::KernelCall call{kernel.get()};
+  std::uint64_t place = 1 << 20;
+  for (std::size_t k = 0; k < plan.launches[0].inputs.size(); ++k)
+    call.inputs.emplace_back(place += 1 << 10);
+  call.outputs = {runtime::DeviceAddress(1 << 21)};
+  call.scratch = runtime::DeviceAddress(1 << 22);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto queue, backend->make_queue());
+  queue->enqueue(std::span(&call, 1));
+  return queue->wait();
+}
+
+TEST(GpuLibraries, GivesCudnnWhatItComputesWith) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn cudnn;
+  const core::Status status = convolve(fake, compiler, cudnn);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  EXPECT_EQ(cudnn.executions(), 1);
+  std::set<std::uintptr_t> given;
+  for (void* pointer : cudnn.pointers()) given.insert(reinterpret_cast<std::uintptr_t>(pointer));
+  const std::uintptr_t inputs = 1 << 20, step = 1 << 10;
+  EXPECT_EQ(given, (std::set<std::uintptr_t>{inputs + step, inputs + 2 * step, inputs + 3 * step,
+                                             1 << 21}));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cudnn.workspace()), std::uintptr_t{1 << 22});
+}
+
+/// A library that fails is left out, or one message names its call; nothing is lost.
+TEST(GpuLibraries, LosesNothingWhereverCudnnFails) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn whole;
+  ASSERT_TRUE(convolve(fake, compiler, whole).ok());
+  EXPECT_EQ(whole.alive(), 0u);
+  for (int k = 0; k < whole.calls(); ++k) {
+    test::FakeCudnn cudnn(k);
+    const core::Status status = convolve(fake, compiler, cudnn);
+    EXPECT_EQ(cudnn.alive(), 0u) << "call " << k;
+    EXPECT_EQ(fake.alive(), 0u) << "call " << k;
+    ASSERT_FALSE(status.ok()) << "call " << k;
+    EXPECT_NE(status.error().message.find("5000"), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(GpuLibraries, LosesNothingWhereverCublasLtFails) {
+  FakeCompiler compiler;
+  const core::Graph graph = runtime::test::parse(
+      "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  b: f32[8]\n  t = matmul(x, w)\n  a = add(t, b)\n"
+      "  y = gelu(a)\n  return y\n");
+  const auto run = [&](int failing, int& calls) -> core::Status {
+    FakeDriver fake(compiler);
+    FakeCublasLt cublaslt(failing, [&](void* stream, std::function<void()> work) {
+      fake.put(stream, std::move(work));
+    });
+    const core::Status status = [&]() -> core::Status {
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          auto backend,
+          make_gpu_backend(fake.driver(), 0, compiler.compiler(), {nullptr, cublaslt.library()}));
+      SOAPSTONE_ASSIGN_OR_RETURN(auto program,
+                                 runtime::Executable::make(graph, *backend, {Fusion::kFull}));
+      const auto inputs = runtime::random_inputs(graph, 1);
+      SOAPSTONE_ASSIGN_OR_RETURN(const auto outputs, program.run(inputs));
+      runtime::test::expect_close(outputs[0].to_doubles(),
+                                  runtime::test::expected(graph, inputs)[0], 1e-4, "gelu");
+      return core::Done{};
+    }();
+    EXPECT_EQ(fake.alive() + cublaslt.alive(), 0u) << "call " << failing;
+    calls = cublaslt.calls();
+    return status;
+  };
+  int calls = 0, failed = 0;
+  ASSERT_TRUE(run(-1, calls).ok());
+  const int all = calls;
+  for (int k = 0; k < all; ++k) {
+    const core::Status status = run(k, calls);
+    if (status) continue;  // generated instead, and right
+    ++failed;
+    EXPECT_NE(status.error().message.find("14 (A_TEST)"), std::string::npos)
+        << status.error().message;
+  }
+  EXPECT_GT(failed, 0);
+}
+
+/// Where no library has the whole, it is measured in two parts, not as a generated contraction.
+TEST(GpuLibraries, AreMeasuredWithWhatStandsBehindThem) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  FakeCublasLt cublaslt = test::cublaslt_of(fake);
+  auto backend =
+      make_gpu_backend(fake.driver(), 0, compiler.compiler(), {nullptr, cublaslt.library()});
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const core::Graph graph = runtime::test::parse(
+      "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  t = matmul(x, w)\n  y = gelu(t)\n  return y\n");
+  const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+  ASSERT_EQ(plan.launches.size(), 1u);
+  const std::string name = "a library's, then generated";
+  EXPECT_EQ((*backend)->candidates(graph, plan.launches[0], plan.layouts[0]),
+            std::vector<std::string>{name});
+  const auto measured =
+      cost::time_best_kernel(**backend, graph, plan.launches[0], plan.layouts[0],
+                             {.min_sample_us = 1, .samples = 3, .max_total_us = 100});
+  ASSERT_TRUE(measured.ok()) << measured.error().to_string();
+  EXPECT_EQ(measured->implementation, name);
+}
+
+/// The fastest candidate is found, kept in the database, and used by the next backend.
+TEST(GpuLibraries, ChoosesKernelsByMeasurement) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  FakeCublasLt cublaslt = test::cublaslt_of(fake);
+  const Libraries libraries{nullptr, cublaslt.library()};
+  const auto path =
+      std::filesystem::temp_directory_path() / ("gpu_choices_" + std::to_string(getpid()) + ".db");
+  std::filesystem::remove(path);
+  const core::Graph graph = runtime::test::parse(
+      "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  y = matmul(x, w)\n  z = softmax(y; axis=1)\n"
+      "  return z\n");
+  auto database = cost::CostDatabase::open(path);
+  ASSERT_TRUE(database.ok());
+  const cost::TimingOptions options{.min_sample_us = 1, .samples = 3, .max_total_us = 100};
+  std::vector<std::string> chosen;
+  {
+    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler(), libraries);
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+    ASSERT_EQ(plan.launches.size(), 2u);
+    EXPECT_EQ((*backend)->candidates(graph, plan.launches[0], plan.layouts[0]),
+              (std::vector<std::string>{"cuBLASLt 0", "cuBLASLt 1"}));
+    EXPECT_GT((*backend)->candidates(graph, plan.launches[1], plan.layouts[1]).size(), 2u);
+    const auto model = cost::make_measured_cost(**backend, Fusion::kFull, database->get(), options);
+    EXPECT_EQ(model->graph_cost(graph).estimated_us, 0);
+    for (const auto& item : model->breakdown(graph)) chosen.push_back(item.implementation);
+  }
+  ASSERT_EQ(chosen.size(), 2u);
+  EXPECT_EQ(chosen[0].rfind("cuBLASLt ", 0), 0u);
+  EXPECT_EQ(chosen[1].rfind("generated", 0), 0u);
+  auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler(), libraries);
+  ASSERT_TRUE(backend.ok());
+  const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+  const core::Status stored = (*database)->store(
+      (*backend)->device().key(),
+      runtime::launch_signature(graph, plan.launches[0], plan.layouts[0]), {1, 0, 3, "cuBLASLt 1"});
+  ASSERT_TRUE(stored.ok());
+  EXPECT_EQ(cost::recall_kernels(**backend, graph, Fusion::kFull, **database), 2u);
+  const auto kernel = (*backend)->compile(
+      graph, plan.launches[0], plan.layouts[0], [](core::TensorId) { return core::LiteralPtr(); },
+      nullptr);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  EXPECT_EQ((*kernel)->implementation(), "cuBLASLt 1");
+  EXPECT_EQ((*kernel)->scratch_bytes(), 64u);
+  (*database).reset();
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace soapstone::gpu
