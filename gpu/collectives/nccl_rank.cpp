@@ -163,12 +163,12 @@ class NcclRank final : public runtime::Collectives {
     in_group_ = false;
     // NCCL counts groups by thread: this one ends, whatever has failed in it.
     const int result = nccl_->end_group();
-    if (const core::Status usable = status(); !usable) return usable;
+    if (core::Status usable = status(); !usable) return usable;
     return settle("ncclGroupEnd", result);
   }
 
   core::Status wait() override {
-    if (const core::Status usable = status(); !usable) return usable;
+    if (core::Status usable = status(); !usable) return usable;
     SOAPSTONE_ASSIGN_OR_RETURN(const Driver* const driver, queue_.device().use());
     const auto until = Clock::now() + limit_;
     for (;;) {
@@ -224,7 +224,7 @@ class NcclRank final : public runtime::Collectives {
   /// Within a group calls are only noted, and what has gone wrong shows at its end.
   template <class Call>
   core::Status call(const char* name, const Call& make) {
-    if (const core::Status usable = status(); !usable) return usable;
+    if (core::Status usable = status(); !usable) return usable;
     SOAPSTONE_RETURN_IF_ERROR(queue_.device().use());
     const int result = make();
     if (in_group_ && result == Nccl::kSuccess) return core::Done{};
@@ -245,7 +245,7 @@ class NcclRank final : public runtime::Collectives {
   }
 
   core::Status check_progress(const char* what, Clock::time_point until) {
-    if (const core::Status usable = status(); !usable) return usable;
+    if (core::Status usable = status(); !usable) return usable;
     int error = Nccl::kSuccess;
     const int asked = nccl_->async_error(communicator_, &error);
     if (asked != Nccl::kSuccess) return fail(error_of("ncclCommGetAsyncError", asked));
