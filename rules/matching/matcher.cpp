@@ -159,9 +159,9 @@ void find_ranks(const Rule& rule, Pattern& pattern) {
   if (!values) return;
   const auto special = specialize(rule, *values);
   if (!special) return;
-  for (std::size_t k = 0; k < pattern.nodes.size(); ++k) {
-    const core::Node& node = special->source.node(special->source.order()[k]);
-    pattern.nodes[k].result_rank =
+  for (NodePattern& wanted : pattern.nodes) {
+    const core::Node& node = special->source.node(special->source.order()[wanted.place]);
+    wanted.result_rank =
         static_cast<int>(special->source.tensor(node.outputs[0]).type.shape.size());
   }
 }
@@ -171,7 +171,7 @@ void find_ranks(const Rule& rule, Pattern& pattern) {
 RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
   auto index = std::make_shared<Index>();
   for (const Rule& rule : rules_) {
-    auto pattern = compile_pattern(rule);
+    auto pattern = compile_pattern(rule, Numbers::kConstants);
     CHECK(pattern, "rule `" + rule.name + "`: " + pattern.error().to_string());
     if (!rule.parameters.empty()) find_ranks(rule, *pattern);
     index->add(rule, *std::move(pattern));

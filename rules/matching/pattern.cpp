@@ -21,8 +21,9 @@ namespace {
 
 class PatternCompiler {
  public:
-  explicit PatternCompiler(const Rule& rule)
-      : rule_(rule), source_(rule.source), slot_of_(source_.tensor_bound(), -1) {}
+  PatternCompiler(const Rule& rule, Numbers numbers)
+      : rule_(rule), source_(rule.source), numbers_(numbers),
+        slot_of_(source_.tensor_bound(), -1) {}
 
   Result<Pattern> run() {
     pattern_.symbol_count = source_.symbols().size();
@@ -30,7 +31,10 @@ class PatternCompiler {
       pattern_.symbol_count = std::min<std::size_t>(pattern_.symbol_count, d.symbol.id);
     known_.assign(pattern_.symbol_count, false);
     add_slots();
-    for (NodeId id : source_.order()) add_node(source_.node(id));
+    for (std::size_t k = 0; k < source_.order().size(); ++k) {
+      const core::Node& node = source_.node(source_.order()[k]);
+      if (!is_scalar(node)) add_node(node, k);
+    }
     for (TensorId id : source_.outputs()) pattern_.outputs.push_back(slot(id));
     add_stated();
     SOAPSTONE_RETURN_IF_ERROR(order_equations());
@@ -54,7 +58,8 @@ class PatternCompiler {
                        type.data_type,
                        k < rule_.constant_inputs.size() && rule_.constant_inputs[k],
                        {},
-                       nullptr};
+                       nullptr,
+                       {}};
       for (const core::Size& size : type.shape) slot.dims.push_back(size_pattern(size, true));
       add_slot(source_.inputs()[k], std::move(slot));
     }
@@ -62,9 +67,38 @@ class PatternCompiler {
       const core::Node& node = source_.node(id);
       for (TensorId input : node.inputs)
         if (input.valid() && source_.tensor(input).value && slot(input) < 0)
-          add_slot(input, {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value});
-      for (TensorId output : node.outputs) add_slot(output, {});
+          add_slot(input, {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value, {}});
+      if (is_scalar(node)) {
+        add_scalar(node);
+      } else {
+        for (TensorId output : node.outputs) add_slot(output, {});
+      }
     }
+  }
+
+  /// A `full` of one number that is a symbol. Graphs have such numbers as constants, so it matches a
+  /// tensor and no node.
+  bool is_scalar(const core::Node& node) const {
+    if (numbers_ == Numbers::kNodes || node.op->movement != core::Movement::kFill ||
+        source_.is_output(node.outputs[0]))
+      return false;
+    const core::TensorType& type = source_.tensor(node.outputs[0]).type;
+    const bool is_one = type.shape_known && std::ranges::all_of(type.shape, [](const auto& size) {
+      return size == Polynomial(1);
+    });
+    return is_one && std::holds_alternative<Polynomial>(value_of(node));
+  }
+
+  static const core::AttributeValue& value_of(const core::Node& node) {
+    return *node.attributes.find(node.op->find_role(core::AttributeRole::kReal)->name);
+  }
+
+  void add_scalar(const core::Node& node) {
+    SlotPattern slot{SlotPattern::Kind::kScalar, {}, true, {}, nullptr, {}};
+    for (const core::Size& size : source_.tensor(node.outputs[0]).type.shape)
+      slot.dims.push_back(size_pattern(size));
+    slot.value = size_pattern(std::get<Polynomial>(value_of(node)));
+    add_slot(node.outputs[0], std::move(slot));
   }
 
   SizePattern size_pattern(const Polynomial& p, bool of_size = false) {
@@ -78,9 +112,10 @@ class PatternCompiler {
     return {SizePattern::Kind::kLater, static_cast<std::int64_t>(pattern_.equations.size()) - 1};
   }
 
-  void add_node(const core::Node& node) {
+  void add_node(const core::Node& node, std::size_t place) {
     NodePattern n;
     n.op = node.op;
+    n.place = place;
     for (TensorId input : node.inputs) n.inputs.push_back(slot(input));
     while (!n.inputs.empty() && n.inputs.back() < 0) n.inputs.pop_back();
     for (TensorId output : node.outputs) n.outputs.push_back(slot(output));
@@ -258,13 +293,15 @@ class PatternCompiler {
     for (std::int32_t s : makes ? n.outputs : n.inputs) {
       if (s < 0 || !reached[static_cast<std::size_t>(s)]) continue;
       // Equal literals need not be one tensor in the graph.
-      if (pattern_.slots[static_cast<std::size_t>(s)].kind != SlotPattern::Kind::kLiteral) return s;
+      const SlotPattern::Kind kind = pattern_.slots[static_cast<std::size_t>(s)].kind;
+      if (kind != SlotPattern::Kind::kLiteral && kind != SlotPattern::Kind::kScalar) return s;
     }
     return -1;
   }
 
   const Rule& rule_;
   const Graph& source_;
+  Numbers numbers_;
   std::vector<std::int32_t> slot_of_;
   std::vector<bool> known_;
   Pattern pattern_;
@@ -280,7 +317,9 @@ std::uint64_t hash_numbers(const Elements& elements, Number number) {
 
 }  // namespace
 
-Result<Pattern> compile_pattern(const Rule& rule) { return PatternCompiler(rule).run(); }
+Result<Pattern> compile_pattern(const Rule& rule, Numbers numbers) {
+  return PatternCompiler(rule, numbers).run();
+}
 
 int commonness(const core::OpSchema& op) {
   constexpr std::array<std::string_view, 8> kCommon = {"add",    "mul",       "relu",  "reshape",

@@ -32,12 +32,18 @@ struct AttributePattern {
 
 /// A tensor of the pattern. Slots are numbered: inputs first.
 struct SlotPattern {
-  enum class Kind : std::uint8_t { kInput, kLiteral, kInner };
+  enum class Kind : std::uint8_t {
+    kInput,
+    kLiteral,
+    kScalar,  ///< One number, which is what `value` stands for: a `full` of the source.
+    kInner
+  };
   Kind kind = Kind::kInner;
   core::DataType data_type = core::DataType::kFloat32;  ///< f32: any floating type
   bool constant = false;
-  std::vector<SizePattern> dims;  ///< An input's sizes.
+  std::vector<SizePattern> dims;  ///< An input's or a scalar's sizes.
   core::LiteralPtr literal;
+  SizePattern value;  ///< A scalar's: the symbol of a real number.
 };
 
 struct NodePattern {
@@ -46,6 +52,7 @@ struct NodePattern {
   std::vector<std::int32_t> outputs;
   std::vector<AttributePattern> attributes;  ///< In the order of Attributes::values().
   int result_rank = -1;                      ///< The rank of its first result; −1: not known.
+  std::size_t place = 0;                     ///< In source order().
 };
 
 /// Goes from a matched node to the next one through a tensor that both touch.
@@ -73,7 +80,7 @@ struct Equation {
 
 struct Pattern {
   std::vector<SlotPattern> slots;
-  std::vector<NodePattern> nodes;  ///< In source order().
+  std::vector<NodePattern> nodes;  ///< In source order(), without those that are scalars.
   std::vector<std::int32_t> outputs;
   std::vector<Plan> plans;  ///< By the node that they start at.
   std::size_t anchor = 0;   ///< Best start when nothing is known.
@@ -98,9 +105,14 @@ std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSl
   return common.value_or(core::DataType::kFloat32);
 }
 
+/// What a `full` of one number in a source is met as, if a symbol is its value.
+enum class Numbers : std::uint8_t {
+  kConstants,  ///< A constant of the graph, or a node.
+  kNodes,      ///< A node alone.
+};
 /// Errors: kInvalidInput: a symbol that the source does not determine, or a source in parts that
 /// share no tensor.
-Result<Pattern> compile_pattern(const Rule& rule);
+Result<Pattern> compile_pattern(const Rule& rule, Numbers numbers);
 
 /// How often the operator occurs in graphs, for choosing where to begin: 0 for most operators.
 int commonness(const core::OpSchema& op);
