@@ -56,7 +56,8 @@ make_convolution_kernel(const KernelRequest& request) {
     std::optional<Descriptor> bias;
     if (epilogue.bias()) bias = describe({dims[1]}, Layout::kRowMajor);
     const Window window = window_of(request.attributes());
-    const bool trips = epilogue.steps().len() > 0 && may_see_padding_only(window, request.dims(source), weight_dims);
+    const bool trips = epilogue.steps().len() > 0 &&
+                       may_see_padding_only(window, request.dims(source), weight_dims);
     Contraction contraction{
         source, weights, describe(weight_dims, Layout::kRowMajor), bias,
         make_convolution(request.engine, describe(request.dims(source), source_layout),

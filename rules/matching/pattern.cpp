@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/base/hash.h"
+#include "ops/definition/by_role.h"
 #include "rules/rule/constraints.h"
 #include "rules/rule/substitute.h"
 
@@ -22,8 +23,8 @@ namespace {
 class PatternCompiler {
  public:
   PatternCompiler(const Rule& rule, Numbers numbers)
-      : rule_(rule), source_(rule.source), numbers_(numbers),
-        slot_of_(source_.tensor_bound(), -1) {}
+      : rule_(rule), source_(rule.source), numbers_(numbers), slot_of_(source_.tensor_bound(), -1) {
+  }
 
   Result<Pattern> run() {
     pattern_.symbol_count = source_.symbols().size();
@@ -36,6 +37,7 @@ class PatternCompiler {
       if (!is_scalar(node)) add_node(node, k);
     }
     for (TensorId id : source_.outputs()) pattern_.outputs.push_back(slot(id));
+    number_siblings();
     add_stated();
     SOAPSTONE_RETURN_IF_ERROR(order_equations());
     SOAPSTONE_RETURN_IF_ERROR(make_plans());
@@ -67,7 +69,8 @@ class PatternCompiler {
       const core::Node& node = source_.node(id);
       for (TensorId input : node.inputs)
         if (input.valid() && source_.tensor(input).value && slot(input) < 0)
-          add_slot(input, {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value, {}});
+          add_slot(input,
+                   {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value, {}});
       if (is_scalar(node)) {
         add_scalar(node);
       } else {
@@ -76,17 +79,15 @@ class PatternCompiler {
     }
   }
 
-  /// A `full` of one number that is a symbol. Graphs have such numbers as constants, so it matches a
-  /// tensor and no node.
+  /// A `full` of one number that is a symbol. Graphs have such numbers as constants, so it matches
+  /// a tensor and no node.
   bool is_scalar(const core::Node& node) const {
     if (numbers_ == Numbers::kNodes || node.op->movement != core::Movement::kFill ||
         source_.is_output(node.outputs[0]))
       return false;
-    const core::TensorType& type = source_.tensor(node.outputs[0]).type;
-    const bool is_one = type.shape_known && std::ranges::all_of(type.shape, [](const auto& size) {
-      return size == Polynomial(1);
-    });
-    return is_one && std::holds_alternative<Polynomial>(value_of(node));
+    const auto& shape = ops::sizes_by_role(node, core::AttributeRole::kShape);
+    return std::ranges::all_of(shape, [](const Polynomial& size) { return size == 1; }) &&
+           std::holds_alternative<Polynomial>(value_of(node));
   }
 
   static const core::AttributeValue& value_of(const core::Node& node) {
@@ -95,7 +96,7 @@ class PatternCompiler {
 
   void add_scalar(const core::Node& node) {
     SlotPattern slot{SlotPattern::Kind::kScalar, {}, true, {}, nullptr, {}};
-    for (const core::Size& size : source_.tensor(node.outputs[0]).type.shape)
+    for (const Polynomial& size : ops::sizes_by_role(node, core::AttributeRole::kShape))
       slot.dims.push_back(size_pattern(size));
     slot.value = size_pattern(std::get<Polynomial>(value_of(node)));
     add_slot(node.outputs[0], std::move(slot));
@@ -145,6 +146,28 @@ class PatternCompiler {
       a.text = std::get<std::string>(value);
     }
     return a;
+  }
+
+  void number_siblings() {
+    const auto alike = [](const NodePattern& a, const NodePattern& b, std::size_t operand) {
+      return a.op == b.op && a.attributes == b.attributes && a.inputs.size() == b.inputs.size() &&
+             a.inputs[operand] == b.inputs[operand];
+    };
+    for (NodePattern& node : pattern_.nodes) {
+      for (std::uint32_t k = 0; k < node.inputs.size() && k < 2; ++k) {
+        std::uint32_t before = 0, all = 0;
+        for (const NodePattern& other : pattern_.nodes) {
+          if (node.inputs[k] < 0 || !alike(node, other, k)) continue;
+          ++all;
+          before += &other < &node ? 1 : 0;
+        }
+        if (all <= node.siblings) continue;
+        node.sibling = before;
+        node.siblings = all;
+        node.shared = k;
+      }
+      pattern_.siblings = std::max(pattern_.siblings, node.siblings);
+    }
   }
 
   /// Conditions may determine what shapes and attributes of the source do not mention; the guard

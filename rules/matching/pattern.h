@@ -19,6 +19,7 @@ struct SizePattern {
   };
   Kind kind = Kind::kNumber;
   std::int64_t value = 0;
+  bool operator==(const SizePattern&) const = default;
 };
 
 struct AttributePattern {
@@ -28,6 +29,7 @@ struct AttributePattern {
   std::vector<SizePattern> elements;  ///< kInts; kRealSymbol has its symbol here.
   double real = 0;
   std::string text;
+  bool operator==(const AttributePattern&) const = default;
 };
 
 /// A tensor of the pattern. Slots are numbered: inputs first.
@@ -53,6 +55,9 @@ struct NodePattern {
   std::vector<AttributePattern> attributes;  ///< In the order of Attributes::values().
   int result_rank = -1;                      ///< The rank of its first result; −1: not known.
   std::size_t place = 0;                     ///< In source order().
+  /// Nodes with this operator and these attributes that read one tensor as the same operand are
+  /// siblings: number `sibling` of `siblings`, which read it as operand `shared`.
+  std::uint32_t sibling = 0, siblings = 1, shared = 0;
 };
 
 /// Goes from a matched node to the next one through a tensor that both touch.
@@ -87,6 +92,9 @@ struct Pattern {
   std::vector<Equation> equations;
   std::vector<std::uint32_t> equation_order;  ///< An order in which each has at most one unknown.
   std::size_t symbol_count = 0;               ///< Without derived ones.
+  std::uint32_t siblings = 1;                 ///< Most of any node.
+  /// More siblings than that, for which there are instances of the same rule.
+  std::vector<std::uint32_t> larger_families;
 };
 
 /// The type that the inputs of type f32 stand for in a match; f32 if there are none. None:

@@ -53,8 +53,8 @@ class NumberFolding {
       if (!input.valid() || !is_number(graph_.tensor(input).type) || !value_of(input)) return;
     if (const auto value = evaluate(node)) {
       const core::Dims dims(graph_.tensor(result).type.shape.size(), 1);
-      folded_.emplace(result, std::make_shared<const Literal>(
-                                  Literal::floats(dims, std::span(&*value, 1))));
+      folded_.emplace(
+          result, std::make_shared<const Literal>(Literal::floats(dims, std::span(&*value, 1))));
     }
   }
 
@@ -62,7 +62,8 @@ class NumberFolding {
   std::optional<float> evaluate(const Node& node) const {
     GraphBuilder builder;
     std::vector<TensorId> inputs;
-    for (const TensorId input : node.inputs) inputs.push_back(builder.add_constant(value_of(input)));
+    for (const TensorId input : node.inputs)
+      inputs.push_back(builder.add_constant(value_of(input)));
     const auto made = builder.add_node(*node.op, node.attributes, std::move(inputs),
                                        {graph_.tensor(node.outputs[0]).type});
     builder.set_outputs(made);

@@ -1,4 +1,7 @@
 // The places where rules match: sizes, attributes, constants, commutativity, symmetry, sharing.
+#include <algorithm>
+#include <bit>
+
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {
@@ -230,6 +233,37 @@ rule times_one
   EXPECT_EQ(with("f32[] = {2}"), 0u);
   EXPECT_EQ(with("f32[1] = {1}"), 0u);
   EXPECT_EQ(with("f32[]"), 0u);
+}
+
+/// A number of the model becomes the value of a symbol, as if a `full` had made it.
+TEST(Matcher, BindsNumbersToRealSymbols) {
+  constexpr std::string_view kRule = R"(
+rule shifted_root
+  x: [n]   g: [n]
+  source
+    e = full(; shape=[], value=eps)
+    s = add(x, e)
+    r = sqrt(s)
+    y = mul(r, g)
+  target
+    e2 = full(; shape=[n], value=eps)
+    s2 = add(x, e2)
+    r2 = sqrt(s2)
+    y = mul(g, r2)
+)";
+  const RuleSet rules(rules_of(kRule));
+  const auto with = [&](const std::string& constant) {
+    return all_matches(rules,
+                       graph_of("graph g\n x: f32[2]\n g: f32[2]\n c: " + constant +
+                                "\n s = add(c, x)\n r = sqrt(s)\n y = mul(r, g)\n return y"));
+  };
+  const auto found = with("f32[] = {1e-05}");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].match.nodes.size(), 3u) << "the number is no node";
+  const auto value = std::ranges::find(found[0].match.sizes, std::bit_cast<std::int64_t>(1e-5));
+  EXPECT_NE(value, found[0].match.sizes.end());
+  EXPECT_TRUE(with("f32[1] = {1e-05}").empty());
+  EXPECT_TRUE(with("f32[]").empty());
 }
 
 TEST(Matcher, BindsFloatsUnlessToldOtherwise) {
