@@ -13,7 +13,29 @@ function(soapstone_import target header library)
                          INTERFACE_INCLUDE_DIRECTORIES "${${id}_INCLUDE_DIR}")
 endfunction()
 
+# With SOAPSTONE_BARE: fmt by its headers alone, which `./dev headers` lays out for a machine without
+# packages. The folders that are built then need no TBB but to be told so.
+macro(soapstone_find_bare target)
+  if("${target}" STREQUAL "fmt::fmt")
+    find_path(SOAPSTONE_FMT_HEADERS fmt/format.h HINTS "${PROJECT_SOURCE_DIR}/build/headers"
+              NO_CMAKE_SYSTEM_PATH)
+    if(NOT SOAPSTONE_FMT_HEADERS)
+      message(FATAL_ERROR "fmt's headers are missing: run ./dev headers where fmt is installed and copy "
+                          "build/headers here, or set SOAPSTONE_FMT_HEADERS")
+    endif()
+    add_library(fmt::fmt INTERFACE IMPORTED GLOBAL)
+    set_target_properties(
+      fmt::fmt PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${SOAPSTONE_FMT_HEADERS}"
+                          INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY)
+  elseif("${target}" STREQUAL "TBB::tbb")
+    add_library(TBB::tbb INTERFACE IMPORTED GLOBAL)
+  endif()
+endmacro()
+
 macro(soapstone_find_library target)
+  if(SOAPSTONE_BARE AND NOT TARGET ${target})
+    soapstone_find_bare(${target})
+  endif()
   if(TARGET ${target})
     # Found before.
   elseif("${target}" STREQUAL "fmt::fmt")
@@ -43,6 +65,8 @@ macro(soapstone_find_library target)
   elseif("${target}" STREQUAL "MPI::MPI_CXX")
     set(MPI_CXX_SKIP_MPICXX TRUE) # We use the C interface; the C++ bindings are deprecated.
     find_package(MPI 3 REQUIRED COMPONENTS CXX)
+  elseif("${target}" STREQUAL "hwloc::hwloc")
+    soapstone_import(hwloc::hwloc hwloc.h hwloc)
   elseif("${target}" MATCHES "^CUDA::")
     find_package(CUDAToolkit REQUIRED)
   else()

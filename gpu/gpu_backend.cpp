@@ -1,57 +1,46 @@
 // See gpu_backend.h.
 #include "gpu/gpu_backend.h"
 
-#include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "gpu/compile/nvrtc.h"
-#include "gpu/device/device.h"
-#include "gpu/device/gpu_kernel.h"
-#include "gpu/text/kernel_plan.h"
+#include "gpu/device/generated_kernel.h"
+#include "gpu/kernels/cover.h"
+#include "gpu/making/layouts.h"
+#include "gpu/making/makers.h"
+#include "gpu/text/region_layouts.h"
+#include "runtime/launches/execution_plan.h"
 
 namespace soapstone::gpu {
 namespace {
 
 using core::TensorId;
-using runtime::DeviceBlock;
 using runtime::Launch;
 
-std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return std::filesystem::path(cache) / "soapstone" / "kernels";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
-  return std::filesystem::temp_directory_path() / "soapstone-kernels";
-}
-
-/// The text with loads of several elements, if it has any, and one without.
-std::vector<KernelVariant> variants_of(const Region& region) {
-  const auto planned = plan_kernel(region);
-  const KernelPlan wide = planned ? *planned : plan_map(region);
-  std::size_t bytes = 1;
-  for (const RegionTensor& tensor : region.tensors)
-    if (tensor.id.valid()) bytes = std::max(bytes, core::size_bytes(tensor.data_type));
-  std::vector<KernelVariant> variants;
-  if (wide.width > 1)
-    variants.push_back(
-        {kernel_text(region, wide, "wide"), bytes * static_cast<std::size_t>(wide.width)});
-  KernelPlan narrow = wide;
-  narrow.width = 1;
-  variants.push_back({kernel_text(region, narrow, "narrow"), 1});
-  return variants;
+runtime::DeviceInfo describe(const DeviceFacts& facts, const Libraries& libraries,
+                             const GpuOptions& options) {
+  runtime::DeviceInfo info;
+  info.name = fmt::format("{} (sm_{}{})", facts.name, facts.major, facts.minor);
+  info.libraries = fmt::format("CUDA driver {}.{}", facts.driver_version / 1000,
+                               facts.driver_version % 1000 / 10);
+  if (libraries.cudnn) info.libraries += fmt::format(", cuDNN {}", libraries.cudnn->version());
+  if (libraries.cublaslt)
+    info.libraries += fmt::format(", cuBLASLt {}", libraries.cublaslt->version());
+  if (options.math == FloatMath::kTensorFloat32) info.libraries += ", tf32";
+  return info;
 }
 
 class GpuBackend final : public runtime::Backend {
  public:
-  GpuBackend(DevicePtr device, KernelCompiler compiler)
-      : device_(std::move(device)), compiler_(std::move(compiler)), memory_(device_) {
-    const DeviceFacts& facts = device_->facts();
-    info_.name = fmt::format("{} (sm_{}{})", facts.name, facts.major, facts.minor);
-    info_.libraries = fmt::format("CUDA driver {}.{}", facts.driver_version / 1000,
-                                  facts.driver_version % 1000 / 10);
-  }
+  GpuBackend(DevicePtr device, KernelCompiler compiler, Libraries libraries,
+             const GpuOptions& options)
+      : device_(std::move(device)), info_(describe(device_->facts(), libraries, options)),
+        memory_(device_), context_{device_, memory_, std::move(compiler),
+                                   std::make_shared<LibraryHandles>(device_, std::move(libraries)),
+                                   options} {}
 
   const runtime::DeviceInfo& device() const override { return info_; }
   runtime::DeviceMemory& memory() override { return memory_; }
@@ -62,75 +51,116 @@ class GpuBackend final : public runtime::Backend {
     return runtime::generic_fusion(fusion);
   }
 
+  std::optional<std::vector<Launch>> cover(const core::Graph& graph,
+                                           runtime::Fusion fusion) const override {
+    return gpu::cover(graph, fusion);
+  }
+
+  void choose_layouts(const core::Graph& graph, const Launch& launch,
+                      std::span<const runtime::Layout> stored,
+                      runtime::LaunchLayouts& wanted) const override {
+    gpu::choose_layouts(graph, launch, stored, context_.options.images, wanted);
+  }
+
   core::Result<std::unique_ptr<runtime::Kernel>>
-  compile(const core::Graph& graph, const Launch& launch, const runtime::LaunchLayouts&,
-          const runtime::ConstantValue& constants, std::vector<std::string>*) override {
-    SOAPSTONE_ASSIGN_OR_RETURN(const Region region,
-                               make_region(graph, launch.nodes(), launch.outputs));
-    std::vector<KernelVariant> variants = variants_of(region);
-    std::vector<KernelArgument> arguments;
-    std::vector<DeviceBlock> blocks;
-    for (const TensorId id : variants[0].text.arguments) {
-      const auto input = std::find(launch.inputs.begin(), launch.inputs.end(), id);
-      const auto output = std::find(launch.outputs.begin(), launch.outputs.end(), id);
-      if (output != launch.outputs.end()) {
-        arguments.push_back({KernelArgument::Kind::kOutput, position(launch.outputs, output)});
-      } else if (const core::LiteralPtr value = constants(id)) {
-        arguments.push_back({KernelArgument::Kind::kConstant, blocks.size()});
-        SOAPSTONE_ASSIGN_OR_RETURN(DeviceBlock block, memory_.share(value->bytes()));
-        blocks.push_back(std::move(block));
-      } else {
-        arguments.push_back({KernelArgument::Kind::kInput, position(launch.inputs, input)});
-      }
+  compile(const core::Graph& graph, const Launch& launch, const runtime::LaunchLayouts& layouts,
+          const runtime::ConstantValue& constants, std::vector<std::string>* why_not) override {
+    std::string choice;
+    if (!choices_.empty()) {
+      const auto found = choices_.find(runtime::launch_signature(graph, launch, layouts));
+      if (found != choices_.end()) choice = found->second;
     }
-    std::vector<KernelText> texts;
-    for (const KernelVariant& variant : variants) texts.push_back(variant.text);
-    SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::byte> binary, compiler_(texts));
-    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
-                               GpuKernel::load(device_, binary, std::move(variants),
-                                               std::move(arguments), std::move(blocks)));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        auto kernel,
+        make_kernel(context_, request_of(graph, launch, layouts, constants), choice, why_not));
     return std::unique_ptr<runtime::Kernel>(std::move(kernel));
   }
 
-  /// All layouts are row-major, so that nobody asks for one.
-  core::Result<std::unique_ptr<runtime::Kernel>>
-  compile_conversion(const core::TensorType&, runtime::Layout, runtime::Layout) override {
-    return core::unsupported("generated kernels have row-major tensors only");
+  std::vector<std::string> candidates(const core::Graph& graph, const Launch& launch,
+                                      const runtime::LaunchLayouts& layouts) override {
+    const runtime::ConstantValue none = [](TensorId) { return core::LiteralPtr(); };
+    return kernel_candidates(context_, request_of(graph, launch, layouts, none));
+  }
+
+  void choose(const std::string& signature, const std::string& candidate) override {
+    choices_[signature] = candidate;
+  }
+
+  core::Result<std::unique_ptr<runtime::Kernel>> compile_conversion(const core::TensorType& type,
+                                                                    runtime::Layout from,
+                                                                    runtime::Layout to) override {
+    const TensorId input(0), output(1);
+    const Region region = conversion_region(type, input, from, output, to);
+    KernelVariant variant{kernel_text(region, plan_map(region, {.width = 1}), "convert"), 1};
+    KernelArguments arguments;
+    for (const TensorId id : variant.text.arguments)
+      arguments.list.push_back(
+          {id == input ? KernelArgument::Kind::kInput : KernelArgument::Kind::kOutput, 0});
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto binary, context_.compiler(std::span(&variant.text, 1)));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
+                               GeneratedKernel::load(device_, binary, {std::move(variant)},
+                                                     std::move(arguments), "generated"));
+    return std::unique_ptr<runtime::Kernel>(std::move(kernel));
   }
 
  private:
-  static std::size_t position(const std::vector<TensorId>& list,
-                              std::vector<TensorId>::const_iterator at) {
-    return static_cast<std::size_t>(at - list.begin());
-  }
-
   DevicePtr device_;
-  KernelCompiler compiler_;
-  GpuMemory memory_;
   runtime::DeviceInfo info_;
+  GpuMemory memory_;
+  MakerContext context_;
+  std::map<std::string, std::string> choices_;  // candidates by signature
 };
 
 }  // namespace
 
-core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(Driver driver, int ordinal,
-                                                                 KernelCompiler compiler) {
-  SOAPSTONE_ASSIGN_OR_RETURN(DeviceFacts facts, find_device(driver, ordinal));
-  SOAPSTONE_ASSIGN_OR_RETURN(DevicePtr device, Device::open(std::move(driver), std::move(facts)));
-  return std::unique_ptr<runtime::Backend>(
-      std::make_unique<GpuBackend>(std::move(device), std::move(compiler)));
+std::filesystem::path default_kernel_cache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::filesystem::path(cache) / "soapstone" / "kernels";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".cache" / "soapstone" / "kernels";
+  return std::filesystem::temp_directory_path() / "soapstone-kernels";
 }
 
-core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal) {
+core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(Driver driver, int ordinal,
+                                                                 KernelCompiler compiler,
+                                                                 Libraries libraries,
+                                                                 const GpuOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(DeviceFacts facts, find_device(driver, ordinal));
+  SOAPSTONE_ASSIGN_OR_RETURN(DevicePtr device, Device::open(std::move(driver), std::move(facts)));
+  return std::unique_ptr<runtime::Backend>(std::make_unique<GpuBackend>(
+      std::move(device), std::move(compiler), std::move(libraries), options));
+}
+
+core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal,
+                                                                 const GpuOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(Driver driver, load_driver());
   SOAPSTONE_ASSIGN_OR_RETURN(const DeviceFacts facts, find_device(driver, ordinal));
   const CompileTarget target{facts.major, facts.minor};
-  const auto cache = std::make_shared<KernelCache>(cache_folder());
+  const auto cache = std::make_shared<KernelCache>(default_kernel_cache());
   const auto compile =
       [=](std::span<const KernelText> texts) -> core::Result<std::vector<std::byte>> {
     SOAPSTONE_ASSIGN_OR_RETURN(KernelBinary binary, cache->get(texts, target));
     return std::move(binary.cubin);
   };
-  return make_gpu_backend(std::move(driver), ordinal, compile);
+  return make_gpu_backend(std::move(driver), ordinal, compile, load_libraries(), options);
+}
+
+core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(std::string_view name,
+                                                                 const GpuOptions& options) {
+  constexpr std::string_view kCuda = "cuda";
+  int ordinal = 0;
+  std::string_view rest = name;
+  bool is_named = rest.starts_with(kCuda);
+  if (is_named) rest.remove_prefix(kCuda.size());
+  if (is_named && !rest.empty()) {
+    const auto read = std::from_chars(rest.data() + 1, rest.data() + rest.size(), ordinal);
+    is_named = rest[0] == ':' && rest.size() > 1 && read.ec == std::errc() &&
+               read.ptr == rest.data() + rest.size() && ordinal >= 0;
+  }
+  if (!is_named)
+    return core::invalid_input(fmt::format("no device is called `{}`", name),
+                               "give `cuda` or `cuda:N`, the number of a GPU");
+  return make_gpu_backend(ordinal, options);
 }
 
 }  // namespace soapstone::gpu

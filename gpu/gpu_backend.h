@@ -1,27 +1,32 @@
-// A CUDA device as a backend of runtime/: each launch is a generated kernel.
+// A CUDA device as a backend of runtime/: launches of any shape, each run by a kernel of cuBLASLt,
+// of cuDNN, or by a generated one.
 #pragma once
 
-#include <functional>
+#include <filesystem>
 #include <memory>
-#include <span>
-#include <vector>
+#include <string_view>
 
-#include "gpu/driver/driver.h"
-#include "gpu/text/kernel_text.h"
+#include "gpu/making/kernel_request.h"
 #include "runtime/launches/backend.h"
 
 namespace soapstone::gpu {
 
-/// Makes one binary of kernels.
-using KernelCompiler =
-    std::function<core::Result<std::vector<std::byte>>(std::span<const KernelText>)>;
+/// Where binaries are kept: `$XDG_CACHE_HOME/soapstone/kernels`, or under ~/.cache.
+std::filesystem::path default_kernel_cache();
 
-/// The device of that number, with NVRTC and a cache of binaries in the user's cache folder.
-/// Errors: kUnavailable, "no CUDA device: …".
-core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal = 0);
+/// The device of that number, with NVRTC and a cache of binaries in the user's cache folder, and
+/// the libraries that are there. Errors: kUnavailable, "no CUDA device: …".
+core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(int ordinal = 0,
+                                                                 const GpuOptions& options = {});
 
-/// The same over a given driver and compiler.
+/// The same by the device's name: "cuda" or "cuda:1". Errors: kInvalidInput for other names.
+core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(std::string_view name,
+                                                                 const GpuOptions& options = {});
+
+/// The same over a given driver, compiler and libraries.
 core::Result<std::unique_ptr<runtime::Backend>> make_gpu_backend(Driver driver, int ordinal,
-                                                                 KernelCompiler compiler);
+                                                                 KernelCompiler compiler,
+                                                                 Libraries libraries = {},
+                                                                 const GpuOptions& options = {});
 
 }  // namespace soapstone::gpu

@@ -192,7 +192,12 @@ core::Status Optimizer::compare_baseline() {
       faster = speedup.low > 1;
     }
   }
-  if (faster) report_.result = ResultKind::kBaseline;
+  if (!faster) return core::Done{};
+  report_.result = ResultKind::kBaseline;
+  if (baseline_times_) {
+    report_.latency_before = Latency{baseline_times_->a, 0};
+    report_.latency_after = Latency{baseline_times_->b, 0};
+  }
   return core::Done{};
 }
 

@@ -94,6 +94,8 @@ class Optimizer {
   std::optional<EnduringClock> clock_;  ///< That of the options, if there is one.
   OptimizeReport report_;
   Replayed start_;  ///< The baseline, with the forms that are faster: where the search begins.
+  /// The original and the baseline in the runtime of the deployment, if there is one.
+  std::optional<cost::Comparison> baseline_times_;
   std::optional<std::size_t> chosen_;  ///< Into report_.search.best; none: keep the original.
 
   std::optional<EquivalenceCheck> check_;

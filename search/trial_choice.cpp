@@ -57,6 +57,7 @@ core::Status Optimizer::try_baseline() {
   }
   if (whole) {
     report_.baseline_speedup = whole->ratio;
+    baseline_times_ = *whole;
   } else if (!interrupted()) {
     report_.notes.push_back(fmt::format("what the baseline makes of the model could not be timed: "
                                         "{}",

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/equivalence/equivalence_report.h"
 #include "cli/reports/json_text.h"
 #include "cli/terminal/table.h"
 
@@ -32,10 +33,10 @@ ordered_json replay_json(const std::optional<jobs::ProofCheck>& proof) {
 std::string verdict_of_judge(const search::JudgeReport& judge) {
   if (!judge.looked)
     return fmt::format("no independent runtime has compared them: {}", judge.reason);
-  return fmt::format("{} finds them {} on {} samples (largest relative error {:.1e}){}{}",
-                     judge.runtime, judge.equivalence.equal ? "equal" : "NOT EQUAL",
-                     judge.equivalence.samples, judge.equivalence.max_rel_error(),
-                     judge.note.empty() ? "" : "; ", judge.note);
+  return fmt::format("{} finds them {} on {} samples ({}){}{}", judge.runtime,
+                     judge.equivalence.equal ? "equal" : "NOT EQUAL", judge.equivalence.samples,
+                     largest_error_text(judge.equivalence), judge.note.empty() ? "" : "; ",
+                     judge.note);
 }
 
 std::string first_difference_text(const search::EquivalenceReport& report, std::string_view by) {
@@ -81,26 +82,6 @@ std::string numbers_text(const jobs::CompareRequest& request,
   return text;
 }
 
-ordered_json first_difference_json(const search::EquivalenceReport& report) {
-  if (!report.difference) return nullptr;
-  const search::Difference& d = *report.difference;
-  return {{"input", d.input}, {"output", d.output}, {"what", d.what}};
-}
-
-ordered_json judge_report_json(const search::JudgeReport& judge) {
-  ordered_json json{{"runtime", judge.runtime}, {"looked", judge.looked}};
-  if (!judge.looked) {
-    json["reason"] = judge.reason;
-    return json;
-  }
-  json["equal"] = judge.equivalence.equal;
-  json["samples"] = judge.equivalence.samples;
-  json["max_rel_error"] = judge.equivalence.max_rel_error();
-  json["difference"] = first_difference_json(judge.equivalence);
-  json["note"] = judge.note;
-  return json;
-}
-
 ordered_json number_or_null(const std::optional<double>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
@@ -108,13 +89,6 @@ ordered_json number_or_null(const std::optional<double>& value) {
 ordered_json numbers_json(const jobs::CompareRequest& request,
                           const search::EquivalenceReport& report,
                           const search::JudgeReport& judge) {
-  ordered_json outputs = ordered_json::array();
-  for (const search::OutputError& output : report.outputs) {
-    outputs.push_back({{"name", output.name},
-                       {"equal", output.equal},
-                       {"max_abs_error", output.max_abs_error},
-                       {"max_rel_error", output.max_rel_error}});
-  }
   return {{"a", request.a},
           {"b", request.b},
           {"equal", report.equal},
@@ -123,9 +97,9 @@ ordered_json numbers_json(const jobs::CompareRequest& request,
           {"atol", number_or_null(request.equivalence.atol)},
           {"cut_nodes", report.cut_nodes},
           {"ill_conditioned", report.ill_conditioned},
-          {"difference", first_difference_json(report)},
-          {"judge", judge_report_json(judge)},
-          {"outputs", outputs}};
+          {"difference", difference_json(report.difference)},
+          {"judge", judge_json(judge)},
+          {"outputs", outputs_json(report)}};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The JSON of optimize-graph's report, see optimize_report.h.
 #include <nlohmann/json.hpp>
 
+#include "cli/equivalence/equivalence_report.h"
 #include "cli/optimize/explanation_report.h"
 #include "cli/optimize/optimize_report.h"
 #include "cli/reports/json_text.h"
@@ -83,26 +84,8 @@ void add_trials(ordered_json& json, const search::OptimizeReport& report) {
   }
 }
 
-ordered_json difference_json(const std::optional<search::Difference>& difference) {
-  return json_or_null(difference, [](const search::Difference& d) {
-    return ordered_json{{"input", d.input}, {"output", d.output}, {"what", d.what}};
-  });
-}
-
 void add_judge(ordered_json& json, const search::OptimizeReport& report) {
-  json["judge"] = json_or_null(report.judge, [](const search::JudgeReport& judge) {
-    ordered_json entry{{"runtime", judge.runtime}, {"looked", judge.looked}};
-    if (!judge.looked) {
-      entry["reason"] = judge.reason;
-      return entry;
-    }
-    entry["equal"] = judge.equivalence.equal;
-    entry["samples"] = judge.equivalence.samples;
-    entry["max_rel_error"] = judge.equivalence.max_rel_error();
-    entry["difference"] = difference_json(judge.equivalence.difference);
-    entry["note"] = judge.note;
-    return entry;
-  });
+  json["judge"] = json_or_null(report.judge, judge_json);
   json["rules_taken_out"] = ordered_json::array();
   for (const search::TakenOut& rule : report.taken_out) {
     json["rules_taken_out"].push_back({{"rule", rule.rule},
@@ -116,18 +99,11 @@ void add_equivalence(ordered_json& json, const search::OptimizeReport& report) {
   json["max_rel_error"] =
       json_or_null(report.equivalence, [](const auto& e) { return e.max_rel_error(); });
   json["equivalence"] = json_or_null(report.equivalence, [](const auto& e) {
-    ordered_json outputs = ordered_json::array();
-    for (const search::OutputError& o : e.outputs) {
-      outputs.push_back({{"name", o.name},
-                         {"equal", o.equal},
-                         {"max_abs_error", o.max_abs_error},
-                         {"max_rel_error", o.max_rel_error}});
-    }
     return ordered_json{{"equal", e.equal},
                         {"samples", e.samples},
                         {"ill_conditioned", e.ill_conditioned},
                         {"difference", difference_json(e.difference)},
-                        {"outputs", outputs}};
+                        {"outputs", outputs_json(e)}};
   });
   add_judge(json, report);
   json["offending_rule"] =

@@ -81,6 +81,10 @@ void declare_search(CommandLine& line, OptimizeOptions& options) {
           "--runtime names, timed there")
       .type("KIND")
       .shows_default();
+  line.add("--target", options.request.target,
+           "Optimize for a device that is not here: a100, h100, h200, or a file that measure-costs "
+           "wrote; what was not measured is estimated, and nothing is timed")
+      .type("NAME|FILE");
   add_cost_db_option(line, options.request.device);
   add_fusion_option(line, options.request.device.fusion);
   add_device_options(line, options.request.device);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/equivalence/equivalence_report.h"
 #include "cli/optimize/optimize_report.h"
 #include "cli/terminal/units.h"
 
@@ -162,9 +163,8 @@ std::string judge_text(const search::OptimizeReport& report) {
   if (!judge.looked)
     return fmt::format("no independent runtime has looked at the result: {}", judge.reason);
   if (judge.equivalence.equal) {
-    return fmt::format("{} computes the same from both files, on {} inputs (largest relative error "
-                       "{:.1e}){}{}",
-                       judge.runtime, judge.equivalence.samples, judge.equivalence.max_rel_error(),
+    return fmt::format("{} computes the same from both files, on {} inputs ({}){}{}", judge.runtime,
+                       judge.equivalence.samples, largest_error_text(judge.equivalence),
                        judge.note.empty() ? "" : "; ", judge.note);
   }
   return fmt::format("{} computes something else from the result", judge.runtime);
@@ -191,9 +191,9 @@ void add_equivalence(Lines& lines, const search::OptimizeReport& report) {
       lines.line("\nequivalence: NOT CHECKED (--verify off)");
     return;
   }
-  lines.line(fmt::format("\nequivalence: {} on {} inputs, largest relative error {:.1e}",
+  lines.line(fmt::format("\nequivalence: {} on {} inputs, {}",
                          report.equivalence->equal ? "equal" : "NOT EQUAL",
-                         report.equivalence->samples, report.equivalence->max_rel_error()));
+                         report.equivalence->samples, largest_error_text(*report.equivalence)));
   for (const search::OutputError& output : report.equivalence->outputs) {
     lines.line(fmt::format("  {:<36} absolute {:.1e}, relative {:.1e}{}", output.name,
                            output.max_abs_error, output.max_rel_error,
@@ -247,8 +247,9 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   add_taken_out(lines, report);
   lines.line("");
   lines.row("", "before", "after");
-  lines.row("predicted latency", estimate_text(report.cost_before),
-            estimate_text(report.cost_after));
+  const bool elsewhere = report.trials && !run.costs.starts_with(report.trials->runtime);
+  lines.row(elsewhere ? "predicted (costs below)" : "predicted latency",
+            estimate_text(report.cost_before), estimate_text(report.cost_after));
   lines.row("measured latency", latency_text(report.latency_before),
             latency_text(report.latency_after));
   lines.row("nodes", fmt::to_string(report.nodes_before), fmt::to_string(report.nodes_after));

@@ -66,6 +66,10 @@ class CommandLine {
   OptionHandle add_each(const std::string& names, const std::string& help,
                         std::function<void(const std::string&)> take);
 
+  /// An option whose one value goes to a function.
+  OptionHandle add_word(const std::string& names, const std::string& help, std::string default_text,
+                        const std::function<void(const std::string&)>& take);
+
   /// An option whose values are words for values of a type.
   template <class T>
   OptionHandle add_choice(const std::string& names, T& value,
@@ -100,8 +104,6 @@ class CommandLine {
   core::Result<bool> parse(int argc, const char* const* argv, bool may_print);
 
  private:
-  OptionHandle add_word(const std::string& names, const std::string& help, std::string default_text,
-                        const std::function<void(const std::string&)>& take);
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -4,12 +4,16 @@
 namespace soapstone::cli {
 
 void add_device_options(CommandLine& line, jobs::DeviceRequest& request) {
-  using jobs::DeviceKind;
-  line.add_choice<DeviceKind>("--device", request.device,
-                              {{"cpu", DeviceKind::kCpu}, {"reference", DeviceKind::kReference}},
-                              "Device to run on: cpu, or reference (slow, exact)")
+  line.add_word("--device",
+                "Device to run on: cpu, reference (slow, exact), cuda or cuda:N (of NVIDIA)", "cpu",
+                [&request](const std::string& name) { (void)jobs::take_device(name, request); })
       .type("NAME")
-      .shows_default();
+      .shows_default()
+      .check([](const std::string& name) {
+        jobs::DeviceRequest ignored;
+        const core::Status taken = jobs::take_device(name, ignored);
+        return taken ? std::string() : taken.error().to_string();
+      });
   line.add("--threads", request.threads, "Threads that a kernel may use")
       .type("N")
       .between(1, 1024)

@@ -70,6 +70,15 @@ std::string annotations_line(const jobs::AnnotationReport& annotations) {
                      unsaid.empty() ? "" : "; without words for: ", fmt::join(unsaid, ", "));
 }
 
+std::string bound_line(const jobs::PlanOutcome& outcome) {
+  const parallel::StepBound& bound = outcome.lower_bound;
+  return fmt::format(
+      "  lower bound  {}, {:.1f} % below (starting kernels {}, arithmetic {}, passes "
+      "over memory {})\n",
+      time_text(bound.us), 100 * (1 - bound.us / outcome.plan.time.total_us),
+      time_text(bound.launches_us), time_text(bound.arithmetic_us), time_text(bound.traffic_us));
+}
+
 }  // namespace
 
 std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& extras) {
@@ -83,8 +92,7 @@ std::string plan_text(const jobs::PlanOutcome& outcome, const PlanReportExtras& 
                                                          100 * plan.estimated_share)
                                            : "kernels are estimated");
   text += told_line(time.total_us, extras.told_us);
-  text += fmt::format("  lower bound  {} (the work, each device at its best rate)\n",
-                      time_text(plan.lower_bound_us));
+  text += bound_line(outcome);
   if (outcome.data_parallel_us > 0) {
     text += fmt::format("  data parallel {}: {:.2f}x\n", time_text(outcome.data_parallel_us),
                         outcome.data_parallel_us / time.total_us);
@@ -131,6 +139,7 @@ std::string plan_report_json(const jobs::PlanOutcome& outcome, const PlanReportE
       {"strategy", plan.strategy},
       {"simulated_us", plan.time.total_us},
       {"lower_bound_us", plan.lower_bound_us},
+      {"lower_bound_binds", outcome.lower_bound.binding()},
       {"speedup_over_data_parallel", nullptr},  // It does not fit, or was not planned.
       {"bytes_moved", plan.time.bytes_moved},
       {"peak_memory_mb", plan.time.peak_bytes / 1e6},

@@ -188,16 +188,15 @@ class StepDrawing {
       if (x_of(sync.end) - x_of(sync.start) < kThinnest) continue;
       const std::uint32_t first = problem_.groups[sync.group].members.front();
       const char* const what = step_.parts[first] == StepPart::kUpdate ? "" : "sum of gradients, ";
-      for (std::size_t device = 0; device < problem_.device_count; ++device)
-        if ((sync.devices >> device & 1) != 0)
-          svg_ += fmt::format(
-              "<rect class=\"weight\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
-              "fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.3\"><title>{}{}: {:.3f} ms from "
-              "{:.3f} ms</title></rect>\n",
-              x_of(sync.start), top_of(device) + kLane * 0.65, x_of(sync.end) - x_of(sync.start),
-              kLane * 0.35, color_of(StepPart::kUpdate), what,
-              xml_escaped(problem_.operators[first].name), to_us(sync.end - sync.start) / 1000,
-              to_us(sync.start) / 1000);
+      for (const std::uint8_t device : sync.devices)
+        svg_ += fmt::format(
+            "<rect class=\"weight\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
+            "fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.3\"><title>{}{}: {:.3f} ms from "
+            "{:.3f} ms</title></rect>\n",
+            x_of(sync.start), top_of(device) + kLane * 0.65, x_of(sync.end) - x_of(sync.start),
+            kLane * 0.35, color_of(StepPart::kUpdate), what,
+            xml_escaped(problem_.operators[first].name), to_us(sync.end - sync.start) / 1000,
+            to_us(sync.start) / 1000);
     }
   }
 

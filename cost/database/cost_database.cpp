@@ -123,6 +123,17 @@ core::Status CostDatabase::State::put(std::string_view device, std::string_view 
 CostDatabase::CostDatabase(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CostDatabase::~CostDatabase() = default;
 
+core::Result<std::unique_ptr<CostDatabase>> CostDatabase::open_as(const std::string& name,
+                                                                  std::unique_ptr<State> state) {
+  sqlite3* handle = nullptr;
+  const int opened =
+      sqlite3_open_v2(name.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  state->handle.reset(handle);
+  if (opened != SQLITE_OK) return advise(database_error(handle).at(state->path.string()));
+  if (auto ready = prepare(*state); !ready) return advise(ready.error().at(state->path.string()));
+  return std::unique_ptr<CostDatabase>(new CostDatabase(std::move(state)));
+}
+
 core::Result<std::unique_ptr<CostDatabase>> CostDatabase::open(const std::filesystem::path& path) {
   auto state = std::make_unique<State>();
   state->path = path;
@@ -130,14 +141,11 @@ core::Result<std::unique_ptr<CostDatabase>> CostDatabase::open(const std::filesy
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), code);
   if (code)
     return advise(core::unavailable("no folder for it: " + code.message()).at(path.string()));
+  return open_as(path.string(), std::move(state));
+}
 
-  sqlite3* handle = nullptr;
-  const int opened =
-      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  state->handle.reset(handle);
-  if (opened != SQLITE_OK) return advise(database_error(handle).at(path.string()));
-  if (auto ready = prepare(*state); !ready) return advise(ready.error().at(path.string()));
-  return std::unique_ptr<CostDatabase>(new CostDatabase(std::move(state)));
+core::Result<std::unique_ptr<CostDatabase>> CostDatabase::in_memory() {
+  return open_as(":memory:", std::make_unique<State>());
 }
 
 std::filesystem::path CostDatabase::default_path() {

@@ -31,6 +31,8 @@ class CostDatabase {
   /// Opens or creates. Errors: kUnavailable names the file and what is wrong with it (not a
   /// database, another program's, other schema version, damaged, not writable).
   static core::Result<std::unique_ptr<CostDatabase>> open(const std::filesystem::path& path);
+  /// One that no file keeps. Errors: kUnavailable.
+  static core::Result<std::unique_ptr<CostDatabase>> in_memory();
   /// `$XDG_CACHE_HOME/soapstone/costs.db`, or under ~/.cache.
   static std::filesystem::path default_path();
   ~CostDatabase();
@@ -56,6 +58,8 @@ class CostDatabase {
   core::Result<std::size_t> import_json_lines(const std::filesystem::path& path);
 
  private:
+  static core::Result<std::unique_ptr<CostDatabase>> open_as(const std::string& name,
+                                                             std::unique_ptr<State> state);
   explicit CostDatabase(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

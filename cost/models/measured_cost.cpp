@@ -7,6 +7,7 @@
 #include "cost/models/calibration.h"
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
+#include "cost/timing/kernel_choice.h"
 #include "cost/timing/kernel_timing.h"
 #include "runtime/launches/execution_plan.h"
 
@@ -47,7 +48,7 @@ struct Step {
     return {0, 2 * static_cast<double>(runtime::storage_bytes(converted()))};
   }
   core::Result<Measurement> time(runtime::Backend& backend, const TimingOptions& options) const {
-    if (is_launch()) return time_launch(backend, graph, launch(), layouts(), options);
+    if (is_launch()) return time_best_kernel(backend, graph, launch(), layouts(), options);
     return time_conversion(backend, converted(), conversion().from, conversion().to, options);
   }
 };
@@ -65,9 +66,10 @@ std::vector<Step> steps_of(const Graph& graph, const ExecutionPlan& plan) {
 class MeasuredCost final : public CostModel {
  public:
   MeasuredCost(runtime::Backend& backend, runtime::Fusion fusion, CostDatabase* database,
-               std::string device, std::optional<TimingOptions> timing)
+               std::string device, std::optional<TimingOptions> timing,
+               DeviceEstimates estimates = {})
       : backend_(backend), fusion_(fusion), database_(database), device_(std::move(device)),
-        timing_(timing) {}
+        timing_(timing), estimates_(std::move(estimates)) {}
 
   GraphCost graph_cost(const Graph& graph) override {
     const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
@@ -110,7 +112,10 @@ class MeasuredCost final : public CostModel {
   core::Result<Measurement> find_or_measure(const Step& step) {
     const std::string signature = step.signature();
     if (database_) {
-      if (auto known = database_->find(device_, signature)) return *known;
+      if (auto known = database_->find(device_, signature)) {
+        if (step.is_launch()) backend_.choose(signature, known->implementation);
+        return *known;
+      }
     }
     if (!timing_) return core::unavailable("no cost of it was recorded");
     if (timing_->stop && timing_->stop->stop_requested())
@@ -122,10 +127,18 @@ class MeasuredCost final : public CostModel {
   }
 
   Priced estimate(const Step& step, std::string_view why) {
+    return {{estimate_us(step), 0, true}, fmt::format("estimate: {}", why)};
+  }
+
+  double estimate_us(const Step& step) {
+    if (step.is_launch() && estimates_.launch_us)
+      return rounded_us(estimates_.launch_us(step.graph, step.launch()));
+    if (!step.is_launch() && estimates_.copy_us)
+      return rounded_us(estimates_.copy_us(step.work().bytes));
     if (!calibration_) {
       calibration_ = calibrate([this](const Graph& graph) { return time_of(graph); });
     }
-    return {{roofline_us(step.work(), *calibration_), 0, true}, fmt::format("estimate: {}", why)};
+    return roofline_us(step.work(), *calibration_);
   }
 
   std::optional<double> time_of(const Graph& graph) {
@@ -144,6 +157,7 @@ class MeasuredCost final : public CostModel {
   CostDatabase* database_;
   std::string device_;
   std::optional<TimingOptions> timing_;  // none: nothing is measured
+  DeviceEstimates estimates_;
   LaunchCache cache_;
   std::optional<RooflineParameters> calibration_;
 };
@@ -157,9 +171,10 @@ std::unique_ptr<CostModel> make_measured_cost(runtime::Backend& backend, runtime
 }
 
 std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
-                                              CostDatabase& database, std::string device) {
-  return std::make_unique<MeasuredCost>(backend, fusion, &database, std::move(device),
-                                        std::nullopt);
+                                              CostDatabase* database, std::string device,
+                                              DeviceEstimates estimates) {
+  return std::make_unique<MeasuredCost>(backend, fusion, database, std::move(device), std::nullopt,
+                                        std::move(estimates));
 }
 
 }  // namespace soapstone::cost

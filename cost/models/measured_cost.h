@@ -20,10 +20,17 @@ std::unique_ptr<CostModel> make_measured_cost(runtime::Backend& backend, runtime
                                               CostDatabase* database,
                                               const TimingOptions& options = {});
 
-/// The costs of a device that need not be present, from the database alone. What is not in it is an
-/// estimate. `backend` plans the launches only: one of the kind that runs on that device.
+/// What is known of a device besides measurements, in microseconds. Called by one thread at a time.
+struct DeviceEstimates {
+  std::function<double(const core::Graph&, const runtime::Launch&)> launch_us;
+  std::function<double(double bytes)> copy_us;  ///< To another layout: read and written.
+};
+/// The costs of a device that need not be present, from the database alone (null: nothing was
+/// recorded). What is not in it is an estimate: that of `estimates`, or else a roofline through
+/// what is in it. `backend` plans the launches only: one of the kind that runs on that device.
 std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
-                                              CostDatabase& database, std::string device);
+                                              CostDatabase* database, std::string device,
+                                              DeviceEstimates estimates = {});
 
 struct Timing {
   double median_us = 0, low_us = 0, high_us = 0;  ///< low and high: 95 % interval of the median.

@@ -102,7 +102,7 @@ LaunchWork launch_work(const Graph& graph, const Launch& launch) {
   }
   double written = 0;
   for (TensorId output : launch.outputs) written += tensor_bytes(graph, output);
-  const bool moves = launch.epilogue.empty() && only_moves(graph.node(launch.head));
+  const bool moves = launch.nodes().size() == 1 && only_moves(graph.node(launch.head));
   work.bytes = written;
   for (TensorId input : launch.inputs) {
     const double bytes = tensor_bytes(graph, input);

@@ -61,12 +61,14 @@ void fill_random(core::DataType type, std::span<std::byte> bytes, std::int64_t i
 std::int64_t integer_bound(const core::Graph& graph, const runtime::Launch& launch,
                            core::TensorId input) {
   constexpr std::int64_t kTruthValues = 2;
-  const core::Node& head = graph.node(launch.head);
-  if (ops::is_opaque(head)) return kTruthValues;
-  for (const ops::Requirement& r : ops::semantics_of(graph, launch.head).requirements) {
-    const bool is_read = r.value->kind == ops::ExprKind::kRead;
-    if (is_read && r.value->tensor < head.inputs.size() && head.inputs[r.value->tensor] == input)
-      return std::max<std::int64_t>(r.high.as_constant().value_or(1), 1);
+  for (const core::NodeId id : launch.nodes()) {
+    const core::Node& node = graph.node(id);
+    if (ops::is_opaque(node)) continue;
+    for (const ops::Requirement& r : ops::semantics_of(graph, id).requirements) {
+      const bool is_read = r.value->kind == ops::ExprKind::kRead;
+      if (is_read && r.value->tensor < node.inputs.size() && node.inputs[r.value->tensor] == input)
+        return std::max<std::int64_t>(r.high.as_constant().value_or(1), 1);
+    }
   }
   return kTruthValues;
 }

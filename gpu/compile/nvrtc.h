@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct KernelBinary {
 struct CompileTarget {
   int major = 8, minor = 0;  ///< Compute capability.
 };
+
+/// Makes one binary of kernels for one device.
+using KernelCompiler =
+    std::function<core::Result<std::vector<std::byte>>(std::span<const KernelText>)>;
 
 /// All kernels of `texts` in one binary. Errors: kInternal with the compiler's words; kUnsupported
 /// if it does not know the target.

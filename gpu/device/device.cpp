@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gpu/device/gpu_kernel.h"
+#include "gpu/device/recorder.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -150,6 +151,15 @@ core::Status GpuQueue::wait() {
               : core::Status(driver.error()));
   if (!failed_) return core::Done{};
   return *std::exchange(failed_, std::nullopt);
+}
+
+core::Result<std::unique_ptr<runtime::Recording>>
+GpuQueue::record(std::vector<runtime::KernelCall> calls) {
+  return GpuRecording::make(device_, stream_, std::move(calls));
+}
+
+void GpuQueue::replay(runtime::Recording& recording) {
+  if (!failed_) note(static_cast<GpuRecording&>(recording).launch(stream_));
 }
 
 std::unique_ptr<runtime::Stopwatch> GpuQueue::make_stopwatch() {

@@ -66,6 +66,9 @@ class GpuQueue final : public runtime::Queue {
   void enqueue(std::span<const runtime::KernelCall> calls) override;
   core::Status wait() override;
   std::unique_ptr<runtime::Stopwatch> make_stopwatch() override;
+  core::Result<std::unique_ptr<runtime::Recording>>
+  record(std::vector<runtime::KernelCall> calls) override;
+  void replay(runtime::Recording& recording) override;
   /// Remembers the first error since the last wait().
   void note(const core::Status& status, const std::string& where = {});
   const Device& device() const { return *device_; }

@@ -1,49 +1,39 @@
-// A generated kernel in a device's memory, with the constants that it reads.
+// What queues of a GPU run, whoever made it: something that is put into a stream.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <vector>
 
-#include "gpu/device/device.h"
+#include "gpu/driver/driver.h"
+#include "runtime/device/queue.h"
 
 namespace soapstone::gpu {
 
-/// What a parameter of the text is given.
+/// What a kernel is given in one place: a tensor of the call, or a constant that it holds.
 struct KernelArgument {
   enum class Kind : std::uint8_t { kInput, kOutput, kConstant };
-  Kind kind;
-  std::size_t number;  ///< Of the call's inputs or outputs, or of the kernel's constants.
+  Kind kind = Kind::kInput;
+  std::size_t number = 0;  ///< Of the call's inputs or outputs, or of the kernel's constants.
 };
 
-/// One of several texts that compute the same.
-struct KernelVariant {
-  KernelText text;
-  std::size_t alignment = 1;  ///< Bytes that all addresses must be multiples of.
+struct KernelArguments {
+  std::vector<KernelArgument> list;
+  std::vector<runtime::DeviceBlock> constants;
+
+  DriverAddress address(std::size_t argument, const runtime::KernelCall& call) const {
+    const auto [kind, number] = list[argument];
+    return (kind == KernelArgument::Kind::kInput    ? call.inputs[number]
+            : kind == KernelArgument::Kind::kOutput ? call.outputs[number]
+                                                    : constants[number].address())
+        .value();
+  }
 };
 
-class GpuKernel final : public runtime::Kernel {
+class GpuKernel : public runtime::Kernel {
  public:
-  /// The first variant that the addresses of a call admit runs; the last one admits all.
-  /// Errors: kUnavailable if the device cannot load the binary.
-  static core::Result<std::unique_ptr<GpuKernel>>
-  load(DevicePtr device, const std::vector<std::byte>& binary, std::vector<KernelVariant> variants,
-       std::vector<KernelArgument> arguments, std::vector<runtime::DeviceBlock> constants);
-  ~GpuKernel() override;
-  GpuKernel(const GpuKernel&) = delete;
-  GpuKernel& operator=(const GpuKernel&) = delete;
-
-  std::string implementation() const override { return "generated"; }
-  core::Status launch(const Driver& driver, DriverHandle stream, const runtime::KernelCall& call);
-
- private:
-  GpuKernel() = default;
-
-  DevicePtr device_;
-  DriverHandle module_ = nullptr;
-  std::vector<KernelVariant> variants_;
-  std::vector<DriverHandle> functions_;  // parallel to variants_
-  std::vector<KernelArgument> arguments_;
-  std::vector<runtime::DeviceBlock> constants_;
+  /// Errors: kUnavailable if the device or a library fails.
+  virtual core::Status launch(const Driver& driver, DriverHandle stream,
+                              const runtime::KernelCall& call) = 0;
 };
 
 }  // namespace soapstone::gpu

@@ -2,11 +2,12 @@
 #include "gpu/driver/driver.h"
 
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <array>
 
 #include <fmt/format.h>
+
+#include "gpu/driver/dynamic_library.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -15,46 +16,48 @@ core::Error no_device(const std::string& why) {
   return core::unavailable("no CUDA device: " + why);
 }
 
-/// Fills `function` with the symbol. False: there is none.
-template <class Function>
-bool find(void* library, const char* name, std::function<Function>& function) {
-  void* const symbol = dlsym(library, name);
-  if (symbol) function = reinterpret_cast<Function*>(symbol);
-  return symbol != nullptr;
+/// The functions that a device is found with.
+bool find_queries(const DynamicLibrary& library, Driver& d) {
+  return library.find("cuInit", d.init) && library.find("cuDriverGetVersion", d.version) &&
+         library.find("cuDeviceGetCount", d.device_count) &&
+         library.find("cuDeviceGet", d.device) && library.find("cuDeviceGetName", d.device_name) &&
+         library.find("cuDeviceGetAttribute", d.device_attribute) &&
+         library.find("cuDeviceTotalMem_v2", d.total_memory) &&
+         library.find("cuGetErrorName", d.error_name) &&
+         library.find("cuDevicePrimaryCtxRetain", d.retain_context) &&
+         library.find("cuDevicePrimaryCtxRelease_v2", d.release_context) &&
+         library.find("cuCtxSetCurrent", d.set_context) &&
+         library.find("cuCtxSynchronize", d.wait_context);
 }
 
-/// The functions that a device is found with.
-bool find_queries(void* library, Driver& d) {
-  return find(library, "cuInit", d.init) && find(library, "cuDriverGetVersion", d.version) &&
-         find(library, "cuDeviceGetCount", d.device_count) &&
-         find(library, "cuDeviceGet", d.device) &&
-         find(library, "cuDeviceGetName", d.device_name) &&
-         find(library, "cuDeviceGetAttribute", d.device_attribute) &&
-         find(library, "cuDeviceTotalMem_v2", d.total_memory) &&
-         find(library, "cuGetErrorName", d.error_name) &&
-         find(library, "cuDevicePrimaryCtxRetain", d.retain_context) &&
-         find(library, "cuDevicePrimaryCtxRelease_v2", d.release_context) &&
-         find(library, "cuCtxSetCurrent", d.set_context) &&
-         find(library, "cuCtxSynchronize", d.wait_context);
+/// The functions that record work and repeat it.
+bool find_graphs(const DynamicLibrary& library, Driver& d) {
+  return library.find("cuStreamWaitEvent", d.wait_for_event) &&
+         library.find("cuStreamBeginCapture_v2", d.begin_capture) &&
+         library.find("cuStreamEndCapture", d.end_capture) &&
+         library.find("cuGraphInstantiateWithFlags", d.instantiate) &&
+         library.find("cuGraphLaunch", d.launch_graph) &&
+         library.find("cuGraphDestroy", d.destroy_graph) &&
+         library.find("cuGraphExecDestroy", d.destroy_executable);
 }
 
 /// The functions that work is done with.
-bool find_calls(void* library, Driver& d) {
-  return find(library, "cuMemAlloc_v2", d.allocate) && find(library, "cuMemFree_v2", d.free) &&
-         find(library, "cuMemsetD8_v2", d.fill) && find(library, "cuMemcpyHtoD_v2", d.copy_in) &&
-         find(library, "cuMemcpyDtoH_v2", d.copy_out) && find(library, "cuMemcpyDtoD_v2", d.copy) &&
-         find(library, "cuStreamCreate", d.make_stream) &&
-         find(library, "cuStreamDestroy_v2", d.destroy_stream) &&
-         find(library, "cuStreamSynchronize", d.wait_stream) &&
-         find(library, "cuEventCreate", d.make_event) &&
-         find(library, "cuEventDestroy_v2", d.destroy_event) &&
-         find(library, "cuEventRecord", d.record_event) &&
-         find(library, "cuEventSynchronize", d.wait_event) &&
-         find(library, "cuEventElapsedTime", d.elapsed_ms) &&
-         find(library, "cuModuleLoadData", d.load_module) &&
-         find(library, "cuModuleUnload", d.unload_module) &&
-         find(library, "cuModuleGetFunction", d.find_function) &&
-         find(library, "cuLaunchKernel", d.launch);
+bool find_calls(const DynamicLibrary& library, Driver& d) {
+  return library.find("cuMemAlloc_v2", d.allocate) && library.find("cuMemFree_v2", d.free) &&
+         library.find("cuMemsetD8_v2", d.fill) && library.find("cuMemcpyHtoD_v2", d.copy_in) &&
+         library.find("cuMemcpyDtoH_v2", d.copy_out) && library.find("cuMemcpyDtoD_v2", d.copy) &&
+         library.find("cuStreamCreate", d.make_stream) &&
+         library.find("cuStreamDestroy_v2", d.destroy_stream) &&
+         library.find("cuStreamSynchronize", d.wait_stream) &&
+         library.find("cuEventCreate", d.make_event) &&
+         library.find("cuEventDestroy_v2", d.destroy_event) &&
+         library.find("cuEventRecord", d.record_event) &&
+         library.find("cuEventSynchronize", d.wait_event) &&
+         library.find("cuEventElapsedTime", d.elapsed_ms) &&
+         library.find("cuModuleLoadData", d.load_module) &&
+         library.find("cuModuleUnload", d.unload_module) &&
+         library.find("cuModuleGetFunction", d.find_function) &&
+         library.find("cuLaunchKernel", d.launch);
 }
 
 }  // namespace
@@ -68,11 +71,11 @@ core::Status checked(const Driver& driver, int result, const char* call) {
 }
 
 core::Result<Driver> load_driver(const std::string& name) {
-  // Never closed: the driver has threads of its own.
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return no_device(dlerror());
+  const auto library = DynamicLibrary::open(name);
+  if (!library) return no_device(library.error().message);
   Driver driver;
-  if (!find_queries(library, driver) || !find_calls(library, driver))
+  if (!find_queries(*library, driver) || !find_calls(*library, driver) ||
+      !find_graphs(*library, driver))
     return no_device(name + " is no driver of CUDA 12 or later");
   return driver;
 }
@@ -83,6 +86,7 @@ core::Result<DeviceFacts> find_device(const Driver& driver, int ordinal) {
     return status ? status : no_device(status.error().message);
   };
   DeviceFacts facts;
+  facts.ordinal = ordinal;
   int count = 0;
   int& device = facts.handle;
   SOAPSTONE_RETURN_IF_ERROR(call(driver.init(0), "cuInit"));

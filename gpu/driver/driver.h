@@ -53,6 +53,15 @@ struct Driver {
   std::function<int(DriverHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                     unsigned, DriverHandle, void**, void**)>
       launch;
+
+  std::function<int(DriverHandle, DriverHandle, unsigned)> wait_for_event;  ///< Stream, event.
+  std::function<int(DriverHandle, int)> begin_capture;
+  std::function<int(DriverHandle, DriverHandle*)> end_capture;
+  /// An executable from a graph, with flags.
+  std::function<int(DriverHandle*, DriverHandle, unsigned long long)> instantiate;
+  std::function<int(DriverHandle, DriverHandle)> launch_graph;  ///< Executable, stream.
+  std::function<int(DriverHandle)> destroy_graph;
+  std::function<int(DriverHandle)> destroy_executable;
 };
 
 /// Success, or kUnavailable with the call and the driver's name for what went wrong.
@@ -66,7 +75,8 @@ struct DeviceFacts {
   int multiprocessors = 0;
   int shared_bytes_per_block = 0;
   std::size_t memory_bytes = 0;
-  int handle = 0;  ///< The driver's.
+  int handle = 0;   ///< The driver's.
+  int ordinal = 0;  ///< Its number among the devices that the process sees.
 };
 
 /// Errors: kUnavailable, "no CUDA device: …", if the library is not there or lacks a function.

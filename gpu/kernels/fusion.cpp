@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <set>
 
-#include "ops/definition/registry.h"
-#include "runtime/launches/view.h"
+#include "gpu/kernels/extent.h"
+#include "gpu/kernels/library_fit.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -17,40 +19,6 @@ using core::TensorId;
 constexpr std::size_t kMostArguments = 32, kMostNodes = 48;
 // How often one element may be computed: loading it would take as long as a few operations do.
 constexpr double kOften = 4;
-
-bool is_view(const core::Graph& graph, NodeId node) {
-  return !ops::is_opaque(graph.node(node)) &&
-         runtime::is_view(graph, node, runtime::Layout::kRowMajor);
-}
-
-/// The nodes that compute what `node` reads, views left out; those passed are added to `views`.
-std::vector<NodeId> sources_of(const core::Graph& graph, NodeId node, std::set<NodeId>* views) {
-  std::vector<NodeId> sources;
-  for (TensorId t : graph.node(node).inputs) {
-    if (!t.valid() || graph.is_constant_expression(t)) continue;
-    const NodeId producer = graph.tensor(t).producer;
-    if (!producer.valid()) continue;
-    if (!is_view(graph, producer)) {
-      sources.push_back(producer);
-      continue;
-    }
-    if (views) views->insert(producer);
-    for (NodeId beyond : sources_of(graph, producer, views)) sources.push_back(beyond);
-  }
-  return sources;
-}
-
-bool is_needed_outside(const core::Graph& graph, TensorId t, const std::set<NodeId>& inside) {
-  const auto readers = graph.consumers(t);
-  return graph.is_output(t) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-           if (inside.contains(reader)) return false;
-           const auto& results = graph.node(reader).outputs;
-           return !is_view(graph, reader) ||
-                  std::any_of(results.begin(), results.end(), [&](TensorId result) {
-                    return is_needed_outside(graph, result, inside);
-                  });
-         });
-}
 
 /// True if nothing that costs much is computed again. A small tensor may be computed for every
 /// element of a large one, if it takes a few operations.
@@ -80,7 +48,10 @@ class Fuser {
       position_[id.index()] = next++;
       if (!graph_.is_constant_expression(id)) add(id);
     }
-    if (options_.fuses) join_siblings();
+    if (options_.fuses) {
+      read_through_movements();
+      join_siblings();
+    }
     return ordered();
   }
 
@@ -91,6 +62,7 @@ class Fuser {
     group_[id.index()] = groups_.size();
     groups_.push_back({kind_of(id), {id}});
     if (groups_.back().kind != Group::Kind::kKernel || !options_.fuses) return;
+    if (join_contraction(id) || leads_to_contractions(id)) return;
     // Groups that are read, nearest first; those that they read come when they are taken in.
     std::set<std::size_t> refused;
     while (const auto source = nearest_source(groups_.size() - 1, refused))
@@ -98,13 +70,98 @@ class Fuser {
   }
 
   Group::Kind kind_of(NodeId id) const {
-    if (is_view(graph_, id)) return Group::Kind::kView;
+    if (is_kernel_view(graph_, id)) return Group::Kind::kView;
     const auto region = region_of(graph_, std::span(&id, 1));
     if (!region) return Group::Kind::kOther;
     const bool is_contraction =
         std::any_of(region->stages.begin(), region->stages.end(),
                     [](const RegionStage& stage) { return stage.is_contraction; });
     return is_contraction ? Group::Kind::kContraction : Group::Kind::kKernel;
+  }
+
+  /// Puts a new node into the group of a contraction that it reads, if libraries compute both as
+  /// one.
+  bool join_contraction(NodeId id) {
+    const std::size_t own = groups_.size() - 1;
+    std::vector<NodeId> sources = sources_of(graph_, id, nullptr);
+    std::ranges::sort(sources, std::greater(), [&](NodeId n) { return position_[n.index()]; });
+    for (const NodeId source : sources) {
+      const std::size_t g = group_[source.index()];
+      if (groups_[g].kind != Group::Kind::kContraction || closes_cycle(g, own)) continue;
+      std::vector<NodeId> nodes = groups_[g].nodes;
+      nodes.push_back(id);
+      const GroupExtent extent = extent_of(graph_, nodes);
+      if (!fits_libraries(graph_, extent.nodes, extent.outputs)) continue;
+      for (NodeId node : groups_[g].nodes) group_[node.index()] = own;
+      groups_[g].nodes.clear();
+      groups_[own] = {Group::Kind::kContraction, std::move(nodes)};
+      return true;
+    }
+    return false;
+  }
+
+  /// Transposes and cuts that only contractions read take no kernel, if these can read in that
+  /// order.
+  void read_through_movements() {
+    const auto order = graph_.order();
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const std::size_t own = group_[id->index()];
+      if (own == kNone || groups_[own].kind != Group::Kind::kKernel ||
+          groups_[own].nodes.size() != 1 || !is_reordering(graph_.node(*id)))
+        continue;
+      const auto readers = contractions_behind(*id);
+      if (!readers ||
+          !std::ranges::all_of(*readers, [&](std::size_t g) { return can_read(g, *id); }))
+        continue;
+      for (const std::size_t g : *readers) groups_[g].through.push_back(*id);
+      groups_[own].nodes.clear();
+      group_[id->index()] = kNone;
+      readers_through_[*id] = *readers;
+    }
+  }
+
+  /// True for nodes that contractions may be able to read through: they stay alone until then.
+  bool leads_to_contractions(NodeId id) const {
+    if (!is_reordering(graph_.node(id)) && !is_kernel_view(graph_, id)) return false;
+    const auto& results = graph_.node(id).outputs;
+    return std::ranges::all_of(results, [&](TensorId t) {
+      return !graph_.is_output(t) && std::ranges::all_of(graph_.consumers(t), [&](NodeId reader) {
+        return leads_to_contractions(reader) || kind_of(reader) == Group::Kind::kContraction;
+      });
+    });
+  }
+
+  static bool is_reordering(const core::Node& node) {
+    return node.op->movement == core::Movement::kPermute ||
+           node.op->movement == core::Movement::kCut || node.op->movement == core::Movement::kSplit;
+  }
+
+  /// The groups that read the node's results, also through views; none: others than contractions
+  /// do.
+  std::optional<std::set<std::size_t>> contractions_behind(NodeId id) const {
+    std::set<std::size_t> found;
+    for (TensorId t : graph_.node(id).outputs) {
+      if (graph_.is_output(t)) return std::nullopt;
+      for (NodeId reader : graph_.consumers(t)) {
+        std::optional<std::set<std::size_t>> behind;
+        if (const auto through = readers_through_.find(reader); through != readers_through_.end())
+          behind = through->second;
+        else if (is_kernel_view(graph_, reader))
+          behind = contractions_behind(reader);
+        else if (groups_[group_[reader.index()]].kind == Group::Kind::kContraction)
+          behind = std::set{group_[reader.index()]};
+        if (!behind) return std::nullopt;
+        found.insert(behind->begin(), behind->end());
+      }
+    }
+    return found;
+  }
+
+  bool can_read(std::size_t group, NodeId id) const {
+    std::vector<NodeId> through = groups_[group].through;
+    through.push_back(id);
+    const GroupExtent extent = extent_of(graph_, groups_[group].nodes, through);
+    return fits_libraries(graph_, extent.nodes, extent.outputs);
   }
 
   std::optional<std::size_t> nearest_source(std::size_t group,
@@ -164,8 +221,11 @@ class Fuser {
     std::set<std::size_t> readers;
     for (NodeId node : groups_[group].nodes)
       for (TensorId t : graph_.node(node).outputs)
-        for (NodeId reader : graph_.consumers(t))
+        for (NodeId reader : graph_.consumers(t)) {
           if (group_[reader.index()] != kNone) readers.insert(group_[reader.index()]);
+          if (const auto through = readers_through_.find(reader); through != readers_through_.end())
+            readers.insert(through->second.begin(), through->second.end());
+        }
     return readers;
   }
 
@@ -197,11 +257,13 @@ class Fuser {
     std::vector<char> seen(groups_.size(), false);
     const auto visit = [&](const auto& self, std::size_t g) -> void {
       if (std::exchange(seen[g], char{true})) return;
-      for (NodeId node : groups_[g].nodes)
+      std::vector<NodeId> nodes = groups_[g].nodes;
+      nodes.insert(nodes.end(), groups_[g].through.begin(), groups_[g].through.end());
+      for (NodeId node : nodes)
         for (NodeId source : groups_[g].kind == Group::Kind::kView
                                  ? producers_of(node)
                                  : sources_of(graph_, node, nullptr))
-          self(self, group_[source.index()]);
+          if (group_[source.index()] != kNone) self(self, group_[source.index()]);
       if (!groups_[g].nodes.empty()) result.push_back(groups_[g]);
     };
     for (std::size_t g = 0; g < groups_.size(); ++g) visit(visit, g);
@@ -222,26 +284,11 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<std::size_t> group_;     // by node
   std::vector<std::size_t> position_;  // by node, in the order of the graph
+  /// Of nodes that contractions read through: those groups.
+  std::map<NodeId, std::set<std::size_t>> readers_through_;
 };
 
 }  // namespace
-
-core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId> nodes) {
-  const std::set<NodeId> inside(nodes.begin(), nodes.end());
-  std::set<NodeId> views, all = inside;
-  const bool is_view_alone = nodes.size() == 1 && is_view(graph, nodes[0]);
-  for (NodeId node : nodes)
-    if (!is_view_alone) sources_of(graph, node, &views);
-  all.insert(views.begin(), views.end());
-  std::vector<NodeId> ordered;
-  for (NodeId node : graph.order())
-    if (all.contains(node)) ordered.push_back(node);
-  std::vector<TensorId> outputs;
-  for (NodeId node : nodes)
-    for (TensorId t : graph.node(node).outputs)
-      if (is_view_alone || is_needed_outside(graph, t, inside)) outputs.push_back(t);
-  return make_region(graph, ordered, outputs);
-}
 
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options) {
   return Fuser(graph, options).run();

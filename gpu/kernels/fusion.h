@@ -1,5 +1,5 @@
 // Which nodes of a graph one kernel computes: those that index analysis can put into one, without
-// computing much again. Contractions are left to libraries and stand alone.
+// computing much again. Contractions are left to libraries, with what these compute behind them.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,16 @@ namespace soapstone::gpu {
 struct Group {
   enum class Kind : std::uint8_t {
     kKernel,       ///< A generated kernel.
-    kContraction,  ///< A library's; a generated one would compute it slowly.
+    kContraction,  ///< A library's (library_fit.h); a generated one would compute it slowly.
     kView,         ///< No launch: results are pieces of an input.
     kOther,        ///< Nothing can be generated.
   };
   Kind kind = Kind::kKernel;
   /// In topological order. Views that others read through belong to no kernel.
   std::vector<core::NodeId> nodes;
+  /// Of a contraction: nodes that only change the order of elements, which it reads in that order
+  /// itself; they may belong to several contractions and are computed by none.
+  std::vector<core::NodeId> through = {};
 };
 
 struct FusionOptions {
@@ -28,8 +31,5 @@ struct FusionOptions {
 /// All nodes but constant expressions, in an order in which they can run. Deterministic.
 /// Complexity: quadratic in nodes at most.
 std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options = {});
-
-/// What the kernel of these nodes computes, with the views that they read through.
-core::Result<Region> region_of(const core::Graph& graph, std::span<const core::NodeId> nodes);
 
 }  // namespace soapstone::gpu

@@ -145,7 +145,7 @@ core::Result<cost::Comparison> FileClock::compare(const core::Graph& a, const co
   SOAPSTONE_ASSIGN_OR_RETURN(const Loaded loaded_b, load(b));
   SOAPSTONE_ASSIGN_OR_RETURN(const Loaded loaded_a, load(a));
   const std::string signature =
-      fmt::format("comparison {:016x} {:016x}", loaded_a.digest, loaded_b.digest);
+      fmt::format("comparison of warm runs {:016x} {:016x}", loaded_a.digest, loaded_b.digest);
   if (const auto known = records_ ? records_->find(key_, signature) : std::nullopt)
     if (const auto before = decode(known->implementation)) return *before;
   SOAPSTONE_ASSIGN_OR_RETURN(const cost::Comparison result,

@@ -1,13 +1,40 @@
 // See devices.h.
 #include "jobs/devices/devices.h"
 
+#include <charconv>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "cpu/cpu_backend.h"
+#include "jobs/base/usage_error.h"
+#include "jobs/devices/cuda_devices.h"
 
 namespace soapstone::jobs {
 
+core::Status take_device(std::string_view name, DeviceRequest& request) {
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  request.ordinal = 0;
+  if (name == "cpu") {
+    request.device = DeviceKind::kCpu;
+  } else if (name == "reference") {
+    request.device = DeviceKind::kReference;
+  } else if (name == "cuda") {
+    request.device = DeviceKind::kCuda;
+  } else {
+    const std::string_view digits =
+        name.starts_with(kCudaPrefix) ? name.substr(kCudaPrefix.size()) : std::string_view();
+    const auto [end, problem] = std::from_chars(digits.begin(), digits.end(), request.ordinal);
+    if (problem != std::errc() || end != digits.end() || request.ordinal < 0)
+      return usage_error(fmt::format("there is no device '{}'", name),
+                         "cpu, reference (slow, exact), cuda, or one of several: cuda:1");
+    request.device = DeviceKind::kCuda;
+  }
+  return core::Done{};
+}
+
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request) {
+  if (request.device == DeviceKind::kCuda) return make_cuda_backend(request.ordinal);
   if (request.device == DeviceKind::kReference) return runtime::make_reference_backend();
   return cpu::make_cpu_backend({.threads = request.threads});
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "cost/database/cost_database.h"
@@ -14,16 +15,20 @@ namespace soapstone::jobs {
 enum class DeviceKind : std::uint8_t {
   kCpu,
   kReference,  ///< Slow and exact.
+  kCuda,
 };
 
 struct DeviceRequest {
   DeviceKind device = DeviceKind::kCpu;
+  int ordinal = 0;  ///< Which one of several, of kCuda.
   int threads = 1;  ///< Most threads that one kernel may use.
   runtime::Fusion fusion = runtime::Fusion::kFull;
   /// Path of the database of measured costs; empty: the user's own; `none`: nothing is kept.
   std::string costs;
 };
 
+/// Takes "cpu", "reference", "cuda" or "cuda:1". Errors: kUsage.
+core::Status take_device(std::string_view name, DeviceRequest& request);
 /// Errors: kUnavailable.
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request);
 /// Null for `none`. Errors: kUnavailable.

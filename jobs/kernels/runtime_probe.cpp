@@ -126,7 +126,7 @@ RuntimeProbe::measured(std::size_t model, std::span<const workers::NamedTensor> 
                              worker.time(std::span(&model, 1), effort.rounds, effort.budget_us));
   auto& times = deployment_.load.threads == 1 ? samples[0].cpu_us : samples[0].wall_us;
   std::ranges::sort(times);
-  profile.total_us = times[times.size() / 4];
+  profile.total_us = times[times.size() / 2];
   double kernels_us = 0;
   for (const auto& kernel : profile.kernels) kernels_us += kernel.us;
   if (kernels_us > profile.total_us && profile.total_us > 0)

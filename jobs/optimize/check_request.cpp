@@ -52,6 +52,21 @@ core::Status check_costs(const OptimizeRequest& request) {
   return core::Done{};
 }
 
+/// Its costs are no other costs, and nothing can be timed on a device that is not here.
+core::Status check_target(const OptimizeRequest& request) {
+  if (request.target.empty()) return core::Done{};
+  if (request.has_own_costs() || request.costs != CostKind::kMeasured)
+    return usage_error("`target` brings its own costs, but `costs` names others",
+                       "leave out one of them");
+  if (request.runtime.is_wanted())
+    return usage_error("`target` is not here, so that nothing can time on it",
+                       "leave out `target`, or the runtime");
+  if (request.device.device == DeviceKind::kCuda)
+    return usage_error("`target` names a device that is not here, `device` one that is",
+                       "leave out one of them");
+  return core::Done{};
+}
+
 /// Only ONNX Runtime has these operators.
 core::Status check_contrib(const OptimizeRequest& request) {
   using Kind = RuntimeRequest::Kind;
@@ -105,6 +120,7 @@ core::Status check_files(const OptimizeRequest& request) {
 core::Status check_request(const OptimizeRequest& request) {
   SOAPSTONE_RETURN_IF_ERROR(check_model(request));
   SOAPSTONE_RETURN_IF_ERROR(check_costs(request));
+  SOAPSTONE_RETURN_IF_ERROR(check_target(request));
   SOAPSTONE_RETURN_IF_ERROR(check_contrib(request));
   SOAPSTONE_RETURN_IF_ERROR(check_objective(request));
   SOAPSTONE_RETURN_IF_ERROR(check_verification(request));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "cost/models/measured_cost.h"
 #include "cost/models/taso_cost.h"
+#include "jobs/devices/target.h"
 #include "jobs/kernels/runtime_cost.h"
 #include "jobs/models/model_files.h"
 #include "jobs/optimize/check_request.h"
@@ -154,6 +156,8 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
     const std::string& name = request.graph_cost_name;
     job.cost =
         make_graph_cost(request.graph_cost, name.empty() ? "a function" : "function " + name);
+  } else if (!request.target.empty()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.cost, open_target(request.target, request.device));
   } else if (request.costs == CostKind::kRoofline) {
     job.cost = cost::make_roofline_cost(request.device.fusion);
   } else if (request.costs == CostKind::kTaso) {
@@ -208,21 +212,25 @@ std::string_view to_string(CostKind kind) {
 }
 
 std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset) {
-  std::vector<std::string> left_out;
+  std::map<std::pair<std::string, std::string>, int> left_out;  // instances by rule and operator
   for (std::vector<rules::Rule>* rules : {&loaded.baseline, &loaded.search}) {
     std::erase_if(*rules, [&](const rules::Rule& rule) {
-      for (const core::NodeId id : rule.target.order()) {
-        const std::string& op = rule.target.node(id).op->name;
-        const int first = ops::first_opset(op);
-        if (first <= opset) continue;
-        left_out.push_back(
-            fmt::format("{} needs {}, which ONNX has since opset {}", rule.name, op, first));
-        return true;
-      }
-      return false;
+      const auto& order = rule.target.order();
+      const auto missing = std::ranges::find_if(order, [&](core::NodeId id) {
+        return ops::first_opset(rule.target.node(id).op->name) > opset;
+      });
+      if (missing == order.end()) return false;
+      ++left_out[{rule.base_name, rule.target.node(*missing).op->name}];
+      return true;
     });
   }
-  return left_out;
+  std::vector<std::string> sentences;
+  for (const auto& [what, count] : left_out) {
+    sentences.push_back(fmt::format("{}{} needs {}, which ONNX has since opset {}", what.first,
+                                    count > 1 ? fmt::format(" ({} instances)", count) : "",
+                                    what.second, ops::first_opset(what.second)));
+  }
+  return sentences;
 }
 
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context& context) {

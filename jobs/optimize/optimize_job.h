@@ -43,7 +43,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, const Context&
 core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules rules,
                                   const Context& context);
 /// Takes out the rules whose targets have an operator that the opset cannot express; returns a
-/// sentence about each.
+/// sentence about the instances of each.
 std::vector<std::string> leave_out_unwritable(LoadedRules& loaded, int opset);
 
 }  // namespace soapstone::jobs

@@ -50,6 +50,9 @@ struct OptimizeRequest {
   RuleRequest rules;
   DeviceRequest device;
   CostKind costs = CostKind::kMeasured;
+  /// A device that need not be here, whose costs replace those of `device`: see open_target().
+  /// Nothing is timed then.
+  std::string target;
   /// The caller's own; replaces `costs`. Its description() tells checkpoints of one model from
   /// those of another.
   std::shared_ptr<cost::CostModel> cost_model;
@@ -78,11 +81,14 @@ struct OptimizeRequest {
 
   /// Whether costs are times, so that results can be timed, too.
   bool measures() const {
-    return !has_own_costs() && (costs == CostKind::kMeasured || costs == CostKind::kRuntime);
+    return !has_own_costs() && target.empty() &&
+           (costs == CostKind::kMeasured || costs == CostKind::kRuntime);
   }
   bool has_own_costs() const { return cost_model != nullptr || graph_cost != nullptr; }
-  /// What a report calls the costs: "measured", …, or "own".
-  std::string_view costs_name() const { return has_own_costs() ? "own" : to_string(costs); }
+  /// What a report calls the costs: "measured", …, "recorded" or "own".
+  std::string_view costs_name() const {
+    return has_own_costs() ? "own" : target.empty() ? to_string(costs) : "recorded";
+  }
 };
 
 }  // namespace soapstone::jobs

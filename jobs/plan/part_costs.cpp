@@ -56,7 +56,7 @@ core::Result<PartCosts> open_part_costs(const PlanRequest& request,
     return costs;
   }
   SOAPSTONE_RETURN_IF_ERROR(check_recorded(costs.database.get(), key));
-  costs.model = cost::make_recorded_cost(*costs.backend, fusion, *costs.database, key);
+  costs.model = cost::make_recorded_cost(*costs.backend, fusion, costs.database.get(), key);
   return costs;
 }
 

@@ -81,6 +81,7 @@ class PlanJob {
     outcome.plan.estimated_share = priced.estimated_share;
     outcome.fits = best.fits;
     outcome.memory_bytes = best.memory_bytes;
+    outcome.lower_bound = best.lower_bound;
     outcome.was_stopped = context_.stop.stop_requested();
     outcome.details = std::move(best.plan);
     for (std::int64_t d = 0; d < outcome.plan.devices; ++d)

@@ -53,6 +53,7 @@ struct PlanOutcome {
   bool fits = true;
   bool was_stopped = false;  ///< The search was not over: this is the best plan until then.
   double memory_bytes = 0;   ///< Of a device.
+  parallel::StepBound lower_bound;
   std::size_t meshes_tried = 0;
   double search_cpu_s = 0;      ///< What trying them took.
   double data_parallel_us = 0;  ///< 0: data parallelism does not fit, or was not asked for.

@@ -1,6 +1,7 @@
 // Variables with a few choices each, costs of choices and of pairs of choices: the assignment of
 // least total cost by eliminating one variable after the other (min-plus dynamic programming over
-// the series-parallel tree, and beyond it by cases). Knows nothing of operators and devices.
+// the series-parallel tree, and beyond it by messages and cases). Knows nothing of operators and
+// devices.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +42,14 @@ struct Assignment {
   std::vector<std::uint32_t> choices;  ///< One a variable.
   double cost = kImpossible;           ///< kImpossible: there is none.
   /// No assignment costs less. Equal to `cost`, but for rounding, where the graph is
-  /// series-parallel, or nearly so.
+  /// series-parallel.
   double lower_bound = 0;
 };
 
 struct EliminationOptions {
-  /// Cases that may be tried for variables with three and more neighbors left; beyond it the
-  /// assignment is a good one and the bound comes from a relaxation.
-  std::size_t most_cases = 64;
+  /// Cases that may be tried for variables that elimination leaves, where messages leave a gap of
+  /// more than a billionth. Without any they may leave one of a ten thousandth.
+  std::size_t most_cases = 0;
 };
 
 /// Deterministic. `tables` keeps what is learned, for other graphs that share tables.

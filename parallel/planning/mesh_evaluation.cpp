@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "parallel/sharding/part_times.h"
+#include "parallel/sharding/weight_layouts.h"
 #include "parallel/topology/collectives.h"
 
 namespace soapstone::parallel {
@@ -170,8 +170,10 @@ MeshPlan MeshEvaluator::plan_at(const Freedom& freedom, const MeshShape& shape,
   CostTables tables;
   plan.sharding = best_sharding(graph_, loops_, work, mesh, rates_, sharding, tables);
   if (!broken(freedom.premises, plan).empty()) plan.sharding.cost_us = kImpossible;
-  if (plan.sharding.cost_us < kImpossible)
-    time_step(graph_, work, topology_, options_.is_training, slowness_of_stages(shape), plan);
+  if (plan.sharding.cost_us == kImpossible) return plan;
+  // Parts of uneven cuts are priced at the rates of their own devices.
+  time_step(graph_, work, topology_, options_.is_training,
+            plan.uneven ? std::vector<Slowness>() : slowness_of_stages(shape), plan);
   return plan;
 }
 
@@ -182,24 +184,25 @@ bool MeshEvaluator::can_be_uneven(const MeshShape& shape) const {
 }
 
 /// Shares in proportion to the time of the whole forward pass, in the largest number of grains that
-/// divides the samples of a microbatch, up to some for each position. None where positions have
-/// devices of several kinds, or where parts are measured, which are those of even cuts.
+/// divides the samples of a microbatch, up to some for each position. None where a position has
+/// devices of several kinds, in one stage or in different ones, or where parts are measured, which
+/// are those of even cuts.
 std::optional<UnevenAxis> MeshEvaluator::uneven_axis(const MeshShape& shape) const {
   constexpr std::int64_t kGrainsAPosition = 8;
-  if (!shape.is_uneven || slowness_.empty() || shape.stages > 1 || options_.part_times)
-    return std::nullopt;
+  if (!shape.is_uneven || slowness_.empty() || options_.part_times) return std::nullopt;
   const std::vector<std::int64_t> sizes = {shape.model, shape.any, shape.batch};
   UnevenAxis uneven{sizes.size() - 1, {}, {}};
   while (uneven.axis > 0 && sizes[uneven.axis] == 1) --uneven.axis;
-  const std::int64_t size = sizes[uneven.axis], at_once = devices_ / size;
+  const std::int64_t of_stage = devices_ / shape.stages, size = sizes[uneven.axis];
   std::vector<double> rates;
   for (std::int64_t d = 0; d < devices_; ++d) {
     const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
-    if (d % at_once == 0) {
+    const auto position = static_cast<std::size_t>(d % of_stage / (of_stage / size));
+    if (position == uneven.kinds.size()) {
       uneven.kinds.push_back(kind);
       rates.push_back(1 / slowness_[kind].work);
     }
-    if (kind != uneven.kinds.back()) return std::nullopt;
+    if (kind != uneven.kinds[position]) return std::nullopt;
   }
   const std::int64_t samples = batch_ / shape.microbatches;
   std::int64_t grains = std::min(samples, kGrainsAPosition * size);
@@ -225,34 +228,23 @@ std::vector<Slowness> MeshEvaluator::slowness_of_stages(const MeshShape& shape) 
   return stages;
 }
 
-double MeshEvaluator::lower_bound_us() const {
-  double steps_per_us = 0;
-  std::map<std::size_t, double> us_of_kind;
-  for (std::int64_t d = 0; d < devices_; ++d) {
-    const std::size_t kind = topology_.kind_index(DeviceId(static_cast<std::size_t>(d)));
-    const auto [at, is_new] = us_of_kind.try_emplace(kind, 0.0);
-    if (is_new) at->second = contractions_us(topology_.kinds()[kind]);
-    if (at->second == 0) return 0;
-    steps_per_us += 1 / at->second;
+StepBound MeshEvaluator::lower_bound() const {
+  StepBoundInput input{graph_, {&work_}, {}, options_.part_times, {}};
+  if (selective_work_) input.works.push_back(&*selective_work_);
+  std::map<std::size_t, double> devices_of_kind;
+  for (std::int64_t d = 0; d < devices_; ++d)
+    ++devices_of_kind[topology_.kind_index(DeviceId(static_cast<std::size_t>(d)))];
+  for (const auto& [kind, devices] : devices_of_kind)
+    input.kinds.push_back(
+        {rates_of(topology_.kinds()[kind]), devices, slowness_.empty() ? 1 : slowness_[kind].work});
+  std::ranges::stable_sort(input.kinds, std::greater<>(), &BoundedKind::slowness);
+  if (options_.is_training) {
+    ShardingOptions memory;
+    set_memory(options_, weight_type_, memory);
+    input.updated_bytes =
+        kPassesOverWeights + kPassesOverStates * memory.state_bytes_per_weight_byte;
   }
-  return 1 / steps_per_us;
-}
-
-double MeshEvaluator::contractions_us(const DeviceKind& kind) const {
-  ComputeRates best = rates_;
-  best.flops_per_s = kind.flops_per_s;
-  best.tail_us = 0;
-  double us = 0;
-  for (const core::NodeId id : graph_.order()) {
-    const NodeWork& node = work_.nodes[id.index()];
-    if (graph_.is_constant_expression(id) || !node.is_contraction) continue;
-    double times = 1;
-    for (const core::TensorId input : graph_.node(id).inputs)
-      times += input.valid() && work_.tensors[input.index()].has_gradient ? 1 : 0;
-    if (options_.part_times) times *= options_.part_times->least_scale(id);
-    us += times * best.us(node.data_type, node.flops, 0, true);
-  }
-  return us;
+  return step_bound(input);
 }
 
 /// Of the whole model on one device.

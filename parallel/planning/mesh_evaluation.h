@@ -3,6 +3,7 @@
 
 #include "parallel/planning/mesh_plan_options.h"
 #include "parallel/planning/plan.h"
+#include "parallel/planning/step_bound.h"
 #include "parallel/planning/step_time.h"
 
 namespace soapstone::parallel {
@@ -43,15 +44,14 @@ class MeshEvaluator {
   /// if there are none, or if they break a premise. For several threads.
   MeshPlan plan_at(const Freedom& freedom, const MeshShape& shape,
                    const MeshWeights& weights) const;
-  /// All contractions if each device has a share of them that fits its rate; 0 if there are none.
-  double lower_bound_us() const;
+  /// No plan's step takes less.
+  StepBound lower_bound() const;
 
  private:
   const DeviceKind& slowest_kind() const;
   double least_memory_bytes() const;
   core::DataType narrowest_weight(const std::vector<bool>& is_weight) const;
   std::int64_t batch_size(const std::vector<bool>& is_weight) const;
-  double contractions_us(const DeviceKind& kind) const;
   double forward_us(const DeviceKind& kind) const;
   std::vector<Slowness> slowness_of_stages(const MeshShape& shape) const;
   std::optional<UnevenAxis> uneven_axis(const MeshShape& shape) const;

@@ -37,7 +37,7 @@ class MeshPlanner {
     outcome.memory_bytes = memory_;
     outcome.fits = best->time.peak_bytes <= memory_;
     outcome.meshes_tried = tried_.size();
-    outcome.lower_bound_us = evaluator_.lower_bound_us();
+    outcome.lower_bound = evaluator_.lower_bound();
     return outcome;
   }
 

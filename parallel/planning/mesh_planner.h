@@ -12,8 +12,7 @@ namespace soapstone::parallel {
 
 struct MeshPlanOutcome {
   MeshPlan plan;
-  /// No plan takes less: the operations of all contractions, each device at its best rate.
-  double lower_bound_us = 0;
+  StepBound lower_bound;
   std::size_t meshes_tried = 0;
   double memory_bytes = 0;  ///< Of the device with the least of those that are used, or the limit.
   bool fits = true;         ///< False: the least memory found is more than there is.

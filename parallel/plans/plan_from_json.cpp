@@ -125,7 +125,6 @@ class PlanFileReader {
                                      axis.shares.size(), axis.size));
     if (std::ranges::adjacent_find(axis.shares, std::ranges::not_equal_to()) == axis.shares.end())
       return shares.fail("all positions have the same share", "leave `shares` out");
-    if (plan_.shape.stages > 1) shares.fail("stages are cut evenly");
   }
 
   /// Axes are those of a MeshShape, innermost first.

@@ -182,7 +182,7 @@ class ChoiceMaker {
       const ops::Loop& loop = loops_[static_cast<std::size_t>(now_.loops[a])];
       for (const ops::StageJoin& join : loop.between)
         total.us += mesh_.us(Collective::kAllReduce, a,
-                             static_cast<double>(join.elements) * element_bytes() / other_parts(a));
+                             static_cast<double>(join.elements) * element_bytes() * other_parts(a));
       for (std::size_t k = 0; k < node_.outputs.size(); ++k)
         if (loop.joined[k] == ops::Joined::kMax || loop.joined[k] == ops::Joined::kMin)
           total.us +=
@@ -193,12 +193,12 @@ class ChoiceMaker {
 
   double element_bytes() const { return static_cast<double>(core::size_bytes(own_.data_type)); }
 
-  /// Parts that cuts along other axes make.
+  /// The largest share that cuts along other axes leave.
   double other_parts(std::size_t axis) const {
-    double parts = 1;
+    double part = 1;
     for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
-      if (a != axis && now_.loops[a] >= 0) parts *= static_cast<double>(mesh_.axis_sizes()[a]);
-    return parts;
+      if (a != axis && now_.loops[a] >= 0) part *= mesh_.largest_share(a);
+    return part;
   }
 
   /// Rows of the neighbors that windows reach into: exchanged along the axis.
@@ -212,12 +212,19 @@ class ChoiceMaker {
         const core::TensorId input = node_.inputs[place.tensor];
         if (reach <= 0 || place.divisor != 1 || place.period != 0) continue;
         const double part = local_bytes(input, now_.inputs[place.tensor]);
-        const double rows = static_cast<double>(loop.size * place.stride) /
-                            static_cast<double>(mesh_.axis_sizes()[a]);
+        const double rows = static_cast<double>(loop.size * place.stride) * largest_part(a);
         us += mesh_.us(Collective::kAllToAll, a, part * static_cast<double>(reach) / rows);
       }
     }
     return us;
+  }
+
+  /// The share of the loop that the axis cuts, with other axes that cut it.
+  double largest_part(std::size_t axis) const {
+    double part = 1;
+    for (std::size_t a = 0; a < mesh_.axis_count(); ++a)
+      if (now_.loops[a] == now_.loops[axis]) part *= mesh_.largest_share(a);
+    return part;
   }
 
   /// Of the largest piece.

@@ -63,7 +63,6 @@ double WeightLayouts::state_bytes(double bytes, const Layout& layout) const {
 
 double WeightLayouts::update_us(double bytes, const Layout& layout) const {
   if (!options_.is_training) return 0;
-  constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
   const double moved = kPassesOverWeights * weight_bytes(bytes, layout) +
                        kPassesOverStates * state_bytes(bytes, layout);
   double longest_us = 0;

@@ -10,6 +10,9 @@
 
 namespace soapstone::parallel {
 
+/// How often an update passes over a weight with its gradient, and over the optimizer's states.
+inline constexpr double kPassesOverWeights = 3, kPassesOverStates = 2;
+
 class WeightLayouts {
  public:
   /// All must outlive this.

@@ -22,6 +22,8 @@ inline double to_us(Ticks ticks) { return static_cast<double>(ticks) / kTicksPer
 /// A set of devices: bit d is device d.
 using DeviceSet = std::uint64_t;
 constexpr std::size_t kMostDevicesPlaced = 64;
+/// A timeline can be told of more.
+constexpr std::size_t kMostDevicesTold = 256;
 
 /// One way to cut an operator.
 struct Configuration {
@@ -78,7 +80,7 @@ struct PlacementProblem {
   std::vector<std::string> device_names;
   std::vector<std::uint8_t> kind_of;        ///< Of each device.
   std::vector<std::uint8_t> node_of;        ///< Of each device.
-  std::vector<DeviceSet> nodes;             ///< The devices of each.
+  std::vector<DeviceSet> nodes;             ///< The devices of each; none if they are more than 64.
   std::vector<double> memory_bytes;         ///< Of each device.
   std::vector<std::uint16_t> path_class;    ///< By from·devices + to; 0 on the same device.
   std::vector<Path> paths;                  ///< Of each class.

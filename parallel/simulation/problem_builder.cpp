@@ -50,11 +50,13 @@ SyncCost all_reduce_cost(const Topology& topology) {
 }
 
 core::Result<ProblemBuilder> ProblemBuilder::make(const Topology& topology,
-                                                  std::size_t devices_per_node) {
+                                                  std::size_t devices_per_node,
+                                                  std::size_t most_devices) {
+  CHECK(most_devices <= kMostDevicesTold, "devices have numbers of eight bits");
   const std::size_t devices = topology.device_count();
-  if (devices > kMostDevicesPlaced)
+  if (devices > most_devices)
     return core::unsupported(fmt::format("placements are for up to {} devices, '{}' has {}",
-                                         kMostDevicesPlaced, topology.name(), devices));
+                                         most_devices, topology.name(), devices));
   CHECK(devices_per_node > 0 && devices % devices_per_node == 0, "nodes are equal");
   ProblemBuilder builder;
   PlacementProblem& problem = builder.problem_;
@@ -62,13 +64,13 @@ core::Result<ProblemBuilder> ProblemBuilder::make(const Topology& topology,
   problem.kind_count = topology.kinds().size();
   problem.node_count = devices / devices_per_node;
   problem.largest_node = devices_per_node;
-  problem.nodes.resize(problem.node_count);
+  if (devices <= kMostDevicesPlaced) problem.nodes.resize(problem.node_count);
   for (std::size_t d = 0; d < devices; ++d) {
     problem.device_names.push_back(topology.device_name(DeviceId(d)));
     problem.kind_of.push_back(static_cast<std::uint8_t>(topology.kind_index(DeviceId(d))));
     problem.memory_bytes.push_back(topology.kind_of(DeviceId(d)).memory_bytes);
     problem.node_of.push_back(static_cast<std::uint8_t>(d / devices_per_node));
-    problem.nodes[d / devices_per_node] |= DeviceSet{1} << d;
+    if (!problem.nodes.empty()) problem.nodes[d / devices_per_node] |= DeviceSet{1} << d;
   }
   builder.add_paths(topology);
   return builder;

@@ -50,8 +50,10 @@ SyncCost all_reduce_cost(const Topology& topology);
 class ProblemBuilder {
  public:
   /// `devices_per_node`: neighbors that weights are synchronized among first; it divides the
-  /// number of devices. Errors: kUnsupported for more than 64 devices.
-  static core::Result<ProblemBuilder> make(const Topology& topology, std::size_t devices_per_node);
+  /// number of devices. Errors: kUnsupported for more than `most_devices`, which are at most
+  /// kMostDevicesTold; a Simulator can take kMostDevicesPlaced.
+  static core::Result<ProblemBuilder> make(const Topology& topology, std::size_t devices_per_node,
+                                           std::size_t most_devices = kMostDevicesPlaced);
 
   /// Returns its number.
   std::uint32_t add_operator(std::string name, const std::vector<ConfigurationSpec>& choices);

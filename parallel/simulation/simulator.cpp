@@ -12,6 +12,7 @@
 namespace soapstone::parallel {
 
 Simulator::Simulator(const PlacementProblem& problem) : problem_(problem) {
+  CHECK(problem.device_count <= kMostDevicesPlaced, "sets of devices have 64 bits");
   std::uint32_t masks = 0;
   for (std::size_t op = 0; op < problem.operators.size(); ++op) {
     op_of_.insert(op_of_.end(), problem.operators[op].slots, static_cast<std::uint32_t>(op));

@@ -241,8 +241,9 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
   if (plan.devices > static_cast<std::int64_t>(topology.device_count()))
     return core::invalid_input(fmt::format("the plan is for {} devices, {} has {}", plan.devices,
                                            topology.name(), topology.device_count()));
-  if (plan.shape.stages > static_cast<std::int64_t>(kMostDevicesPlaced))
-    return core::unsupported(fmt::format("{} stages are too many to be told", plan.shape.stages));
+  if (plan.shape.stages > static_cast<std::int64_t>(kMostDevicesTold))
+    return core::unsupported(fmt::format("{} stages are too many to be told: there may be {}",
+                                         plan.shape.stages, kMostDevicesTold));
   const std::int64_t of_stage = plan.devices / plan.shape.stages;
   const Lanes lanes{plan.shape.stages, plan.devices <= options.most_lanes ? of_stage : 1, of_stage};
   // A block computes, forward and backward, for each microbatch, and exchanges as often.
@@ -261,7 +262,7 @@ core::Result<SimulatedStep> simulate_step(const PlanDocument& plan, const Topolo
   if (2 * passes_of_all > kMostParts) count_exchanges_as_work(pieces);
   SOAPSTONE_ASSIGN_OR_RETURN(const Topology places, topology_of(lanes, topology));
   SOAPSTONE_ASSIGN_OR_RETURN(ProblemBuilder builder,
-                             ProblemBuilder::make(places, places.device_count()));
+                             ProblemBuilder::make(places, places.device_count(), kMostDevicesTold));
   return StepMaker(plan, lanes, pieces, topology.kinds().size(), std::move(builder)).run();
 }
 

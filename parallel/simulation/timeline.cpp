@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <map>
 #include <queue>
+#include <set>
 #include <tuple>
 
 #include "parallel/simulation/fair_share.h"
@@ -194,14 +195,14 @@ class Telling {
   }
 
   /// The devices that hold a piece of a weight, if it is in so many.
-  DeviceSet holders(const WeightGroup& group, std::uint32_t piece, std::uint32_t pieces) const {
-    DeviceSet devices = 0;
+  std::set<std::uint8_t> holders(const WeightGroup& group, std::uint32_t piece,
+                                 std::uint32_t pieces) const {
+    std::set<std::uint8_t> devices;
     for (const std::uint32_t member : group.members) {
       const Configuration& chosen = problem_.configuration(member, placement_.choice[member]);
       for (std::uint32_t part = 0; part < chosen.parts; ++part)
         if (problem_.piece_of_part[chosen.first_piece + part] == piece * chosen.pieces / pieces)
-          devices |=
-              DeviceSet{1} << placement_.device[problem_.operators[member].first_slot + part];
+          devices.insert(placement_.device[problem_.operators[member].first_slot + part]);
     }
     return devices;
   }
@@ -212,24 +213,24 @@ class Telling {
     for (const std::uint32_t member : group.members)
       pieces = std::max(pieces, problem_.configuration(member, placement_.choice[member]).pieces);
     const auto table = std::ranges::find(group.tables, pieces, &SyncTable::pieces);
-    SyncRun run{id, 0, ready, ready};
+    std::set<std::uint8_t> all;
     Ticks time = 0;
     for (std::uint32_t piece = 0; piece < pieces; ++piece) {
-      const DeviceSet devices = holders(group, piece, pieces);
-      run.devices |= devices;
-      std::size_t most = 0, nodes = 0;
-      for (const DeviceSet node : problem_.nodes) {
-        const auto here = static_cast<std::size_t>(std::popcount(devices & node));
-        most = std::max(most, here);
-        nodes += here > 0 ? 1 : 0;
-      }
-      time += problem_.sync_times[table->first_time + (most - 1) * problem_.node_count + nodes - 1];
+      const std::set<std::uint8_t> devices = holders(group, piece, pieces);
+      all.insert(devices.begin(), devices.end());
+      std::map<std::uint8_t, std::size_t> in_node;
+      std::size_t most = 0;
+      for (const std::uint8_t device : devices)
+        most = std::max(most, ++in_node[problem_.node_of[device]]);
+      time += problem_.sync_times[table->first_time + (most - 1) * problem_.node_count +
+                                  in_node.size() - 1];
     }
-    for (std::size_t d = 0; d < problem_.device_count; ++d)
-      if ((run.devices >> d & 1) != 0) run.start = std::max(run.start, network_free_[d]);
+    SyncRun run{id, {all.begin(), all.end()}, ready, ready};
+    for (const std::uint8_t device : run.devices)
+      run.start = std::max(run.start, network_free_[device]);
     run.end = run.start + time;
-    for (std::size_t d = 0; d < problem_.device_count; ++d)
-      if ((run.devices >> d & 1) != 0 && time > 0) network_free_[d] = run.end;
+    if (time > 0)
+      for (const std::uint8_t device : run.devices) network_free_[device] = run.end;
     timeline_.end = std::max(timeline_.end, run.end);
     timeline_.syncs.push_back(run);
   }

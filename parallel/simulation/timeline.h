@@ -41,7 +41,7 @@ struct TransferRun {
 };
 struct SyncRun {
   std::uint32_t group = 0;
-  DeviceSet devices = 0;
+  std::vector<std::uint8_t> devices;  ///< Ascending.
   Ticks start = 0, end = 0;
 };
 

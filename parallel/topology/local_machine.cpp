@@ -1,19 +1,19 @@
 // This machine as a topology. What its threads compute and move is estimated from what the system
 // says of them; plans for it are priced by measured costs.
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "parallel/topology/presets.h"
+#include "parallel/topology/processors.h"
 
 namespace soapstone::parallel {
 namespace {
 
 constexpr double kUsualHz = 2.5e9;
-constexpr double kMemoryBytesPerS = 1e10;  ///< Of one thread that copies.
+constexpr double kMemoryBytesPerS = 1e10;        ///< Of one thread that copies.
+constexpr double kBetweenNodesBytesPerS = 2e10;  ///< Of all threads of a node of memory.
 
 /// Two units of fused multiply-adds, as in processors of servers.
 double f32_flops_per_cycle() {
@@ -36,18 +36,19 @@ double processor_hz() {
 }  // namespace
 
 core::Result<Topology> local_topology() {
-  const auto threads = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  const double memory_bytes = std::max(1.0, static_cast<double>(sysconf(_SC_PHYS_PAGES))) *
-                              static_cast<double>(sysconf(_SC_PAGESIZE));
-  const double flops_per_s = f32_flops_per_cycle() * processor_hz();
-  DeviceKind thread{
+  const Processors processors = local_processors();
+  const std::int64_t threads = processors.threads_of_node;
+  const double flops_per_s = f32_flops_per_cycle() * processor_hz() / processors.threads_of_core;
+  const DeviceKind thread{
       "thread",
       "cpu",
-      memory_bytes / static_cast<double>(threads),
+      processors.memory_bytes_of_node / static_cast<double>(threads),
       kMemoryBytesPerS,
       {{core::DataType::kFloat32, flops_per_s}, {core::DataType::kFloat64, flops_per_s / 2}}};
-  const Level memory{"memory", threads, 1, kMemoryBytesPerS};
-  return Topology::make(Hierarchy{"local", {thread}, {{0, threads}}, {memory}});
+  std::vector<Level> levels{{"memory", threads, 1, kMemoryBytesPerS}};
+  if (processors.nodes > 1)
+    levels.push_back({"nodes", processors.nodes, 2, kBetweenNodesBytesPerS, threads});
+  return Topology::make(Hierarchy{"local", {thread}, {{0, threads * processors.nodes}}, levels});
 }
 
 }  // namespace soapstone::parallel

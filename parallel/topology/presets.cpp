@@ -1,96 +1,25 @@
-// See presets.h. Rates are peaks from data sheets, latencies are typical of measurements with
-// NCCL's tests; both can be replaced by a topology file.
+// See presets.h. Latencies are typical of measurements with NCCL's tests; a topology file can
+// replace them.
 #include "parallel/topology/presets.h"
 
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "core/base/check.h"
+#include "runtime/device/device_kinds.h"
+
 namespace soapstone::parallel {
 namespace {
 
-using core::DataType;
-
-constexpr double kGiB = 1 << 30;
 constexpr double kGB = 1e9;
-constexpr double kTera = 1e12;
 constexpr std::int64_t kMostNodes = 2048;  // 16,384 devices
 
-/// NVIDIA, "Tesla K80" board specification BD-07317-001: half of a board. No tensor cores, f16 is
-/// computed as f32.
-DeviceKind k80() {
-  return {"k80",
-          "k80",
-          12 * kGiB,
-          240 * kGB,
-          {{DataType::kFloat32, 4.37 * kTera}, {DataType::kFloat64, 1.45 * kTera}}};
-}
-
-/// NVIDIA, "Tesla P100" data sheet, SXM2.
-DeviceKind p100() {
-  return {"p100",
-          "p100",
-          16 * kGiB,
-          732 * kGB,
-          {{DataType::kFloat32, 10.6 * kTera},
-           {DataType::kFloat64, 5.3 * kTera},
-           {DataType::kFloat16, 21.2 * kTera}}};
-}
-
-/// NVIDIA, "V100" data sheet, SXM2 with 32 GB; f16 on tensor cores.
-DeviceKind v100() {
-  return {"v100",
-          "v100",
-          32 * kGiB,
-          900 * kGB,
-          {{DataType::kFloat32, 15.7 * kTera},
-           {DataType::kFloat64, 7.8 * kTera},
-           {DataType::kFloat16, 125 * kTera}}};
-}
-
-/// NVIDIA, "A100 80GB" data sheet, SXM; without sparsity, f32 without TF32.
-DeviceKind a100() {
-  return {"a100",
-          "a100",
-          80 * kGiB,
-          2039 * kGB,
-          {{DataType::kFloat32, 19.5 * kTera},
-           {DataType::kFloat64, 9.7 * kTera},
-           {DataType::kFloat16, 312 * kTera},
-           {DataType::kBFloat16, 312 * kTera},
-           {DataType::kInt8, 624 * kTera}}};
-}
-
-/// NVIDIA, "H100" data sheet, SXM; without sparsity.
-DeviceKind h100() {
-  return {"h100",
-          "h100",
-          80 * kGiB,
-          3350 * kGB,
-          {{DataType::kFloat32, 67 * kTera},
-           {DataType::kFloat64, 34 * kTera},
-           {DataType::kFloat16, 989 * kTera},
-           {DataType::kBFloat16, 989 * kTera},
-           {DataType::kInt8, 1979 * kTera}}};
-}
-
-/// NVIDIA, "H200" data sheet: an H100 with more and faster memory.
-DeviceKind h200() {
-  DeviceKind kind = h100();
-  kind.name = kind.cost_key = "h200";
-  kind.memory_bytes = 141 * kGB;
-  kind.memory_bytes_per_s = 4800 * kGB;
-  return kind;
-}
-
-/// Boards of four chips, as in L. Song et al., "AccPar" (HPCA 2020); rates of Google's documents.
-DeviceKind tpu(const std::string& name, double tera_flops, double memory_gib,
-               double memory_gb_per_s) {
-  return {name,
-          name,
-          memory_gib * kGiB,
-          memory_gb_per_s * kGB,
-          {{DataType::kFloat32, tera_flops * kTera}, {DataType::kBFloat16, tera_flops * kTera}}};
+/// One of those that are known.
+DeviceKind known(std::string_view name) {
+  const DeviceKind* const kind = runtime::find_device_kind(name);
+  CHECK(kind, "a preset's device");
+  return *kind;
 }
 
 /// `per_node` devices on a fabric of their own, nodes on another one.
@@ -119,9 +48,7 @@ void add_star(const Star& star, std::size_t hub, Network& network) {
 
 /// 128 boards of each generation; a board's port has 8 and 16 Gbit/s in AccPar's experiments.
 core::Result<Topology> tpu_v2_v3() {
-  Network network{"tpu-v2v3",  {tpu("tpu-v2", 180, 64, 2400), tpu("tpu-v3", 420, 128, 3600)},
-                  {},          {},
-                  {"network"}, {}};
+  Network network{"tpu-v2v3", {known("tpu-v2"), known("tpu-v3")}, {}, {}, {"network"}, {}};
   const std::size_t hub = 256;
   add_star({"v2-", 0, 128, 5, 1 * kGB}, hub, network);
   add_star({"v3-", 1, 128, 5, 2 * kGB}, hub, network);
@@ -131,7 +58,7 @@ core::Result<Topology> tpu_v2_v3() {
 /// A node of 8 V100 on NVLink (150 GB/s in each direction) and one of 8 P100 on PCIe 3.0, joined by
 /// 50 Gbit/s Ethernet, as in X. Jia et al., "Whale" (USENIX ATC 2022).
 core::Result<Topology> v100_p100() {
-  Network network{"v100-p100", {v100(), p100()}, {}, {}, {"nvlink", "pcie"}, {}};
+  Network network{"v100-p100", {known("v100"), known("p100")}, {}, {}, {"nvlink", "pcie"}, {}};
   const std::size_t nvlink = 16, pcie = 17;
   add_star({"v100-", 0, 8, 1.5, 150 * kGB}, nvlink, network);
   add_star({"p100-", 1, 8, 2.5, 12 * kGB}, pcie, network);
@@ -145,7 +72,7 @@ core::Result<Topology> dgx(std::string_view prefix, std::int64_t nodes, std::str
   const bool is_a100 = prefix == "dgx-a100x";
   const Level nvlink{"nvlink", 8, 3, (is_a100 ? 300 : 450) * kGB};
   const Level infiniband{"infiniband", nodes, 6, (is_a100 ? 25 : 50) * kGB};
-  const DeviceKind kind = is_a100 ? a100() : prefix == "dgx-h100x" ? h100() : h200();
+  const DeviceKind kind = known(prefix.substr(prefix.find('-') + 1, 4));
   return cluster(std::move(name), kind, nodes, nvlink, infiniband);
 }
 
@@ -167,10 +94,10 @@ core::Result<Topology> preset_topology(std::string_view name) {
   // Deep Neural Networks" (MLSys 2019): PCIe and 56 Gbit/s InfiniBand, a port for a node; NVLink 1
   // (a pair of links, 40 GB/s) and 100 Gbit/s InfiniBand.
   if (name == "k80x4-ib")
-    return cluster("k80x4-ib", k80(), 16, {"pcie", 4, 5, 12 * kGB},
+    return cluster("k80x4-ib", known("k80"), 16, {"pcie", 4, 5, 12 * kGB},
                    {"infiniband", 1, 8, 7 * kGB, 4});
   if (name == "p100x4-nvlink")
-    return cluster("p100x4-nvlink", p100(), 4, {"nvlink", 4, 3, 40 * kGB},
+    return cluster("p100x4-nvlink", known("p100"), 4, {"nvlink", 4, 3, 40 * kGB},
                    {"infiniband", 1, 6, 12.5 * kGB, 4});
   if (name == "tpu-v2v3") return tpu_v2_v3();
   if (name == "v100-p100") return v100_p100();

@@ -12,7 +12,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/result.h"
-#include "core/graph/tensor_type.h"
+#include "runtime/device/device_kinds.h"
 
 namespace soapstone::parallel {
 
@@ -20,13 +20,7 @@ using DeviceId = core::Id<struct DeviceTag>;
 /// One direction of a wire or port; both directions, if these share its rate.
 using ChannelId = core::Id<struct ChannelTag>;
 
-struct DeviceKind {
-  std::string name;
-  std::string cost_key;  ///< Names the device in the cost database.
-  double memory_bytes = 0;
-  double memory_bytes_per_s = 0;
-  std::map<core::DataType, double> flops_per_s;
-};
+using runtime::DeviceKind;
 
 /// What one channel does, or a route from end to end.
 struct Path {

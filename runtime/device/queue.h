@@ -35,6 +35,8 @@ struct KernelCall {
   /// was given; their addresses may be nowhere.
   std::vector<DeviceAddress> inputs = {}, outputs = {};
   DeviceAddress scratch = {};
+  /// Parallel to the above: how many bytes lie there. Left empty: nobody said.
+  std::vector<std::size_t> input_bytes = {}, output_bytes = {};
   std::string where = {};  ///< The node that errors of this call name; may be empty.
 };
 
@@ -46,6 +48,17 @@ class Stopwatch {
   virtual void start() = 0;
   /// Waits for everything that was enqueued since start(). To be called by the same thread.
   virtual double stop_us() = 0;
+};
+
+/// Calls that run again and again, as a queue prepared them.
+class Recording {
+ public:
+  explicit Recording(std::vector<KernelCall> calls) : calls_(std::move(calls)) {}
+  virtual ~Recording() = default;
+  std::span<const KernelCall> calls() const { return calls_; }
+
+ private:
+  std::vector<KernelCall> calls_;
 };
 
 /// Runs calls one after the other, in the order in which they come. Used by one thread at a time.
@@ -60,6 +73,12 @@ class Queue {
   /// an operator, such as the range of an index.
   virtual core::Status wait() = 0;
   virtual std::unique_ptr<Stopwatch> make_stopwatch() = 0;
+  /// Prepares calls for replay() in this queue: a device may run those side by side that do not
+  /// touch each other's bytes. Their kernels, memory and the queue must outlive the result.
+  /// Errors: kUnavailable if the device fails.
+  virtual core::Result<std::unique_ptr<Recording>> record(std::vector<KernelCall> calls);
+  /// enqueue() of all calls of a recording that this queue made.
+  virtual void replay(Recording& recording);
 };
 
 }  // namespace soapstone::runtime

@@ -114,6 +114,7 @@ core::Result<KernelCall> Executable::State::call_of(const Placement& placement,
                                read(placement, conversion.tensor, conversion.from));
     call.inputs = {from};
     call.outputs = {write(placement, conversion.tensor, conversion.to)};
+    call.input_bytes = call.output_bytes = {storage_bytes(graph.tensor(conversion.tensor).type)};
     return call;
   }
   const Launch& launch = plan.launches[step.number];
@@ -127,15 +128,21 @@ core::Result<KernelCall> Executable::State::call_of(const Placement& placement,
   }
   for (std::size_t i = 0; i < launch.outputs.size(); ++i)
     call.outputs.push_back(write(placement, launch.outputs[i], layouts.outputs[i]));
+  for (TensorId input : launch.inputs)
+    call.input_bytes.push_back(storage_bytes(graph.tensor(input).type));
+  for (TensorId output : launch.outputs)
+    call.output_bytes.push_back(storage_bytes(graph.tensor(output).type));
   return call;
 }
 
 core::Status Executable::State::bind(const Placement& placement) {
+  std::vector<KernelCall> calls;
   for (const PlanStep& step : plan.steps) {
     if (step.kind == PlanStep::Kind::kView) continue;
     SOAPSTONE_ASSIGN_OR_RETURN(KernelCall call, call_of(placement, step));
     calls.push_back(std::move(call));
   }
+  SOAPSTONE_ASSIGN_OR_RETURN(run, queue->record(std::move(calls)));
   for (TensorId output : graph.outputs()) {
     const Placement::Place place = placement.of(output, Layout::kRowMajor);
     if (place.home == Home::kConstant)

@@ -27,15 +27,16 @@ struct Executable::State {
   std::vector<DeviceBlock> graph_inputs;
   std::map<core::TensorId, DeviceBlock> weights;  // left in place, and read by a kernel
   DeviceBlock arena, scratch;
-  std::vector<KernelCall> calls;  // a run
   std::vector<Output> graph_outputs;
   ExecutableReport report;
-  std::unique_ptr<Queue> queue;  // last, so that nothing it uses goes before it
+  // Last, so that nothing that they use goes before them.
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Recording> run;
 
   /// Makes all kernels of the plan.
   core::Status compile_all(Backend& backend, const Options& options);
   core::Status allocate(const Placement& placement);
-  /// Makes the calls of a run from what was compiled and allocated.
+  /// Records the calls of a run from what was compiled and allocated.
   core::Status bind(const Placement& placement);
   /// A graph output, after a run.
   core::Result<core::Literal> result(std::size_t number) const;

@@ -164,6 +164,17 @@ core::Status check_tensor(const Graph& graph, TensorId id) {
 void Backend::choose_layouts(const Graph&, const Launch&, std::span<const Layout>,
                              LaunchLayouts&) const {}
 
+std::optional<std::vector<Launch>> Backend::cover(const core::Graph&, Fusion) const {
+  return std::nullopt;
+}
+
+std::vector<std::string> Backend::candidates(const core::Graph&, const Launch&,
+                                             const LaunchLayouts&) {
+  return {};
+}
+
+void Backend::choose(const std::string&, const std::string&) {}
+
 std::optional<std::size_t> Backend::in_place_input(const Graph&, const Launch&) const {
   return std::nullopt;
 }

@@ -49,6 +49,10 @@ class Backend {
   virtual core::Result<std::unique_ptr<Queue>> make_queue() = 0;
   /// Says what its kernels can fuse; nobody else decides that.
   virtual const FusionRules& fusion(Fusion fusion) const = 0;
+  /// The launches of a graph, in an order in which they can run, if the backend decides on their
+  /// shapes itself; none, which is the default: they grow from heads as fusion() says. They hold
+  /// every node that is no constant expression and no view of what others store.
+  virtual std::optional<std::vector<Launch>> cover(const core::Graph& graph, Fusion fusion) const;
   /// How a launch wants its inputs and leaves its outputs, when input i lies in `stored[i]`.
   /// `wanted` comes with everything row-major, which is also the default answer. The executor
   /// inserts conversions where a wish differs from what is stored; graph inputs and constants are
@@ -65,6 +69,14 @@ class Backend {
   virtual core::Result<std::unique_ptr<Kernel>>
   compile(const core::Graph& graph, const Launch& launch, const LaunchLayouts& layouts,
           const ConstantValue& constants, std::vector<std::string>* why_not) = 0;
+  /// The names of the ways in which compile() could make a kernel for the launch, the most
+  /// promising first, for those who measure which is best; none, the default: there is nothing to
+  /// choose.
+  virtual std::vector<std::string> candidates(const core::Graph& graph, const Launch& launch,
+                                              const LaunchLayouts& layouts);
+  /// From now on launches with this signature (launch_signature) are compiled in the way of that
+  /// name. A name that is none of the launch's candidates is as good as no choice.
+  virtual void choose(const std::string& signature, const std::string& candidate);
   /// A kernel that converts one layout to another.
   virtual core::Result<std::unique_ptr<Kernel>> compile_conversion(const core::TensorType& type,
                                                                    Layout from, Layout to) = 0;

@@ -129,6 +129,7 @@ std::vector<NodeId> Launch::nodes() const {
     if (step.gate.valid()) all.push_back(step.gate);
     all.push_back(step.node);
   }
+  all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 

@@ -44,11 +44,14 @@ struct EpilogueStep {
 struct Launch {
   core::NodeId head;
   std::vector<EpilogueStep> epilogue;
+  /// Of a launch of any shape (Backend::cover): all its nodes behind the head, in topological
+  /// order; then there is no epilogue. Views through which it reads are among them.
+  std::vector<core::NodeId> others = {};
   std::vector<core::TensorId> inputs;   ///< Each tensor once, in order of first use; constants too.
-  std::vector<core::TensorId> outputs;  ///< The results of the last step.
+  std::vector<core::TensorId> outputs;  ///< What is stored: the results of the last step.
 
   core::NodeId last_node() const { return epilogue.empty() ? head : epilogue.back().node; }
-  /// Head, then the epilogue.
+  /// Head, then the epilogue or the others.
   std::vector<core::NodeId> nodes() const;
 };
 

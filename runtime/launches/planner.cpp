@@ -19,7 +19,7 @@ class Planner {
   Planner(const Graph& graph, const FusionRules& rules, const Backend* backend)
       : graph_(graph), rules_(rules), backend_(backend), grown_by_(graph.node_bound()),
         stored_(graph.tensor_bound(), Layout::kRowMajor), converted_(graph.tensor_bound()),
-        has_buffer_(graph.tensor_bound()) {}
+        has_buffer_(graph.tensor_bound()), is_there_(graph.tensor_bound()) {}
 
   ExecutionPlan run() {
     plan_.launches.reserve(graph_.order().size());
@@ -30,7 +30,33 @@ class Planner {
     return std::move(plan_);
   }
 
+  /// The same with given launches. Between them come the views that their inputs are.
+  ExecutionPlan run(std::vector<Launch> launches) {
+    for (NodeId id : graph_.order())
+      if (graph_.is_constant_expression(id)) plan_.folded.push_back(id);
+    for (Launch& launch : launches) {
+      for (TensorId input : launch.inputs) reach(input);
+      emit(std::move(launch));
+    }
+    for (TensorId output : graph_.outputs()) {
+      reach(output);
+      convert(output, Layout::kRowMajor);
+    }
+    return std::move(plan_);
+  }
+
  private:
+  /// Adds steps for the views that lead to a tensor from what is there already. A node that is no
+  /// view of its input as that lies becomes a launch.
+  void reach(TensorId tensor) {
+    const NodeId producer = graph_.tensor(tensor).producer;
+    if (is_there_[tensor.index()] || !producer.valid() || graph_.is_constant_expression(tensor))
+      return;
+    for (TensorId input : graph_.node(producer).inputs)
+      if (input.valid()) reach(input);
+    if (!visit_view(producer)) emit(grow_launch(graph_, producer, generic_fusion(Fusion::kNone)));
+  }
+
   void visit(NodeId id) {
     if (graph_.is_constant_expression(id)) {
       plan_.folded.push_back(id);
@@ -110,6 +136,7 @@ class Planner {
   }
 
   void store(TensorId tensor, Layout layout) {
+    is_there_[tensor.index()] = true;
     stored_[tensor.index()] = canonical(graph_.tensor(tensor).type, layout);
   }
 
@@ -134,13 +161,16 @@ class Planner {
   std::vector<Layout> stored_;           // per tensor: as its producer left it
   std::vector<bool> converted_;          // per tensor: exists in the other layout too
   std::vector<bool> has_buffer_;         // per tensor: may become a part of a concat's result
+  std::vector<bool> is_there_;           // per tensor: stored by a step, or a view of such
   std::vector<Layout> arriving_;         // of emit(), kept for its memory
 };
 
 }  // namespace
 
 ExecutionPlan plan_execution(const Graph& graph, const Backend& backend, Fusion fusion) {
-  return Planner(graph, backend.fusion(fusion), &backend).run();
+  Planner planner(graph, backend.fusion(fusion), &backend);
+  auto launches = backend.cover(graph, fusion);
+  return launches ? planner.run(*std::move(launches)) : planner.run();
 }
 
 LaunchPlan plan_launches(const Graph& graph, const FusionRules& rules) {

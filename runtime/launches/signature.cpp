@@ -3,6 +3,8 @@
 // matter.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/check.h"
 #include "core/base/hash.h"
 #include "runtime/launches/execution_plan.h"
@@ -22,9 +24,16 @@ Layout layout_at(const std::vector<Layout>& layouts, std::size_t i) {
 constexpr std::size_t kChain = ~std::size_t{0};  // a result within the launch
 constexpr std::size_t kLeftOut = ~std::size_t{1};
 
-/// Calls `found` with where each input of each node of the launch comes from.
+/// True if nodes may read any node before them, not only the one before.
+bool has_any_shape(const Launch& launch) { return !launch.others.empty(); }
+
+/// Calls `at_input` with where each input of each node of the launch comes from: its number among
+/// the launch's inputs or, in a launch of any shape, behind them that of a result. `results` are
+/// those of all nodes.
 template <class NodeFunction, class InputFunction>
-void walk(const Graph& graph, const Launch& launch, NodeFunction at_node, InputFunction at_input) {
+std::vector<TensorId> walk(const Graph& graph, const Launch& launch, NodeFunction at_node,
+                           InputFunction at_input) {
+  std::vector<TensorId> results;
   const auto visit = [&](NodeId id) {
     const Node& node = graph.node(id);
     at_node(node);
@@ -33,14 +42,21 @@ void walk(const Graph& graph, const Launch& launch, NodeFunction at_node, InputF
       for (std::size_t i = 0; i < launch.inputs.size(); ++i) {
         if (launch.inputs[i] == input) number = i;
       }
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (results[i] == input) number = launch.inputs.size() + i;
+      }
       at_input(node, number);
     }
+    if (has_any_shape(launch))
+      results.insert(results.end(), node.outputs.begin(), node.outputs.end());
   };
-  visit(launch.head);
-  for (const EpilogueStep& step : launch.epilogue) {
-    if (step.gate.valid()) visit(step.gate);
-    visit(step.node);
-  }
+  for (const NodeId id : launch.nodes()) visit(id);
+  return results;
+}
+
+/// The number by which walk() knows a result.
+std::size_t number_of(TensorId result, const std::vector<TensorId>& results) {
+  return static_cast<std::size_t>(std::ranges::find(results, result) - results.begin());
 }
 
 /// A constant of one element, whose value may decide which kernel runs (x^2 is no x^1.7); or null.
@@ -98,7 +114,7 @@ std::string launch_signature(const Graph& graph, const Launch& launch,
     if (number == kChain) return std::string("%");
     return number == kLeftOut ? std::string("_") : fmt::format("%{}", number);
   };
-  walk(
+  const std::vector<TensorId> results = walk(
       graph, launch, [&](const Node&) { operands.clear(); },
       [&](const Node& node, std::size_t number) {
         operands.push_back(input_name(number));
@@ -112,8 +128,13 @@ std::string launch_signature(const Graph& graph, const Launch& launch,
                         type_text(graph.tensor(input).type, layout_at(layouts.inputs, i)));
   }
   for (std::size_t i = 0; i < launch.outputs.size(); ++i) {
-    text += fmt::format(" | result: {}", type_text(graph.tensor(launch.outputs[i]).type,
-                                                   layout_at(layouts.outputs, i)));
+    const std::string which =
+        results.empty()
+            ? ""
+            : fmt::format(" %{}", launch.inputs.size() + number_of(launch.outputs[i], results));
+    text +=
+        fmt::format(" | result{}: {}", which,
+                    type_text(graph.tensor(launch.outputs[i]).type, layout_at(layouts.outputs, i)));
   }
   return text;
 }
@@ -124,7 +145,7 @@ std::string conversion_signature(const core::TensorType& type, Layout from, Layo
 
 std::uint64_t launch_hash(const Graph& graph, const Launch& launch, const LaunchLayouts& layouts) {
   std::uint64_t hash = launch.inputs.size();
-  walk(
+  const std::vector<TensorId> results = walk(
       graph, launch, [&](const Node& node) { hash = core::hash_combine(hash, node.local_hash); },
       [&](const Node&, std::size_t number) { hash = core::hash_combine(hash, number); });
   for (std::size_t i = 0; i < launch.inputs.size(); ++i) {
@@ -135,8 +156,10 @@ std::uint64_t launch_hash(const Graph& graph, const Launch& launch, const Launch
     if (const core::Literal* number = number_at(graph, input))
       hash = core::hash_combine(hash, number->hash());
   }
-  for (std::size_t i = 0; i < launch.outputs.size(); ++i)
+  for (std::size_t i = 0; i < launch.outputs.size(); ++i) {
     hash = core::hash_combine(hash, static_cast<std::uint64_t>(layout_at(layouts.outputs, i)));
+    if (!results.empty()) hash = core::hash_combine(hash, number_of(launch.outputs[i], results));
+  }
   return hash;
 }
 

@@ -62,6 +62,7 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
                               sample_kind(sample - own) == SampleKind::kHuge,
                           options_.may_recover};
   const bool by_types = !options_.rtol && !options_.atol;
+  std::vector<OutputError> errors(actual.size());
   const auto compare_one = [&](std::size_t k, bool last) {
     OutputError error;
     const Rounding* const rounding =
@@ -69,12 +70,9 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
     const bool equal =
         compare(expected.values[k], actual[k], floors_[k], rounding, latitude, error);
     if (!equal && !last) return false;
-    OutputError& sum = report_.outputs[k];
-    sum.max_abs_error = std::max(sum.max_abs_error, error.max_abs_error);
-    sum.max_rel_error = std::max(sum.max_rel_error, error.max_rel_error);
-    sum.overflowed += error.overflowed;
-    sum.equal = sum.equal && equal;
     if (!equal) differ(sample, k, error_text(error) + std::string(how));
+    error.equal = equal;
+    errors[k] = std::move(error);
     return equal;
   };
   bool equal = true;
@@ -87,7 +85,7 @@ bool Comparison::add(int sample, Expected& expected, const std::vector<std::vect
   for (std::size_t k = 0; k < expected.rounding.size(); ++k)
     ill = ill || (!floors_[k].is_integer() &&
                   expected.rounding[k].own_error > kIllConditioned * size_of(expected.values[k]));
-  if (ill) ++report_.ill_conditioned;
+  report_.add(errors, ill);
   return equal;
 }
 

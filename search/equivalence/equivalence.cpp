@@ -120,6 +120,22 @@ std::string describe_sample(const EquivalenceOptions& options, int sample) {
                      options.seed);
 }
 
+void EquivalenceReport::add(std::span<const OutputError> errors, bool ill) {
+  if (ill) ++ill_conditioned;
+  for (std::size_t k = 0; k < errors.size(); ++k) {
+    const OutputError& error = errors[k];
+    OutputError& sum = outputs[k];
+    sum.overflowed += error.overflowed;
+    sum.equal = sum.equal && error.equal;
+    if (ill && error.equal) {
+      ill_conditioned_rel_error = std::max(ill_conditioned_rel_error, error.max_rel_error);
+      continue;
+    }
+    sum.max_abs_error = std::max(sum.max_abs_error, error.max_abs_error);
+    sum.max_rel_error = std::max(sum.max_rel_error, error.max_rel_error);
+  }
+}
+
 double EquivalenceReport::max_rel_error() const {
   double result = 0;
   for (const OutputError& output : outputs) result = std::max(result, output.max_rel_error);

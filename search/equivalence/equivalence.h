@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,13 @@ struct EquivalenceReport {
   /// Samples on which rounding in the original alone is worth more than 5 % of an output's size:
   /// that the graphs agree there says little.
   int ill_conditioned = 0;
+  /// The largest relative error on these where it is within tolerance; no output counts it.
+  double ill_conditioned_rel_error = 0;
   std::optional<Difference> difference;
+  /// Of all outputs.
   double max_rel_error() const;
+  /// One more sample, by output; `ill`: it is ill-conditioned.
+  void add(std::span<const OutputError> errors, bool ill);
   /// Elements that overflowed on inputs up to the ends of their types, as their rules say.
   std::size_t overflowed() const;
 };

@@ -245,10 +245,10 @@ TEST_F(MeasuredCostTest, RecordedCostsMeasureNothing) {
   const Graph graph = graph_of(kTwoEqualMatmuls);
   const double measured = model(kept.get())->graph_cost(graph).total_us;
   backend_.compiled = 0;
-  auto recorded = make_recorded_cost(backend_, Fusion::kFull, *kept, backend_.device().key());
+  auto recorded = make_recorded_cost(backend_, Fusion::kFull, kept.get(), backend_.device().key());
   EXPECT_EQ(recorded->graph_cost(graph).total_us, measured);
   EXPECT_FALSE(recorded->needs_quiet_machine());
-  auto elsewhere = make_recorded_cost(backend_, Fusion::kFull, *kept, "another device");
+  auto elsewhere = make_recorded_cost(backend_, Fusion::kFull, kept.get(), "another device");
   EXPECT_EQ(elsewhere->graph_cost(graph).estimated_share(), 1);
   EXPECT_EQ(elsewhere->breakdown(graph)[0].implementation, "estimate: no cost of it was recorded");
   EXPECT_EQ(backend_.compiled, 0);

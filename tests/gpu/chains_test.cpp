@@ -55,7 +55,7 @@ constexpr Chain kChains[] = {
     {"around_a_product",
      "x: f32[4, 8]\n  w: f32[8, 8]\n  a = relu(x)\n  b = matmul(a, w)\n  c = add(a, b)\n"
      "  return c",
-     3},
+     2},
 };
 
 struct Form {

@@ -1,6 +1,7 @@
 // See fake_driver.h.
 #include "tests/gpu/fake_driver.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,12 +38,89 @@ Driver FakeDriver::driver() {
   add_memory(driver);
   add_streams(driver);
   add_modules(driver);
+  add_graphs(driver);
   return driver;
 }
 
 void FakeDriver::run_pending() {
-  for (const Pending& p : pending_) p.function(p.arguments.data());
+  for (const auto& work : pending_) work();
   pending_.clear();
+}
+
+void FakeDriver::put(DriverHandle stream, std::function<void()> work) {
+  if (!handles_.contains(stream)) std::abort();
+  ++launches_;
+  if (!origin_) return pending_.push_back(std::move(work));
+  const auto last = capture_.streams.find(stream);
+  if (last == capture_.streams.end()) std::abort();  // no part of the capture
+  capture_.nodes.push_back({std::move(work), last->second});
+  last->second = {capture_.nodes.size() - 1};
+}
+
+/// Always the last of those that may run.
+void FakeDriver::run(const CapturedGraph& graph) {
+  std::set<std::size_t> done;
+  while (done.size() < graph.nodes.size()) {
+    std::size_t next = graph.nodes.size();
+    const auto may_run = [&](std::size_t k) {
+      return !done.contains(k) &&
+             std::ranges::all_of(graph.nodes[k].after,
+                                 [&](std::size_t before) { return done.contains(before); });
+    };
+    do --next;
+    while (!may_run(next));
+    graph.nodes[next].work();
+    done.insert(next);
+  }
+}
+
+void FakeDriver::add_graphs(Driver& d) {
+  d.wait_for_event = [this](DriverHandle stream, DriverHandle event, unsigned) {
+    if (!handles_.contains(stream) || !handles_.contains(event)) std::abort();
+    if (const auto found = capture_.events.find(event); origin_ && found != capture_.events.end())
+      capture_.streams[stream].insert(found->second.begin(), found->second.end());
+    return done();
+  };
+  d.begin_capture = [this](DriverHandle stream, int) {
+    if (calls_ == failing_) return done();
+    origin_ = stream;
+    capture_ = {};
+    capture_.streams[stream] = {};
+    return done();
+  };
+  d.end_capture = [this](DriverHandle stream, DriverHandle* graph) {
+    if (stream != origin_) std::abort();
+    origin_ = nullptr;
+    // All other streams must have been joined.
+    std::set<std::size_t> open = capture_.streams[stream], joined;
+    while (!open.empty()) {
+      const std::size_t node = *open.begin();
+      open.erase(open.begin());
+      if (!joined.insert(node).second) continue;
+      open.insert(capture_.nodes[node].after.begin(), capture_.nodes[node].after.end());
+    }
+    *graph = nullptr;
+    if (joined.size() < capture_.nodes.size()) return done() ? 999 : 904;
+    const int result = make(graph);
+    if (*graph) graphs_[*graph] = capture_;
+    captured_ = capture_.nodes.size();
+    return result;
+  };
+  d.instantiate = [this](DriverHandle* executable, DriverHandle graph, unsigned long long) {
+    const int result = make(executable);
+    if (*executable) graphs_[*executable] = graphs_.at(graph);
+    return result;
+  };
+  d.launch_graph = [this](DriverHandle executable, DriverHandle stream) {
+    if (!handles_.contains(stream)) std::abort();
+    ++graph_launches_;
+    pending_.push_back([graph = graphs_.at(executable)] { run(graph); });
+    return done();
+  };
+  d.destroy_graph = d.destroy_executable = [this](DriverHandle graph) {
+    graphs_.erase(graph);
+    return destroy(graph);
+  };
 }
 
 int FakeDriver::make(DriverHandle* handle) {
@@ -142,8 +220,9 @@ void FakeDriver::add_streams(Driver& d) {
   };
   d.make_event = [this](DriverHandle* event, unsigned) { return make(event); };
   d.destroy_event = [this](DriverHandle event) { return destroy(event); };
-  d.record_event = [this](DriverHandle event, DriverHandle) {
+  d.record_event = [this](DriverHandle event, DriverHandle stream) {
     recorded_[event] = launches_;
+    if (origin_) capture_.events[event] = capture_.streams.at(stream);
     return done();
   };
   d.wait_event = [this](DriverHandle) {
@@ -169,15 +248,11 @@ void FakeDriver::add_modules(Driver& d) {
   };
   d.launch = [this](DriverHandle function, unsigned, unsigned, unsigned, unsigned, unsigned,
                     unsigned, unsigned, DriverHandle stream, void** parameters, void**) {
-    if (!handles_.contains(stream)) std::abort();
-    Pending pending{reinterpret_cast<HostKernels::Function>(function), {}};
-    const std::size_t count = compiler_.parameters_of(pending.function);
-    for (std::size_t k = 0; k < count; ++k)
-      pending.arguments.push_back(*static_cast<void**>(parameters[k]));
-    if (calls_ != failing_) {
-      pending_.push_back(std::move(pending));
-      ++launches_;
-    }
+    const auto run = reinterpret_cast<HostKernels::Function>(function);
+    std::vector<void*> arguments;
+    for (std::size_t k = 0; k < compiler_.parameters_of(run); ++k)
+      arguments.push_back(*static_cast<void**>(parameters[k]));
+    if (calls_ != failing_) put(stream, [=] { run(arguments.data()); });
     return done();
   };
 }

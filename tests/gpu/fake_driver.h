@@ -1,4 +1,5 @@
 // A driver of a device that is the host: kernels are compiled for it, and run when somebody waits.
+// Graphs run in the least likely order that their dependencies admit.
 #pragma once
 
 #include <map>
@@ -42,13 +43,23 @@ class FakeDriver {
   Driver driver();
   int calls() const { return calls_; }
   int launches() const { return launches_; }
+  /// Kernels of the last graph that was captured, and how often graphs were launched.
+  std::size_t captured() const { return captured_; }
+  int graph_launches() const { return graph_launches_; }
+  /// Runs when the queue is waited for, or becomes a part of a graph: as a library's kernel does.
+  void put(DriverHandle stream, std::function<void()> work);
   /// Allocations, streams, events, modules and contexts that were not given back.
   std::size_t alive() const { return handles_.size() + blocks_.size() + contexts_; }
 
  private:
-  struct Pending {
-    HostKernels::Function function;
-    std::vector<void*> arguments;
+  /// Work of a graph, and the numbers of what must have run before it.
+  struct GraphNode {
+    std::function<void()> work;
+    std::set<std::size_t> after;
+  };
+  struct CapturedGraph {
+    std::vector<GraphNode> nodes;
+    std::map<DriverHandle, std::set<std::size_t>> streams, events;  ///< What they end with.
   };
   int done() { return calls_++ == failing_ ? 999 : 0; }
   void run_pending();
@@ -56,6 +67,8 @@ class FakeDriver {
   void add_memory(Driver& driver);
   void add_streams(Driver& driver);
   void add_modules(Driver& driver);
+  void add_graphs(Driver& driver);
+  static void run(const CapturedGraph& graph);
   int make(DriverHandle* handle);
   int destroy(DriverHandle handle);
 
@@ -66,7 +79,12 @@ class FakeDriver {
   std::set<DriverAddress> blocks_;
   std::map<DriverHandle, int> recorded_;         // by event: launches until then
   std::map<DriverHandle, std::size_t> modules_;  // the numbers of libraries
-  std::vector<Pending> pending_;
+  std::vector<std::function<void()>> pending_;
+  DriverHandle origin_ = nullptr;  // the stream of an open capture
+  CapturedGraph capture_;
+  std::map<DriverHandle, CapturedGraph> graphs_;  // captured ones and executables
+  std::size_t captured_ = 0;
+  int graph_launches_ = 0;
 };
 
 }  // namespace soapstone::gpu::test

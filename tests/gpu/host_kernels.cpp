@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/kernels/extent.h"
 #include "gpu/text/element_types.h"
 #include "runtime/device/host_memory.h"
 #include "runtime/execution/elements.h"
@@ -92,7 +93,7 @@ HostKernels::Function HostKernels::function(const std::string& name) const {
 KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOptions& options)
     : graph_(std::move(graph)), groups_(group_nodes(graph_, options)) {
   for (const Group& group : groups_) {
-    const auto region = region_of(graph_, group.nodes);
+    const auto region = region_of(graph_, group.nodes, group.through);
     if (!region) {
       ADD_FAILURE() << region.error().to_string();
       continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/gpu/host_kernels.h"
+#include "tests/ops/op_examples.h"
 
 namespace soapstone::gpu::test {
 

@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/text/text.h"
 #include "gpu/compile/nvrtc.h"
+#include "gpu/kernels/extent.h"
 #include "models/networks/builders.h"
 #include "tests/gpu/kernel_checks.h"
+#include "tests/runtime/random_graph.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -65,6 +68,26 @@ TEST(Nvrtc, NarrowKernelsDoNotSpill) {
   for (const core::DataType type : {core::DataType::kFloat16, core::DataType::kBFloat16})
     for (const char* network : {"bert_base", "llama", "squeezenet"})
       expect_no_spills(kernels_of(network, type), network);
+}
+
+/// The kernels of all operator examples and of 300 random graphs. Sums that they compute in each
+/// thread may spill.
+TEST(Nvrtc, CompilesExamplesAndRandomGraphs) {
+  for (const core::DataType type : {core::DataType::kFloat32, core::DataType::kFloat16}) {
+    test::HostKernels kernels;
+    for (const auto& example : ops::test::op_examples())
+      test::KernelGraph(test::graph_over(example.graph_text(), type), kernels);
+    for (unsigned seed = 0; seed < 300; ++seed) {
+      const core::Graph graph = runtime::test::RandomGraph(seed).make(4 + seed % 12);
+      test::KernelGraph(test::graph_over(core::print(graph), type), kernels);
+    }
+    for (const CompileTarget target : kTargets) {
+      const auto binary = compile_kernels(kernels.texts(), target);
+      ASSERT_TRUE(binary.ok()) << binary.error().to_string().substr(0, 4000);
+      EXPECT_EQ(binary->resources.size(), kernels.texts().size());
+    }
+    RecordProperty("kernels", static_cast<int>(kernels.texts().size()));
+  }
 }
 
 KernelText text_with(const std::string& body) {

@@ -56,7 +56,7 @@ TEST_F(MeasuredPartsTest, PlansTakeWhatWasMeasured) {
   }
   EXPECT_GE(rounds, 1);
   EXPECT_LT(parts.estimated_share(plan.plan), 0.1);
-  EXPECT_LE(plan.lower_bound_us, plan.plan.time.total_us);
+  EXPECT_LE(plan.lower_bound.us, plan.plan.time.total_us);
   double elements = 0;
   for (const core::NodeId id : model_.graph.order()) {
     const core::Node& node = model_.graph.node(id);

@@ -22,6 +22,7 @@ FOREIGN = {
     "Z3": (r"z3", {"verifier/questions"}),
     "CUDA": (r"cuda|cudnn|cublas|nccl|nvrtc|nvtx", {"gpu"}),
     "MPI": (r"mpi\.h$", {"parallel/ranks/*.cpp"}),
+    "hwloc": (r"hwloc", {"parallel/topology/processors.cpp"}),
 }
 # At most this many files of a folder may see the library.
 AT_MOST = {("rules", "protobuf"): 1, ("verifier", "Z3"): 2, ("parallel", "MPI"): 1,

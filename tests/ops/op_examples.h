@@ -2,8 +2,6 @@
 // without an example fails registry_test.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -21,6 +19,16 @@ struct OpExample {
     std::size_t count = 1;
     for (std::size_t at = 0; (at = results.find("  ", at)) != std::string::npos; at += 2) ++count;
     return count;
+  }
+
+  /// The call as a graph.
+  std::string graph_text() const {
+    std::string text = "graph example\n", declared = inputs, names;
+    for (std::size_t at = 0; (at = declared.find("  ", at)) != std::string::npos; at += 3)
+      declared.replace(at, 2, "\n  ");
+    if (!declared.empty()) text += "  " + declared + "\n";
+    for (std::size_t k = 0; k < result_count(); ++k) names += (k ? ", y" : "y") + std::to_string(k);
+    return text + "  " + names + " = " + call + "\n  return " + names + "\n";
   }
 };
 
@@ -225,8 +233,10 @@ inline std::vector<OpExample> op_examples() {
   return all;
 }
 
-inline std::string example_name(const ::testing::TestParamInfo<OpExample>& info) {
+/// Names the parameter of a test: `info` is GoogleTest's, which who only wants examples need not
+/// have.
+inline constexpr auto example_name = [](const auto& info) {
   return info.param.op() + "_" + std::to_string(info.index);
-}
+};
 
 }  // namespace soapstone::ops::test

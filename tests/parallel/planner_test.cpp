@@ -233,7 +233,7 @@ TEST(Planner, FasterDevicesGetMoreOfWhatIsCut) {
   ASSERT_TRUE(evenly.ok());
   EXPECT_FALSE(evenly->plan.shape.is_uneven);
   EXPECT_LT(uneven.plan.time.total_us, 0.9 * evenly->plan.time.total_us);
-  EXPECT_LE(uneven.lower_bound_us, uneven.plan.time.total_us);
+  EXPECT_LE(uneven.lower_bound.us, uneven.plan.time.total_us);
 
   PlanDocument document = document_of(net.graph, net.is_weight, machine, uneven);
   const PlanAxis& axis = document.axes[uneven.plan.uneven->axis];

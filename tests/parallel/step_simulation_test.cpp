@@ -86,6 +86,24 @@ TEST(StepSimulation, APipelineTakesItsClosedForm) {
     }
 }
 
+TEST(StepSimulation, UpTo256StagesAreTold) {
+  const Topology machine = *preset_topology("dgx-a100x64");
+  PlanDocument plan = even_plan({256, 1, 4});
+  plan.topology = "dgx-a100x64";
+  const auto step = simulate_step(plan, machine, {});
+  ASSERT_TRUE(step.ok()) << step.error().to_string();
+  EXPECT_EQ(step->problem.device_count, 256U);
+  const double passes_us = (4 + 255) * (kForwardUs + kBackwardUs);
+  EXPECT_NEAR(to_us(step->timeline.end), passes_us + kUpdateUs, 0.03 * passes_us);
+  EXPECT_EQ(step->timeline.syncs.back().devices.size(), 1U);
+  plan = even_plan({512, 1, 4});
+  plan.topology = "dgx-a100x64";
+  const auto more = simulate_step(plan, machine, {});
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.error().to_string().find("512 stages are too many to be told: there may be 256"),
+            std::string::npos);
+}
+
 TEST(StepSimulation, InterleavingShortensTheFilling) {
   for (const std::int64_t chunks : {2, 4}) {
     const SimulatedStep step = simulated(even_plan({4, chunks, 8}));

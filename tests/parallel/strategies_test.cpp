@@ -208,7 +208,7 @@ TEST_P(SmallNetworkPlan, TheBestIsNoSlowerThanAnyStrategyAndNoFasterThanItsBound
     ASSERT_TRUE(planned.ok()) << planned.error().to_string();
     const double best_us = planned->chosen.plan.time.total_us;
     EXPECT_TRUE(planned->chosen.fits) << machine;
-    EXPECT_LE(planned->chosen.lower_bound_us, best_us) << machine;
+    EXPECT_LE(planned->chosen.lower_bound.us, best_us) << machine;
     EXPECT_EQ(planned->others.size() + 1, named_strategies().size());
     for (const auto& [strategy, outcome] : planned->others) {
       if (!outcome.ok() || !outcome->fits) continue;

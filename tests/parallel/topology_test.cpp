@@ -210,5 +210,48 @@ TEST(Topology, AFileIsNamedInItsErrors) {
   EXPECT_THAT(topology.error().to_string(), HasSubstr("/nowhere/machine.json"));
 }
 
+#if __has_include(<hwloc.h>)
+/// hwloc can be told of a machine that is not there.
+class SyntheticMachine {
+ public:
+  explicit SyntheticMachine(const char* description) {
+    setenv("HWLOC_SYNTHETIC", description, 1);
+    setenv("HWLOC_THISSYSTEM", "0", 1);
+  }
+  ~SyntheticMachine() {
+    unsetenv("HWLOC_SYNTHETIC");
+    unsetenv("HWLOC_THISSYSTEM");
+  }
+};
+
+TEST(LocalTopology, HasTheNodesOfMemoryThatHwlocSees) {
+  const SyntheticMachine described("package:2 numanode:1(memory=1073741824) core:4 pu:2");
+  const Topology local = machine("local");
+  EXPECT_EQ(local.device_count(), 16);
+  ASSERT_EQ(local.levels().size(), 2);
+  EXPECT_EQ(local.levels()[0].size, 8);
+  EXPECT_EQ(local.levels()[1].size, 2);
+  EXPECT_EQ(local.levels()[1].devices_per_port, 8);
+  EXPECT_DOUBLE_EQ(local.kinds()[0].memory_bytes, 1073741824.0 / 8);
+}
+
+TEST(LocalTopology, SharesACoreAmongItsThreads) {
+  const auto flops_per_s = [](const char* description) {
+    const SyntheticMachine described(description);
+    return machine("local").kinds()[0].flops_per_s.at(core::DataType::kFloat32);
+  };
+  const double alone = flops_per_s("numanode:1 core:8 pu:1");
+  // The clock is that of the real machine, which changes from one look to the next.
+  EXPECT_NEAR(flops_per_s("numanode:1 core:4 pu:2") / alone, 0.5, 0.2);
+}
+#endif
+
+TEST(LocalTopology, HasThreadsAndMemory) {
+  const Topology local = machine("local");
+  EXPECT_GE(local.device_count(), 1);
+  EXPECT_EQ(local.kinds()[0].cost_key, "cpu");
+  EXPECT_GT(local.kinds()[0].memory_bytes, 1e6);
+}
+
 }  // namespace
 }  // namespace soapstone::parallel

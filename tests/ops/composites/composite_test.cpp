@@ -1,4 +1,6 @@
 // Operators that stand for a few others: what follows from their expansions.
+#include <gtest/gtest.h>
+
 #include "ops/composites/composite.h"
 
 #include <algorithm>

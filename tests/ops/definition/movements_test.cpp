@@ -1,6 +1,8 @@
 // Each operator that states a movement does it, element by element: a reference that knows the
 // movement and the attributes by their roles, and no comprehension, says where an element comes
 // from.
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <functional>
 #include <optional>

@@ -1,4 +1,6 @@
 // The facts that definitions state agree with their comprehensions.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <set>
 

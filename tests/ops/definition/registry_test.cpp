@@ -1,5 +1,7 @@
 // Holds of every operator: it has an example, says what it computes, infers what the example says,
 // evaluates, and survives being written to ONNX and read back at every opset that is supported.
+#include <gtest/gtest.h>
+
 #include "ops/definition/registry.h"
 
 #include <set>

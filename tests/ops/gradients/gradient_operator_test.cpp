@@ -1,4 +1,6 @@
 // Gradients as nodes of graphs: built, written as text and read back, refused, run and counted.
+#include <gtest/gtest.h>
+
 #include "ops/gradients/append_gradient.h"
 #include "ops/gradients/gradient_operator.h"
 

@@ -1,5 +1,7 @@
 // Every operator works on symbolic sizes: each example is inferred and given its meaning with all
 // sizes replaced by distinct symbols, and both agree with the example once the numbers are back.
+#include <gtest/gtest.h>
+
 #include <set>
 
 #include "tests/ops/op_examples.h"

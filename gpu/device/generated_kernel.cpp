@@ -1,19 +1,20 @@
-// See gpu_kernel.h.
-#include "gpu/device/gpu_kernel.h"
+// See generated_kernel.h.
+#include "gpu/device/generated_kernel.h"
 
 #include <algorithm>
 
 namespace soapstone::gpu {
 
-core::Result<std::unique_ptr<GpuKernel>>
-GpuKernel::load(DevicePtr device, const std::vector<std::byte>& binary,
-                std::vector<KernelVariant> variants, std::vector<KernelArgument> arguments,
-                std::vector<runtime::DeviceBlock> constants) {
-  std::unique_ptr<GpuKernel> kernel(new GpuKernel());
+core::Result<std::unique_ptr<GpuKernel>> GeneratedKernel::load(DevicePtr device,
+                                                               const std::vector<std::byte>& binary,
+                                                               std::vector<KernelVariant> variants,
+                                                               KernelArguments arguments,
+                                                               std::string name) {
+  std::unique_ptr<GeneratedKernel> kernel(new GeneratedKernel());
   kernel->device_ = std::move(device);
   kernel->variants_ = std::move(variants);
   kernel->arguments_ = std::move(arguments);
-  kernel->constants_ = std::move(constants);
+  kernel->name_ = std::move(name);
   SOAPSTONE_ASSIGN_OR_RETURN(const Driver* d, kernel->device_->use());
   SOAPSTONE_RETURN_IF_ERROR(
       checked(*d, d->load_module(&kernel->module_, binary.data()), "cuModuleLoadData"));
@@ -24,22 +25,18 @@ GpuKernel::load(DevicePtr device, const std::vector<std::byte>& binary,
         d->find_function(&kernel->functions_.back(), kernel->module_, variant.text.name.c_str()),
         "cuModuleGetFunction"));
   }
-  return kernel;
+  return std::unique_ptr<GpuKernel>(std::move(kernel));
 }
 
-GpuKernel::~GpuKernel() {
+GeneratedKernel::~GeneratedKernel() {
   if (module_) device_->release().unload_module(module_);
 }
 
-core::Status GpuKernel::launch(const Driver& driver, DriverHandle stream,
-                               const runtime::KernelCall& call) {
+core::Status GeneratedKernel::launch(const Driver& driver, DriverHandle stream,
+                                     const runtime::KernelCall& call) {
   std::vector<DriverAddress> addresses;
-  for (const KernelArgument& argument : arguments_)
-    addresses.push_back(
-        (argument.kind == KernelArgument::Kind::kInput    ? call.inputs[argument.number]
-         : argument.kind == KernelArgument::Kind::kOutput ? call.outputs[argument.number]
-                                                          : constants_[argument.number].address())
-            .value());
+  for (std::size_t k = 0; k < arguments_.list.size(); ++k)
+    addresses.push_back(arguments_.address(k, call));
   const auto admits = [&](const KernelVariant& variant) {
     return std::all_of(addresses.begin(), addresses.end(),
                        [&](DriverAddress a) { return a % variant.alignment == 0; });

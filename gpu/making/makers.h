@@ -1,0 +1,49 @@
+// The makers of kernels, in the order in which a launch is offered to them. The last one generates,
+// and makes a kernel of whatever has a comprehension.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu/making/kernel_request.h"
+
+namespace soapstone::gpu {
+
+/// `choice`: the name of a candidate, or empty. `why_not`, if given, collects why makers refused.
+/// Errors: those of the last maker.
+core::Result<std::unique_ptr<GpuKernel>> make_kernel(const MakerContext& context,
+                                                     const KernelRequest& request,
+                                                     const std::string& choice,
+                                                     std::vector<std::string>* why_not);
+
+/// The names of ways to run the launch: what implementation() of the kernels answers.
+std::vector<std::string> kernel_candidates(const MakerContext& context,
+                                           const KernelRequest& request);
+
+// --- the makers ---------------------------------------------------------------------------------
+
+/// Plan number `number` of those that cuDNN proposes. Errors: kUnsupported, kUnavailable.
+core::Result<std::unique_ptr<GpuKernel>>
+make_with_cudnn(const MakerContext& context, const KernelRequest& request, std::size_t number);
+std::size_t count_cudnn_plans(const MakerContext& context, const KernelRequest& request);
+
+/// The same with algorithms of cuBLASLt.
+core::Result<std::unique_ptr<GpuKernel>>
+make_with_cublaslt(const MakerContext& context, const KernelRequest& request, std::size_t number);
+std::size_t count_cublaslt_algorithms(const MakerContext& context, const KernelRequest& request);
+
+/// A contraction by a library, and a generated kernel for what stands behind it.
+/// Errors: kUnsupported if there is no contraction with something behind it.
+core::Result<std::unique_ptr<GpuKernel>> make_in_two(const MakerContext& context,
+                                                     const KernelRequest& request);
+
+/// Generated; `options` as one of generated_options(), or none.
+core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
+                                                        const KernelRequest& request,
+                                                        const KernelOptions& options);
+/// Those that lead to different texts, the default first.
+std::vector<KernelOptions> generated_options(const KernelRequest& request);
+/// "generated" or "generated 128/32/4": threads, lanes, width.
+std::string name_of(const KernelOptions& options);
+
+}  // namespace soapstone::gpu

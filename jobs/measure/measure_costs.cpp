@@ -1,0 +1,155 @@
+// See measure_costs.h.
+#include "jobs/measure/measure_costs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "jobs/base/output_files.h"
+#include "jobs/base/usage_error.h"
+#include "jobs/models/model_files.h"
+#include "jobs/optimize/optimize.h"
+#include "models/networks/builders.h"
+#include "models/onnx/format/onnx_model.h"
+#include "workers/private_folder.h"
+
+namespace soapstone::jobs {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+core::Status check(const MeasureRequest& request) {
+  if (request.models.empty())
+    return usage_error("costs of which `models`?", "name ONNX files or built-in networks");
+  if (request.output.empty()) return usage_error("there is no file for the costs", "set `output`");
+  if (request.device.device == DeviceKind::kReference)
+    return usage_error("the reference is no `device` whose times are of use", "cpu or cuda");
+  for (const std::string& model : request.models) {
+    const OutputFile files[] = {{"`output`", request.output}};
+    SOAPSTONE_RETURN_IF_ERROR(check_outputs(model, files));
+  }
+  return core::Done{};
+}
+
+/// A file, or a network of that name if there is no such file. A network becomes a file as well, so
+/// that its launches are those of whoever has one.
+core::Result<core::Graph> read_or_build(const std::string& model, const Context& context) {
+  const auto has_name = [&](const models::ModelBuilder& builder) { return builder.name == model; };
+  if (std::filesystem::exists(model) || std::ranges::none_of(models::builders(), has_name)) {
+    SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(model, {}, context));
+    return std::move(read.graph);
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph built, models::build_model(model));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto folder, workers::PrivateFolder::make());
+  const std::string file = (folder.path() / (model + ".onnx")).string();
+  SOAPSTONE_RETURN_IF_ERROR(models::write_onnx(built, *models::new_header(), file));
+  SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel read, read_model(file, {}, context));
+  return std::move(read.graph);
+}
+
+/// The costs of a device in a file, read at first and written again and again.
+class CostFile {
+ public:
+  static core::Result<CostFile> open(const std::string& path, const std::string& device) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto database, cost::CostDatabase::in_memory());
+    if (std::filesystem::exists(path)) SOAPSTONE_RETURN_IF_ERROR(database->import_json_lines(path));
+    for (const cost::CostDatabase::Device& other : database->devices()) {
+      if (other.key == device) continue;
+      return core::invalid_input(
+                 fmt::format("has costs of '{}', and this device is '{}'", other.key, device),
+                 "write the costs of each device to a file of its own")
+          .at(path);
+    }
+    return CostFile(path, std::move(database));
+  }
+
+  cost::CostDatabase& database() const { return *database_; }
+  std::int64_t size() const {
+    const auto devices = database_->devices();
+    return devices.empty() ? 0 : devices.front().measurements;
+  }
+  core::Status write() const {
+    SOAPSTONE_RETURN_IF_ERROR(database_->export_json_lines(path_));
+    return core::Done{};
+  }
+
+ private:
+  CostFile(std::string path, std::unique_ptr<cost::CostDatabase> database)
+      : path_(std::move(path)), database_(std::move(database)) {}
+
+  std::string path_;
+  std::unique_ptr<cost::CostDatabase> database_;
+};
+
+/// Searches a model as optimize() would, for what it asks of the costs on the way.
+core::Result<MeasureOutcome::Model> search_model(const MeasureRequest& request,
+                                                 const std::string& name, core::Graph graph,
+                                                 std::shared_ptr<cost::CostModel> cost,
+                                                 double time_s, const Context& context) {
+  OptimizeRequest search;
+  search.graph = std::move(graph);
+  search.cost_model = std::move(cost);
+  search.device = request.device;
+  search.rules = request.rules;
+  search.search = request.search;
+  search.search.time_s = time_s;
+  search.samples = 0;
+  search.runtime.kind = RuntimeRequest::Kind::kSoapstone;
+  SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeOutcome found, optimize(search, context));
+  const search::SearchResult& result = found.report.search;
+  MeasureOutcome::Model model;
+  model.name = name;
+  model.graphs = result.graphs_expanded;
+  model.has_ended = result.stop_reason != search::StopReason::kTime &&
+                    result.stop_reason != search::StopReason::kInterrupted;
+  model.cost_us = found.report.cost_before.total_us;
+  model.best_us = found.report.cost_after.total_us;
+  return model;
+}
+
+}  // namespace
+
+bool MeasureOutcome::has_ended() const {
+  return models.size() == asked_for && std::ranges::all_of(models, &Model::has_ended);
+}
+
+core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const Context& context) {
+  SOAPSTONE_RETURN_IF_ERROR(check(request));
+  const auto started = SteadyClock::now();
+  const auto left_s = [&] {
+    const std::chrono::duration<double> used = SteadyClock::now() - started;
+    return request.time_s - used.count();
+  };
+  SOAPSTONE_ASSIGN_OR_RETURN(auto backend, make_backend(request.device));
+  const std::string key = backend->device().key();
+  SOAPSTONE_ASSIGN_OR_RETURN(const CostFile file, CostFile::open(request.output, key));
+  std::vector<core::Graph> graphs;
+  for (const std::string& model : request.models) {
+    SOAPSTONE_ASSIGN_OR_RETURN(core::Graph graph, read_or_build(model, context));
+    graphs.push_back(std::move(graph));
+  }
+  const std::shared_ptr<cost::CostModel> cost = cost::make_measured_cost(
+      *backend, request.device.fusion, &file.database(), {.stop = &context.stop});
+  MeasureOutcome outcome;
+  outcome.device = key;
+  outcome.asked_for = request.models.size();
+  outcome.known_before = outcome.known = file.size();
+  context.announce_results();
+  for (std::size_t m = 0; m < graphs.size() && left_s() > 0; ++m) {
+    if (context.stop.stop_requested()) break;
+    const double share_s = left_s() / static_cast<double>(graphs.size() - m);
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        MeasureOutcome::Model model,
+        search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context));
+    model.measured = file.size() - std::exchange(outcome.known, file.size());
+    outcome.models.push_back(std::move(model));
+    SOAPSTONE_RETURN_IF_ERROR(file.write());
+  }
+  outcome.interrupted = context.stop.stop_requested();
+  return outcome;
+}
+
+}  // namespace soapstone::jobs
