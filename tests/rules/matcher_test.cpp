@@ -34,6 +34,35 @@ TEST(Matcher, LeavesEmptyTensorsAlone) {
                   .empty());
 }
 
+/// Of many siblings not all subsets match, but runs of neighbors, for the largest instance alone.
+TEST(Matcher, ManySiblingsMatchInRuns) {
+  constexpr std::string_view kMerge = R"(
+rule merge
+  for N in {2, 8, 16}
+  x: [m, k]
+  each i in 1..N  w{i}: [k, n{i}]
+  source
+    each i in 1..N  y{i} = matmul(x, w{i})
+  target
+    w = concat(w{1..N}; axis=1)
+    y = matmul(x, w)
+    y{1..N} = split(y; axis=1, sizes=[n{1..N}])
+)";
+  const auto matches = [&](int count) {
+    std::string head = "graph g\n x: f32[2, 3]\n", body, results;
+    for (int i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i);
+      head += " w" + n + ": f32[3, 4]\n";
+      body += " y" + n + " = matmul(x, w" + n + ")\n";
+      results += (i == 0 ? " return y" : ", y") + n;
+    }
+    return all_matches(kMerge, head + body + results).size();
+  };
+  EXPECT_EQ(matches(4), 6U) << "of few all pairs";
+  EXPECT_EQ(matches(12), 5U) << "eight neighbors of twelve";
+  EXPECT_EQ(matches(16), 1U) << "all at once";
+}
+
 TEST(Matcher, NeedsDistinctNodes) {
   EXPECT_TRUE(all_matches(kMergeMatmuls, R"(graph g
     x: f32[2, 3]
