@@ -93,6 +93,19 @@ class RooflineCost final : public CostModel {
   LaunchCache cache_;
 };
 
+/// Where it is only moved, no more is read of it than is moved.
+double read_bytes(const Graph& graph, const Launch& launch, TensorId input) {
+  const double bytes = tensor_bytes(graph, input);
+  double moved = 0;
+  for (const core::NodeId id : launch.nodes()) {
+    const core::Node& node = graph.node(id);
+    if (std::ranges::find(node.inputs, input) == node.inputs.end()) continue;
+    if (!only_moves(node)) return bytes;
+    for (TensorId output : node.outputs) moved += tensor_bytes(graph, output);
+  }
+  return std::min(bytes, moved);
+}
+
 }  // namespace
 
 LaunchWork launch_work(const Graph& graph, const Launch& launch) {
@@ -102,12 +115,8 @@ LaunchWork launch_work(const Graph& graph, const Launch& launch) {
   }
   double written = 0;
   for (TensorId output : launch.outputs) written += tensor_bytes(graph, output);
-  const bool moves = launch.nodes().size() == 1 && only_moves(graph.node(launch.head));
   work.bytes = written;
-  for (TensorId input : launch.inputs) {
-    const double bytes = tensor_bytes(graph, input);
-    work.bytes += moves ? std::min(bytes, written) : bytes;
-  }
+  for (TensorId input : launch.inputs) work.bytes += read_bytes(graph, launch, input);
   return work;
 }
 

@@ -1,8 +1,6 @@
 // See nvrtc.h.
 #include "gpu/compile/nvrtc.h"
 
-#include <nvrtc.h>
-
 #include <charconv>
 #include <cstring>
 
@@ -10,6 +8,7 @@
 
 #include "core/base/file_io.h"
 #include "core/base/sha256.h"
+#include "gpu/compile/nvrtc_library.h"
 #include "gpu/text/element_types.h"
 
 namespace soapstone::gpu {
@@ -26,44 +25,44 @@ std::string whole_source(std::span<const KernelText> texts) {
   return source;
 }
 
-/// Owns an nvrtcProgram.
+/// Owns a program of NVRTC.
 class Program {
  public:
-  explicit Program(const std::string& source) {
-    result_ = nvrtcCreateProgram(&program_, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
+  Program(const Nvrtc& nvrtc, const std::string& source) : nvrtc_(nvrtc) {
+    result_ = nvrtc.create(&program_, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
   }
   ~Program() {
-    if (program_) nvrtcDestroyProgram(&program_);
+    if (program_) nvrtc_.destroy(&program_);
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  nvrtcResult compile(const std::vector<std::string>& options) {
-    if (result_ != NVRTC_SUCCESS) return result_;
+  int compile(const std::vector<std::string>& options) {
+    if (result_ != Nvrtc::kSuccess) return result_;
     std::vector<const char*> list;
     for (const std::string& option : options) list.push_back(option.c_str());
-    return nvrtcCompileProgram(program_, static_cast<int>(list.size()), list.data());
+    return nvrtc_.compile(program_, static_cast<int>(list.size()), list.data());
   }
   std::string log() const {
     std::size_t size = 0;
-    if (!program_ || nvrtcGetProgramLogSize(program_, &size) != NVRTC_SUCCESS || size == 0)
-      return {};
+    if (!program_ || nvrtc_.log_size(program_, &size) != Nvrtc::kSuccess || size == 0) return {};
     std::string text(size, '\0');
-    nvrtcGetProgramLog(program_, text.data());
+    nvrtc_.log(program_, text.data());
     text.resize(std::strlen(text.c_str()));
     return text;
   }
-  nvrtcResult cubin(std::vector<std::byte>& bytes) const {
+  int cubin(std::vector<std::byte>& bytes) const {
     std::size_t size = 0;
-    if (const auto result = nvrtcGetCUBINSize(program_, &size); result != NVRTC_SUCCESS)
+    if (const int result = nvrtc_.cubin_size(program_, &size); result != Nvrtc::kSuccess)
       return result;
     bytes.resize(size);
-    return nvrtcGetCUBIN(program_, reinterpret_cast<char*>(bytes.data()));
+    return nvrtc_.cubin(program_, reinterpret_cast<char*>(bytes.data()));
   }
 
  private:
-  nvrtcProgram program_ = nullptr;
-  nvrtcResult result_;
+  const Nvrtc& nvrtc_;
+  Nvrtc::Program program_ = nullptr;
+  int result_;
 };
 
 /// The number that stands right before `words` in the line; 0 if they are not in it.
@@ -138,16 +137,17 @@ std::optional<KernelBinary> from_file(std::string_view file) {
 
 core::Result<KernelBinary> compile_kernels(std::span<const KernelText> texts,
                                            CompileTarget target) {
-  Program program(whole_source(texts));
+  SOAPSTONE_ASSIGN_OR_RETURN(const Nvrtc* const library, nvrtc());
+  Program program(*library, whole_source(texts));
   KernelBinary binary;
-  nvrtcResult result = program.compile(options_for(target));
-  if (result == NVRTC_ERROR_INVALID_OPTION)
+  int result = program.compile(options_for(target));
+  if (result == Nvrtc::kInvalidOption)
     return core::unsupported(fmt::format("this version of NVRTC compiles nothing for sm_{}{}",
                                          target.major, target.minor));
-  if (result == NVRTC_SUCCESS) result = program.cubin(binary.cubin);
-  if (result != NVRTC_SUCCESS)
+  if (result == Nvrtc::kSuccess) result = program.cubin(binary.cubin);
+  if (result != Nvrtc::kSuccess)
     return core::Error{core::ErrorCode::kInternal,
-                       fmt::format("NVRTC: {}\n{}", nvrtcGetErrorString(result), program.log()),
+                       fmt::format("NVRTC: {}\n{}", library->error_text(result), program.log()),
                        {},
                        {}};
   binary.resources = resources_in(program.log());
@@ -156,8 +156,9 @@ core::Result<KernelBinary> compile_kernels(std::span<const KernelText> texts,
 
 core::Result<KernelBinary> KernelCache::get(std::span<const KernelText> texts,
                                             CompileTarget target) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const Nvrtc* const library, nvrtc());
   int major = 0, minor = 0;
-  nvrtcVersion(&major, &minor);
+  library->version(&major, &minor);
   std::string key = fmt::format("NVRTC {}.{}\n", major, minor);
   for (const std::string& option : options_for(target)) key += option + "\n";
   const std::filesystem::path path = folder_ / (core::sha256(key + whole_source(texts)) + ".cubin");

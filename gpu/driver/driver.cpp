@@ -49,6 +49,7 @@ bool find_calls(const DynamicLibrary& library, Driver& d) {
          library.find("cuStreamCreate", d.make_stream) &&
          library.find("cuStreamDestroy_v2", d.destroy_stream) &&
          library.find("cuStreamSynchronize", d.wait_stream) &&
+         library.find("cuStreamQuery", d.query_stream) &&
          library.find("cuEventCreate", d.make_event) &&
          library.find("cuEventDestroy_v2", d.destroy_event) &&
          library.find("cuEventRecord", d.record_event) &&

@@ -40,6 +40,7 @@ struct Driver {
   std::function<int(DriverHandle*, unsigned)> make_stream;
   std::function<int(DriverHandle)> destroy_stream;
   std::function<int(DriverHandle)> wait_stream;
+  std::function<int(DriverHandle)> query_stream;  ///< 600: it has work left.
   std::function<int(DriverHandle*, unsigned)> make_event;
   std::function<int(DriverHandle)> destroy_event;
   std::function<int(DriverHandle, DriverHandle)> record_event;  ///< Event, stream.

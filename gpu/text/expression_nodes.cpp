@@ -56,7 +56,25 @@ Value ExpressionText::joined(const TreeNode& node, const Substitution& at, const
   return declare(type, text);
 }
 
+/// A power with a small whole exponent is a product: calling the function takes registers for it.
+/// None: another function, or another exponent.
+std::optional<Value> ExpressionText::compute_power(const TreeNode& node, const Substitution& at) {
+  constexpr std::int64_t kLargestExponent = 4;
+  if (node.function != Function::kPow || node.children[1].kind != NodeKind::kNumber)
+    return std::nullopt;
+  const ops::Rational& exponent = node.children[1].number;
+  const Scalar type = type_of(region_, node);
+  if (type == Scalar::kInteger || exponent.denominator != 1 || exponent.numerator < 1 ||
+      exponent.numerator > kLargestExponent)
+    return std::nullopt;
+  const std::string base = converted(compute(node.children[0], at), type);
+  std::string product = base;
+  for (std::int64_t k = 1; k < exponent.numerator; ++k) product += " * " + base;
+  return declare(type, product);
+}
+
 Value ExpressionText::compute_apply(const TreeNode& node, const Substitution& at) {
+  if (const auto power = compute_power(node, at)) return *power;
   std::vector<Value> values;
   for (const TreeNode& child : node.children) values.push_back(compute(child, at));
   const Scalar type = type_of(region_, node);

@@ -77,6 +77,7 @@ class ExpressionText {
 
   Value compute(const TreeNode& node, const Substitution& at);
   Value compute_read(const TreeNode& node, const Substitution& at);
+  std::optional<Value> compute_power(const TreeNode& node, const Substitution& at);
   Value compute_apply(const TreeNode& node, const Substitution& at);
   Value compute_guard(const TreeNode& node, const Substitution& at);
   Value compute_reduction(const TreeNode& node, const Substitution& at);

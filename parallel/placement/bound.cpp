@@ -28,22 +28,28 @@ struct DegreeNode {
   }
 };
 
-/// The group whose degrees differ most in synchronization; none if all are settled.
-std::optional<std::size_t> widest(const BoundProblem& problem, const DegreeRanges& ranges) {
-  std::optional<std::size_t> best;
+/// The range whose ends differ most in synchronization; null if all are settled.
+DegreeRanges::Range* widest(const BoundProblem& problem, DegreeRanges& ranges) {
+  DegreeRanges::Range* best = nullptr;
   double most = -1;
-  for (std::size_t group = 0; group < ranges.size(); ++group) {
-    const auto& [low, high] = ranges[group];
-    const double width = problem.groups[group].sync[high - 1] - problem.groups[group].sync[low - 1];
-    if (low == high || width <= most) continue;
+  const auto look_at = [&](DegreeRanges::Range& range, const std::vector<double>& sync) {
+    const double width = sync[range.second - 1] - sync[range.first - 1];
+    if (range.first == range.second || width <= most) return;
     most = width;
-    best = group;
-  }
+    best = &range;
+  };
+  for (std::size_t group = 0; group < ranges.groups.size(); ++group)
+    look_at(ranges.groups[group], problem.groups[group].sync);
+  for (std::size_t op = 0; op < ranges.operators.size(); ++op)
+    if (!problem.sync_of_devices[op].empty())
+      look_at(ranges.operators[op], problem.sync_of_devices[op]);
   return best;
 }
 
 std::string cut_in_words(const PlacementProblem& problem, const Cut& cut) {
   const auto name = [&](std::uint32_t op) { return "'" + problem.operators[op].name + "'"; };
+  if (!cut.paired.empty())
+    return fmt::format("the devices of {} and of what it reads", name(cut.paired.front()));
   if (!cut.worked.empty())
     return fmt::format("the work of {} operators, from {} to {}", cut.worked.size(),
                        name(cut.worked.front()), name(cut.worked.back()));
@@ -78,20 +84,23 @@ PlacementBound placement_bound(const PlacementProblem& problem,
     const double least = std::max(at_least, relaxed.least);
     open.push({least, nodes++, ranges, std::move(relaxed)});
   };
-  add(DegreeRanges(choices.groups.size(), {1, problem.device_count}), 0, options.rounds,
-      kFirstStep);
+  DegreeRanges all;
+  all.groups.assign(choices.groups.size(), {1, problem.device_count});
+  for (const std::vector<double>& sync : choices.sync_of_devices)
+    all.operators.emplace_back(1, std::max<std::size_t>(1, sync.size()));
+  add(all, 0, options.rounds, kFirstStep);
   for (int k = 0; k < options.most_nodes; ++k) {
-    const auto group = widest(choices, open.top().ranges);
-    if (!group) break;
-    const DegreeNode node = open.top();
+    DegreeRanges half = open.top().ranges;
+    DegreeRanges::Range* const range = widest(choices, half);
+    if (!range) break;
+    const double least = open.top().least;
     open.pop();
-    const auto [low, high] = node.ranges[*group];
+    const auto [low, high] = *range;
     const std::size_t middle = low == 1 ? 1 : (low + high) / 2;
-    DegreeRanges half = node.ranges;
-    half[*group] = {low, middle};
-    add(half, node.least, options.rounds_later, kLaterStep);
-    half[*group] = {middle + 1, high};
-    add(half, node.least, options.rounds_later, kLaterStep);
+    *range = {low, middle};
+    add(half, least, options.rounds_later, kLaterStep);
+    *range = {middle + 1, high};
+    add(half, least, options.rounds_later, kLaterStep);
   }
   const DegreeNode& best = open.top();
   PlacementBound bound;

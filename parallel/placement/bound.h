@@ -11,9 +11,9 @@
 namespace soapstone::parallel {
 
 struct PlacementBoundOptions {
-  int rounds = 300;       ///< Of the relaxation over all degrees.
+  int rounds = 600;       ///< Of the relaxation over all degrees.
   int rounds_later = 60;  ///< Over some of them.
-  int most_nodes = 100;   ///< Of the tree over degrees.
+  int most_nodes = 60;    ///< Of the tree over degrees and devices.
 };
 
 struct PlacementBound {

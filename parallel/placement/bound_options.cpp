@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "parallel/placement/chain_times.h"
+
 namespace soapstone::parallel {
 namespace {
 
@@ -36,10 +38,11 @@ double least_sync(const PlacementProblem& problem, const SyncTable& table, std::
   return least;
 }
 
+/// `in_turn`: parts that the fullest device has at least.
 BoundOption option_on(const PlacementProblem& problem, const Configuration& configuration,
-                      std::size_t parts_in_turn, std::size_t devices) {
+                      double in_turn) {
   const double time = fastest_part(problem, configuration);
-  return {time, time * static_cast<double>(parts_in_turn) / static_cast<double>(devices),
+  return {time, time * in_turn,
           time * configuration.parts / static_cast<double>(problem.device_count)};
 }
 
@@ -57,7 +60,8 @@ BoundGroup group_of(const PlacementProblem& problem, const WeightGroup& weight) 
       const Configuration& configuration = problem.configuration(member, k);
       const std::size_t copies = std::ranges::min(copies_of(problem, configuration));
       for (std::size_t devices = 1; devices <= problem.device_count; ++devices)
-        by_degree[devices - 1].push_back(option_on(problem, configuration, copies, devices));
+        by_degree[devices - 1].push_back(option_on(
+            problem, configuration, static_cast<double>(copies) / static_cast<double>(devices)));
     }
   }
   return group;
@@ -86,6 +90,10 @@ std::vector<double> sync_of_single(const PlacementProblem& problem, std::size_t 
   return sync;
 }
 
+double rounds(std::size_t parts, std::size_t devices) {
+  return static_cast<double>((parts + devices - 1) / devices);
+}
+
 std::vector<SingleOption> options_of(const PlacementProblem& problem, std::uint32_t op) {
   std::vector<SingleOption> options;
   for (std::size_t k = 0; k < problem.operators[op].configurations; ++k) {
@@ -93,61 +101,28 @@ std::vector<SingleOption> options_of(const PlacementProblem& problem, std::uint3
     const std::vector<double> sync = sync_of_single(problem, op, configuration);
     const std::size_t most = std::min<std::size_t>(configuration.parts, problem.device_count);
     for (std::size_t devices = 1; devices <= most; ++devices)
-      options.push_back({option_on(problem, configuration, configuration.parts, devices),
+      options.push_back({option_on(problem, configuration, rounds(configuration.parts, devices)),
                          sync[devices], k, devices});
   }
   return options;
 }
 
-/// Transfers of a row between devices, at least: any two, and two in different nodes.
-struct LeastTransfers {
-  explicit LeastTransfers(const PlacementProblem& problem) : problem_(problem) {
-    is_between_.resize(problem.paths.size());
-    for (std::size_t pair = 0; pair < problem.path_class.size(); ++pair)
-      if (problem.node_of[pair / problem.device_count] !=
-          problem.node_of[pair % problem.device_count])
-        is_between_[problem.path_class[pair]] = true;
+std::vector<double> least_by_devices(const std::vector<SingleOption>& options) {
+  std::vector<double> least;
+  for (const SingleOption& option : options) {
+    if (least.size() < option.devices) least.resize(option.devices, kUnbounded);
+    double& here = least[option.devices - 1];
+    here = std::min(here, option.sync);
   }
-  double of(const Overlap& overlap, bool between_nodes) const {
-    double least = kUnbounded;
-    for (std::size_t k = 1; k < problem_.paths.size(); ++k)
-      if (!between_nodes || is_between_[k])
-        least =
-            std::min(least, static_cast<double>(problem_.transfer_times[overlap.first_time + k]));
-    return least == kUnbounded ? 0 : least;
-  }
-
- private:
-  const PlacementProblem& problem_;
-  std::vector<bool> is_between_;  ///< By class of paths.
-};
-
-/// Every part of the reader starts so long after the first part of the source has ended: if what it
-/// reads cannot all be on one device, some of it is sent; if it reads all, all have to end.
-double delay(const PlacementProblem& problem, const LeastTransfers& transfers,
-             const PlacedEdge& edge, const SingleOption& from, const SingleOption& to) {
-  const OverlapTable& table = problem.table(edge, from.choice, to.choice);
-  const std::size_t sources = problem.configuration(edge.from, from.choice).parts;
-  const std::size_t readers = problem.configuration(edge.to, to.choice).parts;
-  double least = kUnbounded;
-  for (std::size_t part = 0; part < readers; ++part) {
-    const std::uint32_t* const starts = &problem.overlap_starts[table.starts_to + part];
-    const std::size_t read = starts[1] - starts[0], unread = sources - read;
-    const std::size_t apart = from.devices > unread ? from.devices - unread : 1;
-    double waits = read == sources ? from.takes.load - from.takes.time : 0;
-    double sent = apart > 1 ? kUnbounded : 0;
-    for (std::uint32_t k = starts[0]; k < starts[1] && apart > 1; ++k)
-      sent = std::min(sent, transfers.of(problem.overlaps[k], apart > problem.largest_node));
-    least = std::min(least, std::max(waits, sent));
-  }
-  return std::max(0.0, least);
+  return least;
 }
 
 }  // namespace
 
 BoundProblem::BoundProblem(const PlacementProblem& problem)
     : inputs(problem.operators.size()), readers(problem.operators.size()),
-      continues_chain(problem.operators.size()), after(problem.operators.size()) {
+      sync_of_devices(problem.operators.size()), continues_chain(problem.operators.size()),
+      after(problem.operators.size()) {
   std::vector<bool> is_single(size(), true);
   for (const WeightGroup& weight : problem.groups) {
     if (weight.members.size() == 1) continue;
@@ -166,7 +141,7 @@ BoundProblem::BoundProblem(const PlacementProblem& problem)
         if (after[to][k]) after[op][k] = true;
     }
   }
-  const LeastTransfers transfers(problem);
+  const ChainTimes times(problem);
   std::vector<std::size_t> chain_of(size());
   for (std::uint32_t op = 0; op < size(); ++op) {
     if (!is_single[op]) continue;
@@ -178,12 +153,16 @@ BoundProblem::BoundProblem(const PlacementProblem& problem)
     BoundChain& chain = chains[chain_of[op]];
     chain.operators.push_back(op);
     chain.options.push_back(options_of(problem, op));
+    sync_of_devices[op] = least_by_devices(chain.options.back());
     if (!continues_chain[op]) continue;
     std::vector<double>& delays = chain.delays.emplace_back();
+    std::vector<double>& pairs = chain.pairs.emplace_back();
     const PlacedEdge& edge = problem.edges[problem.input_edges[placed.first_input]];
     for (const SingleOption& from : chain.options[chain.options.size() - 2])
-      for (const SingleOption& to : chain.options.back())
-        delays.push_back(delay(problem, transfers, edge, from, to));
+      for (const SingleOption& to : chain.options.back()) {
+        delays.push_back(times.delay(edge, from, to));
+        pairs.push_back(times.pair(edge, from, to));
+      }
   }
 }
 

@@ -11,7 +11,7 @@ namespace soapstone::parallel {
 
 struct BoundOption {
   double time = 0;  ///< Of one part.
-  double load = 0;  ///< Of all parts of a piece, divided by the devices that they are on.
+  double load = 0;  ///< Of those that the fullest device has; in a group, of a piece, on average.
   double work = 0;  ///< Of all parts, divided by all devices.
 };
 
@@ -37,6 +37,9 @@ struct BoundChain {
   /// Between the first part of an operator and the first of the next, for a choice of both: what
   /// has to be sent, or waited for. By option of the one, then of the other.
   std::vector<std::vector<double>> delays;
+  /// From the start of the first part of an operator to the end of the last part of the next: what
+  /// that takes beside one part of each.
+  std::vector<std::vector<double>> pairs;
 };
 
 struct BoundProblem {
@@ -45,6 +48,8 @@ struct BoundProblem {
   std::vector<BoundGroup> groups;
   std::vector<BoundChain> chains;
   std::vector<std::vector<std::uint32_t>> inputs, readers;  ///< Of each operator.
+  /// Of each operator in a chain, by devices − 1: to synchronize its weight, at least. Ascending.
+  std::vector<std::vector<double>> sync_of_devices;
   std::vector<bool> continues_chain;     ///< Reads the operator before it in one.
   std::vector<std::vector<bool>> after;  ///< Which operators need each one's result.
 

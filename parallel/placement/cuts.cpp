@@ -52,7 +52,7 @@ void Relaxation::follow_tail(std::size_t op, Cut& cut) const {
 }
 
 void Relaxation::add(Cut cut) {
-  for (auto* const list : {&cut.timed, &cut.loaded, &cut.worked, &cut.delayed})
+  for (auto* const list : {&cut.timed, &cut.loaded, &cut.worked, &cut.delayed, &cut.paired})
     std::ranges::sort(*list);
   if (!known_.emplace(cut, cuts_.size()).second) return;
   scores_.push_back(scores_.empty() ? 0 : std::ranges::max(scores_));
@@ -156,11 +156,35 @@ void Relaxation::add_loads(const RelaxedPoint& point) {
   }
 }
 
+/// An operator of a chain and the one before it.
+void Relaxation::add_pair(const RelaxedPoint& point) {
+  std::size_t best = kNoOperator;
+  double most = 0;
+  for (std::size_t op = 0; op < problem_.size(); ++op) {
+    if (!problem_.continues_chain[op]) continue;
+    const std::uint32_t from = problem_.inputs[op][0];
+    const double time =
+        heads_[from] + point.takes[from].time + point.takes[op].time + point.pairs[op] + tails_[op];
+    if (time <= most) continue;
+    most = time;
+    best = op;
+  }
+  if (best == kNoOperator) return;
+  const std::uint32_t from = problem_.inputs[best][0];
+  Cut cut;
+  cut.timed = {from, static_cast<std::uint32_t>(best)};
+  cut.paired = {static_cast<std::uint32_t>(best)};
+  follow_head(from, cut);
+  follow_tail(best, cut);
+  add(std::move(cut));
+}
+
 void Relaxation::separate(const RelaxedPoint& point) {
   find_paths(point);
   add_path(point);
   add_work(point);
   add_loads(point);
+  add_pair(point);
 }
 
 }  // namespace soapstone::parallel

@@ -17,8 +17,10 @@ Relaxation::Relaxation(const BoundProblem& problem) : problem_(problem) {}
 
 Relaxation::Weights Relaxation::mix(std::vector<double>& shares) const {
   const std::size_t operators = problem_.size();
-  Weights weights{std::vector<double>(operators), std::vector<double>(operators),
-                  std::vector<double>(operators), std::vector<double>(operators)};
+  Weights weights;
+  for (auto* const each :
+       {&weights.time, &weights.load, &weights.work, &weights.delay, &weights.pair})
+    each->resize(operators);
   double highest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (const double score : scores_) highest = std::max(highest, score);
   shares.clear();
@@ -33,6 +35,7 @@ Relaxation::Weights Relaxation::mix(std::vector<double>& shares) const {
     for (const std::uint32_t op : cuts_[k].loaded) weights.load[op] += shares[k];
     for (const std::uint32_t op : cuts_[k].worked) weights.work[op] += shares[k];
     for (const std::uint32_t op : cuts_[k].delayed) weights.delay[op] += shares[k];
+    for (const std::uint32_t op : cuts_[k].paired) weights.pair[op] += shares[k];
   }
   return weights;
 }
@@ -67,8 +70,8 @@ double Relaxation::minimize_group(std::size_t index,
 }
 
 /// By dynamic programming along the chain.
-double Relaxation::minimize_chain(const BoundChain& chain, const Weights& weights,
-                                  RelaxedPoint& point) const {
+double Relaxation::minimize_chain(const BoundChain& chain, const DegreeRanges& ranges,
+                                  const Weights& weights, RelaxedPoint& point) const {
   std::vector<double> costs(chain.options[0].size());
   std::vector<std::vector<std::size_t>> from(chain.operators.size());
   for (std::size_t k = 0; k < chain.operators.size(); ++k) {
@@ -76,15 +79,22 @@ double Relaxation::minimize_chain(const BoundChain& chain, const Weights& weight
     const std::size_t before = costs.size(), here = chain.options[k].size();
     std::vector<double> next(here);
     from[k].resize(here);
+    const auto [fewest, most] = ranges.operators[op];
     for (std::size_t b = 0; b < here; ++b) {
+      const SingleOption& option = chain.options[k][b];
+      if (option.devices < fewest || option.devices > most) {
+        next[b] = std::numeric_limits<double>::infinity();
+        continue;
+      }
       double least = k == 0 ? 0 : std::numeric_limits<double>::infinity();
       for (std::size_t a = 0; k > 0 && a < before; ++a) {
-        const double cost = costs[a] + weights.delay[op] * chain.delays[k - 1][a * here + b];
+        const std::size_t pair = a * here + b;
+        const double cost = costs[a] + weights.delay[op] * chain.delays[k - 1][pair] +
+                            weights.pair[op] * chain.pairs[k - 1][pair];
         if (cost >= least) continue;
         least = cost;
         from[k][b] = a;
       }
-      const SingleOption& option = chain.options[k][b];
       next[b] = least + option.sync + weights.time[op] * option.takes.time +
                 weights.load[op] * option.takes.load + weights.work[op] * option.takes.work;
     }
@@ -97,7 +107,11 @@ double Relaxation::minimize_chain(const BoundChain& chain, const Weights& weight
     point.takes[op] = chain.options[k][choice].takes;
     point.sync += chain.options[k][choice].sync;
     const std::size_t before = from[k][choice];
-    if (k > 0) point.delays[op] = chain.delays[k - 1][before * chain.options[k].size() + choice];
+    if (k > 0) {
+      const std::size_t pair = before * chain.options[k].size() + choice;
+      point.delays[op] = chain.delays[k - 1][pair];
+      point.pairs[op] = chain.pairs[k - 1][pair];
+    }
     choice = before;
   }
   return *best;
@@ -107,12 +121,14 @@ double Relaxation::minimize(const DegreeRanges& ranges, const Weights& weights,
                             RelaxedPoint& point) const {
   point.takes.assign(problem_.size(), {});
   point.delays.assign(problem_.size(), 0);
+  point.pairs.assign(problem_.size(), 0);
   point.degrees.assign(problem_.groups.size(), 1);
   point.sync = 0;
   double sum = 0;
   for (std::size_t group = 0; group < problem_.groups.size(); ++group)
-    sum += minimize_group(group, ranges[group], weights, point);
-  for (const BoundChain& chain : problem_.chains) sum += minimize_chain(chain, weights, point);
+    sum += minimize_group(group, ranges.groups[group], weights, point);
+  for (const BoundChain& chain : problem_.chains)
+    sum += minimize_chain(chain, ranges, weights, point);
   return sum;
 }
 
@@ -124,6 +140,7 @@ void Relaxation::reweigh(const RelaxedPoint& point, double step) {
     for (const std::uint32_t op : cut.loaded) time += point.takes[op].load;
     for (const std::uint32_t op : cut.worked) time += point.takes[op].work;
     for (const std::uint32_t op : cut.delayed) time += point.delays[op];
+    for (const std::uint32_t op : cut.paired) time += point.pairs[op];
     times.push_back(time);
   }
   const double longest = std::max(1.0, std::ranges::max(times));

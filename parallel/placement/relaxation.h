@@ -1,7 +1,7 @@
 // The Lagrangian relaxation of a bound of placements. Computation takes at least as long as each of
-// many cuts (a path; the work between its two halves; the load of a weight's devices between
-// them), so at least as long as any mixture of them; and for a mixture, weights choose their
-// degrees independently of each other.
+// many cuts (a path; the work between its two halves; the load of a weight's devices, or of those
+// of two operators of a chain, between them), so at least as long as any mixture of them; and for a
+// mixture, weights choose their degrees independently of each other.
 #pragma once
 
 #include <map>
@@ -14,19 +14,24 @@
 
 namespace soapstone::parallel {
 
-/// Operators whose part's time, load, work and delay (of the data that the operator reads) add up.
+/// Operators whose part's time, load, work and delay (of the data that the operator reads) add up,
+/// and what such an operator takes longer as a pair with the one before it in its chain.
 struct Cut {
-  std::vector<std::uint32_t> timed, loaded, worked, delayed;
+  std::vector<std::uint32_t> timed, loaded, worked, delayed, paired;
   auto operator<=>(const Cut&) const = default;
 };
 
-/// Least and most degree of each group.
-using DegreeRanges = std::vector<std::pair<std::size_t, std::size_t>>;
+/// Least and most degree of each group, and devices of each operator of a chain.
+struct DegreeRanges {
+  using Range = std::pair<std::size_t, std::size_t>;
+  std::vector<Range> groups;
+  std::vector<Range> operators;  ///< By operator.
+};
 
 /// What operators choose, and what they take then.
 struct RelaxedPoint {
   std::vector<BoundOption> takes;
-  std::vector<double> delays;
+  std::vector<double> delays, pairs;
   std::vector<std::size_t> degrees;  ///< Of groups.
   double sync = 0;
 };
@@ -46,19 +51,21 @@ class Relaxation {
 
  private:
   struct Weights {
-    std::vector<double> time, load, work, delay;
+    std::vector<double> time, load, work, delay, pair;
   };
   Weights mix(std::vector<double>& shares) const;
   double minimize(const DegreeRanges& ranges, const Weights& weights, RelaxedPoint& point) const;
   double minimize_group(std::size_t group, const std::pair<std::size_t, std::size_t>& range,
                         const Weights& weights, RelaxedPoint& point) const;
-  double minimize_chain(const BoundChain& chain, const Weights& weights, RelaxedPoint& point) const;
+  double minimize_chain(const BoundChain& chain, const DegreeRanges& ranges, const Weights& weights,
+                        RelaxedPoint& point) const;
 
   void separate(const RelaxedPoint& point);
   void find_paths(const RelaxedPoint& point);
   void add_path(const RelaxedPoint& point);
   void add_work(const RelaxedPoint& point);
   void add_loads(const RelaxedPoint& point);
+  void add_pair(const RelaxedPoint& point);
   void follow_head(std::size_t op, Cut& cut) const;
   void follow_tail(std::size_t op, Cut& cut) const;
   void add(Cut cut);
