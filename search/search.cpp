@@ -186,9 +186,8 @@ std::vector<Searcher::Pass> Searcher::passes() const {
 void Searcher::fold_before_merging(const Candidate& original) {
   const std::vector<bool> merging = merging_rules(rules_);
   const bool merged = std::ranges::any_of(result_.best, [&](const Candidate& candidate) {
-    return std::ranges::any_of(candidate.steps, [&](const Step& step) {
-      return !step.lemma && merging[step.id.index()];
-    });
+    return std::ranges::any_of(
+        candidate.steps, [&](const Step& step) { return !step.lemma && merging[step.id.index()]; });
   });
   if (options_.strategy == Strategy::kEqsat || options_.region_sizes.empty() || !merged) return;
   now_ = original;
