@@ -43,6 +43,7 @@ class Searcher {
   struct Pass {
     std::size_t region_size;
     bool saturates;
+    bool folds = false;
   };
   std::vector<Pass> passes() const;
   std::vector<Region> regions_of(std::size_t region_size);
@@ -59,6 +60,7 @@ class Searcher {
     return !stopped() && !is_enough() && (pass.saturates || result_.graphs_expanded < budget());
   }
   bool improve_until_settled(const Pass& pass);
+  void fold_before_merging(const Candidate& original);
   void run_stage(const Candidate& original);
   void settle_best();
   void certify();
@@ -98,7 +100,7 @@ bool Searcher::improve(const Pass& pass) {
   if (pass.saturates) return improve(pass.region_size, {true, Guide::kLatency});
   for (const Guide guide : stage_.guides) {
     if (!may_go_on(pass)) return false;
-    if (improve(pass.region_size, {false, guide})) return true;
+    if (improve(pass.region_size, {false, guide, pass.folds})) return true;
   }
   return false;
 }
@@ -179,6 +181,21 @@ std::vector<Searcher::Pass> Searcher::passes() const {
   return passes;
 }
 
+/// From the original without merging, as far as that goes, and then on with all rules: what was
+/// merged first would hide what can be folded.
+void Searcher::fold_before_merging(const Candidate& original) {
+  const std::vector<bool> merging = merging_rules(rules_);
+  const bool merged = std::ranges::any_of(result_.best, [&](const Candidate& candidate) {
+    return std::ranges::any_of(
+        candidate.steps, [&](const Step& step) { return !step.lemma && merging[step.id.index()]; });
+  });
+  if (options_.strategy == Strategy::kEqsat || options_.region_sizes.empty() || !merged) return;
+  now_ = original;
+  const std::size_t largest = *std::ranges::max_element(options_.region_sizes);
+  if (!improve_until_settled({largest, false, true})) return;
+  for (const Pass& pass : passes()) improve_until_settled(pass);
+}
+
 /// Each pass from the original, then all of them in turn from the best.
 void Searcher::run_stage(const Candidate& original) {
   const std::vector<Pass> all = passes();
@@ -186,6 +203,7 @@ void Searcher::run_stage(const Candidate& original) {
     now_ = original;
     improve_until_settled(pass);
   }
+  fold_before_merging(original);
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);

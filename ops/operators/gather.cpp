@@ -64,12 +64,35 @@ core::Status check_known_indices(const OnnxImport& import, std::int64_t size) {
   return core::Done{};
 }
 
+/// One index that is known: a slice, of which index and rows need not be read to know what it is.
+ReadResult read_known_index(OnnxImport& import, const core::Dims& data, std::size_t axis,
+                            const core::Literal& index) {
+  const std::int64_t at = index.to_ints()->front();
+  Composer compose(import);
+  const TensorId row =
+      compose.append("slice", {import.input(0)},
+                     {{"axes", to_sizes(core::Dims{static_cast<std::int64_t>(axis)})},
+                      {"starts", to_sizes(core::Dims{at < 0 ? at + data[axis] : at})},
+                      {"sizes", to_sizes(core::Dims{1})},
+                      {"steps", to_sizes(core::Dims{1})}});
+  core::Dims shape = data;
+  if (index.dims().empty()) {
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  } else {
+    shape[axis] = 1;
+  }
+  return compose.finish(compose.reshape(row, shape));
+}
+
 ReadResult read_gather(OnnxImport& import) {
   const core::Dims data = input_dims(import, 0);
   if (!has_input(import, 1)) return bad_node(import, "it has no indices");
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
                              non_negative_axis(import, import.int_or("axis", 0), data.size()));
   SOAPSTONE_RETURN_IF_ERROR(check_known_indices(import, data[static_cast<std::size_t>(axis)]));
+  const core::LiteralPtr index = import.constant_input(1);
+  if (index && index->count() == 1 && index->dims().size() <= 1 && index->to_ints())
+    return read_known_index(import, data, static_cast<std::size_t>(axis), *index);
   return import.append("gather", {import.input(0), import.input(1)}, {{"axis", Polynomial(axis)}});
 }
 

@@ -215,7 +215,7 @@ Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose, int pa
   rule.real_parameters = parameters_of(rule.source, rule.target, true);
   if (!rule.real_parameters.empty()) SOAPSTONE_RETURN_IF_ERROR(refuse_mixed_reals(rule));
   if (matched) {
-    if (auto pattern = compile_pattern(rule); !pattern) return pattern.error();
+    if (auto pattern = compile_pattern(rule, Numbers::kConstants); !pattern) return pattern.error();
   }
   if (rule.parameters.empty()) {
     SOAPSTONE_RETURN_IF_ERROR(complete_without_parameters(rule, failure));

@@ -1,6 +1,9 @@
 // Finds sources of rules in a graph: for each node the rules whose source may start there, then
 // step by step along edges, undoing what a failed step has bound. Nothing is allocated per attempt.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "rules/matching/pattern_binding.h"
 #include "rules/matching/rule_index.h"
@@ -12,6 +15,9 @@ using core::Node;
 using core::RuleId;
 
 namespace {
+
+/// Up to so many siblings all subsets are tried, for rules of few.
+constexpr std::size_t kManySiblings = 8, kFewSiblings = 4;
 
 /// The state of one search through one graph.
 class Search {
@@ -55,9 +61,57 @@ class Search {
       const NodeId producer = graph_.tensor(via).producer;
       return !producer.valid() || visit(k, producer);
     }
+    if (const auto sibling = determined_sibling(k, via))
+      return !sibling->valid() || visit(k, *sibling);
     for (NodeId consumer : graph_.consumers(via))
       if (!visit(k, consumer)) return false;
     return true;
+  }
+
+  /// Of many siblings, runs of neighbors in the order of ids are matched instead of all subsets,
+  /// and only by the instance of a rule that takes most of them. Returns the one that a sibling
+  /// matched before leaves for this step, or none if there is no such; nothing if any will do.
+  std::optional<NodeId> determined_sibling(std::size_t k, TensorId via) const {
+    const NodePattern& wanted = pattern_->nodes[static_cast<std::size_t>((*plan_)[k].node)];
+    const bool few = wanted.siblings <= kFewSiblings;
+    if (wanted.siblings < 2 || wanted.op->commutative ||
+        (few && graph_.consumers(via).size() <= kManySiblings) ||
+        binding_.slot(static_cast<std::size_t>(wanted.inputs[wanted.shared])) != via)
+      return std::nullopt;
+    for (std::size_t i = k; i-- > 0;) {
+      const auto which = static_cast<std::size_t>((*plan_)[i].node);
+      const NodePattern& known = pattern_->nodes[which];
+      if (known.op != wanted.op || known.siblings != wanted.siblings ||
+          known.shared != wanted.shared ||
+          known.inputs[known.shared] != wanted.inputs[wanted.shared])
+        continue;
+      const std::vector<NodeId> all = siblings_of(nodes_[which], known.shared, via);
+      if (few && all.size() <= kManySiblings) return std::nullopt;
+      const auto& larger = pattern_->larger_families;
+      if (all.size() > kManySiblings && !larger.empty() && larger.front() <= all.size())
+        return NodeId::none();
+      const auto at = std::ranges::lower_bound(all, nodes_[which]) - all.begin();
+      const auto place = at + static_cast<std::ptrdiff_t>(wanted.sibling) -
+                         static_cast<std::ptrdiff_t>(known.sibling);
+      const bool is_there = place >= 0 && place < static_cast<std::ptrdiff_t>(all.size());
+      return is_there ? all[static_cast<std::size_t>(place)] : NodeId::none();
+    }
+    return std::nullopt;
+  }
+
+  /// The readers of a tensor that are like this one, in the order of their ids.
+  std::vector<NodeId> siblings_of(NodeId id, std::size_t operand, TensorId via) const {
+    const Node& model = graph_.node(id);
+    std::vector<NodeId> all;
+    for (const NodeId reader : graph_.consumers(via)) {
+      const Node& node = graph_.node(reader);
+      if (node.op == model.op && node.inputs.size() > operand && node.inputs[operand] == via &&
+          node.attributes == model.attributes)
+        all.push_back(reader);
+    }
+    std::ranges::sort(all);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    return all;
   }
 
   /// Takes the node for the k-th of the plan, if it fits, and goes on from there.
@@ -159,10 +213,21 @@ void find_ranks(const Rule& rule, Pattern& pattern) {
   if (!values) return;
   const auto special = specialize(rule, *values);
   if (!special) return;
-  for (std::size_t k = 0; k < pattern.nodes.size(); ++k) {
-    const core::Node& node = special->source.node(special->source.order()[k]);
-    pattern.nodes[k].result_rank =
+  for (NodePattern& wanted : pattern.nodes) {
+    const core::Node& node = special->source.node(special->source.order()[wanted.place]);
+    wanted.result_rank =
         static_cast<int>(special->source.tensor(node.outputs[0]).type.shape.size());
+  }
+}
+
+/// Notes in each pattern which other instances of its rule have more siblings.
+void compare_families(std::span<const Rule> rules, std::vector<Pattern>& patterns) {
+  std::map<std::string_view, std::set<std::uint32_t>> sizes;
+  for (std::size_t k = 0; k < rules.size(); ++k)
+    sizes[rules[k].base_name].insert(patterns[k].siblings);
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const std::set<std::uint32_t>& all = sizes[rules[k].base_name];
+    patterns[k].larger_families.assign(all.upper_bound(patterns[k].siblings), all.end());
   }
 }
 
@@ -171,11 +236,12 @@ void find_ranks(const Rule& rule, Pattern& pattern) {
 RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
   auto index = std::make_shared<Index>();
   for (const Rule& rule : rules_) {
-    auto pattern = compile_pattern(rule);
+    auto pattern = compile_pattern(rule, Numbers::kConstants);
     CHECK(pattern, "rule `" + rule.name + "`: " + pattern.error().to_string());
     if (!rule.parameters.empty()) find_ranks(rule, *pattern);
     index->add(rule, *std::move(pattern));
   }
+  compare_families(rules_, index->patterns);
   index_ = std::move(index);
 }
 

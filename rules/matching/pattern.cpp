@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/base/hash.h"
+#include "ops/definition/by_role.h"
 #include "rules/rule/constraints.h"
 #include "rules/rule/substitute.h"
 
@@ -21,8 +22,9 @@ namespace {
 
 class PatternCompiler {
  public:
-  explicit PatternCompiler(const Rule& rule)
-      : rule_(rule), source_(rule.source), slot_of_(source_.tensor_bound(), -1) {}
+  PatternCompiler(const Rule& rule, Numbers numbers)
+      : rule_(rule), source_(rule.source), numbers_(numbers), slot_of_(source_.tensor_bound(), -1) {
+  }
 
   Result<Pattern> run() {
     pattern_.symbol_count = source_.symbols().size();
@@ -30,8 +32,12 @@ class PatternCompiler {
       pattern_.symbol_count = std::min<std::size_t>(pattern_.symbol_count, d.symbol.id);
     known_.assign(pattern_.symbol_count, false);
     add_slots();
-    for (NodeId id : source_.order()) add_node(source_.node(id));
+    for (std::size_t k = 0; k < source_.order().size(); ++k) {
+      const core::Node& node = source_.node(source_.order()[k]);
+      if (!is_scalar(node)) add_node(node, k);
+    }
     for (TensorId id : source_.outputs()) pattern_.outputs.push_back(slot(id));
+    number_siblings();
     add_stated();
     SOAPSTONE_RETURN_IF_ERROR(order_equations());
     SOAPSTONE_RETURN_IF_ERROR(make_plans());
@@ -54,7 +60,8 @@ class PatternCompiler {
                        type.data_type,
                        k < rule_.constant_inputs.size() && rule_.constant_inputs[k],
                        {},
-                       nullptr};
+                       nullptr,
+                       {}};
       for (const core::Size& size : type.shape) slot.dims.push_back(size_pattern(size, true));
       add_slot(source_.inputs()[k], std::move(slot));
     }
@@ -62,9 +69,37 @@ class PatternCompiler {
       const core::Node& node = source_.node(id);
       for (TensorId input : node.inputs)
         if (input.valid() && source_.tensor(input).value && slot(input) < 0)
-          add_slot(input, {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value});
-      for (TensorId output : node.outputs) add_slot(output, {});
+          add_slot(input,
+                   {SlotPattern::Kind::kLiteral, {}, true, {}, source_.tensor(input).value, {}});
+      if (is_scalar(node)) {
+        add_scalar(node);
+      } else {
+        for (TensorId output : node.outputs) add_slot(output, {});
+      }
     }
+  }
+
+  /// A `full` of one number that is a symbol. Graphs have such numbers as constants, so it matches
+  /// a tensor and no node.
+  bool is_scalar(const core::Node& node) const {
+    if (numbers_ == Numbers::kNodes || node.op->movement != core::Movement::kFill ||
+        source_.is_output(node.outputs[0]))
+      return false;
+    const auto& shape = ops::sizes_by_role(node, core::AttributeRole::kShape);
+    return std::ranges::all_of(shape, [](const Polynomial& size) { return size == 1; }) &&
+           std::holds_alternative<Polynomial>(value_of(node));
+  }
+
+  static const core::AttributeValue& value_of(const core::Node& node) {
+    return *node.attributes.find(node.op->find_role(core::AttributeRole::kReal)->name);
+  }
+
+  void add_scalar(const core::Node& node) {
+    SlotPattern slot{SlotPattern::Kind::kScalar, {}, true, {}, nullptr, {}};
+    for (const Polynomial& size : ops::sizes_by_role(node, core::AttributeRole::kShape))
+      slot.dims.push_back(size_pattern(size));
+    slot.value = size_pattern(std::get<Polynomial>(value_of(node)));
+    add_slot(node.outputs[0], std::move(slot));
   }
 
   SizePattern size_pattern(const Polynomial& p, bool of_size = false) {
@@ -78,9 +113,10 @@ class PatternCompiler {
     return {SizePattern::Kind::kLater, static_cast<std::int64_t>(pattern_.equations.size()) - 1};
   }
 
-  void add_node(const core::Node& node) {
+  void add_node(const core::Node& node, std::size_t place) {
     NodePattern n;
     n.op = node.op;
+    n.place = place;
     for (TensorId input : node.inputs) n.inputs.push_back(slot(input));
     while (!n.inputs.empty() && n.inputs.back() < 0) n.inputs.pop_back();
     for (TensorId output : node.outputs) n.outputs.push_back(slot(output));
@@ -110,6 +146,28 @@ class PatternCompiler {
       a.text = std::get<std::string>(value);
     }
     return a;
+  }
+
+  void number_siblings() {
+    const auto alike = [](const NodePattern& a, const NodePattern& b, std::size_t operand) {
+      return a.op == b.op && a.attributes == b.attributes && a.inputs.size() == b.inputs.size() &&
+             a.inputs[operand] == b.inputs[operand];
+    };
+    for (NodePattern& node : pattern_.nodes) {
+      for (std::uint32_t k = 0; k < node.inputs.size() && k < 2; ++k) {
+        std::uint32_t before = 0, all = 0;
+        for (const NodePattern& other : pattern_.nodes) {
+          if (node.inputs[k] < 0 || !alike(node, other, k)) continue;
+          ++all;
+          before += &other < &node ? 1 : 0;
+        }
+        if (all <= node.siblings) continue;
+        node.sibling = before;
+        node.siblings = all;
+        node.shared = k;
+      }
+      pattern_.siblings = std::max(pattern_.siblings, node.siblings);
+    }
   }
 
   /// Conditions may determine what shapes and attributes of the source do not mention; the guard
@@ -258,13 +316,15 @@ class PatternCompiler {
     for (std::int32_t s : makes ? n.outputs : n.inputs) {
       if (s < 0 || !reached[static_cast<std::size_t>(s)]) continue;
       // Equal literals need not be one tensor in the graph.
-      if (pattern_.slots[static_cast<std::size_t>(s)].kind != SlotPattern::Kind::kLiteral) return s;
+      const SlotPattern::Kind kind = pattern_.slots[static_cast<std::size_t>(s)].kind;
+      if (kind != SlotPattern::Kind::kLiteral && kind != SlotPattern::Kind::kScalar) return s;
     }
     return -1;
   }
 
   const Rule& rule_;
   const Graph& source_;
+  Numbers numbers_;
   std::vector<std::int32_t> slot_of_;
   std::vector<bool> known_;
   Pattern pattern_;
@@ -280,7 +340,9 @@ std::uint64_t hash_numbers(const Elements& elements, Number number) {
 
 }  // namespace
 
-Result<Pattern> compile_pattern(const Rule& rule) { return PatternCompiler(rule).run(); }
+Result<Pattern> compile_pattern(const Rule& rule, Numbers numbers) {
+  return PatternCompiler(rule, numbers).run();
+}
 
 int commonness(const core::OpSchema& op) {
   constexpr std::array<std::string_view, 8> kCommon = {"add",    "mul",       "relu",  "reshape",

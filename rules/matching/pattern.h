@@ -19,6 +19,7 @@ struct SizePattern {
   };
   Kind kind = Kind::kNumber;
   std::int64_t value = 0;
+  bool operator==(const SizePattern&) const = default;
 };
 
 struct AttributePattern {
@@ -28,16 +29,23 @@ struct AttributePattern {
   std::vector<SizePattern> elements;  ///< kInts; kRealSymbol has its symbol here.
   double real = 0;
   std::string text;
+  bool operator==(const AttributePattern&) const = default;
 };
 
 /// A tensor of the pattern. Slots are numbered: inputs first.
 struct SlotPattern {
-  enum class Kind : std::uint8_t { kInput, kLiteral, kInner };
+  enum class Kind : std::uint8_t {
+    kInput,
+    kLiteral,
+    kScalar,  ///< One number, which is what `value` stands for: a `full` of the source.
+    kInner
+  };
   Kind kind = Kind::kInner;
   core::DataType data_type = core::DataType::kFloat32;  ///< f32: any floating type
   bool constant = false;
-  std::vector<SizePattern> dims;  ///< An input's sizes.
+  std::vector<SizePattern> dims;  ///< An input's or a scalar's sizes.
   core::LiteralPtr literal;
+  SizePattern value;  ///< A scalar's: the symbol of a real number.
 };
 
 struct NodePattern {
@@ -46,6 +54,10 @@ struct NodePattern {
   std::vector<std::int32_t> outputs;
   std::vector<AttributePattern> attributes;  ///< In the order of Attributes::values().
   int result_rank = -1;                      ///< The rank of its first result; −1: not known.
+  std::size_t place = 0;                     ///< In source order().
+  /// Nodes with this operator and these attributes that read one tensor as the same operand are
+  /// siblings: number `sibling` of `siblings`, which read it as operand `shared`.
+  std::uint32_t sibling = 0, siblings = 1, shared = 0;
 };
 
 /// Goes from a matched node to the next one through a tensor that both touch.
@@ -73,13 +85,16 @@ struct Equation {
 
 struct Pattern {
   std::vector<SlotPattern> slots;
-  std::vector<NodePattern> nodes;  ///< In source order().
+  std::vector<NodePattern> nodes;  ///< In source order(), without those that are scalars.
   std::vector<std::int32_t> outputs;
   std::vector<Plan> plans;  ///< By the node that they start at.
   std::size_t anchor = 0;   ///< Best start when nothing is known.
   std::vector<Equation> equations;
   std::vector<std::uint32_t> equation_order;  ///< An order in which each has at most one unknown.
   std::size_t symbol_count = 0;               ///< Without derived ones.
+  std::uint32_t siblings = 1;                 ///< Most of any node.
+  /// More siblings than that, for which there are instances of the same rule.
+  std::vector<std::uint32_t> larger_families;
 };
 
 /// The type that the inputs of type f32 stand for in a match; f32 if there are none. None:
@@ -98,9 +113,14 @@ std::optional<core::DataType> common_float_type(const Pattern& pattern, TypeOfSl
   return common.value_or(core::DataType::kFloat32);
 }
 
+/// What a `full` of one number in a source is met as, if a symbol is its value.
+enum class Numbers : std::uint8_t {
+  kConstants,  ///< A constant of the graph, or a node.
+  kNodes,      ///< A node alone.
+};
 /// Errors: kInvalidInput: a symbol that the source does not determine, or a source in parts that
 /// share no tensor.
-Result<Pattern> compile_pattern(const Rule& rule);
+Result<Pattern> compile_pattern(const Rule& rule, Numbers numbers);
 
 /// How often the operator occurs in graphs, for choosing where to begin: 0 for most operators.
 int commonness(const core::OpSchema& op);

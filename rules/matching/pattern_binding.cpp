@@ -1,6 +1,10 @@
 // See pattern_binding.h.
 #include "rules/matching/pattern_binding.h"
 
+#include "ops/definition/by_role.h"
+#include "ops/definition/infer_rules.h"
+#include "ops/onnx/onnx_reading.h"
+
 namespace soapstone::rules {
 
 PatternBinding::PatternBinding(const Graph& graph, std::size_t slots, std::size_t symbols,
@@ -36,12 +40,27 @@ bool PatternBinding::bind(std::int32_t slot, TensorId id) {
     const core::Tensor& tensor = graph_.tensor(id);
     return tensor.value && is_wanted(*tensor.value, wanted);
   }
+  if (wanted.kind == SlotPattern::Kind::kScalar) return bind_scalar(wanted, id);
   if (at.valid()) return at == id;
   if (is_empty(graph_.tensor(id).type)) return false;
   if (wanted.kind == SlotPattern::Kind::kInput && !admits(wanted, id)) return false;
   at = id;
   slot_trail_.push_back(slot);
   return true;
+}
+
+/// The number is a constant of the graph, or what a `full` makes.
+bool PatternBinding::bind_scalar(const SlotPattern& wanted, TensorId id) {
+  const core::Tensor& tensor = graph_.tensor(id);
+  if (tensor.type.data_type != core::DataType::kFloat32 || !tensor.type.shape_known) return false;
+  if (!match_shape(wanted.dims, tensor.type.shape)) return false;
+  if (tensor.value) {
+    const float number = tensor.value->as<float>()[0];
+    return ops::is_representable(number) && match_real(wanted.value, ops::shortest_decimal(number));
+  }
+  const bool filled =
+      tensor.producer.valid() && graph_.node(tensor.producer).op->movement == core::Movement::kFill;
+  return filled && match_real(wanted.value, ops::fill_value(graph_.node(tensor.producer)));
 }
 
 bool PatternBinding::admits(const SlotPattern& wanted, TensorId id) {

@@ -33,6 +33,7 @@ class PatternBinding : public SymbolBinding {
 
  private:
   bool bind(std::int32_t slot, TensorId id);
+  bool bind_scalar(const SlotPattern& wanted, TensorId id);
   bool admits(const SlotPattern& wanted, TensorId id);
 
   const Graph& graph_;

@@ -75,6 +75,10 @@ bool SymbolBinding::match_number(const SizePattern& wanted, std::int64_t number)
   return true;
 }
 
+bool SymbolBinding::match_real(const SizePattern& wanted, double number) {
+  return match_number(wanted, std::bit_cast<std::int64_t>(number));
+}
+
 bool SymbolBinding::match_shape(const std::vector<SizePattern>& wanted, const core::Shape& shape) {
   if (wanted.size() != shape.size()) return false;
   for (std::size_t d = 0; d < wanted.size(); ++d)
@@ -105,7 +109,7 @@ bool SymbolBinding::match_attribute(const AttributePattern& wanted,
   }
   case AttributePattern::Kind::kRealSymbol: {
     const auto* real = std::get_if<double>(&value);
-    return real && match_number(wanted.elements[0], std::bit_cast<std::int64_t>(*real));
+    return real && match_real(wanted.elements[0], *real);
   }
   case AttributePattern::Kind::kInts:
     break;

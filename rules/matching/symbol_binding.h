@@ -22,6 +22,7 @@ class SymbolBinding {
 
   // Each binds what is still free and compares what is not; false: something differs.
   bool match_attributes(const NodePattern& wanted, const core::Attributes& attributes);
+  bool match_real(const SizePattern& wanted, double number);
   bool match_shape(const std::vector<SizePattern>& wanted, const core::Shape& shape);
   /// Finds the numbers of symbols that stand in sums and products only. Last, when all is bound.
   bool solve_equations();

@@ -119,7 +119,8 @@ Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed);
 /// An occurrence of a source graph in a graph.
 struct Match {
   std::vector<TensorId> inputs;     ///< Per rule input: the tensor bound to it.
-  std::vector<NodeId> nodes;        ///< Per source node, in source order().
+  /// Per source node, in source order(); without a `full` that stands for a number of the model.
+  std::vector<NodeId> nodes;
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.
   std::vector<std::int64_t> sizes;  ///< Per symbol; 0 where a symbol has no value.
   /// The type that the rule's inputs of type f32 stand for here, one type for all of them.

@@ -72,7 +72,7 @@ SaturationRules::SaturationRules(std::span<const Rule> rules, bool once) : once_
 core::Status SaturationRules::add(const Rule& rule) {
   auto prepared = std::make_shared<PreparedRule>();
   prepared->rule = rule;
-  SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule));
+  SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule, Numbers::kNodes));
   prepared->neighbors = neighbors_of(prepared->pattern);
   if (once_) prepared->symmetries = find_symmetries(prepared->rule, prepared->pattern);
   prepare_target(*prepared);

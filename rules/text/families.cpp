@@ -9,7 +9,7 @@
 namespace soapstone::rules {
 namespace {
 
-constexpr int kMostMembers = 16;
+constexpr int kMostMembers = 64;
 
 struct Range {
   int low = 0, high = 0;
@@ -78,7 +78,8 @@ class Line {
       return error(indent, "expected `each i in 1..3` before what is to be repeated");
     std::string out(text_.substr(0, indent));
     for (int k = members->low; k <= members->high; ++k)
-      out += replaced(rest, "{" + variable + "}", "{" + std::to_string(k) + "}");
+      out += replaced(replaced(rest, "{" + variable + "}", "{" + std::to_string(k) + "}"),
+                      "{=" + variable + "}", std::to_string(k));
     return out;
   }
 
@@ -86,6 +87,13 @@ class Line {
     std::string out, name;
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
+      const std::string copied = c == '{' ? copies(text.substr(i + 1)) : std::string();
+      if (!copied.empty()) {
+        out += copied;
+        i = text.find('}', i);
+        name.clear();
+        continue;
+      }
       if (c != '{' || name.empty() || name == "in") {
         out += c;
         const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -104,6 +112,16 @@ class Line {
       i = end;
       name.clear();
     }
+    return out;
+  }
+
+  /// `3 times n}` as `n, n, n`; empty if it is something else.
+  static std::string copies(std::string_view text) {
+    const auto count = number(next_word(text));
+    if (!count || *count < 1 || *count > kMostMembers || next_word(text) != "times") return {};
+    const std::string what(text.substr(0, std::min(text.find('}'), text.size())));
+    std::string out;
+    for (int k = 0; k < *count; ++k) out += (k == 0 ? "" : ",") + what;
     return out;
   }
 

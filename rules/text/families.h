@@ -2,6 +2,8 @@
 //
 //   each i in 1..3  w{i}: [k, n{i}]        three declarations
 //   ab = concat(w{1..3}; axis=1)           w1, w2, w3
+//   each i in 0..2  y{i} = slice(x; starts=[{=i}], …)   the number itself
+//   y{0..2} = split(x; axis=0, sizes=[{3 times 1}])     1, 1, 1
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // See rule_side.h.
 #include "rules/text/rule_side.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ops/definition/registry.h"
@@ -62,7 +64,28 @@ Result<TensorId> RuleSide::use(const NameSyntax& name) {
   return known->second;
 }
 
-Status RuleSide::add_node(const core::NodeSyntax& node) {
+/// A sum, product, … of more than two is one from the left: ((a + b) + c) + d. Makes all of it but
+/// the last step, which it returns.
+core::Result<core::NodeSyntax> RuleSide::add_chain(const core::NodeSyntax& node) {
+  const core::OpSchema* op = ops::registry().find(node.op);
+  core::NodeSyntax last = node;
+  if (op == nullptr || !op->commutative || op->max_inputs != 2) return last;
+  while (last.operands.size() > 2) {
+    core::NodeSyntax first = last;
+    first.operands.resize(2);
+    const std::string name = fmt::format("{}_{}", node.results[0].name.name,
+                                         node.operands.size() - last.operands.size() + 2);
+    first.results[0].name.name = name;
+    SOAPSTONE_RETURN_IF_ERROR(add_node(first));
+    results_.erase(name);
+    last.operands.erase(last.operands.begin());
+    last.operands[0]->name = name;
+  }
+  return last;
+}
+
+Status RuleSide::add_node(const core::NodeSyntax& written) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::NodeSyntax node, add_chain(written));
   const auto resolved = core::resolve_op(node, ops::registry());
   if (!resolved) {
     core::Error error = resolved.error();

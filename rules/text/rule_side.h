@@ -23,7 +23,7 @@ class RuleSide {
   /// The tensor of that name, which from now on is read. Errors: kInvalidInput.
   Result<TensorId> use(const core::NameSyntax& name);
   /// Adds the node; its results have unknown shapes. Errors: kInvalidInput.
-  core::Status add_node(const core::NodeSyntax& node);
+  core::Status add_node(const core::NodeSyntax& written);
   /// A further name for a tensor: `y = x`.
   core::Status add_alias(const core::NameSyntax& name, const core::NameSyntax& value);
 
@@ -45,6 +45,8 @@ class RuleSide {
   const core::Token& operator_at(NodeId id) const { return operators_[id.index()]; }
 
  private:
+  core::Result<core::NodeSyntax> add_chain(const core::NodeSyntax& node);
+
   std::map<std::string, TensorId, std::less<>> tensors_;
   std::map<std::string, core::Token, std::less<>> results_;  // where each was defined
   std::vector<core::Token> operators_;                       // by node id

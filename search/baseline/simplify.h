@@ -41,7 +41,10 @@ core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
 
-/// name_constants(), and nodes with the same operator, attributes and inputs become one.
+/// Constant expressions of single f32 numbers become numbers.
+core::Graph fold_numbers(const core::Graph& graph);
+
+/// fold_numbers() and name_constants(), and nodes with the same operator, attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 

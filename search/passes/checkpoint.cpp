@@ -68,9 +68,10 @@ CheckpointIdentity identity_of(const Graph& graph, const rules::RuleSet& rules,
                   fmt::join(options.region_sizes, " "), options.memory_mib, options.max_detour)};
 }
 
-CheckpointKey key_of(const Region& region) {
+CheckpointKey key_of(const Region& region, bool folds) {
   const auto bytes = std::as_bytes(std::span(region.signature));
-  return {core::hash_bytes(bytes, 0), core::hash_bytes(bytes, 1)};
+  const std::uint64_t first = folds ? 2 : 0;
+  return {core::hash_bytes(bytes, first), core::hash_bytes(bytes, first + 1)};
 }
 
 core::Status Checkpoint::open(const CheckpointIdentity& identity, const rules::RuleSet& rules) {
@@ -115,13 +116,13 @@ bool CheckpointEntry::holds_with(std::uint64_t budget) const {
   return false;
 }
 
-std::optional<RegionResult> Checkpoint::find(const Region& region, std::uint64_t budget,
+std::optional<RegionResult> Checkpoint::find(const Region& region, bool folds, std::uint64_t budget,
                                              verifier::Admission& admission,
                                              cost::CostModel& cost) const {
   CheckpointEntry entry;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = contents_.entries.find(key_of(region));
+    const auto known = contents_.entries.find(key_of(region, folds));
     if (known == contents_.entries.end() || !known->second.holds_with(budget)) return std::nullopt;
     entry = known->second;
   }
@@ -152,7 +153,7 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, std::uint64_t
   return result;
 }
 
-void Checkpoint::add(const Region& region, const RegionResult& found) {
+void Checkpoint::add(const Region& region, bool folds, const RegionResult& found) {
   if (found.stop == RegionStop::kStopped) return;
   CheckpointEntry entry{
       {},          found.cost_before_us, found.cost_after_us, found.expanded, found.expanded_whole,
@@ -161,7 +162,7 @@ void Checkpoint::add(const Region& region, const RegionResult& found) {
     entry.rewrites.push_back(
         {step.rewrite.rule, step.rewrite.match.nodes, step.rewrite.match.inputs});
   const std::lock_guard lock(mutex_);
-  contents_.entries.insert_or_assign(key_of(region), std::move(entry));
+  contents_.entries.insert_or_assign(key_of(region, folds), std::move(entry));
   changed_ = true;
   if (core::wall_s() - written_at_s_ >= interval_s_) write_locked();
 }

@@ -50,7 +50,8 @@ struct CheckpointEntry {
 
 /// Two hashes of a signature: that two kinds share both does not happen, and would do no harm.
 using CheckpointKey = std::array<std::uint64_t, 2>;
-CheckpointKey key_of(const Region& region);
+/// `folds`: it was searched without the rules that merge.
+CheckpointKey key_of(const Region& region, bool folds);
 
 struct CheckpointContents {
   CheckpointIdentity identity;
@@ -77,10 +78,10 @@ class Checkpoint {
 
   /// The result of searching such a region with that budget of graphs, if it is known and still
   /// holds: every rewrite matches and is admitted, and the costs are those that were found then.
-  std::optional<RegionResult> find(const Region& region, std::uint64_t budget,
+  std::optional<RegionResult> find(const Region& region, bool folds, std::uint64_t budget,
                                    verifier::Admission& rules, cost::CostModel& cost) const;
   /// Remembers a search that came to its end, and writes the file if that is due.
-  void add(const Region& region, const RegionResult& found);
+  void add(const Region& region, bool folds, const RegionResult& found);
   /// Writes what was added since. Errors: kInvalidInput or kUnavailable; those of writes before,
   /// too.
   core::Status write();

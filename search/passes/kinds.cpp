@@ -96,9 +96,9 @@ void Kinds::search_batch(const std::vector<const Region*>& batch, const Way& way
   const auto search = [&](std::size_t k) {
     const double begin_s = core::wall_s();
     const Region& region = *batch[k];
-    found[k].result = way.saturates
-                          ? saturate(region)
-                          : backtrack(region, way, limits(region, budget), stage, found[k].resumed);
+    found[k].result = way.saturates ? saturate(region)
+                                    : backtrack(region, way, limits(region, way, budget), stage,
+                                                found[k].resumed);
     found[k].duration_us = 1e6 * (core::wall_s() - begin_s);
   };
   if (cost_.needs_quiet_machine()) {
@@ -128,7 +128,7 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
   // A checkpoint knows what latency led to.
   Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
   if (checkpoint != nullptr) {
-    if (auto known = checkpoint->find(region, limits.budget, admission_, cost_)) {
+    if (auto known = checkpoint->find(region, way.folds, limits.budget, admission_, cost_)) {
       resumed = true;
       return *std::move(known);
     }
@@ -136,7 +136,7 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
   RegionResult result =
       search_region(region.graph, admission_, guided ? *guided : cost_, limits, stopped_);
   if (guided) price_by_latency(region.graph, admission_.rules(), cost_, result);
-  if (checkpoint != nullptr) checkpoint->add(region, result);
+  if (checkpoint != nullptr) checkpoint->add(region, way.folds, result);
   return result;
 }
 
@@ -160,8 +160,9 @@ void Kinds::prepare_to_saturate() {
   e_node_cost_ = cost::make_roofline_cost(cost_.fusion_rules(), cost::calibrate(time));
 }
 
-RegionLimits Kinds::limits(const Region& region, std::uint64_t budget) const {
+RegionLimits Kinds::limits(const Region& region, const Way& way, std::uint64_t budget) const {
   RegionLimits limits;
+  if (way.folds) limits.left_out = merging_;
   limits.alpha = options_.alpha;
   limits.max_detour = options_.max_detour;
   limits.patience = options_.patience;

@@ -25,6 +25,7 @@ namespace soapstone::search {
 struct Way {
   bool saturates = false;  ///< By equality saturation, which follows latency.
   Guide guide = Guide::kLatency;
+  bool folds = false;  ///< Without the rules that merge nodes and split their result.
   auto operator<=>(const Way&) const = default;
 };
 
@@ -50,7 +51,8 @@ class Kinds {
         const Objective& objective, core::TaskArena& arena, std::function<bool()> stopped,
         std::function<void()> report, SearchResult& counts)
       : admission_(admission), cost_(cost), options_(options), objective_(objective), arena_(arena),
-        stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts) {
+        stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts),
+        merging_(merging_rules(admission.rules())) {
     if (options.memory != nullptr) known_ = std::move(options.memory->known);
   }
 
@@ -90,7 +92,7 @@ class Kinds {
   void prepare_to_saturate();
   void keep(const Region& region, const Way& way, Searched found);
   void trace_pass(const std::vector<Region>& regions, std::size_t fresh, const PassInfo& pass);
-  RegionLimits limits(const Region& region, std::uint64_t budget) const;
+  RegionLimits limits(const Region& region, const Way& way, std::uint64_t budget) const;
 
   verifier::Admission& admission_;
   cost::CostModel& cost_;
@@ -103,6 +105,7 @@ class Kinds {
   std::map<Way, std::map<Signature, RegionResult>> known_;
   std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
   std::uint64_t pass_ = 0;
+  std::vector<bool> merging_;  ///< By rule; see merging_rules().
   std::optional<rules::SaturationRules> prepared_;
   std::unique_ptr<cost::CostModel> e_node_cost_;  ///< If it is not the cost model.
 };

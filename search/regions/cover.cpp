@@ -22,6 +22,8 @@ using core::TensorId;
 constexpr int kLabelRounds = 3;
 /// Looking for paths that leave a region and come back is given up at so many times its size.
 constexpr std::size_t kPathFactor = 4;
+/// From more siblings on they are searched together, with so many nodes for each, within a limit.
+constexpr std::size_t kManySiblings = 8, kNodesForSibling = 8, kMostAroundSiblings = 320;
 
 /// A set of ids that is emptied at once.
 class Marks {
@@ -72,6 +74,14 @@ class Cover {
       grow(readers);
       regions.push_back(in_order());
     }
+    const std::size_t size = size_;
+    for (const auto& siblings : many_siblings()) {
+      size_ = std::max(size, std::min(kMostAroundSiblings, kNodesForSibling * siblings.size()));
+      if (size_ == size) continue;
+      grow(siblings);
+      regions.push_back(in_order());
+    }
+    size_ = size;
     return regions;
   }
 
@@ -129,6 +139,24 @@ class Cover {
                             first + static_cast<std::ptrdiff_t>(std::min(most, nodes.size() - at)));
       }
     }
+    return groups;
+  }
+
+  /// Groups of many nodes that read one tensor, or parts of one: branches that gain most if all are
+  /// stacked at once. They get a region of their own, which may be larger than others.
+  std::vector<std::vector<NodeId>> many_siblings() const {
+    std::vector<std::vector<NodeId>> groups;
+    const auto add_readers = [&](std::span<const TensorId> tensors) {
+      std::vector<NodeId> readers;
+      for (const TensorId tensor : tensors)
+        for (const NodeId reader : graph_.consumers(tensor))
+          if (!is_untouchable(reader)) readers.push_back(reader);
+      std::ranges::sort(readers, {}, [&](NodeId id) { return position_[id.index()]; });
+      readers.erase(std::ranges::unique(readers).begin(), readers.end());
+      if (readers.size() > kManySiblings) groups.push_back(std::move(readers));
+    };
+    for (const TensorId& input : graph_.inputs()) add_readers(std::span(&input, 1));
+    for (const NodeId id : candidates_) add_readers(graph_.node(id).outputs);
     return groups;
   }
 

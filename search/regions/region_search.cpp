@@ -17,6 +17,10 @@ namespace {
 using core::Graph;
 using core::NodeId;
 using core::RuleId;
+using core::TensorId;
+
+/// Operators that a cut is carried past in one move.
+constexpr int kMostCarried = 48;
 
 /// A graph that was found, and how it comes from its parent.
 struct Entry {
@@ -46,18 +50,51 @@ struct MorePromising {
   }
 };
 
+/// Nodes that are new or have changed, or had before.
+std::vector<NodeId> changed_since(const Entry& origin, const Graph& graph) {
+  std::vector<NodeId> changed;
+  for (const NodeId id : graph.order()) {
+    const bool is_new = !origin.graph.contains(id) || &origin.graph.node(id) != &graph.node(id);
+    if (is_new || std::ranges::find(origin.changed, id) != origin.changed.end())
+      changed.push_back(id);
+  }
+  return changed;
+}
+
+bool is_cut(const Graph& graph, TensorId id) {
+  const NodeId producer = graph.tensor(id).producer;
+  return producer.valid() && graph.node(producer).op->movement == core::Movement::kCut;
+}
+
+/// Whether a rule exchanges a slice with what computes its operand, or makes one of equal slices.
+bool carries_cut(const rules::Rule& rule) {
+  const Graph &source = rule.source, &target = rule.target;
+  if (!std::ranges::all_of(source.outputs(), [&](TensorId id) { return is_cut(source, id); }))
+    return false;
+  const bool equal = source.outputs().size() == 2 && source.order().size() == 2 &&
+                     target.order().size() == 1 && is_cut(target, target.outputs()[0]);
+  const bool passes = source.outputs().size() == 1 && source.order().size() == 2 &&
+                      target.order().size() >= 2 && !is_cut(target, target.outputs()[0]);
+  return equal || passes;
+}
+
 class RegionSearch {
  public:
   RegionSearch(verifier::Admission& admission, cost::CostModel& cost, const RegionLimits& limits,
                const std::function<bool()>& stopped)
       : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
-        stopped_(stopped) {}
+        stopped_(stopped) {
+    for (const rules::Rule& rule : rules_.rules()) carrying_.push_back(carries_cut(rule));
+  }
 
   RegionResult run(const Graph& graph);
 
  private:
   void expand(const Entry& entry);
+  Entry* build(const Entry& parent, RuleId rule, const rules::Match& match);
   void consider(const Entry& parent, RuleId rule, const rules::Match& match);
+  void settle(Entry& entry, const Entry& origin);
+  void carry(const Entry& from, const Entry& origin);
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
@@ -70,6 +107,7 @@ class RegionSearch {
   cost::CostModel& cost_;
   const RegionLimits& limits_;
   const std::function<bool()>& stopped_;
+  std::vector<bool> carrying_;  ///< By rule; see carries_cut().
   RegionResult result_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< By serial.
   std::unordered_multimap<std::uint64_t, const Entry*> seen_;
@@ -94,38 +132,64 @@ Entry* RegionSearch::add(Graph graph) {
   return entry;
 }
 
-void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match& match) {
+/// The graph with a match replaced, with its price; null: it does not fit, is not admitted, or was
+/// seen before.
+Entry* RegionSearch::build(const Entry& parent, RuleId rule, const rules::Match& match) {
   auto graph = rules::apply(parent.graph, rules_[rule], match);
   // Last, for what it asks may have to be proved; and before the graph counts as seen, which
   // another rule may reach as well.
-  if (!graph || !admission_.admits(rule, match)) return;
+  if (!graph || !admission_.admits(rule, match)) return nullptr;
   ++result_.built;
   Entry* entry = add(*std::move(graph));
   if (entry == nullptr) {
     ++result_.duplicates;
-    return;
+    return nullptr;
   }
   entry->parent = &parent;
   entry->rewrite = {rule, match};
   entry->cost_us = cost_.graph_cost(entry->graph).total_us;
-  if (entry->cost_us > limits_.alpha * best_->cost_us) return;
-  const bool gain = entry->cost_us < kRealGain * parent.settled_us;
-  entry->settled_us = gain ? entry->cost_us : parent.settled_us;
-  entry->pending = gain ? 0 : parent.pending + 1;
-  if (entry->pending > limits_.max_detour) return;
-  if (!gain) {
-    for (const NodeId id : entry->graph.order()) {
-      const bool is_new =
-          !parent.graph.contains(id) || &parent.graph.node(id) != &entry->graph.node(id);
-      if (is_new || std::ranges::find(parent.changed, id) != parent.changed.end())
-        entry->changed.push_back(id);
-    }
-  }
-  if (entry->cost_us < kRealGain * best_->cost_us) {
-    best_ = entry;
+  return entry;
+}
+
+void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match& match) {
+  if (!limits_.left_out.empty() && limits_.left_out[rule.index()]) return;
+  Entry* entry = build(parent, rule, match);
+  if (entry == nullptr) return;
+  settle(*entry, parent);
+  if (carrying_[rule.index()]) carry(*entry, parent);
+}
+
+/// Decides what becomes of a graph that was made of `origin` in one move.
+void RegionSearch::settle(Entry& entry, const Entry& origin) {
+  if (entry.cost_us > limits_.alpha * best_->cost_us) return;
+  const bool gain = entry.cost_us < kRealGain * origin.settled_us;
+  entry.settled_us = gain ? entry.cost_us : origin.settled_us;
+  entry.pending = gain ? 0 : origin.pending + 1;
+  if (entry.pending > limits_.max_detour) return;
+  if (!gain) entry.changed = changed_since(origin, entry.graph);
+  if (entry.cost_us < kRealGain * best_->cost_us) {
+    best_ = &entry;
     expanded_at_best_ = result_.expanded;
   }
-  enqueue(entry);
+  enqueue(&entry);
+}
+
+/// A cut that was carried past one operator is carried on as far as it goes, whatever that costs on
+/// the way: all of it is one move.
+void RegionSearch::carry(const Entry& from, const Entry& origin) {
+  Entry* last = nullptr;
+  const Entry* at = &from;
+  for (int k = 0; k < kMostCarried && !is_cut_short(); ++k) {
+    Entry* next = nullptr;
+    const std::vector<NodeId> changed = changed_since(*at->parent, at->graph);
+    rules_.for_each_match_at(at->graph, changed, [&](RuleId rule, const rules::Match& match) {
+      if (carrying_[rule.index()]) next = build(*at, rule, match);
+      return next == nullptr && !is_cut_short();
+    });
+    if (next == nullptr) break;
+    at = last = next;
+  }
+  if (last != nullptr) settle(*last, origin);
 }
 
 /// A new best graph is where the search goes on; what was queued before starts from worse.
@@ -204,7 +268,20 @@ RegionResult RegionSearch::run(const Graph& graph) {
   return std::move(result_);
 }
 
+std::size_t splits_in(const Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count_if(graph.order(), [&](NodeId id) {
+    return graph.node(id).op->movement == core::Movement::kSplit;
+  }));
+}
+
 }  // namespace
+
+std::vector<bool> merging_rules(const rules::RuleSet& rules) {
+  std::vector<bool> merging;
+  for (const rules::Rule& rule : rules.rules())
+    merging.push_back(splits_in(rule.target) > splits_in(rule.source));
+  return merging;
+}
 
 std::string_view to_string(RegionStop stop) {
   switch (stop) {

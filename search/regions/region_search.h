@@ -21,7 +21,13 @@ struct RegionLimits {
   std::uint64_t budget = 20'000;    ///< Graphs to expand.
   std::uint64_t patience = 200;     ///< Graphs to expand after the last gain.
   std::size_t max_graphs = 20'000;  ///< To keep in memory.
+  std::vector<bool> left_out;       ///< By rule: not used. Empty: all are.
 };
+
+/// By rule: whether it merges nodes into one whose result is split. What is merged is no longer
+/// folded with what stands beside or behind it: a low-rank update of one projection, say, once the
+/// projections are one product.
+std::vector<bool> merging_rules(const rules::RuleSet& rules);
 
 struct RegionStep {
   rules::Rewrite rewrite;  ///< Without a rule if there is a lemma.

@@ -129,6 +129,22 @@ TEST(Contraction, RandomConvolutions) {
     expect_right_both_ways(RandomContraction(seed).convolution(), seed);
 }
 
+/// The taps of a window lie on both sides of the image: what is added to nothing is the bias.
+TEST(Contraction, WindowsAroundTheImage) {
+  const core::Graph graph = parse(R"(
+  x: f32[1, 1, 1, 1]
+  a: f32[1, 1, 2, 2]
+  u: f32[1]
+  b: f32[1, 1, 2, 2]
+  v: f32[1]
+  s = conv(x, a, u; pads=[2, 0, 2, 1], dilations=[3, 1])
+  t = conv(x, b, v; pads=[2, 0, 2, 1], dilations=[3, 1])
+  y = add(s, t)
+  return y
+)");
+  runtime::test::expect_right(graph, backend(), Fusion::kFull);
+}
+
 TEST(Contraction, RandomMatmuls) {
   for (unsigned seed = 0; seed < 120; ++seed)
     expect_right_both_ways(RandomContraction(seed).matmul(), seed);

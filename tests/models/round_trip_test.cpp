@@ -104,6 +104,9 @@ const RoundTrip kRoundTrips[] = {
      "(float[3,1] x) => (float[2,3,4] y) <int64[3] s = {2, 3, 4}> { y = Expand(x, s) }"},
     {"gather", 11, kLast,
      "(float[5,3] x) => (float[2,3] y) <int64[2] i = {4, 0}> { y = Gather(x, i) }"},
+    {"gather_one", 13, kLast,
+     "(float[5,3,2] x) => (float[5,2] y, float[5,1,2] z) <int64 i = {-1}, int64[1] j = {1}> {"
+     " y = Gather<axis = 1>(x, i) z = Gather<axis = 1>(x, j) }"},
     {"reduce", 18, kLast,
      "(float[2,3,4] x) => (float[2,1,4] y, float[2] z) <int64[1] a = {1}, int64[2] b = {1, 2}> {"
      " y = ReduceMean(x, a) c = ReduceMax<keepdims = 0>(x, b) z = Identity(c) }"},

@@ -1,4 +1,7 @@
 // The places where rules match: sizes, attributes, constants, commutativity, symmetry, sharing.
+#include <algorithm>
+#include <bit>
+
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {
@@ -29,6 +32,35 @@ TEST(Matcher, LeavesEmptyTensorsAlone) {
     z = matmul(x, b)
     return y, z)")
                   .empty());
+}
+
+/// Of many siblings not all subsets match, but runs of neighbors, for the largest instance alone.
+TEST(Matcher, ManySiblingsMatchInRuns) {
+  constexpr std::string_view kMerge = R"(
+rule merge
+  for N in {2, 8, 16}
+  x: [m, k]
+  each i in 1..N  w{i}: [k, n{i}]
+  source
+    each i in 1..N  y{i} = matmul(x, w{i})
+  target
+    w = concat(w{1..N}; axis=1)
+    y = matmul(x, w)
+    y{1..N} = split(y; axis=1, sizes=[n{1..N}])
+)";
+  const auto matches = [&](int count) {
+    std::string head = "graph g\n x: f32[2, 3]\n", body, results;
+    for (int i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i);
+      head += " w" + n + ": f32[3, 4]\n";
+      body += " y" + n + " = matmul(x, w" + n + ")\n";
+      results += (i == 0 ? " return y" : ", y") + n;
+    }
+    return all_matches(kMerge, head + body + results).size();
+  };
+  EXPECT_EQ(matches(4), 6U) << "of few all pairs";
+  EXPECT_EQ(matches(12), 5U) << "eight neighbors of twelve";
+  EXPECT_EQ(matches(16), 1U) << "all at once";
 }
 
 TEST(Matcher, NeedsDistinctNodes) {
@@ -230,6 +262,37 @@ rule times_one
   EXPECT_EQ(with("f32[] = {2}"), 0u);
   EXPECT_EQ(with("f32[1] = {1}"), 0u);
   EXPECT_EQ(with("f32[]"), 0u);
+}
+
+/// A number of the model becomes the value of a symbol, as if a `full` had made it.
+TEST(Matcher, BindsNumbersToRealSymbols) {
+  constexpr std::string_view kRule = R"(
+rule shifted_root
+  x: [n]   g: [n]
+  source
+    e = full(; shape=[], value=eps)
+    s = add(x, e)
+    r = sqrt(s)
+    y = mul(r, g)
+  target
+    e2 = full(; shape=[n], value=eps)
+    s2 = add(x, e2)
+    r2 = sqrt(s2)
+    y = mul(g, r2)
+)";
+  const RuleSet rules(rules_of(kRule));
+  const auto with = [&](const std::string& constant) {
+    return all_matches(rules,
+                       graph_of("graph g\n x: f32[2]\n g: f32[2]\n c: " + constant +
+                                "\n s = add(c, x)\n r = sqrt(s)\n y = mul(r, g)\n return y"));
+  };
+  const auto found = with("f32[] = {1e-05}");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].match.nodes.size(), 3u) << "the number is no node";
+  const auto value = std::ranges::find(found[0].match.sizes, std::bit_cast<std::int64_t>(1e-5));
+  EXPECT_NE(value, found[0].match.sizes.end());
+  EXPECT_TRUE(with("f32[1] = {1e-05}").empty());
+  EXPECT_TRUE(with("f32[]").empty());
 }
 
 TEST(Matcher, BindsFloatsUnlessToldOtherwise) {

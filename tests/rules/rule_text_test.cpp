@@ -204,6 +204,27 @@ rule r
               testing::HasSubstr("z1, z2, z3 = split(z; axis=1, sizes=[n1, n2, n3])"));
 }
 
+TEST(RuleText, WritesOutNumbersCopiesAndSums) {
+  const auto rules = rules_of(R"(
+rule r
+  x: [3, m]
+  results y{0..2}, z
+  source
+    each i in 0..2  y{i} = slice(x; axes=[0], starts=[{=i}], sizes=[1], steps=[1])
+    z = add(y{0..2})
+  target
+    y{0..2} = split(x; axis=0, sizes=[{3 times 1}])
+    z = add(y{0..2})
+)");
+  ASSERT_EQ(rules.size(), 1u);
+  const std::string text = print(rules[0]);
+  EXPECT_THAT(text, testing::HasSubstr("y2 = slice(x; axes=[0], sizes=[1], starts=[2]"));
+  EXPECT_THAT(text, testing::HasSubstr("split(x; axis=0, sizes=[1, 1, 1])"));
+  EXPECT_THAT(text, testing::HasSubstr("z_2 = add(y0, y1)"));
+  EXPECT_THAT(text, testing::HasSubstr("z = add(z_2, y2)"));
+  EXPECT_EQ(print(rules_of(text)[0]), text);
+}
+
 TEST(RuleText, EvaluatesPermutations) {
   const auto rules = rules_of(R"(
 rule r

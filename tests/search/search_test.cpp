@@ -146,6 +146,82 @@ TEST(Search, AlphaOneFollowsOnlyImprovements) {
   EXPECT_LE(last, result.cost_before.total_us);
 }
 
+/// Cut before the offset, the product loses its fused launch; cut before the product, all is
+/// smaller.
+TEST(Search, CarriesASliceAsFarAsItGoes) {
+  const auto rules = rule_set_of(R"(
+rule slice_of_offset
+  x: [m, n]  b: [n]
+  source
+    t = add(x, b)
+    y = slice(t; axes=[0], starts=[s], sizes=[r], steps=[1])
+  target
+    u = slice(x; axes=[0], starts=[s], sizes=[r], steps=[1])
+    y = add(u, b)
+rule slice_of_product
+  x: [m, k]  a: [k, n]
+  source
+    t = matmul(x, a)
+    y = slice(t; axes=[0], starts=[s], sizes=[r], steps=[1])
+  target
+    u = slice(x; axes=[0], starts=[s], sizes=[r], steps=[1])
+    y = matmul(u, a)
+)");
+  const auto graph = graph_of(R"(graph g
+  x: f32[64, 64]
+  a: f32[64, 4096]
+  b: f32[4096]
+  t = matmul(x, a)
+  o = add(t, b)
+  y = slice(o; axes=[0], starts=[63], sizes=[1], steps=[1])
+  return y
+)");
+  const SearchResult result = run(graph, rules, {.alpha = 1});
+  ASSERT_FALSE(result.best.empty());
+  ASSERT_EQ(result.best[0].steps.size(), 2U);
+  EXPECT_LT(result.best[0].steps[0].gain_us, 0);
+  EXPECT_EQ(result.best[0].steps[1].base_rule, "slice_of_product");
+}
+
+/// A product with a low-rank update: merged with its sibling it could not be folded any more.
+TEST(Search, FoldsBeforeItMerges) {
+  const auto rules = rule_set_of(std::string(kMergeMatmuls) + R"(
+rule associate
+  x: [m, k]   a: [k, n]   b: [n, p]
+  source
+    xa = matmul(x, a)
+    y = matmul(xa, b)
+  target
+    ab = matmul(a, b)
+    y = matmul(x, ab)
+rule factor_out
+  x: [m, k]   a: [k, n]   b: [k, n]
+  source
+    u = matmul(x, a)
+    v = matmul(x, b)
+    y = add(u, v)
+  target
+    ab = add(a, b)
+    y = matmul(x, ab)
+)");
+  core::GraphBuilder builder;
+  const auto x = builder.add_input("x", {core::DataType::kFloat32, {16, 64}, true});
+  const auto product = [&](core::TensorId with, std::int64_t rows, std::int64_t columns, int seed) {
+    return (*ops::append(builder, "matmul",
+                         {with, builder.add_constant(weights(rows, columns, seed))}))[0];
+  };
+  const auto down = product(x, 64, 4, 1), plain = product(x, 64, 64, 2),
+             other = product(x, 64, 64, 3);
+  const auto sum = (*ops::append(builder, "add", {plain, product(down, 4, 64, 4)}))[0];
+  builder.set_outputs({sum, other});
+  const auto graph = std::move(builder).finish();
+  ASSERT_TRUE(graph.ok());
+  const SearchResult result = run(*graph, rules, {});
+  ASSERT_FALSE(result.best.empty());
+  const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);
+  EXPECT_EQ(cost->graph_cost(result.best[0].graph).launches, 2U) << "a product and a split";
+}
+
 TEST(Search, AppliesNothingUnproved) {
   const auto rules = rule_set_of(kMergeMatmuls);
   const auto cost = cost::make_roofline_cost(runtime::Fusion::kFull);

@@ -48,6 +48,37 @@ TEST(MergeDuplicates, AttributesAndInputOrderTellNodesApart) {
   EXPECT_EQ(merge_duplicates(graph).order().size(), 4U);
 }
 
+TEST(FoldNumbers, NumbersOfNumbersBecomeOneAndWeightsStay) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2]
+  c: f32[] = {1.4142135}
+  w: f32[2] = {1, 2}
+  i = reciprocal(c)
+  h = mul(i, i)
+  n = neg(w)
+  a = mul(x, h)
+  y = add(a, n)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 3U) << "neg, mul, add";
+  for (const core::NodeId id : graph.order()) {
+    const core::Node& node = graph.node(id);
+    if (node.op->name != "mul") continue;
+    EXPECT_NEAR(graph.tensor(node.inputs[1]).value->to_doubles()[0], 0.5, 1e-6);
+  }
+}
+
+TEST(FoldNumbers, WhatIsNoNumberStays) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2]
+  c: f32[] = {0}
+  i = reciprocal(c)
+  y = mul(x, i)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 2U);
+}
+
 TEST(Simplify, AppliesRulesUntilNoneMatches) {
   const auto rules = rule_set_of(R"(
 rule double_negation

@@ -18,7 +18,7 @@ class Graph:
     integers are weights."""
 
     def __init__(self):
-        self.nodes, self.weights, self.count = [], [], 0
+        self.nodes, self.weights, self.count, self.shared = [], [], 0, {}
 
     def name(self):
         self.count += 1
@@ -27,6 +27,8 @@ class Graph:
     def operand(self, value):
         if isinstance(value, str):
             return value
+        if isinstance(value, np.ndarray) and id(value) in self.shared:
+            return self.shared[id(value)][0]  # a weight that several nodes read is one
         if isinstance(value, (list, tuple)) or isinstance(value, int):
             array = np.array(value, np.int64)
         else:
@@ -35,6 +37,7 @@ class Graph:
                 array = array.astype(np.float32)
         name = self.name()
         self.weights.append(numpy_helper.from_array(array, name))
+        self.shared[id(value)] = (name, value)
         return name
 
     def __getattr__(self, op):

@@ -1,0 +1,85 @@
+// Constant expressions of single numbers become numbers at once, so that rules which name a number
+// meet it: 1/√2 where a model divides by √2. Whole weights are folded when a model is written.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "search/baseline/simplify.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::GraphBuilder;
+using core::Literal;
+using core::LiteralPtr;
+using core::Node;
+using core::TensorId;
+
+bool is_number(const core::TensorType& type) {
+  return type.data_type == core::DataType::kFloat32 && type.shape_known &&
+         std::ranges::all_of(type.shape, [](const core::Size& size) { return size == 1; });
+}
+
+class NumberFolding {
+ public:
+  explicit NumberFolding(const Graph& graph) : graph_(graph) {}
+
+  Graph run() {
+    for (const core::NodeId id : graph_.order()) fold(graph_.node(id));
+    if (folded_.empty()) return graph_;
+    GraphBuilder builder(graph_);
+    for (const auto& [id, value] : folded_)
+      builder.replace_uses(id, builder.add_constant(value, graph_.tensor(id).name));
+    auto result = std::move(builder).finish();
+    CHECK(result.ok(), "folding numbers cannot break a graph");
+    return *std::move(result);
+  }
+
+ private:
+  LiteralPtr value_of(TensorId id) const {
+    const auto known = folded_.find(id);
+    return known != folded_.end() ? known->second : graph_.tensor(id).value;
+  }
+
+  void fold(const Node& node) {
+    if (node.inputs.empty() || ops::is_opaque(node) || node.outputs.size() != 1) return;
+    const TensorId result = node.outputs[0];
+    if (graph_.is_output(result) || !is_number(graph_.tensor(result).type)) return;
+    for (const TensorId input : node.inputs)
+      if (!input.valid() || !is_number(graph_.tensor(input).type) || !value_of(input)) return;
+    if (const auto value = evaluate(node)) {
+      const core::Dims dims(graph_.tensor(result).type.shape.size(), 1);
+      folded_.emplace(
+          result, std::make_shared<const Literal>(Literal::floats(dims, std::span(&*value, 1))));
+    }
+  }
+
+  /// None: it is no finite number, and stays as it is written.
+  std::optional<float> evaluate(const Node& node) const {
+    GraphBuilder builder;
+    std::vector<TensorId> inputs;
+    for (const TensorId input : node.inputs)
+      inputs.push_back(builder.add_constant(value_of(input)));
+    const auto made = builder.add_node(*node.op, node.attributes, std::move(inputs),
+                                       {graph_.tensor(node.outputs[0]).type});
+    builder.set_outputs(made);
+    const auto alone = std::move(builder).finish();
+    if (!alone) return std::nullopt;
+    const auto values = ops::evaluate_graph<double>(*alone, {});
+    if (!values || !std::isfinite(static_cast<float>((*values)[0][0]))) return std::nullopt;
+    return static_cast<float>((*values)[0][0]);
+  }
+
+  const Graph& graph_;
+  std::map<TensorId, LiteralPtr> folded_;
+};
+
+}  // namespace
+
+Graph fold_numbers(const Graph& graph) { return NumberFolding(graph).run(); }
+
+}  // namespace soapstone::search
