@@ -95,7 +95,7 @@ core::Result<CublasLtChoice> cublaslt_choice(const MakerContext& context,
   SOAPSTONE_ASSIGN_OR_RETURN(void* const handle, context.handles->cublaslt());
   SOAPSTONE_ASSIGN_OR_RETURN(
       CublasLtMatmul matmul,
-      CublasLtMatmul::make(libraries.cublaslt, std::move(matrices), context.options.math));
+      CublasLtMatmul::make(libraries.cublaslt, matrices, context.options.math));
   SOAPSTONE_ASSIGN_OR_RETURN(
       auto algorithms, matmul.algorithms(handle, context.options.workspace_limit, kMostAlgorithms));
   return CublasLtChoice{std::move(matmul), std::move(algorithms)};

@@ -118,7 +118,7 @@ Result<Bindings> sample_parameters(const Rule& rule, std::uint64_t seed);
 
 /// An occurrence of a source graph in a graph.
 struct Match {
-  std::vector<TensorId> inputs;     ///< Per rule input: the tensor bound to it.
+  std::vector<TensorId> inputs;  ///< Per rule input: the tensor bound to it.
   /// Per source node, in source order(); without a `full` that stands for a number of the model.
   std::vector<NodeId> nodes;
   std::vector<TensorId> outputs;    ///< Per source output: the tensor it is.

@@ -44,7 +44,8 @@ core::Graph name_constants(const core::Graph& graph);
 /// Constant expressions of single f32 numbers become numbers.
 core::Graph fold_numbers(const core::Graph& graph);
 
-/// fold_numbers() and name_constants(), and nodes with the same operator, attributes and inputs become one.
+/// fold_numbers() and name_constants(), and nodes with the same operator, attributes and inputs
+/// become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 
