@@ -75,7 +75,7 @@ struct Scale {
 
 core::Result<CublasLtMatmul> CublasLtMatmul::make(std::shared_ptr<const CublasLt> cublas,
                                                   MatrixProduct product, FloatMath math) {
-  CublasLtMatmul matmul(std::move(cublas), std::move(product));
+  CublasLtMatmul matmul(std::move(cublas), product);
   SOAPSTONE_RETURN_IF_ERROR(matmul.make_operation(math));
   const MatrixProduct& p = matmul.product_;
   SOAPSTONE_RETURN_IF_ERROR(matmul.make_layout(p.left, matmul.left_));

@@ -46,7 +46,7 @@ class CublasLtMatmul {
   /// A descriptor and the function that gives it back.
   using Owned = std::unique_ptr<void, std::function<void(void*)>>;
   CublasLtMatmul(std::shared_ptr<const CublasLt> cublas, MatrixProduct product)
-      : cublas_(std::move(cublas)), product_(std::move(product)) {}
+      : cublas_(std::move(cublas)), product_(product) {}
   core::Status make_operation(FloatMath math);
   core::Status make_layout(const StridedMatrix& matrix, Owned& layout) const;
 
