@@ -100,6 +100,9 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
                    {"fused", parallel::Attention::kFused}},
                   "Scores of attention: stored, computed again for gradients, or never in memory")
       .shows_default();
+  line.add("--seed", options.seed,
+           "Taken from scripts that give it to every command; nothing in planning is random")
+      .type("N");
   line.add("--fix", options.fixed,
            "Give the plan a size: model, any, stages, microbatches, chunks, recompute (0, 1)")
       .type("KEY=NUMBER")

@@ -19,6 +19,7 @@ struct PlanOptions : CommonOptions {
   PlanPictures pictures;
   std::optional<double> memory_limit_gib;
   std::string precision;
+  std::uint64_t seed = 0;  ///< Of no effect.
 };
 
 struct InspectPlanOptions : CommonOptions {
