@@ -181,13 +181,13 @@ def time_in_turn(models, rounds, budget_us):
     samples = [{"wall_us": [], "cpu_us": []} for _ in models]
     with quiet():
         repeats = [repeats_of(model) for model in models]
-        warmed = [len(models) > 1 and sample(model, 1)[0] < WARMED_US for model in models]
+        warms = len(models) > 1 and any(sample(model, 1)[0] < WARMED_US for model in models)
         begin = time.perf_counter()
         for turn in range(max(rounds, FEWEST_ROUNDS)):
             if turn >= FEWEST_ROUNDS and (time.perf_counter() - begin) * 1e6 >= budget_us:
                 break
             for index in order_of(len(models), turn):
-                if warmed[index]:
+                if warms:
                     models[index].execute()
                 wall, cpu = sample(models[index], repeats[index])
                 samples[index]["wall_us"].append(wall)

@@ -1,4 +1,5 @@
 // Times of whole graphs, taken in turn.
+#include <algorithm>
 #include <array>
 
 #include "cost/models/measured_cost.h"
@@ -11,12 +12,19 @@ namespace {
 constexpr double kWarmedUs = 30e3;
 
 /// One run more comes before each sample, since the graph that ran before has put the weights of
-/// this one out of the caches. Deployed, a graph runs alone.
-TimedRuns runs_of(runtime::Executable& executable) {
-  return [&executable, warms = true](std::int64_t repetitions) mutable {
-    warms = warms && executable.time_us(1) < kWarmedUs;
-    return executable.time_us(repetitions);
-  };
+/// this one out of the caches: deployed, a graph runs alone. For all of those that are compared, or
+/// for none.
+std::vector<TimedRuns> runs_of(std::span<runtime::Executable* const> executables) {
+  const bool warms = std::ranges::any_of(executables, [](runtime::Executable* executable) {
+    return std::min(executable->time_us(1), executable->time_us(1)) < kWarmedUs;
+  });
+  std::vector<TimedRuns> runs;
+  for (runtime::Executable* const executable : executables)
+    runs.push_back([executable, warms](std::int64_t repetitions) {
+      if (warms) executable->time_us(1);
+      return executable->time_us(repetitions);
+    });
+  return runs;
 }
 
 std::vector<double> column(const std::vector<std::vector<double>>& rows, std::size_t i) {
@@ -35,10 +43,7 @@ Timing timing(const std::vector<std::vector<double>>& rows, std::size_t i) {
 
 std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
                                  double max_total_us, const core::StopToken& stop) {
-  std::vector<TimedRuns> runs;
-  for (runtime::Executable* executable : executables) {
-    runs.push_back(runs_of(*executable));
-  }
+  const std::vector<TimedRuns> runs = runs_of(executables);
   const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
   if (rows.empty()) return std::vector<Timing>(runs.size());
   std::vector<Timing> timings;
@@ -48,7 +53,8 @@ std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executabl
 
 Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
                             double max_total_us, const core::StopToken& stop) {
-  const std::array runs = {runs_of(a), runs_of(b)};
+  const std::array both = {&a, &b};
+  const std::vector<TimedRuns> runs = runs_of(both);
   const auto rows = sample_in_turn(runs, rounds, max_total_us, stop);
   if (rows.empty()) return {};
   std::vector<double> ratios;

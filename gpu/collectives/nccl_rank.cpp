@@ -27,7 +27,6 @@ std::optional<int> number_of(DataType type) {
   case DataType::kInt8:
     return 0;
   case DataType::kUInt8:
-  case DataType::kBool:
     return 1;
   case DataType::kInt32:
     return 2;
@@ -73,9 +72,7 @@ class NcclRank final : public runtime::Collectives {
 
   ~NcclRank() override {
     if (!communicator_) return;
-    const bool is_done = !failed_ && wait() &&
-                         nccl_->finalize(communicator_) <= Nccl::kInProgress &&
-                         settle("ncclCommFinalize", Nccl::kInProgress);
+    const bool is_done = wait() && settle("ncclCommFinalize", nccl_->finalize(communicator_));
     if (is_done)
       nccl_->destroy(communicator_);
     else
@@ -180,7 +177,7 @@ class NcclRank final : public runtime::Collectives {
     }
   }
 
-  void abort(const std::string& reason) override { (void)fail(core::unavailable(reason)); }
+  void abort(const std::string& reason) override { remember(core::unavailable(reason)); }
 
  private:
   static std::size_t count_of(const Elements& elements) {
@@ -192,26 +189,32 @@ class NcclRank final : public runtime::Collectives {
     return core::invalid_input(fmt::format("there are {} ranks, and {} is none", size_, rank));
   }
   static core::Result<int> reducible(DataType type) {
-    const auto number = type == DataType::kBool ? std::nullopt : number_of(type);
-    if (number) return *number;
+    if (const auto number = number_of(type)) return *number;
     return core::unsupported(fmt::format("NCCL cannot reduce {}", core::to_string(type)));
   }
 
+  /// Errors: the first failure, after which the other ranks are freed from waiting for this one.
   core::Status status() {
-    const std::lock_guard lock(mutex_);
-    if (failed_) return *failed_;
-    return core::Done{};
+    std::optional<core::Error> failed;
+    {
+      const std::lock_guard lock(mutex_);
+      failed = failed_;
+    }
+    if (!failed) return core::Done{};
+    end_communicator();
+    return *failed;
   }
 
-  /// Remembers the first failure, and frees the other ranks from waiting for this one.
   core::Error fail(core::Error error) {
-    const std::lock_guard lock(mutex_);
-    if (!failed_) {
-      failed_ = std::move(error);
-      end_communicator();
-    }
-    return *failed_;
+    remember(std::move(error));
+    return status().error();
   }
+  /// From any thread.
+  void remember(core::Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) failed_ = std::move(error);
+  }
+  /// By the thread of the rank, which alone knows the communicator.
   void end_communicator() {
     if (void* const ended = std::exchange(communicator_, nullptr)) nccl_->abort(ended);
   }

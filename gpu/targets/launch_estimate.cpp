@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -94,6 +95,7 @@ class LaunchEstimator::Impl {
   double bandwidth() const { return kind_.memory_bytes_per_s * kOfBandwidth; }
 
   double contraction_us(double elements, double rate, const Work& work) const {
+    if (elements == 0) return 0;
     const double of_one = rate / target_.multiprocessors;
     double best_us = std::numeric_limits<double>::infinity();
     for (const Tile& tile : kTiles) {

@@ -9,6 +9,11 @@
 
 namespace soapstone::jobs {
 
+/// As gpu/ makes keys: "NVIDIA H200 (sm_90); …".
+bool is_gpu_key(std::string_view cost_key) {
+  return cost_key.find(" (sm_") != std::string_view::npos;
+}
+
 #ifdef SOAPSTONE_HAS_GPU
 
 core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int ordinal) {

@@ -27,6 +27,8 @@ struct AbsentDevice {
 std::vector<std::string> absent_device_names();
 /// None: there is none of that name.
 std::optional<AbsentDevice> absent_device(std::string_view name);
+/// Whether costs are kept under that key for some device of NVIDIA's.
+bool is_gpu_key(std::string_view cost_key);
 /// The name of the device whose costs are kept under that key; empty: none of those.
 std::string absent_device_of_key(std::string_view cost_key);
 

@@ -71,6 +71,15 @@ core::Result<std::shared_ptr<cost::CostModel>> open_file(const std::string& file
     recorded.backend = std::move(device->backend);
     return model_of(std::move(recorded), request, key, std::move(device->estimates));
   }
+  if (is_gpu_key(key)) {
+    return core::unsupported(
+               fmt::format("costs of '{}', of which this program does not know how it "
+                           "runs launches",
+                           key),
+               "known are NVIDIA's A100 80GB, H100 80GB HBM3 and H200, in a build "
+               "with CUDA")
+        .at(file);
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(recorded.backend, cpu::make_cpu_backend({.threads = request.threads}));
   return model_of(std::move(recorded), request, key, {});
 }
@@ -85,7 +94,8 @@ core::Result<std::shared_ptr<cost::CostModel>> open_target(const std::string& ta
   return usage_error(
       fmt::format("there is no target '{}', and no such file", target),
       names.empty()
-          ? "this program was built without CUDA and knows no GPU; a file of costs will do"
+          ? "this program was built without CUDA and knows no GPU; a file of costs of a CPU "
+            "will do"
           : fmt::format("{}, or a file that measure-costs wrote", fmt::join(names, ", ")));
 }
 

@@ -141,12 +141,12 @@ core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const 
   for (std::size_t m = 0; m < graphs.size() && left_s() > 0; ++m) {
     if (context.stop.stop_requested()) break;
     const double share_s = left_s() / static_cast<double>(graphs.size() - m);
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        MeasureOutcome::Model model,
-        search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context));
-    model.measured = file.size() - std::exchange(outcome.known, file.size());
-    outcome.models.push_back(std::move(model));
-    SOAPSTONE_RETURN_IF_ERROR(file.write());
+    auto model =
+        search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context);
+    SOAPSTONE_RETURN_IF_ERROR(file.write());  // Also what was measured until something failed.
+    if (!model) return model.error();
+    model->measured = file.size() - std::exchange(outcome.known, file.size());
+    outcome.models.push_back(*std::move(model));
   }
   outcome.interrupted = context.stop.stop_requested();
   return outcome;

@@ -70,11 +70,12 @@ core::Result<std::vector<std::span<const std::byte>>>
 Meeting::exchange(int rank, const std::string& call, std::span<const std::byte> mine) {
   {
     const std::lock_guard lock(mutex_);
-    data_[static_cast<std::size_t>(rank)] = mine;
+    if (failed_) return failure();  // Somebody may still read what was given before.
+    data_[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
   }
   SOAPSTONE_RETURN_IF_ERROR(meet(rank, call));
   const std::lock_guard lock(mutex_);
-  return data_;
+  return std::vector<std::span<const std::byte>>(data_.begin(), data_.end());
 }
 
 core::Status Meeting::send(int from, int to, std::span<const std::byte> message) {

@@ -25,7 +25,7 @@ class Meeting {
 
   /// Waits until all ranks have called it, with equal texts. Errors: kUnavailable.
   core::Status meet(int rank, const std::string& call);
-  /// The same, and then the bytes of each rank, which stay until all have met again.
+  /// The same, and then copies of the bytes of each rank, which stay until all have met again.
   core::Result<std::vector<std::span<const std::byte>>> exchange(int rank, const std::string& call,
                                                                  std::span<const std::byte> mine);
 
@@ -52,7 +52,7 @@ class Meeting {
   std::size_t here_ = 0;
   std::size_t meetings_ = 0;  // that have ended
   std::vector<bool> has_left_;
-  std::vector<std::span<const std::byte>> data_;
+  std::vector<std::vector<std::byte>> data_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> messages_;
 };
 

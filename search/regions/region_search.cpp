@@ -175,9 +175,9 @@ void RegionSearch::settle(Entry& entry, const Entry& origin) {
 }
 
 /// A cut that was carried past one operator is carried on as far as it goes, whatever that costs on
-/// the way: all of it is one move.
+/// the way: all of it is one move. Of the graphs on the way the cheapest counts as well.
 void RegionSearch::carry(const Entry& from, const Entry& origin) {
-  Entry* last = nullptr;
+  Entry *last = nullptr, *cheapest = nullptr;
   const Entry* at = &from;
   for (int k = 0; k < kMostCarried && !is_cut_short(); ++k) {
     Entry* next = nullptr;
@@ -188,8 +188,10 @@ void RegionSearch::carry(const Entry& from, const Entry& origin) {
     });
     if (next == nullptr) break;
     at = last = next;
+    if (cheapest == nullptr || next->cost_us < cheapest->cost_us) cheapest = next;
   }
   if (last != nullptr) settle(*last, origin);
+  if (cheapest != last) settle(*cheapest, origin);
 }
 
 /// A new best graph is where the search goes on; what was queued before starts from worse.

@@ -23,8 +23,8 @@ inline std::unique_ptr<runtime::Backend> open(std::string_view name) {
   if (name == "reference") return runtime::make_reference_backend();
   int ordinal = 0;
   const std::string_view digits = name.starts_with(kCuda) ? name.substr(kCuda.size()) : "";
-  if (std::from_chars(digits.begin(), digits.end(), ordinal).ptr != digits.end() ||
-      digits.empty()) {
+  const auto [end, problem] = std::from_chars(digits.begin(), digits.end(), ordinal);
+  if (problem != std::errc() || end != digits.end()) {
     std::fprintf(stderr, "there is no device '%s': cuda:0 or reference\n",
                  std::string(name).c_str());
     return nullptr;
