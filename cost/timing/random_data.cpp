@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <optional>
 
 #include "core/base/float16.h"
 #include "core/base/hash.h"
@@ -61,16 +63,18 @@ void fill_random(core::DataType type, std::span<std::byte> bytes, std::int64_t i
 std::int64_t integer_bound(const core::Graph& graph, const runtime::Launch& launch,
                            core::TensorId input) {
   constexpr std::int64_t kTruthValues = 2;
+  std::optional<std::int64_t> least;
   for (const core::NodeId id : launch.nodes()) {
     const core::Node& node = graph.node(id);
     if (ops::is_opaque(node)) continue;
     for (const ops::Requirement& r : ops::semantics_of(graph, id).requirements) {
       const bool is_read = r.value->kind == ops::ExprKind::kRead;
       if (is_read && r.value->tensor < node.inputs.size() && node.inputs[r.value->tensor] == input)
-        return std::max<std::int64_t>(r.high.as_constant().value_or(1), 1);
+        least = std::min(least.value_or(std::numeric_limits<std::int64_t>::max()),
+                         std::max<std::int64_t>(r.high.as_constant().value_or(1), 1));
     }
   }
-  return kTruthValues;
+  return least.value_or(kTruthValues);
 }
 
 }  // namespace soapstone::cost
