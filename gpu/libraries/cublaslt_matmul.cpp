@@ -74,7 +74,7 @@ struct Scale {
 }  // namespace
 
 core::Result<CublasLtMatmul> CublasLtMatmul::make(std::shared_ptr<const CublasLt> cublas,
-                                                  MatrixProduct product, FloatMath math) {
+                                                  const MatrixProduct& product, FloatMath math) {
   CublasLtMatmul matmul(std::move(cublas), product);
   SOAPSTONE_RETURN_IF_ERROR(matmul.make_operation(math));
   const MatrixProduct& p = matmul.product_;

@@ -16,7 +16,7 @@ class CublasLtMatmul {
  public:
   /// Errors: kUnsupported for types that cuBLASLt does not multiply; kUnavailable.
   static core::Result<CublasLtMatmul> make(std::shared_ptr<const CublasLt> cublas,
-                                           MatrixProduct product, FloatMath math);
+                                           const MatrixProduct& product, FloatMath math);
 
   struct Algorithm {
     std::array<std::uint64_t, 8> data{};  ///< The library's.
@@ -45,7 +45,7 @@ class CublasLtMatmul {
                        const Addresses& addresses, std::int64_t call) const;
   /// A descriptor and the function that gives it back.
   using Owned = std::unique_ptr<void, std::function<void(void*)>>;
-  CublasLtMatmul(std::shared_ptr<const CublasLt> cublas, MatrixProduct product)
+  CublasLtMatmul(std::shared_ptr<const CublasLt> cublas, const MatrixProduct& product)
       : cublas_(std::move(cublas)), product_(product) {}
   core::Status make_operation(FloatMath math);
   core::Status make_layout(const StridedMatrix& matrix, Owned& layout) const;

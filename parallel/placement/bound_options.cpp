@@ -91,7 +91,8 @@ std::vector<double> sync_of_single(const PlacementProblem& problem, std::size_t 
 }
 
 double rounds(std::size_t parts, std::size_t devices) {
-  return static_cast<double>((parts + devices - 1) / devices);
+  const std::size_t whole = (parts + devices - 1) / devices;
+  return static_cast<double>(whole);
 }
 
 std::vector<SingleOption> options_of(const PlacementProblem& problem, std::uint32_t op) {
