@@ -5,43 +5,20 @@
 #include <vector>
 
 #include "ops/evaluation/evaluate.h"
-#include "runtime/execution/elements.h"
 #include "tests/device/device.h"
 #include "tests/ops/op_examples.h"
 #include "tests/runtime/random_graph_text.h"
+#include "tests/runtime/typed_graphs.h"
 
 namespace {
 
 using namespace soapstone;
 using core::DataType;
+using runtime::test::inputs_of;
+using runtime::test::text_over;
+using runtime::test::tolerance_of;
 
 constexpr unsigned kRandomGraphs = 300;
-
-/// Relative to the larger of 1 and the value that is right.
-double tolerance_of(DataType type) {
-  return type == DataType::kFloat32 ? 1e-4 : type == DataType::kFloat16 ? 1e-2 : 8e-2;
-}
-
-std::string over(std::string text, DataType type) {
-  const std::string_view name = core::to_string(type);
-  for (std::size_t at = 0; (at = text.find("f32", at)) != std::string::npos; at += name.size())
-    text.replace(at, 3, name);
-  return text;
-}
-
-std::vector<core::Literal> inputs_of(const core::Graph& graph, bool positive) {
-  std::vector<core::Literal> inputs = runtime::random_inputs(graph, 1);
-  if (!positive) return inputs;
-  for (core::Literal& input : inputs) {
-    std::vector<double> values = input.to_doubles();
-    for (double& value : values) value = std::fabs(value) + 0.5;
-    const core::TensorType type{input.data_type(), core::to_shape(input.dims())};
-    std::vector<std::byte> bytes(input.bytes().size());
-    runtime::store_elements(type, runtime::Layout::kRowMajor, values, bytes.data());
-    input = core::Literal::copy(input.data_type(), input.dims(), bytes);
-  }
-  return inputs;
-}
 
 class Checks {
  public:
@@ -111,7 +88,7 @@ int main(int argc, char** argv) {
   Checks checks(*backend);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16})
     for (const auto& example : ops::test::op_examples())
-      checks.check(over(example.graph_text(), type), tolerance_of(type), example.positive);
+      checks.check(text_over(example.graph_text(), type), tolerance_of(type), example.positive);
   for (unsigned seed = 0; seed < kRandomGraphs; ++seed)
     checks.check(runtime::test::RandomGraphText(seed).make(4 + seed % 12), 1e-3, false);
   return checks.conclude();

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "gpu/libraries/cudnn_graph.h"
-#include "gpu/libraries/known_devices.h"
 #include "models/networks/builders.h"
 #include "ops/definition/registry.h"
 #include "runtime/launches/execution_plan.h"
 #include "tests/gpu/cudnn_names_check.h"
 #include "tests/gpu/fake_libraries.h"
+#include "tests/gpu/known_devices.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {

@@ -6,17 +6,15 @@
 
 #include "tests/gpu/host_kernels.h"
 #include "tests/ops/op_examples.h"
+#include "tests/runtime/typed_graphs.h"
 
 namespace soapstone::gpu::test {
 
-/// For values of this type, relative to the larger of 1 and the value that is right.
-double tolerance_of(core::DataType type);
+using runtime::test::inputs_of;
+using runtime::test::tolerance_of;
 
 /// The text of a graph over f32 with another type in its place.
 core::Graph graph_over(const std::string& text, core::DataType type);
-
-/// Random inputs; all reals at least 0.5 if `positive`.
-std::vector<core::Literal> inputs_of(const core::Graph& graph, bool positive);
 
 /// Runs the kernels of a library that is compiled.
 void expect_right(const KernelGraph& kernels, const HostKernels& library, double tolerance,

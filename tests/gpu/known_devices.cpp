@@ -1,5 +1,5 @@
 // See known_devices.h.
-#include "gpu/libraries/known_devices.h"
+#include "tests/gpu/known_devices.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,66 @@
+// A judge that stands for another runtime, whose faults tests choose.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/execution/executor.h"
+#include "search/equivalence/judge.h"
+
+namespace soapstone::search {
+
+/// Runs graphs on the reference kernels, as another runtime might run files: `change` is what the
+/// writer, or the runtime, makes of them on the way.
+class FakeJudge : public Judge {
+ public:
+  explicit FakeJudge(core::Graph original) : original_(std::move(original)) {}
+
+  std::string runtime() const override { return "Fake 1.0"; }
+  core::Status rewrite(const core::Graph& graph) override {
+    rewritten_ = change ? change(graph) : graph;
+    ++written;
+    return core::Done{};
+  }
+  core::Result<std::vector<NamedResult>> run(Model model,
+                                             std::span<const core::Literal> inputs) override {
+    const bool is_rewritten = model == Model::kRewritten || model == Model::kOptimizedRewritten;
+    const bool is_optimized =
+        model == Model::kOptimizedOriginal || model == Model::kOptimizedRewritten;
+    if (is_rewritten ? refuses_rewritten : refuses_original)
+      return core::unsupported("no kernel for Secret");
+    if (!is_optimized && refuses_as_written) return core::unsupported("no kernel for i16");
+    if (is_rewritten && breaks) return core::unavailable("crashed (signal 11)");
+    if (model == Model::kMovedOriginal && !move)
+      return core::unsupported("the weights are in another language");
+    const auto backend = runtime::make_reference_backend();
+    core::Graph graph = is_rewritten ? rewritten_ : original_;
+    if (model == Model::kMovedOriginal) graph = move(graph);
+    if (is_optimized && optimize) {
+      auto optimized = optimize(graph);
+      if (!optimized) return optimized.error();
+      graph = *std::move(optimized);
+    }
+    SOAPSTONE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::make(graph, *backend));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto values, executable.run(inputs));
+    std::vector<NamedResult> results;
+    for (std::size_t k = 0; k < values.size(); ++k)
+      results.push_back({graph.tensor(graph.outputs()[k]).name, std::move(values[k])});
+    return results;
+  }
+
+  std::function<core::Graph(const core::Graph&)> change;
+  /// The runtime's own optimizations.
+  std::function<core::Result<Graph>(const core::Graph&)> optimize;
+  /// What moving weights makes of the original; none: it cannot be done.
+  std::function<core::Graph(const core::Graph&)> move;
+  bool refuses_original = false, refuses_rewritten = false, breaks = false;
+  bool refuses_as_written = false;  ///< What its own optimizations have not changed.
+  int written = 0;
+
+ private:
+  core::Graph original_, rewritten_;
+};
+
+}  // namespace soapstone::search
