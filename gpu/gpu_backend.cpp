@@ -11,11 +11,13 @@
 #include "gpu/kernels/cover.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
-#include "gpu/text/region_layouts.h"
+#include "runtime/generated/region_layouts.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::conversion_region;
 
 using core::TensorId;
 using runtime::Launch;

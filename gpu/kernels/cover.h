@@ -4,9 +4,14 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/launches/launch_plan.h"
+#include "runtime/generated/grouping.h"
 
 namespace soapstone::gpu {
+
+/// The groups that kernels and libraries of a GPU compute: what libraries have behind contractions
+/// is decided here.
+std::vector<runtime::generated::Group> gpu_groups(const core::Graph& graph,
+                                                  runtime::generated::GroupingOptions options = {});
 
 /// See Backend::cover: launches of any shape for full fusion, none for less.
 std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph, runtime::Fusion fusion);

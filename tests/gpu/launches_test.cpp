@@ -6,13 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "gpu/kernels/fusion.h"
+#include "gpu/kernels/cover.h"
 #include "models/networks/builders.h"
 #include "runtime/launches/launch_plan.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::Group;
 
 struct Launches {
   int kernels = 0, contractions = 0, views = 0, others = 0;
@@ -24,7 +26,7 @@ Launches launches_of(const core::Graph& graph) {
   result.with_epilogues = static_cast<int>(
       runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull))
           .launches.size());
-  for (const Group& group : group_nodes(graph)) {
+  for (const Group& group : gpu_groups(graph)) {
     result.kernels += group.kind == Group::Kind::kKernel;
     result.contractions += group.kind == Group::Kind::kContraction;
     result.views += group.kind == Group::Kind::kView;
