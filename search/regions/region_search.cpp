@@ -3,6 +3,7 @@
 #include "search/regions/region_search.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -22,6 +23,11 @@ using core::TensorId;
 
 /// Steps of one move that carries an operator past others.
 constexpr int kMostCarried = 48;
+/// Successors of one graph by one instance of a rule: of many siblings there are far more pairs.
+constexpr int kMostOfOneRule = 40;
+/// Of successors by one instance that cost the same and gain nothing, so many are gone on from: they
+/// are mostly the same thing done to one or the other of nodes that are alike.
+constexpr int kMostAlike = 6;
 
 /// A graph that was found, and how it comes from its parent.
 struct Entry {
@@ -69,6 +75,7 @@ class RegionSearch {
       : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
         stopped_(stopped) {
     for (const rules::Rule& rule : rules_.rules()) carried_.push_back(carried_by(rule));
+    taken_.resize(carried_.size());
   }
 
   RegionResult run(const Graph& graph);
@@ -96,6 +103,9 @@ class RegionSearch {
   const RegionLimits& limits_;
   const std::function<bool()>& stopped_;
   std::vector<std::optional<Carried>> carried_;  ///< By rule.
+  // Of the graph that is being expanded:
+  std::vector<int> taken_;                               ///< By rule: matches.
+  std::map<std::pair<std::size_t, double>, int> alike_;  ///< By rule and cost: successors.
   RegionResult result_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< By serial.
   std::unordered_multimap<std::uint64_t, const Entry*> seen_;
@@ -143,6 +153,9 @@ void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match
   if (is_left_out(rule)) return;
   Entry* entry = build(parent, rule, match);
   if (entry == nullptr) return;
+  if (entry->cost_us >= kRealGain * parent.settled_us &&
+      ++alike_[{rule.index(), entry->cost_us}] > kMostAlike)
+    return;
   settle(*entry, parent);
   if (carried_[rule.index()] && !carried_[rule.index()]->unites)
     carry(*entry, parent, *carried_[rule.index()]);
@@ -221,8 +234,10 @@ void RegionSearch::backtrack() {
 }
 
 void RegionSearch::expand(const Entry& entry) {
+  std::ranges::fill(taken_, 0);
+  alike_.clear();
   const auto take = [&](RuleId rule, const rules::Match& match) {
-    consider(entry, rule, match);
+    if (++taken_[rule.index()] <= kMostOfOneRule) consider(entry, rule, match);
     return !is_cut_short();
   };
   if (entry.pending == 0) {
