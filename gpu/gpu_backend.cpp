@@ -9,6 +9,7 @@
 
 #include "gpu/device/generated_kernel.h"
 #include "gpu/kernels/cover.h"
+#include "gpu/making/attention_fit.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
 #include "gpu/text/region_layouts.h"
@@ -40,7 +41,8 @@ class GpuBackend final : public runtime::Backend {
       : device_(std::move(device)), info_(describe(device_->facts(), libraries, options)),
         memory_(device_), context_{device_, memory_, std::move(compiler),
                                    std::make_shared<LibraryHandles>(device_, std::move(libraries)),
-                                   options} {}
+                                   options},
+        attends_(attention_of_cudnn(context_)) {}
 
   const runtime::DeviceInfo& device() const override { return info_; }
   runtime::DeviceMemory& memory() override { return memory_; }
@@ -53,7 +55,7 @@ class GpuBackend final : public runtime::Backend {
 
   std::optional<std::vector<Launch>> cover(const core::Graph& graph,
                                            runtime::Fusion fusion) const override {
-    return gpu::cover(graph, fusion);
+    return gpu::cover(graph, fusion, attends_);
   }
 
   void choose_layouts(const core::Graph& graph, const Launch& launch,
@@ -108,6 +110,7 @@ class GpuBackend final : public runtime::Backend {
   runtime::DeviceInfo info_;
   GpuMemory memory_;
   MakerContext context_;
+  LaunchFit attends_;
   std::map<std::string, std::string> choices_;  // candidates by signature
 };
 

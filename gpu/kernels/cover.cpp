@@ -7,12 +7,10 @@
 #include "gpu/kernels/fusion.h"
 
 namespace soapstone::gpu {
-namespace {
 
 using core::TensorId;
 using runtime::Launch;
 
-/// A group as a launch: its inputs in the order in which nodes read them.
 Launch launch_of(const core::Graph& graph, const Group& group) {
   const GroupExtent extent = extent_of(graph, group.nodes, group.through);
   Launch launch;
@@ -28,12 +26,11 @@ Launch launch_of(const core::Graph& graph, const Group& group) {
   return launch;
 }
 
-}  // namespace
-
-std::optional<std::vector<Launch>> cover(const core::Graph& graph, runtime::Fusion fusion) {
+std::optional<std::vector<Launch>> cover(const core::Graph& graph, runtime::Fusion fusion,
+                                         const LaunchFit& attends) {
   if (fusion != runtime::Fusion::kFull) return std::nullopt;
   std::vector<Launch> launches;
-  for (const Group& group : group_nodes(graph))
+  for (const Group& group : join_attention(graph, group_nodes(graph), attends))
     if (group.kind != Group::Kind::kView) launches.push_back(launch_of(graph, group));
   return launches;
 }

@@ -12,6 +12,7 @@ struct Group {
   enum class Kind : std::uint8_t {
     kKernel,       ///< A generated kernel.
     kContraction,  ///< A library's (library_fit.h); a generated one would compute it slowly.
+    kAttention,    ///< Scores, softmax and context (attention_groups.h), of a library.
     kView,         ///< No launch: results are pieces of an input.
     kOther,        ///< Nothing can be generated.
   };

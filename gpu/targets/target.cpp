@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "gpu/kernels/cover.h"
+#include "gpu/making/attention_fit.h"
 #include "gpu/making/layouts.h"
 #include "runtime/device/host_memory.h"
 
@@ -42,7 +43,7 @@ class AbsentBackend final : public runtime::Backend {
   }
   std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph,
                                                     runtime::Fusion fusion) const override {
-    return gpu::cover(graph, fusion);
+    return gpu::cover(graph, fusion, is_attention_of_known_cards);
   }
   void choose_layouts(const core::Graph& graph, const runtime::Launch& launch,
                       std::span<const runtime::Layout> stored,

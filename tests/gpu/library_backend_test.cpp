@@ -189,7 +189,7 @@ TEST(GpuLibraries, AreMeasuredWithWhatStandsBehindThem) {
       "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  t = matmul(x, w)\n  y = gelu(t)\n  return y\n");
   const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
   ASSERT_EQ(plan.launches.size(), 1u);
-  const std::string name = "a library's, then generated";
+  const std::string name = "in parts";
   EXPECT_EQ((*backend)->candidates(graph, plan.launches[0], plan.layouts[0]),
             std::vector<std::string>{name});
   const auto measured =
