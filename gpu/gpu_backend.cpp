@@ -12,11 +12,13 @@
 #include "gpu/making/attention_fit.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
-#include "gpu/text/region_layouts.h"
+#include "runtime/generated/region_layouts.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::conversion_region;
 
 using core::TensorId;
 using runtime::Launch;

@@ -11,6 +11,7 @@ namespace soapstone::gpu {
 namespace {
 
 using ops::evaluation::NodeKind;
+using runtime::generated::RegionTensor;
 
 /// A loop over rows of scores, and how far apart its neighbors lie in each tensor, in elements.
 struct RowLoop {

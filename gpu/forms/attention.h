@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "gpu/forms/flat_expression.h"
 #include "gpu/forms/operation_graph.h"
-#include "gpu/text/region.h"
 
 namespace soapstone::gpu {
 

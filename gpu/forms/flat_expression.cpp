@@ -9,6 +9,12 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::Digit;
+using runtime::generated::IndexSpace;
+using runtime::generated::RegionTensor;
+using runtime::generated::StageTree;
+using runtime::generated::TreeNode;
+
 using ops::evaluation::NodeKind;
 
 /// Where loops are cut, by the order in which they are met: multiples of these numbers.

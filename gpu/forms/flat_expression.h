@@ -8,10 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "gpu/text/index_space.h"
-#include "gpu/text/region.h"
+#include "runtime/generated/index_space.h"
+#include "runtime/generated/region.h"
 
 namespace soapstone::gpu {
+
+using runtime::generated::Affine;
+using runtime::generated::Region;
 
 /// A loop over the elements of the tensor, or over the terms of a sum: a variable of positions.
 struct FlatLoop {

@@ -11,6 +11,9 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::IndexSpace;
+using runtime::generated::make_region;
+
 using core::TensorId;
 using ops::evaluation::NodeKind;
 

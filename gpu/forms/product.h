@@ -10,6 +10,8 @@
 
 namespace soapstone::gpu {
 
+using runtime::generated::Region;
+
 /// A loop of a product, and how far apart its neighbors lie in each tensor, in elements.
 struct ProductLoop {
   std::uint32_t variable = 0;  ///< The innermost of those that are one loop.

@@ -5,6 +5,7 @@ namespace soapstone::gpu {
 namespace {
 
 using ops::evaluation::NodeKind;
+using runtime::generated::IndexSpace;
 
 /// True if the node reads the tensor at the position.
 bool reads_at(const FlatExpression& e, std::uint32_t node, std::uint32_t tensor,

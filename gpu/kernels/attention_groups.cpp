@@ -6,14 +6,15 @@
 #include <set>
 
 #include "gpu/forms/attention.h"
-#include "gpu/kernels/cover.h"
-#include "gpu/kernels/extent.h"
+#include "runtime/generated/extent.h"
 
 namespace soapstone::gpu {
 namespace {
 
 using core::NodeId;
 using core::TensorId;
+using runtime::generated::Group;
+using runtime::generated::GroupExtent;
 
 class AttentionJoiner {
  public:
@@ -27,8 +28,7 @@ class AttentionJoiner {
   std::vector<Group> run() {
     for (std::size_t context = 0; context < groups_.size(); ++context) {
       if (groups_[context].kind != Group::Kind::kContraction) continue;
-      if (!join_before(context)) continue;
-      groups_[context].kind = Group::Kind::kAttention;
+      join_before(context);
     }
     std::erase_if(groups_, [](const Group& group) { return group.nodes.empty(); });
     return std::move(groups_);
@@ -36,26 +36,25 @@ class AttentionJoiner {
 
  private:
   /// Joins a softmax and its scores with the product that reads it.
-  bool join_before(std::size_t context) {
+  void join_before(std::size_t context) {
     for (const std::size_t softmax : groups_before(context, Group::Kind::kKernel))
       for (const std::size_t scores : groups_before(softmax, Group::Kind::kContraction))
         for (const bool reads_through : {true, false})
-          if (join(scores, softmax, context, reads_through)) return true;
-    return false;
+          if (join(scores, softmax, context, reads_through)) return;
   }
 
   std::set<std::size_t> groups_before(std::size_t group, Group::Kind kind) const {
     std::set<std::size_t> found;
     for (const auto* nodes : {&groups_[group].nodes, &groups_[group].through})
       for (const NodeId node : *nodes)
-        for (const NodeId source : sources_of(graph_, node, nullptr))
+        for (const NodeId source : runtime::generated::sources_of(graph_, node, nullptr))
           if (const auto at = group_of_.find(source); at != group_of_.end())
             if (at->second != group && groups_[at->second].kind == kind) found.insert(at->second);
     return found;
   }
 
   bool join(std::size_t scores, std::size_t softmax, std::size_t context, bool reads_through) {
-    Group whole{Group::Kind::kAttention, groups_[scores].nodes, groups_[scores].through};
+    Group whole{Group::Kind::kContraction, groups_[scores].nodes, groups_[scores].through};
     const std::vector<NodeId> between = behind(groups_[scores].nodes, groups_[softmax].nodes);
     for (const std::vector<NodeId>& nodes : {between, groups_[context].nodes})
       whole.nodes.insert(whole.nodes.end(), nodes.begin(), nodes.end());
@@ -66,10 +65,11 @@ class AttentionJoiner {
     std::vector<NodeId> moved;
     if (reads_through) moved = transposes_before(whole);
     whole.through.insert(whole.through.end(), moved.begin(), moved.end());
-    const GroupExtent extent = extent_of(graph_, whole.nodes, whole.through);
+    const GroupExtent extent = runtime::generated::extent_of(graph_, whole.nodes, whole.through);
     if (extent.outputs.size() != 1) return false;
-    const auto region = make_region(graph_, extent.nodes, extent.outputs);
-    if (!region || !attention_of(graph_, *region) || !fits_(graph_, launch_of(graph_, whole)))
+    const auto region = runtime::generated::make_region(graph_, extent.nodes, extent.outputs);
+    if (!region || !attention_of(graph_, *region) ||
+        !fits_(graph_, runtime::generated::launch_of(graph_, whole)))
       return false;
     take_out(softmax, between);
     for (const NodeId node : moved) take_out(group_of_.at(node), {node});
@@ -85,7 +85,7 @@ class AttentionJoiner {
     std::set<NodeId> reached(first.begin(), first.end());
     std::vector<NodeId> found;
     for (const NodeId node : nodes) {
-      const auto sources = sources_of(graph_, node, nullptr);
+      const auto sources = runtime::generated::sources_of(graph_, node, nullptr);
       if (std::ranges::none_of(sources, [&](NodeId s) { return reached.contains(s); })) continue;
       reached.insert(node);
       found.push_back(node);
@@ -98,7 +98,7 @@ class AttentionJoiner {
     const std::set<NodeId> inside(group.nodes.begin(), group.nodes.end());
     std::vector<NodeId> found;
     for (const NodeId node : group.nodes)
-      for (const NodeId source : sources_of(graph_, node, nullptr)) {
+      for (const NodeId source : runtime::generated::sources_of(graph_, node, nullptr)) {
         const auto at = group_of_.find(source);
         if (at == group_of_.end() || inside.contains(source) ||
             groups_[at->second].kind != Group::Kind::kKernel ||
@@ -113,8 +113,8 @@ class AttentionJoiner {
   bool is_read_only_by(NodeId node, const std::set<NodeId>& readers) const {
     return std::ranges::all_of(graph_.node(node).outputs, [&](TensorId t) {
       return !graph_.is_output(t) && std::ranges::all_of(graph_.consumers(t), [&](NodeId reader) {
-        return readers.contains(reader) ||
-               (is_kernel_view(graph_, reader) && is_read_only_by(reader, readers));
+        return readers.contains(reader) || (runtime::generated::is_kernel_view(graph_, reader) &&
+                                            is_read_only_by(reader, readers));
       });
     });
   }

@@ -8,8 +8,10 @@
 
 namespace soapstone::gpu {
 
-/// A group as a launch: its inputs in the order in which nodes read them.
-runtime::Launch launch_of(const core::Graph& graph, const Group& group);
+/// The groups that kernels and libraries of a GPU compute: what libraries have behind contractions
+/// is decided here.
+std::vector<runtime::generated::Group> gpu_groups(const core::Graph& graph,
+                                                  runtime::generated::GroupingOptions options = {});
 
 /// See Backend::cover: launches of any shape for full fusion, none for less. `attends` says which
 /// attention is one launch.

@@ -39,7 +39,7 @@ LaunchFit attention_of_cudnn(const MakerContext& context) {
 
 bool is_attention_of_known_cards(const core::Graph& graph, const runtime::Launch& launch) {
   constexpr std::int64_t kPiece = 8, kLargestHead = 128;
-  const auto region = make_region(graph, launch.nodes(), launch.outputs);
+  const auto region = runtime::generated::make_region(graph, launch.nodes(), launch.outputs);
   const core::TensorType& type = graph.tensor(launch.outputs[0]).type;
   if (!region || core::size_bytes(type.data_type) != 2) return false;
   const auto attention = attention_of(graph, *region);

@@ -8,6 +8,9 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+using runtime::generated::RegionStage;
+
 constexpr std::string_view kCublasLt = "cuBLASLt ", kCudnn = "cuDNN ";
 constexpr std::size_t kMostOfALibrary = 6;
 

@@ -10,6 +10,8 @@
 
 namespace soapstone::gpu {
 
+using runtime::generated::KernelOptions;
+
 /// `choice`: the name of a candidate, or empty. `why_not`, if given, collects why makers refused.
 /// Errors: those of the last maker.
 core::Result<std::unique_ptr<GpuKernel>> make_kernel(const MakerContext& context,

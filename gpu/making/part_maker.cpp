@@ -10,6 +10,9 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+using runtime::generated::RegionStage;
+
 using core::NodeId;
 using core::TensorId;
 

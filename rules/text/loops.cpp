@@ -6,6 +6,7 @@
 
 #include "core/syntax/lexer.h"
 #include "rules/text/edit.h"
+#include "rules/text/functions.h"
 
 namespace soapstone::rules {
 namespace {
@@ -30,6 +31,8 @@ class LoopParser {
       SOAPSTONE_RETURN_IF_ERROR(parse_ranks());
     } else if (tokens_.at("perms")) {
       SOAPSTONE_RETURN_IF_ERROR(parse_perms());
+    } else if (tokens_.at("functions") || tokens_.at("total_functions")) {
+      SOAPSTONE_RETURN_IF_ERROR(parse_functions());
     } else {
       SOAPSTONE_RETURN_IF_ERROR(parse_set());
     }
@@ -85,6 +88,15 @@ class LoopParser {
     return end_with(")");
   }
 
+  core::Status parse_functions() {
+    SOAPSTONE_RETURN_IF_ERROR(single_variable());
+    loop_.over_functions = true;
+    const std::string set = tokens_.peek().text;
+    for (std::string& call : calls_of_functions(loop_.variables[0], set == "total_functions"))
+      loop_.values.push_back({std::move(call)});
+    return end_with(set);
+  }
+
   core::Status parse_set() {
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("{"));
     do {
@@ -107,9 +119,9 @@ class LoopParser {
     return end_with("}");
   }
 
-  core::Status end_with(std::string_view bracket) {
-    loop_.end = tokens_.peek().offset + 1;
-    return tokens_.expect(bracket);
+  core::Status end_with(std::string_view word) {
+    loop_.end = tokens_.peek().offset + word.size();
+    return tokens_.expect(word);
   }
 
   /// A number, name or quoted text, or a list in brackets; taken as it is written.

@@ -14,7 +14,7 @@ inline constexpr std::size_t kMaxInstances = 5000;
 
 struct Loop {
   std::vector<std::string> variables;
-  bool over_ranks = false;
+  bool over_ranks = false, over_functions = false;
   std::vector<std::vector<std::string>> values;  ///< Texts, one for each variable.
   std::size_t begin = 0, end = 0;                ///< The clause's place in the text.
 };

@@ -6,13 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "gpu/kernels/fusion.h"
+#include "gpu/kernels/cover.h"
+#include "gpu/making/attention_fit.h"
 #include "models/networks/builders.h"
 #include "runtime/launches/launch_plan.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::Group;
 
 struct Launches {
   int kernels = 0, contractions = 0, views = 0, others = 0;
@@ -24,7 +27,7 @@ Launches launches_of(const core::Graph& graph) {
   result.with_epilogues = static_cast<int>(
       runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull))
           .launches.size());
-  for (const Group& group : group_nodes(graph)) {
+  for (const Group& group : gpu_groups(graph)) {
     result.kernels += group.kind == Group::Kind::kKernel;
     result.contractions += group.kind == Group::Kind::kContraction;
     result.views += group.kind == Group::Kind::kView;
@@ -97,6 +100,17 @@ TEST(Launches, AreThoseOfTheFile) {
   };
   for (const models::ModelBuilder& builder : models::builders())
     add(std::string(builder.name), launches_of(std::string(builder.name)));
+  for (const char* name : {"bert_base", "swin", "gpt", "llama", "moe", "nmt"}) {
+    models::NetworkOptions options;
+    options.type = core::DataType::kFloat16;
+    const auto built = models::build_network(name, {}, options);
+    ASSERT_TRUE(built.ok()) << built.error().to_string();
+    const auto fused = cover(built->graph, runtime::Fusion::kFull, is_attention_of_known_cards);
+    const auto apart =
+        cover(built->graph, runtime::Fusion::kFull, [](const auto&, const auto&) { return false; });
+    text += fmt::format("{} in 16 bits: {} launches, {} without attention as one\n", name,
+                        fused->size(), apart->size());
+  }
   const Launches one = launches_of("bert_base", {{"layers", 1}});
   const Launches two = launches_of("bert_base", {{"layers", 2}});
   add("a layer of bert_base",

@@ -1,5 +1,5 @@
-// See fusion.h.
-#include "gpu/kernels/fusion.h"
+// See grouping.h.
+#include "runtime/generated/grouping.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,9 @@
 #include <map>
 #include <set>
 
-#include "gpu/kernels/extent.h"
-#include "gpu/kernels/library_fit.h"
+#include "runtime/generated/extent.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 using core::NodeId;
@@ -38,7 +37,7 @@ bool is_cheap(const Region& region, const KernelPlan& plan) {
 
 class Fuser {
  public:
-  Fuser(const core::Graph& graph, const FusionOptions& options)
+  Fuser(const core::Graph& graph, const GroupingOptions& options)
       : graph_(graph), options_(options), group_(graph.node_bound(), kNone),
         position_(graph.node_bound()) {}
 
@@ -91,7 +90,7 @@ class Fuser {
       std::vector<NodeId> nodes = groups_[g].nodes;
       nodes.push_back(id);
       const GroupExtent extent = extent_of(graph_, nodes);
-      if (!fits_libraries(graph_, extent.nodes, extent.outputs)) continue;
+      if (!fits(extent)) continue;
       for (NodeId node : groups_[g].nodes) group_[node.index()] = own;
       groups_[g].nodes.clear();
       groups_[own] = {Group::Kind::kContraction, std::move(nodes)};
@@ -161,7 +160,11 @@ class Fuser {
     std::vector<NodeId> through = groups_[group].through;
     through.push_back(id);
     const GroupExtent extent = extent_of(graph_, groups_[group].nodes, through);
-    return fits_libraries(graph_, extent.nodes, extent.outputs);
+    return fits(extent);
+  }
+
+  bool fits(const GroupExtent& extent) const {
+    return options_.contractions && options_.contractions(graph_, extent.nodes, extent.outputs);
   }
 
   std::optional<std::size_t> nearest_source(std::size_t group,
@@ -280,7 +283,7 @@ class Fuser {
   }
 
   const core::Graph& graph_;
-  const FusionOptions& options_;
+  const GroupingOptions& options_;
   std::vector<Group> groups_;
   std::vector<std::size_t> group_;     // by node
   std::vector<std::size_t> position_;  // by node, in the order of the graph
@@ -290,8 +293,23 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Group> group_nodes(const core::Graph& graph, const FusionOptions& options) {
+std::vector<Group> group_nodes(const core::Graph& graph, const GroupingOptions& options) {
   return Fuser(graph, options).run();
 }
 
-}  // namespace soapstone::gpu
+runtime::Launch launch_of(const core::Graph& graph, const Group& group) {
+  const GroupExtent extent = extent_of(graph, group.nodes, group.through);
+  runtime::Launch launch;
+  launch.head = extent.nodes[0];
+  launch.others.assign(extent.nodes.begin() + 1, extent.nodes.end());
+  launch.outputs = extent.outputs;
+  std::set<TensorId> seen;
+  for (const NodeId node : extent.nodes) {
+    for (const TensorId input : graph.node(node).inputs)
+      if (input.valid() && seen.insert(input).second) launch.inputs.push_back(input);
+    for (const TensorId output : graph.node(node).outputs) seen.insert(output);
+  }
+  return launch;
+}
+
+}  // namespace soapstone::runtime::generated

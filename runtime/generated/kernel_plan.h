@@ -6,22 +6,16 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/text/region.h"
+#include "runtime/generated/expression_text.h"
+#include "runtime/generated/places.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 /// What text of equal meaning may differ in.
 struct KernelOptions {
   int threads = 0;         ///< Of a block, a multiple of 32; 0: fewer where there are few blocks.
   int lanes = 0;           ///< Threads of a row: 1, 32 or all of a block; 0: chosen by its length.
   std::int64_t width = 0;  ///< Elements that a thread handles at once; 0: as 16 bytes hold.
-};
-
-/// A part of a position: stride · (⌊n / divisor⌋ mod size), where n is the row or the column.
-struct PlaceDigit {
-  bool is_row = false;
-  std::int64_t stride = 1, divisor = 1, size = 1;
-  bool operator==(const PlaceDigit&) const = default;
 };
 
 /// An output, and where in it the element of a row and column lies: every element exactly once.
@@ -48,9 +42,15 @@ struct KernelPlan {
   std::vector<double> computed;
 };
 
+/// The largest power of two up to `width`, itself one, that divides `count`.
+std::int64_t dividing(std::int64_t width, std::int64_t count);
+
+/// Writes what computes a row and stores its elements.
+void write_row(ExpressionText& text, IndexSpace& space, const KernelPlan& plan, const Affine& row);
+
 /// None: no one kernel computes the region without computing sums again and again.
 std::optional<KernelPlan> plan_kernel(const Region& region, const KernelOptions& options = {});
 /// Always has an answer: sums that several threads need are computed by each of them.
 KernelPlan plan_map(const Region& region, const KernelOptions& options = {});
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

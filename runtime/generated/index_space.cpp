@@ -1,9 +1,9 @@
 // See index_space.h.
-#include "gpu/text/index_space.h"
+#include "runtime/generated/index_space.h"
 
 #include <fmt/format.h>
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
@@ -196,4 +196,4 @@ std::string IndexSpace::text(const Affine& a) const {
   return result;
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,12 +1,12 @@
 // See extent.h.
-#include "gpu/kernels/extent.h"
+#include "runtime/generated/extent.h"
 
 #include <algorithm>
 
 #include "ops/definition/registry.h"
 #include "runtime/launches/view.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 using core::NodeId;
 using core::TensorId;
@@ -72,4 +72,4 @@ core::Result<Region> region_of(const core::Graph& graph, std::span<const NodeId>
   return make_region(graph, extent.nodes, extent.outputs);
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

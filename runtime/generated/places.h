@@ -5,10 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/text/index_space.h"
-#include "gpu/text/kernel_plan.h"
+#include "runtime/generated/index_space.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
+
+/// A part of a position: stride · (⌊n / divisor⌋ mod size), where n is the row or the column.
+struct PlaceDigit {
+  bool is_row = false;
+  std::int64_t stride = 1, divisor = 1, size = 1;
+  bool operator==(const PlaceDigit&) const = default;
+};
 
 struct Place {
   std::vector<PlaceDigit> digits;
@@ -32,4 +38,4 @@ Affine position_at(IndexSpace& space, const std::vector<PlaceDigit>& place, cons
 /// True if the position grows by one with the variable that is not `row`.
 bool steps_by_one(const IndexSpace& space, const Affine& position, std::uint32_t row);
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -12,7 +12,7 @@
 
 #include "ops/evaluation/evaluate_tree.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 using ops::evaluation::Affine;
 
@@ -75,4 +75,4 @@ class IndexSpace {
   std::map<Key, std::uint32_t> digits_;
 };
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

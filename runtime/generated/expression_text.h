@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "gpu/text/index_space.h"
-#include "gpu/text/region.h"
+#include "runtime/generated/index_space.h"
+#include "runtime/generated/region.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 /// Something to compute with: a variable or a literal of the text.
 struct Value {
@@ -113,4 +113,4 @@ class ExpressionText {
 /// `value` in another type.
 std::string converted(const Value& value, Scalar type);
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

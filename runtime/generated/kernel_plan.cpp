@@ -1,12 +1,9 @@
 // See kernel_plan.h.
-#include "gpu/text/kernel_plan.h"
+#include "runtime/generated/kernel_plan.h"
 
 #include <algorithm>
 
-#include "gpu/text/kernel_text.h"
-#include "gpu/text/places.h"
-
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 constexpr std::int64_t kWorthSharing = 32;  // terms: as many as a warp has threads
@@ -54,6 +51,23 @@ void choose_shape(const Region& region, const KernelOptions& options, KernelPlan
     plan.threads /= 2;
 }
 
+/// What the kernel's text asks of the tensors.
+Readings readings_of(const Region& region, const KernelPlan& plan) {
+  IndexSpace space;
+  ExpressionText text(region, space, {plan.rows.begin(), plan.rows.end()});
+  if (plan.row_count > 0) {
+    const Affine row = IndexSpace::value_of(space.add("row", 0, plan.row_count));
+    text.block(static_cast<double>(plan.row_count), [&] { write_row(text, space, plan, row); });
+  }
+  for (const Segment& segment : plan.segments) {
+    const Affine element = IndexSpace::value_of(space.add("element", 0, segment.elements));
+    text.block(static_cast<double>(segment.elements), [&] {
+      for (std::uint32_t tensor : segment.tensors) text.store(tensor, element);
+    });
+  }
+  return text.readings();
+}
+
 std::vector<double> computed_by(const Region& region, const Readings& readings) {
   std::vector<double> computed;
   for (const RegionStage& stage : region.stages) {
@@ -96,9 +110,9 @@ class RowPlanner {
     }
     choose_lanes();
     choose_shape(region_, options_, plan_);
-    const KernelDraft draft = draft_kernel(region_, plan_);
-    if (!draft.readings.is_complete) return std::nullopt;
-    plan_.computed = computed_by(region_, draft.readings);
+    const Readings readings = readings_of(region_, plan_);
+    if (!readings.is_complete) return std::nullopt;
+    plan_.computed = computed_by(region_, readings);
     return plan_;
   }
 
@@ -160,6 +174,21 @@ class RowPlanner {
 
 }  // namespace
 
+std::int64_t dividing(std::int64_t width, std::int64_t count) {
+  while (count % width != 0) width /= 2;
+  return width;
+}
+
+void write_row(ExpressionText& text, IndexSpace& space, const KernelPlan& plan, const Affine& row) {
+  for (std::uint32_t t : plan.rows)
+    text.define(t, row, text.reduced_by_lanes(t, row, plan.lanes, plan.width));
+  for (const RowStore& store : plan.stores)
+    text.over_columns(store.columns, plan.lanes, dividing(plan.width, store.columns),
+                      [&](const Affine& column) {
+                        text.store(store.tensor, position_at(space, store.place, row, column));
+                      });
+}
+
 KernelPlan plan_map(const Region& region, const KernelOptions& options) {
   KernelPlan plan;
   for (std::uint32_t t : region.outputs) {
@@ -171,7 +200,7 @@ KernelPlan plan_map(const Region& region, const KernelOptions& options) {
     at->tensors.push_back(t);
   }
   choose_shape(region, options, plan);
-  plan.computed = computed_by(region, draft_kernel(region, plan).readings);
+  plan.computed = computed_by(region, readings_of(region, plan));
   return plan;
 }
 
@@ -182,4 +211,4 @@ std::optional<KernelPlan> plan_kernel(const Region& region, const KernelOptions&
   return RowPlanner(region, options).plan(rows);
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,12 +1,13 @@
-// How the text of kernels spells types and functions, and the lines that stand before every kernel.
+// How the text of kernels spells types and functions, which the lines that a target puts before its
+// kernels define.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "gpu/text/region.h"
+#include "runtime/generated/region.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 /// Of elements in memory: `float`, `Half`, `Truth`.
 std::string_view element_name(core::DataType type);
@@ -17,8 +18,4 @@ std::string number_text(ops::Rational number, Scalar type);
 /// The function of the text that computes this one.
 std::string function_name(ops::Function function);
 
-/// Types, functions and reductions that kernels use. Needs no header and no library: what is
-/// particular to a compiler for devices (16-bit floats) is told apart by a macro.
-std::string_view prelude();
-
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

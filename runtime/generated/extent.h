@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "gpu/text/region.h"
+#include "runtime/generated/region.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 /// True for a node whose results are pieces of its input, row-major.
 bool is_kernel_view(const core::Graph& graph, core::NodeId node);
@@ -30,4 +30,4 @@ GroupExtent extent_of(const core::Graph& graph, std::span<const core::NodeId> no
 core::Result<Region> region_of(const core::Graph& graph, std::span<const core::NodeId> nodes,
                                std::span<const core::NodeId> through = {});
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

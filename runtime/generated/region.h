@@ -10,7 +10,7 @@
 #include "core/graph/graph.h"
 #include "ops/evaluation/evaluate_tree.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 using ops::evaluation::StageTree;
 using ops::evaluation::TreeNode;
@@ -58,4 +58,4 @@ Scalar type_of(const Region& region, const TreeNode& node);
 core::Result<Region> make_region(const core::Graph& graph, std::span<const core::NodeId> nodes,
                                  std::span<const core::TensorId> outputs);
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,9 +1,9 @@
 // See region_layouts.h.
-#include "gpu/text/region_layouts.h"
+#include "runtime/generated/region_layouts.h"
 
 #include <algorithm>
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 using ops::evaluation::NodeKind;
@@ -80,4 +80,4 @@ Region conversion_region(const core::TensorType& type, core::TensorId from_id, r
   return region;
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,5 +1,5 @@
 // See region.h.
-#include "gpu/text/region.h"
+#include "runtime/generated/region.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "ops/definition/registry.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 using ops::Function;
@@ -267,4 +267,4 @@ core::Result<Region> make_region(const core::Graph& graph, std::span<const core:
   return region;
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,10 +1,10 @@
 // The statements for each kind of node of a comprehension; see expression_text.h.
 #include <fmt/format.h>
 
-#include "gpu/text/element_types.h"
-#include "gpu/text/expression_text.h"
+#include "runtime/generated/element_types.h"
+#include "runtime/generated/expression_text.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 using ops::Function;
 using ops::evaluation::Domain;
@@ -175,7 +175,7 @@ Value ExpressionText::compute_reduction(const TreeNode& node, const Substitution
   }
   if (is_shared)
     line(fmt::format("{0} = join_lanes<{1}>({0}, {2}());", total, lanes_,
-                     is_sum ? "Sum" : "Larger"));
+                     is_sum ? "Plus" : "Larger"));
   return {total, type};
 }
 
@@ -201,4 +201,4 @@ Value ExpressionText::compute_lookup(const TreeNode& node, const Substitution& a
   return {result, type};
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

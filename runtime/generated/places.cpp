@@ -1,9 +1,9 @@
 // See places.h.
-#include "gpu/text/places.h"
+#include "runtime/generated/places.h"
 
 #include <algorithm>
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 namespace {
 
 /// coefficient · (⌊variable / divisor⌋ mod size)
@@ -116,4 +116,4 @@ bool steps_by_one(const IndexSpace& space, const Affine& position, std::uint32_t
                      });
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated

@@ -1,11 +1,11 @@
 // See expression_text.h.
-#include "gpu/text/expression_text.h"
+#include "runtime/generated/expression_text.h"
 
 #include <fmt/format.h>
 
-#include "gpu/text/element_types.h"
+#include "runtime/generated/element_types.h"
 
-namespace soapstone::gpu {
+namespace soapstone::runtime::generated {
 
 std::string converted(const Value& value, Scalar type) {
   if (value.type == type) return value.text;
@@ -191,4 +191,4 @@ void ExpressionText::one_chunk(const std::string& start, std::int64_t count, std
           body);
 }
 
-}  // namespace soapstone::gpu
+}  // namespace soapstone::runtime::generated
