@@ -102,26 +102,17 @@ class AttentionFinder {
   }
 
   core::Result<Attention> describe() {
-    const std::int64_t columns = scores_.column.size;
-    if (scores_.column.result != 1 || context_.summed.left != 1 || context_.summed.size != columns)
-      return core::unsupported("a softmax along another dimension than that of the scores");
-    if (scores_.summed.left != 1 || scores_.summed.right != 1 || context_.column.right != 1 ||
-        context_.column.result != 1)
-      return core::unsupported("heads whose elements do not lie side by side");
+    SOAPSTONE_RETURN_IF_ERROR(check_products());
     SOAPSTONE_RETURN_IF_ERROR(find_added());
     JoinedLoops rows(false), heads(true), batch(true);
     SOAPSTONE_RETURN_IF_ERROR(sort_loops(rows, heads, batch));
     // A batch has keys of its own.
     if (batch.loop().size != batch.key_loop().size)
       return core::unsupported("keys that several batches share");
-    const auto tensor = [&](std::uint32_t id, std::int64_t offset, core::Dims dims,
-                            core::Dims strides) {
-      const RegionTensor& t = region_.tensors[id];
-      return GraphTensor{t.id, t.data_type, std::move(dims), std::move(strides), offset, {}, false};
-    };
     const RowLoop &b = batch.loop(), &h = heads.loop(), &r = rows.loop();
     const RowLoop &of_batch = batch.key_loop(), &of_head = heads.key_loop();
-    const std::int64_t size = scores_.summed.size, value_size = context_.column.size;
+    const std::int64_t size = scores_.summed.size, columns = scores_.column.size,
+                       value_size = context_.column.size;
     attention_.queries = tensor(scores_.left, scores_.left_offset, {b.size, h.size, r.size, size},
                                 {b.queries, h.queries, r.queries, 1});
     attention_.keys =
@@ -132,19 +123,40 @@ class AttentionFinder {
                                {of_batch.values, of_head.values, context_.summed.right, 1});
     attention_.result = tensor(region_.outputs[0], 0, {b.size, h.size, r.size, value_size},
                                {b.result, h.result, r.result, 1});
-    for (std::size_t k = 0; k < added_.size(); ++k) {
-      const FlatNode& read = scores_.expression.nodes[added_[k]];
-      const auto stride = [&](const RowLoop& loop) { return loop.size > 1 ? loop.added[k] : 0; };
-      const core::Dims sizes{b.size, h.size, r.size, columns};
-      core::Dims strides{stride(b), stride(h), stride(r),
-                         read.position.coefficient(scores_.column.variable)};
-      core::Dims dims = sizes;
-      for (std::size_t d = 0; d < dims.size(); ++d)
-        if (strides[d] == 0) dims[d] = 1;
-      attention_.added.push_back(
-          tensor(read.tensor, read.position.constant, std::move(dims), std::move(strides)));
-    }
+    for (std::size_t k = 0; k < added_.size(); ++k) describe_added(k, b, h, r);
     return std::move(attention_);
+  }
+
+  core::Status check_products() const {
+    if (scores_.column.result != 1 || context_.summed.left != 1 ||
+        context_.summed.size != scores_.column.size)
+      return core::unsupported("a softmax along another dimension than that of the scores");
+    if (scores_.summed.left != 1 || scores_.summed.right != 1 || context_.column.right != 1 ||
+        context_.column.result != 1)
+      return core::unsupported("heads whose elements do not lie side by side");
+    for (const std::uint32_t factor : {scores_.left, scores_.right, context_.right})
+      if (region_.tensors[factor].data_type != region_.tensors[region_.outputs[0]].data_type)
+        return core::unsupported("factors of another type than the result");
+    return core::Done{};
+  }
+
+  GraphTensor tensor(std::uint32_t id, std::int64_t offset, core::Dims dims,
+                     core::Dims strides) const {
+    const RegionTensor& t = region_.tensors[id];
+    return {t.id, t.data_type, std::move(dims), std::move(strides), offset, {}, false};
+  }
+
+  /// Number k of what is added, over loops of batches, heads and rows.
+  void describe_added(std::size_t k, const RowLoop& b, const RowLoop& h, const RowLoop& r) {
+    const FlatNode& read = scores_.expression.nodes[added_[k]];
+    const auto stride = [&](const RowLoop& loop) { return loop.size > 1 ? loop.added[k] : 0; };
+    core::Dims strides{stride(b), stride(h), stride(r),
+                       read.position.coefficient(scores_.column.variable)};
+    core::Dims dims{b.size, h.size, r.size, scores_.column.size};
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (strides[d] == 0) dims[d] = 1;
+    attention_.added.push_back(
+        tensor(read.tensor, read.position.constant, std::move(dims), std::move(strides)));
   }
 
   /// What is added to the product of queries and keys.

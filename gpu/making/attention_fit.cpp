@@ -38,14 +38,13 @@ LaunchFit attention_of_cudnn(const MakerContext& context) {
 }
 
 bool is_attention_of_known_cards(const core::Graph& graph, const runtime::Launch& launch) {
-  constexpr std::int64_t kPiece = 8, kLargestHead = 128;
+  constexpr std::int64_t kPiece = 8;
   const auto region = runtime::generated::make_region(graph, launch.nodes(), launch.outputs);
   const core::TensorType& type = graph.tensor(launch.outputs[0]).type;
   if (!region || core::size_bytes(type.data_type) != 2) return false;
   const auto attention = attention_of(graph, *region);
   if (!attention) return false;
-  const auto fits = [&](std::int64_t size) { return size % kPiece == 0 && size <= kLargestHead; };
-  return fits(attention->queries.dims[3]) && fits(attention->values.dims[3]);
+  return attention->queries.dims[3] % kPiece == 0 && attention->values.dims[3] % kPiece == 0;
 }
 
 }  // namespace soapstone::gpu

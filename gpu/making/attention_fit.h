@@ -10,8 +10,8 @@ namespace soapstone::gpu {
 /// answer. Each kind of launch is asked for once. Safe from several threads.
 LaunchFit attention_of_cudnn(const MakerContext& context);
 
-/// Attention for which cuDNN is known to have engines on cards from A100 on: 16-bit elements, and
-/// heads of a size that its kernels load. For cards that are not here.
+/// Attention for which cuDNN has engines on cards from A100 on: elements of 16 bits, and heads of
+/// eight times as many numbers as any. For cards that are not here.
 bool is_attention_of_known_cards(const core::Graph& graph, const runtime::Launch& launch);
 
 }  // namespace soapstone::gpu

@@ -235,31 +235,31 @@ class CudnnAttention : public ::testing::TestWithParam<core::DataType> {
   std::shared_ptr<const Cudnn> cudnn_;
 };
 
-/// Those of all networks at their full size.
+/// Those of all networks that have any, at their full size but for repeated layers.
 TEST_P(CudnnAttention, OfNetworksHasEnginesOnAllKnownCards) {
-  std::map<std::string, int> kinds;
-  for (const models::ModelBuilder& builder : models::builders()) {
+  const std::pair<std::string, models::ParameterValues> networks[] = {
+      {"bert_base", {{"layers", 1}}}, {"gpt", {{"layers", 1}}}, {"llama", {{"layers", 1}}},
+      {"moe", {{"layers", 1}}},       {"nmt", {{"steps", 8}}},  {"swin", {}}};
+  for (const auto& [name, sizes] : networks) {
     models::NetworkOptions options;
     options.type = GetParam();
-    const auto built = models::build_network(builder.name, {}, options);
+    const auto built = models::build_network(name, sizes, options);
     ASSERT_TRUE(built.ok()) << built.error().to_string();
     std::set<std::string> seen;
     for (const runtime::Launch& launch :
          attention_launches(built->graph, is_attention_of_known_cards)) {
       if (!seen.insert(runtime::launch_signature(built->graph, launch)).second) continue;
-      ++kinds[std::string(builder.name)];
       for (const Target& target : known_targets())
-        EXPECT_GT(proposals(cudnn_, built->graph, launch, target), 0)
-            << builder.name << " on " << target.name;
+        EXPECT_GT(proposals(cudnn_, built->graph, launch, target), 0u)
+            << name << " on " << target.name;
     }
+    EXPECT_EQ(seen.size(), name == "swin" ? 7u : 1u) << name;
   }
-  EXPECT_EQ(kinds, (std::map<std::string, int>{
-                       {"bert_base", 1}, {"gpt", 1}, {"llama", 1}, {"moe", 1}, {"swin", 7}}));
 }
 
 /// What is assumed of cards that are not here is what cuDNN answers for them.
 TEST_P(CudnnAttention, HasEnginesForTheHeadsThatAreAssumed) {
-  for (const std::int64_t size : {4, 8, 12, 16, 64, 80, 128, 136}) {
+  for (const std::int64_t size : {4, 8, 12, 64, 80, 264}) {
     const core::Graph graph = soapstone::graph_of(fmt::format(
         "graph g\n  q: {1}[2, 5, {0}]\n  k: {1}[2, 6, {0}]\n  v: {1}[2, 6, {0}]\n"
         "  kt = transpose(k; perm=[0, 2, 1])\n  s = matmul(q, kt)\n  p = softmax(s; axis=2)\n"
