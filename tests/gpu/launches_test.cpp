@@ -106,8 +106,8 @@ void add_in_16_bits(std::string& text) {
     const auto built = models::build_network(name, sizes, options);
     ASSERT_TRUE(built.ok()) << built.error().to_string();
     const std::vector<Group> apart = gpu_groups(built->graph);
-    text += fmt::format("{}{} in 16 bits: {} launches, {} with attention apart\n",
-                        sizes.empty() ? "" : "a layer of ", name,
+    text += fmt::format("{}{} in 16 bits: {} launches, {} with attention apart\n", name,
+                        sizes.empty() ? "" : " of one layer",
                         count(join_attention(built->graph, apart, is_attention_of_known_cards)),
                         count(apart));
   }
