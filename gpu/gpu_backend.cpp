@@ -10,6 +10,7 @@
 #include "gpu/device/generated_kernel.h"
 #include "gpu/kernels/cover.h"
 #include "gpu/making/attention_fit.h"
+#include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
 #include "runtime/generated/region_layouts.h"
@@ -66,6 +67,20 @@ class GpuBackend final : public runtime::Backend {
     gpu::choose_layouts(graph, launch, stored, context_.options.images, wanted);
   }
 
+  std::vector<runtime::LaunchLayouts> layout_ways(const core::Graph& graph,
+                                                  const Launch& launch) const override {
+    if (context_.options.images != ImageLayout::kByCost) return {};
+    return gpu::layout_ways(graph, launch);
+  }
+  void note_cost(const std::string& signature, double cost_us) override {
+    costs_.note(signature, cost_us);
+  }
+  std::vector<runtime::LaunchLayouts> arrange(const core::Graph& graph,
+                                              std::span<const Launch> launches) const override {
+    if (context_.options.images != ImageLayout::kByCost) return {};
+    return arrange_by_cost(graph, launches, costs_);
+  }
+
   core::Result<std::unique_ptr<runtime::Kernel>>
   compile(const core::Graph& graph, const Launch& launch, const runtime::LaunchLayouts& layouts,
           const runtime::ConstantValue& constants, std::vector<std::string>* why_not) override {
@@ -113,6 +128,7 @@ class GpuBackend final : public runtime::Backend {
   GpuMemory memory_;
   MakerContext context_;
   LaunchFit attends_;
+  LayoutCosts costs_;
   std::map<std::string, std::string> choices_;  // candidates by signature
 };
 

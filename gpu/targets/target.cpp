@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "gpu/kernels/cover.h"
 #include "gpu/making/attention_fit.h"
+#include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
 #include "runtime/device/host_memory.h"
 
@@ -79,7 +80,18 @@ class AbsentBackend final : public runtime::Backend {
   void choose_layouts(const core::Graph& graph, const runtime::Launch& launch,
                       std::span<const runtime::Layout> stored,
                       runtime::LaunchLayouts& wanted) const override {
-    gpu::choose_layouts(graph, launch, stored, ImageLayout::kByType, wanted);
+    gpu::choose_layouts(graph, launch, stored, ImageLayout::kByCost, wanted);
+  }
+  std::vector<runtime::LaunchLayouts> layout_ways(const core::Graph& graph,
+                                                  const runtime::Launch& launch) const override {
+    return gpu::layout_ways(graph, launch);
+  }
+  void note_cost(const std::string& signature, double cost_us) override {
+    costs_.note(signature, cost_us);
+  }
+  std::vector<runtime::LaunchLayouts>
+  arrange(const core::Graph& graph, std::span<const runtime::Launch> launches) const override {
+    return arrange_by_cost(graph, launches, costs_);
   }
   core::Result<std::unique_ptr<runtime::Kernel>> compile(const core::Graph&, const runtime::Launch&,
                                                          const runtime::LaunchLayouts&,
@@ -97,6 +109,7 @@ class AbsentBackend final : public runtime::Backend {
 
   runtime::DeviceInfo info_;
   runtime::HostMemory memory_;
+  LayoutCosts costs_;
 };
 
 }  // namespace
