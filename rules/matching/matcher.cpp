@@ -75,7 +75,6 @@ class Search {
     const NodePattern& wanted = pattern_->nodes[static_cast<std::size_t>((*plan_)[k].node)];
     const bool few = wanted.siblings <= kFewSiblings;
     if (wanted.siblings < 2 || wanted.op->commutative ||
-        (few && graph_.consumers(via).size() <= kManySiblings) ||
         binding_.slot(static_cast<std::size_t>(wanted.inputs[wanted.shared])) != via)
       return std::nullopt;
     for (std::size_t i = k; i-- > 0;) {
@@ -86,10 +85,9 @@ class Search {
           known.inputs[known.shared] != wanted.inputs[wanted.shared])
         continue;
       const std::vector<NodeId> all = siblings_of(nodes_[which], known.shared, via);
-      if (few && all.size() <= kManySiblings) return std::nullopt;
       const auto& larger = pattern_->larger_families;
-      if (all.size() > kManySiblings && !larger.empty() && larger.front() <= all.size())
-        return NodeId::none();
+      if (!larger.empty() && larger.front() <= all.size()) return NodeId::none();
+      if (few && all.size() <= kManySiblings) return std::nullopt;
       const auto at = std::ranges::lower_bound(all, nodes_[which]) - all.begin();
       const auto place = at + static_cast<std::ptrdiff_t>(wanted.sibling) -
                          static_cast<std::ptrdiff_t>(known.sibling);

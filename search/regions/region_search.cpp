@@ -21,6 +21,9 @@ using core::NodeId;
 using core::RuleId;
 using core::TensorId;
 
+/// Alpha is relative to at least that cost: where a few launches are all, one more on the way is a
+/// large part.
+constexpr double kLeastScale_us = 60;
 /// Steps of one move that carries an operator past others.
 constexpr int kMostCarried = 48;
 /// Successors of one graph by one instance of a rule: of many siblings there are far more pairs.
@@ -90,6 +93,10 @@ class RegionSearch {
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
+  /// What a graph may cost to be gone on from.
+  double most_us() const {
+    return best_->cost_us + (limits_.alpha - 1) * std::max(best_->cost_us, kLeastScale_us);
+  }
   bool is_left_out(RuleId rule) const {
     return !limits_.left_out.empty() && limits_.left_out[rule.index()];
   }
@@ -163,7 +170,7 @@ void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match
 
 /// Decides what becomes of a graph that was made of `origin` in one move.
 void RegionSearch::settle(Entry& entry, const Entry& origin) {
-  if (entry.cost_us > limits_.alpha * best_->cost_us) return;
+  if (entry.cost_us > most_us()) return;
   const bool gain = entry.cost_us < kRealGain * origin.settled_us;
   entry.settled_us = gain ? entry.cost_us : origin.settled_us;
   entry.pending = gain ? 0 : origin.pending + 1;
@@ -274,7 +281,7 @@ RegionResult RegionSearch::run(const Graph& graph) {
     const Entry* entry = *queue_.begin();
     queue_.erase(queue_.begin());
     // The bound may have fallen since the entry was queued.
-    if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
+    if (entry->cost_us <= most_us()) expand(*entry);
     backtrack();
   }
   // An expansion that was broken off may leave nothing queued: that is not all there is.
