@@ -177,7 +177,7 @@ class LoopParser {
 }  // namespace
 
 const std::set<int>& usual_siblings() {
-  static const std::set<int> numbers{2, 3, 4, 6, 8, 16};
+  static const std::set<int> numbers{2, 3, 4, 6, 8};
   return numbers;
 }
 
