@@ -1,5 +1,7 @@
-// A launch as two kernels: a contraction by a library, and what stands behind it. See makers.h.
+// A launch as several kernels: contractions by a library, and what stands between and behind them.
+// See makers.h.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "gpu/making/makers.h"
@@ -26,8 +28,10 @@ class TwoPartKernel final : public GpuKernel {
         first_inputs_(std::move(first_inputs)), second_inputs_(std::move(second_inputs)),
         bytes_(runtime::slot_bytes(bytes)) {}
 
-  std::size_t scratch_bytes() const override { return bytes_ + first_->scratch_bytes(); }
-  std::string implementation() const override { return std::string(kTwoParts); }
+  std::size_t scratch_bytes() const override {
+    return bytes_ + std::max(first_->scratch_bytes(), second_->scratch_bytes());
+  }
+  std::string implementation() const override { return std::string(kInParts); }
 
   core::Status launch(const Driver& driver, DriverHandle stream,
                       const runtime::KernelCall& call) override {
@@ -98,30 +102,65 @@ TwoPartKernel::Inputs positions_of(const std::vector<TensorId>& inputs,
   return positions;
 }
 
-}  // namespace
+using Made = core::Result<std::unique_ptr<GpuKernel>>;
+using Maker = std::function<Made(const KernelRequest&)>;
 
-core::Result<std::unique_ptr<GpuKernel>> make_in_two(const MakerContext& context,
-                                                     const KernelRequest& request) {
-  const auto head = std::ranges::find_if(
-      request.nodes, [&](NodeId node) { return is_contraction(request.graph, node); });
-  if (head == request.nodes.end() || *head == request.nodes.back())
-    return core::unsupported("no contraction with something behind it");
-  const TensorId between = request.graph.node(*head).outputs[0];
+/// What leads to `between`, and the rest, as one kernel after the other.
+Made make_split(const KernelRequest& request, TensorId between, const Maker& make_first,
+                const Maker& make_second) {
   KernelRequest first = part_of(request, {between}, TensorId::none());
   KernelRequest second = part_of(request, request.outputs, between);
+  const core::TensorType& type = request.graph.tensor(between).type;
   // What lies between is an image where the result is one, and lies as that does.
   if (const auto layout = request.layouts.find(request.outputs[0]);
-      layout != request.layouts.end() && request.graph.tensor(between).type.shape.size() ==
-                                             request.graph.tensor(layout->first).type.shape.size())
+      layout != request.layouts.end() &&
+      type.shape.size() == request.graph.tensor(layout->first).type.shape.size())
     first.layouts[between] = second.layouts[between] = layout->second;
-  auto product = make_with_cublaslt(context, first, 0);
-  if (!product) product = make_with_cudnn(context, first, 0);
-  if (!product) return product;
-  SOAPSTONE_ASSIGN_OR_RETURN(auto rest, make_generated(context, second, {}));
-  return std::unique_ptr<GpuKernel>(
-      std::make_unique<TwoPartKernel>(*std::move(product), positions_of(first.inputs, request),
-                                      std::move(rest), positions_of(second.inputs, request),
-                                      runtime::storage_bytes(request.graph.tensor(between).type)));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto before, make_first(first));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto behind, make_second(second));
+  return std::unique_ptr<GpuKernel>(std::make_unique<TwoPartKernel>(
+      std::move(before), positions_of(first.inputs, request), std::move(behind),
+      positions_of(second.inputs, request), runtime::storage_bytes(type)));
+}
+
+std::vector<NodeId>::const_iterator find_contraction(const KernelRequest& request) {
+  return std::ranges::find_if(request.nodes,
+                              [&](NodeId node) { return is_contraction(request.graph, node); });
+}
+
+/// The operand of a contraction that takes more than moving elements to compute, if there is one.
+std::optional<TensorId> computed_operand(const KernelRequest& request, NodeId contraction) {
+  for (const TensorId operand : request.graph.node(contraction).inputs) {
+    const KernelRequest part = part_of(request, {operand}, TensorId::none());
+    if (std::ranges::any_of(part.nodes, [&](NodeId node) {
+          return request.graph.node(node).op->movement == core::Movement::kNone;
+        }))
+      return operand;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<GpuKernel>> make_in_parts(const MakerContext& context,
+                                                       const KernelRequest& request) {
+  const auto head = find_contraction(request);
+  if (head == request.nodes.end() || *head == request.nodes.back())
+    return core::unsupported("no contraction with something behind it");
+  const Maker by_library = [&](const KernelRequest& part) {
+    auto product = make_with_cublaslt(context, part, 0);
+    return product ? std::move(product) : make_with_cudnn(context, part, 0);
+  };
+  const Maker generated = [&](const KernelRequest& part) {
+    return make_generated(context, part, {});
+  };
+  const Maker rest = [&](const KernelRequest& part) -> Made {
+    const auto next = find_contraction(part);
+    if (next == part.nodes.end()) return generated(part);
+    const auto operand = computed_operand(part, *next);
+    return operand ? make_split(part, *operand, generated, by_library) : by_library(part);
+  };
+  return make_split(request, request.graph.node(*head).outputs[0], by_library, rest);
 }
 
 }  // namespace soapstone::gpu
