@@ -203,7 +203,7 @@ std::string heading(const GenerateRequest& request) {
                          : fmt::format(" --rank {}", to_string(request.gains));
   if (request.gains == GainKind::kMeasured)
     rank += fmt::format(" --runtime {}", to_string(request.runtime));
-  const std::string nodes = request.limits.nodes == generator::DerivationLimits{}.nodes
+  const std::string nodes = request.limits.nodes == GenerateRequest{}.limits.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", request.limits.nodes);
   return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{}{} --seed {}`.\n", request.ops,
