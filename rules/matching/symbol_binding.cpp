@@ -75,8 +75,8 @@ bool SymbolBinding::match_number(const SizePattern& wanted, std::int64_t number)
   return true;
 }
 
-/// False: all symbols of the equation are bound already, to other numbers. Most rules leave it to the
-/// end; of many pieces of a tensor it tells which is which.
+/// False: all symbols of the equation are bound already, to other numbers. Most rules leave it to
+/// the end; of many pieces of a tensor it tells which is which.
 bool SymbolBinding::may_be_met(const Equation& equation, std::int64_t number) const {
   bool known = true;
   const auto value = equation.polynomial.checked_evaluate([&](Symbol s) -> std::int64_t {

@@ -64,13 +64,14 @@ class LoopParser {
   };
 
   /// `ranks(0..3)`: the lexer takes `0..3` for one number. The bracket behind it is not read.
-  Result<Range> parse_range(const std::string& what, int least, int most) {
+  Result<Range> parse_range(const std::string& what, const std::string& example, int least,
+                            int most) {
     SOAPSTONE_RETURN_IF_ERROR(single_variable());
     tokens_.next();
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("("));
     const std::string& range = tokens_.peek().text;
     const std::size_t dots = range.find("..");
-    if (dots == std::string::npos) return tokens_.expected(what + " such as 2..3");
+    if (dots == std::string::npos) return tokens_.expected(what + " such as " + example);
     const auto low = small_number(range.substr(0, dots));
     const auto high = small_number(range.substr(dots + 2));
     if (!low || !high || *low < least || *high > most || *low > *high)
@@ -81,7 +82,7 @@ class LoopParser {
   }
 
   core::Status parse_ranks() {
-    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("ranks", 0, kMaxRank));
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("ranks", "0..3", 0, kMaxRank));
     loop_.over_ranks = true;
     for (int rank = range.low; rank <= range.high; ++rank)
       loop_.values.push_back({std::to_string(rank)});
@@ -89,7 +90,8 @@ class LoopParser {
   }
 
   core::Status parse_siblings() {
-    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("siblings", 2, kMostSiblings));
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range,
+                               parse_range("siblings", "2..64", 2, kMostSiblings));
     for (const int number : numbers_ != nullptr ? *numbers_ : usual_siblings())
       if (number >= range.low && number <= range.high)
         loop_.values.push_back({std::to_string(number)});

@@ -46,8 +46,8 @@ class NumberFolding {
     return known != folded_.end() ? known->second : graph_.tensor(id).value;
   }
 
-  /// Whether it is a number with dimensions of size 1 that no reader needs: all of them combine it with
-  /// a tensor of as many dimensions.
+  /// Whether it is a number with dimensions of size 1 that no reader needs: all of them combine it
+  /// with a tensor of as many dimensions.
   bool has_idle_dimensions(TensorId id) const {
     const core::Tensor& tensor = graph_.tensor(id);
     if (!tensor.value || !is_number(tensor.type) || tensor.type.shape.empty()) return false;
@@ -56,8 +56,7 @@ class NumberFolding {
       const ops::OpDefinition* op = ops::definition_of(node);
       if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 2)
         return false;
-      const core::TensorType& other =
-          graph_.tensor(node.inputs[node.inputs[0] == id ? 1 : 0]).type;
+      const core::TensorType& other = graph_.tensor(node.inputs[node.inputs[0] == id ? 1 : 0]).type;
       return node.inputs[0] != node.inputs[1] && other.shape_known &&
              other.shape.size() >= tensor.type.shape.size() && !is_number(other);
     };
@@ -69,8 +68,8 @@ class NumberFolding {
     for (const TensorId id : node.inputs) {
       if (!id.valid() || folded_.contains(id) || !has_idle_dimensions(id)) continue;
       const auto number = static_cast<float>(graph_.tensor(id).value->to_doubles()[0]);
-      folded_.emplace(
-          id, std::make_shared<const Literal>(Literal::floats({}, std::span(&number, 1))));
+      folded_.emplace(id,
+                      std::make_shared<const Literal>(Literal::floats({}, std::span(&number, 1))));
     }
   }
 

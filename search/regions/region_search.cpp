@@ -28,8 +28,8 @@ constexpr double kLeastScale_us = 60;
 constexpr int kMostCarried = 48;
 /// Successors of one graph by one instance of a rule: of many siblings there are far more pairs.
 constexpr int kMostOfOneRule = 40;
-/// Of successors by one instance that cost the same and gain nothing, so many are gone on from: they
-/// are mostly the same thing done to one or the other of nodes that are alike.
+/// Of successors by one instance that cost the same and gain nothing, so many are gone on from:
+/// they are mostly the same thing done to one or the other of nodes that are alike.
 constexpr int kMostAlike = 6;
 
 /// A graph that was found, and how it comes from its parent.
