@@ -1,5 +1,6 @@
 // A layer of a transformer as rewriting leaves it: one product makes queries, keys and values, and
-// heads are read and written in place by the products around them.
+// heads are read and written in place by the products around them. Queries
+// come scaled.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +42,7 @@ inline std::string transformer_layer(const LayerSizes& sizes) {
   v4 = reshape(v; shape=[1, {s}, {h}, {d}])
   vh = transpose(v4; perm=[0, 2, 1, 3])
   scores = matmul(qh, kh)
-  c = full(; shape=[], value=0.125)
-  scaled = mul(scores, c)
-  masked = add(scaled, m)
+  masked = add(scores, m)
   p = softmax(masked; axis=3)
   context = matmul(p, vh)
   back = transpose(context; perm=[0, 2, 1, 3])
