@@ -106,8 +106,8 @@ class LaunchEstimator::Impl {
     if (answer.has_engine) return contraction_us(elements, rate, work, answer.proposal.parts);
     if (launch.nodes().size() == 1) return generated_us(region, rate, work);
     // In parts: what lies between is stored and read again.
-    const double between =
-        2 * elements_of(graph, graph.node(launch.head).outputs[0]) * sizeof(float);
+    const core::DataType type = graph.tensor(launch.outputs.front()).type.data_type;
+    const double between = 2 * elements * static_cast<double>(core::size_bytes(type));
     return contraction_us(elements, rate, work, 1) + copy_us(between);
   }
 

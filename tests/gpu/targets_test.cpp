@@ -135,7 +135,7 @@ TEST_F(Estimates, KnowWhatNoLibraryHas) {
                            std::move(cudnn))
         .launch_us(graph, plan.launches[0], work);
   };
-  const double between = 2.0 * 8 * 64 * 676 * sizeof(float) / h100.kind().memory_bytes_per_s * 1e6;
+  const double between = 2.0 * 8 * 64 * 676 * 2 / h100.kind().memory_bytes_per_s * 1e6;
   EXPECT_EQ(us(fake.library()), us(nullptr));
   EXPECT_GT(us(without), us(nullptr) + between);
 }
