@@ -76,10 +76,10 @@ std::vector<KernelOptions> generated_options(const KernelRequest& request) {
 
 namespace {
 
-using Made = core::Result<std::unique_ptr<GpuKernel>>;
+using MadeKernel = core::Result<std::unique_ptr<GpuKernel>>;
 
-Made make_of_region(const MakerContext& context, const KernelRequest& request, const Region& region,
-                    const KernelOptions& options, std::string name) {
+MadeKernel make_of_region(const MakerContext& context, const KernelRequest& request,
+                          const Region& region, const KernelOptions& options, std::string name) {
   std::vector<KernelVariant> variants = variants_of(region, options);
   SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
                              arguments_for(context, request, variants[0].text.arguments));
@@ -103,9 +103,9 @@ std::optional<DividedRegion> divided_rows(const KernelRequest& request, const Re
 }
 
 /// Two kernels, of which the second reads the first one's result, `between`, besides the inputs.
-Made make_after(const KernelRequest& request, core::TensorId between, std::size_t bytes,
-                std::unique_ptr<GpuKernel> first,
-                const std::function<Made(const KernelRequest&)>& make_second) {
+MadeKernel make_after(const KernelRequest& request, core::TensorId between, std::size_t bytes,
+                      std::unique_ptr<GpuKernel> first,
+                      const std::function<MadeKernel(const KernelRequest&)>& make_second) {
   KernelRequest second = request;
   second.inputs.push_back(between);
   SOAPSTONE_ASSIGN_OR_RETURN(auto behind, make_second(second));
@@ -119,7 +119,8 @@ Made make_after(const KernelRequest& request, core::TensorId between, std::size_
 }
 
 /// One long sum after the other: its parts, then itself; the last kernel does the rest.
-Made make_passes(const MakerContext& context, const KernelRequest& request, const Region& region) {
+MadeKernel make_passes(const MakerContext& context, const KernelRequest& request,
+                       const Region& region) {
   const auto make = [&](const KernelRequest& of, const Region& part) {
     return make_of_region(context, of, part, {}, name_of({}));
   };
@@ -130,7 +131,7 @@ Made make_passes(const MakerContext& context, const KernelRequest& request, cons
   storing.outputs = {parts_id};
   SOAPSTONE_ASSIGN_OR_RETURN(auto parts, make(storing, divided->parts));
   return make_after(request, parts_id, divided->parts_bytes, std::move(parts),
-                    [&](const KernelRequest& behind) -> Made {
+                    [&](const KernelRequest& behind) -> MadeKernel {
                       if (!divided->rest) return make(behind, divided->joined);
                       KernelRequest joining = behind;
                       joining.outputs = {joined_id};
