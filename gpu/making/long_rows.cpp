@@ -131,7 +131,7 @@ RegionTensor stored_tensor(core::TensorId id, Scalar scalar, std::int64_t elemen
           std::nullopt};
 }
 
-std::size_t bytes_of(const RegionTensor& tensor) {
+std::size_t stored_bytes(const RegionTensor& tensor) {
   return static_cast<std::size_t>(tensor.elements) * core::size_bytes(tensor.data_type);
 }
 
@@ -144,7 +144,7 @@ DividedRegion divide_at(const Region& region, std::size_t s, const TreeNode& lon
   DividedRegion divided{region, region, std::nullopt};
   divided.parts.tensors.push_back(stored_tensor(parts_id, whole.scalar, whole.elements * parts));
   divided.joined.tensors.push_back(divided.parts.tensors.back());
-  divided.parts_bytes = bytes_of(divided.parts.tensors.back());
+  divided.parts_bytes = stored_bytes(divided.parts.tensors.back());
   divided.parts.tensors.back().stage = s;
   RegionStage& of_parts = divided.parts.stages[s];
   of_parts.tensor = number;
@@ -161,7 +161,7 @@ DividedRegion divide_at(const Region& region, std::size_t s, const TreeNode& lon
     divided.rest = region;
     RegionTensor& read = divided.rest->tensors[stage.tensor];
     read = stored_tensor(joined_id, whole.scalar, whole.elements);
-    divided.joined_bytes = bytes_of(read);
+    divided.joined_bytes = stored_bytes(read);
     divided.joined.tensors[stage.tensor] = read;
     divided.joined.tensors[stage.tensor].stage = s;
     divided.joined.outputs = {stage.tensor};

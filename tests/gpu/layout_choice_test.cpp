@@ -58,7 +58,7 @@ TEST(MinCut, IsTheCheapestOfAllDivisions) {
 }
 
 /// Branches, a tensor that two launches read, and one that a product reads through a reshape.
-constexpr const char* kImages = R"(graph images
+constexpr const char* kImageGraph = R"(graph images
   x: f32[2, 3, 6, 6]
   a: f32[4, 3, 3, 3]
   b: f32[4, 4, 1, 1]
@@ -101,7 +101,7 @@ double cost_of(const core::Graph& graph, std::span<const runtime::Launch> launch
 }
 
 TEST(LayoutChoice, IsTheCheapestOfAllCombinations) {
-  const core::Graph graph = soapstone::graph_of(kImages);
+  const core::Graph graph = soapstone::graph_of(kImageGraph);
   const auto launches = *cover(graph, Fusion::kFull, attends);
   std::vector<std::vector<LaunchLayouts>> ways;
   std::size_t combinations = 1;
