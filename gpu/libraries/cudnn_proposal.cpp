@@ -8,6 +8,8 @@ namespace soapstone::gpu {
 using cudnn::Attribute;
 using cudnn::Type;
 
+constexpr std::int64_t kMostKnobs = 64;
+
 core::Result<CudnnProposal> proposal_of(const CudnnDescriptor& configuration) {
   CudnnProposal proposal;
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t bytes,
@@ -15,9 +17,9 @@ core::Result<CudnnProposal> proposal_of(const CudnnDescriptor& configuration) {
   proposal.workspace_bytes = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
   const auto shared = configuration.numbers(Attribute::kConfigurationSharedMemory, Type::kInt32, 1);
   if (shared && !shared->empty()) proposal.shared_bytes = shared->front();
-  SOAPSTONE_ASSIGN_OR_RETURN(
-      const std::vector<CudnnDescriptor> choices,
-      configuration.descriptors(Attribute::kConfigurationKnobs, cudnn::Descriptor::kKnobChoice));
+  SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<CudnnDescriptor> choices,
+                             configuration.descriptors(Attribute::kConfigurationKnobs,
+                                                       cudnn::Descriptor::kKnobChoice, kMostKnobs));
   for (const CudnnDescriptor& choice : choices) {
     SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<int> knob,
                                choice.numbers(Attribute::kKnobType, Type::kKnobType, 1));

@@ -194,7 +194,7 @@ TEST_F(KeptLayouts, AreMeasured) {
 /// A backend plans by what the database says.
 TEST_F(KeptLayouts, DecideOnPlans) {
   const core::Graph graph =
-      soapstone::graph_of("graph g\n  x: f32[1, 2, 4, 4]\n  w: f32[3, 2, 3, 3]\n  t = conv(x, w)\n"
+      soapstone::graph_of("graph g\n  x: f32[1, 2, 5, 5]\n  w: f32[3, 2, 3, 3]\n  t = conv(x, w)\n"
                           "  y = max_pool(t; kernel=[2, 2])\n  return y\n");
   const auto launches = *backend_->cover(graph, Fusion::kFull);
   ASSERT_EQ(launches.size(), 2u);
@@ -202,7 +202,8 @@ TEST_F(KeptLayouts, DecideOnPlans) {
     ASSERT_TRUE(
         database_->store(backend_->device().key(), signature, {cost_us, 0, 3, "generated"}).ok());
   };
-  for (const core::TensorId id : {graph.inputs()[0], launches[0].outputs[0], graph.outputs()[0]})
+  for (const core::TensorId id :
+       {graph.inputs()[0], graph.inputs()[1], launches[0].outputs[0], graph.outputs()[0]})
     for (const auto& [from, to] : {std::pair{Layout::kRowMajor, Layout::kChannelsLast},
                                    {Layout::kChannelsLast, Layout::kRowMajor}})
       keep(runtime::conversion_signature(graph.tensor(id).type, from, to), 2);
@@ -215,8 +216,8 @@ TEST_F(KeptLayouts, DecideOnPlans) {
     }
     EXPECT_EQ(cost::recall_kernels(*backend_, graph, Fusion::kFull, *database_), 2u);
     const auto plan = runtime::plan_execution(graph, *backend_, Fusion::kFull);
-    // Channels last are worth one conversion of the input and one of the result.
-    EXPECT_EQ(plan.conversions.size(), last_us == 1 ? 2u : 0u);
+    // Channels last are worth the conversions of both inputs and of the result.
+    EXPECT_EQ(plan.conversions.size(), last_us == 1 ? 3u : 0u);
     for (std::size_t k = 0; k < plan.launches.size(); ++k)
       EXPECT_EQ(plan.layouts[k].outputs[0],
                 last_us == 1 ? Layout::kChannelsLast : Layout::kRowMajor);
