@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/syntax/lexer.h"
+#include "rules/rule/rule.h"
 #include "rules/text/edit.h"
 #include "rules/text/functions.h"
 
@@ -15,19 +16,22 @@ using core::Result;
 using core::TokenKind;
 using core::TokenStream;
 
-constexpr int kMaxRank = 8;
+constexpr int kMaxRank = 8, kMostSiblings = 64;
 
 /// Reads one `for` clause.
 class LoopParser {
  public:
-  LoopParser(TokenStream& tokens, std::string_view text) : tokens_(tokens), text_(text) {}
+  LoopParser(TokenStream& tokens, std::string_view text, const std::set<int>* numbers)
+      : tokens_(tokens), text_(text), numbers_(numbers) {}
 
   Result<Loop> run() {
     loop_.begin = tokens_.peek().offset;
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("for"));
     SOAPSTONE_RETURN_IF_ERROR(parse_variables());
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("in"));
-    if (tokens_.at("ranks")) {
+    if (tokens_.at("siblings")) {
+      SOAPSTONE_RETURN_IF_ERROR(parse_siblings());
+    } else if (tokens_.at("ranks")) {
       SOAPSTONE_RETURN_IF_ERROR(parse_ranks());
     } else if (tokens_.at("perms")) {
       SOAPSTONE_RETURN_IF_ERROR(parse_perms());
@@ -55,21 +59,40 @@ class LoopParser {
     return tokens_.error("this set has single values, but several parameters are given");
   }
 
-  /// `ranks(0..3)`: the lexer takes `0..3` for one number.
-  core::Status parse_ranks() {
+  struct Range {
+    int low = 0, high = 0;
+  };
+
+  /// `ranks(0..3)`: the lexer takes `0..3` for one number. The bracket behind it is not read.
+  Result<Range> parse_range(const std::string& what, int least, int most) {
     SOAPSTONE_RETURN_IF_ERROR(single_variable());
     tokens_.next();
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("("));
     const std::string& range = tokens_.peek().text;
     const std::size_t dots = range.find("..");
-    if (dots == std::string::npos) return tokens_.expected("ranks such as 0..3");
+    if (dots == std::string::npos) return tokens_.expected(what + " such as 2..3");
     const auto low = small_number(range.substr(0, dots));
     const auto high = small_number(range.substr(dots + 2));
-    if (!low || !high || *low < 0 || *high > kMaxRank || *low > *high)
-      return tokens_.error("ranks go from a to b with 0 <= a <= b <= " + std::to_string(kMaxRank));
+    if (!low || !high || *low < least || *high > most || *low > *high)
+      return tokens_.error(what + " go from a to b with " + std::to_string(least) +
+                           " <= a <= b <= " + std::to_string(most));
     tokens_.next();
+    return Range{*low, *high};
+  }
+
+  core::Status parse_ranks() {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("ranks", 0, kMaxRank));
     loop_.over_ranks = true;
-    for (int rank = *low; rank <= *high; ++rank) loop_.values.push_back({std::to_string(rank)});
+    for (int rank = range.low; rank <= range.high; ++rank)
+      loop_.values.push_back({std::to_string(rank)});
+    return end_with(")");
+  }
+
+  core::Status parse_siblings() {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("siblings", 2, kMostSiblings));
+    for (const int number : numbers_ != nullptr ? *numbers_ : usual_siblings())
+      if (number >= range.low && number <= range.high)
+        loop_.values.push_back({std::to_string(number)});
     return end_with(")");
   }
 
@@ -147,17 +170,23 @@ class LoopParser {
 
   TokenStream& tokens_;
   std::string_view text_;
+  const std::set<int>* numbers_;
   Loop loop_;
 };
 
 }  // namespace
 
-Result<std::optional<Loop>> first_loop(const std::string& text) {
+const std::set<int>& usual_siblings() {
+  static const std::set<int> numbers{2, 3, 4, 6, 8};
+  return numbers;
+}
+
+Result<std::optional<Loop>> first_loop(const std::string& text, const std::set<int>* numbers) {
   TokenStream tokens(text);
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
   tokens.next();
   if (!tokens.at("for")) return std::optional<Loop>();
-  SOAPSTONE_ASSIGN_OR_RETURN(Loop loop, LoopParser(tokens, text).run());
+  SOAPSTONE_ASSIGN_OR_RETURN(Loop loop, LoopParser(tokens, text, numbers).run());
   return std::optional(std::move(loop));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ struct Loop {
   std::size_t begin = 0, end = 0;                ///< The clause's place in the text.
 };
 
-/// The first loop of a rule, right behind its name. Errors: kInvalidInput with line and column.
-core::Result<std::optional<Loop>> first_loop(const std::string& rule_text);
+/// The first loop of a rule, right behind its name. `numbers`: those of `siblings(2..64)`; null:
+/// the usual ones. Errors: kInvalidInput with line and column.
+core::Result<std::optional<Loop>> first_loop(const std::string& rule_text,
+                                             const std::set<int>* numbers);
 
 }  // namespace soapstone::rules

@@ -3,6 +3,7 @@
 #include "search/regions/region_search.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -20,8 +21,16 @@ using core::NodeId;
 using core::RuleId;
 using core::TensorId;
 
+/// Alpha is relative to at least that cost: where a few launches are all, one more on the way is a
+/// large part.
+constexpr double kLeastScale_us = 60;
 /// Steps of one move that carries an operator past others.
 constexpr int kMostCarried = 48;
+/// Successors of one graph by one instance of a rule: of many siblings there are far more pairs.
+constexpr int kMostOfOneRule = 40;
+/// Of successors by one instance that cost the same and gain nothing, so many are gone on from: they
+/// are mostly the same thing done to one or the other of nodes that are alike.
+constexpr int kMostAlike = 6;
 
 /// A graph that was found, and how it comes from its parent.
 struct Entry {
@@ -69,6 +78,7 @@ class RegionSearch {
       : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
         stopped_(stopped) {
     for (const rules::Rule& rule : rules_.rules()) carried_.push_back(carried_by(rule));
+    taken_.resize(carried_.size());
   }
 
   RegionResult run(const Graph& graph);
@@ -83,6 +93,10 @@ class RegionSearch {
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
+  /// What a graph may cost to be gone on from.
+  double most_us() const {
+    return best_->cost_us + (limits_.alpha - 1) * std::max(best_->cost_us, kLeastScale_us);
+  }
   bool is_left_out(RuleId rule) const {
     return !limits_.left_out.empty() && limits_.left_out[rule.index()];
   }
@@ -96,6 +110,9 @@ class RegionSearch {
   const RegionLimits& limits_;
   const std::function<bool()>& stopped_;
   std::vector<std::optional<Carried>> carried_;  ///< By rule.
+  // Of the graph that is being expanded:
+  std::vector<int> taken_;                               ///< By rule: matches.
+  std::map<std::pair<std::size_t, double>, int> alike_;  ///< By rule and cost: successors.
   RegionResult result_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< By serial.
   std::unordered_multimap<std::uint64_t, const Entry*> seen_;
@@ -143,6 +160,9 @@ void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match
   if (is_left_out(rule)) return;
   Entry* entry = build(parent, rule, match);
   if (entry == nullptr) return;
+  if (entry->cost_us >= kRealGain * parent.settled_us &&
+      ++alike_[{rule.index(), entry->cost_us}] > kMostAlike)
+    return;
   settle(*entry, parent);
   if (carried_[rule.index()] && !carried_[rule.index()]->unites)
     carry(*entry, parent, *carried_[rule.index()]);
@@ -150,7 +170,7 @@ void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match
 
 /// Decides what becomes of a graph that was made of `origin` in one move.
 void RegionSearch::settle(Entry& entry, const Entry& origin) {
-  if (entry.cost_us > limits_.alpha * best_->cost_us) return;
+  if (entry.cost_us > most_us()) return;
   const bool gain = entry.cost_us < kRealGain * origin.settled_us;
   entry.settled_us = gain ? entry.cost_us : origin.settled_us;
   entry.pending = gain ? 0 : origin.pending + 1;
@@ -221,8 +241,10 @@ void RegionSearch::backtrack() {
 }
 
 void RegionSearch::expand(const Entry& entry) {
+  std::ranges::fill(taken_, 0);
+  alike_.clear();
   const auto take = [&](RuleId rule, const rules::Match& match) {
-    consider(entry, rule, match);
+    if (++taken_[rule.index()] <= kMostOfOneRule) consider(entry, rule, match);
     return !is_cut_short();
   };
   if (entry.pending == 0) {
@@ -259,7 +281,7 @@ RegionResult RegionSearch::run(const Graph& graph) {
     const Entry* entry = *queue_.begin();
     queue_.erase(queue_.begin());
     // The bound may have fallen since the entry was queued.
-    if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
+    if (entry->cost_us <= most_us()) expand(*entry);
     backtrack();
   }
   // An expansion that was broken off may leave nothing queued: that is not all there is.

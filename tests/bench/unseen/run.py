@@ -82,12 +82,22 @@ def summary(title, rows, shut):
     print(text)
 
 
+def of_one_network(rows):
+    """Rules that are applied in one network alone: they may be made for it."""
+    where = {}
+    for row in rows:
+        for rule in row["rules"]:
+            where.setdefault(rule["rule"], []).append(row["name"])
+    return {rule: names[0] for rule, names in sorted(where.items()) if len(names) == 1}
+
+
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="these networks alone")
     parser.add_argument("--set", choices=("first", "later"), help="this set alone")
     parser.add_argument("--unlock", action="store_true", help="show each network of the later set")
-    parser.add_argument("--rules", action="store_true", help="show which rules were applied")
+    parser.add_argument("--rules", action="store_true",
+                        help="show which rules were applied, and which in one network alone")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the files of the networks there")
     options = parser.parse_args()
     for name in options.names:
@@ -128,6 +138,13 @@ def main():
         half = {("first", False): ", open from the start", ("first", True): ", opened late"}
         summary(which + half.get((which, was_locked), ""), part,
                 which == "later" and not options.unlock)
+    shown = [row for (which, _), part in rows.items() for row in part
+             if which == "first" or options.unlock]
+    if options.rules and shown:
+        lonely = of_one_network(shown)
+        print(f"{len(lonely)} rules are applied in one network alone:")
+        for rule, name in lonely.items():
+            print(f"    {rule}: {name}")
 
 
 if __name__ == "__main__":
