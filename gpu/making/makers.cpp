@@ -34,6 +34,7 @@ make_chosen(const MakerContext& context, const KernelRequest& request, const std
   if (const auto number = number_behind(kCudnn, choice))
     return make_with_cudnn(context, request, *number);
   if (choice == kInParts) return make_in_parts(context, request);
+  if (choice == kInPasses) return make_in_passes(context, request);
   for (const KernelOptions& options : generated_options(request))
     if (choice == name_of(options)) return make_generated(context, request, options);
   return core::unsupported(fmt::format("no kernel is called `{}`", choice));
@@ -80,6 +81,7 @@ std::vector<std::string> kernel_candidates(const MakerContext& context,
     return names;
   }
   for (const KernelOptions& options : generated_options(request)) names.push_back(name_of(options));
+  if (has_long_rows(request)) names.emplace_back(kInPasses);
   return names;
 }
 

@@ -46,6 +46,14 @@ inline constexpr std::string_view kInParts = "in parts";
 core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
                                                         const KernelRequest& request,
                                                         const KernelOptions& options);
+/// Generated kernels one after the other, where few rows are so long that one block takes long for
+/// its own: kInPasses. Errors: kUnsupported if there are no such rows.
+core::Result<std::unique_ptr<GpuKernel>> make_in_passes(const MakerContext& context,
+                                                        const KernelRequest& request);
+bool has_long_rows(const KernelRequest& request);
+
+inline constexpr std::string_view kInPasses = "generated in passes";
+
 /// Those that lead to different texts, the default first.
 std::vector<KernelOptions> generated_options(const KernelRequest& request);
 /// "generated" or "generated 128/32/4": threads, lanes, width.

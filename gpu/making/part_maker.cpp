@@ -4,8 +4,8 @@
 #include <functional>
 #include <set>
 
+#include "gpu/device/kernel_pair.h"
 #include "gpu/making/makers.h"
-#include "runtime/memory/memory_plan.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -15,49 +15,6 @@ using runtime::generated::RegionStage;
 
 using core::NodeId;
 using core::TensorId;
-
-/// One kernel after the other; the result of the first lies in the scratch memory of both.
-class TwoPartKernel final : public GpuKernel {
- public:
-  /// Where the parts find their tensors among the inputs of the whole; none: it is that result.
-  using Inputs = std::vector<std::optional<std::size_t>>;
-
-  TwoPartKernel(std::unique_ptr<GpuKernel> first, Inputs first_inputs,
-                std::unique_ptr<GpuKernel> second, Inputs second_inputs, std::size_t bytes)
-      : first_(std::move(first)), second_(std::move(second)),
-        first_inputs_(std::move(first_inputs)), second_inputs_(std::move(second_inputs)),
-        bytes_(runtime::slot_bytes(bytes)) {}
-
-  std::size_t scratch_bytes() const override {
-    return bytes_ + std::max(first_->scratch_bytes(), second_->scratch_bytes());
-  }
-  std::string implementation() const override { return std::string(kInParts); }
-
-  core::Status launch(const Driver& driver, DriverHandle stream,
-                      const runtime::KernelCall& call) override {
-    runtime::KernelCall part;
-    part.scratch = call.scratch + bytes_;
-    part.inputs = inputs_of(first_inputs_, call);
-    part.outputs = {call.scratch};
-    SOAPSTONE_RETURN_IF_ERROR(first_->launch(driver, stream, part));
-    part.inputs = inputs_of(second_inputs_, call);
-    part.outputs = call.outputs;
-    return second_->launch(driver, stream, part);
-  }
-
- private:
-  static std::vector<runtime::DeviceAddress> inputs_of(const Inputs& inputs,
-                                                       const runtime::KernelCall& call) {
-    std::vector<runtime::DeviceAddress> addresses;
-    for (const auto& input : inputs)
-      addresses.push_back(input ? call.inputs[*input] : call.scratch);
-    return addresses;
-  }
-
-  std::unique_ptr<GpuKernel> first_, second_;
-  Inputs first_inputs_, second_inputs_;
-  std::size_t bytes_;
-};
 
 bool is_contraction(const core::Graph& graph, NodeId node) {
   const auto region = make_region(graph, std::span(&node, 1), graph.node(node).outputs);
@@ -90,9 +47,9 @@ KernelRequest part_of(const KernelRequest& whole, std::vector<TensorId> outputs,
   return part;
 }
 
-TwoPartKernel::Inputs positions_of(const std::vector<TensorId>& inputs,
-                                   const KernelRequest& whole) {
-  TwoPartKernel::Inputs positions;
+std::vector<std::optional<std::size_t>> positions_of(const std::vector<TensorId>& inputs,
+                                                     const KernelRequest& whole) {
+  std::vector<std::optional<std::size_t>> positions;
   for (const TensorId id : inputs) {
     const auto at = std::ranges::find(whole.inputs, id);
     positions.push_back(at == whole.inputs.end()
@@ -118,9 +75,9 @@ Made make_split(const KernelRequest& request, TensorId between, const Maker& mak
     first.layouts[between] = second.layouts[between] = layout->second;
   SOAPSTONE_ASSIGN_OR_RETURN(auto before, make_first(first));
   SOAPSTONE_ASSIGN_OR_RETURN(auto behind, make_second(second));
-  return std::unique_ptr<GpuKernel>(std::make_unique<TwoPartKernel>(
-      std::move(before), positions_of(first.inputs, request), std::move(behind),
-      positions_of(second.inputs, request), runtime::storage_bytes(type)));
+  return make_pair_of_kernels({std::move(before), positions_of(first.inputs, request)},
+                              {std::move(behind), positions_of(second.inputs, request)},
+                              runtime::storage_bytes(type), std::string(kInParts));
 }
 
 std::vector<NodeId>::const_iterator find_contraction(const KernelRequest& request) {

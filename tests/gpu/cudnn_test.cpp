@@ -11,6 +11,7 @@
 #include "runtime/launches/execution_plan.h"
 #include "tests/gpu/cudnn_names_check.h"
 #include "tests/gpu/fake_libraries.h"
+#include "tests/models/small_sizes.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
@@ -49,7 +50,7 @@ TEST_P(CudnnNetworks, AreFinalized) {
   for (const core::DataType type : {core::DataType::kFloat32, core::DataType::kFloat16}) {
     models::NetworkOptions options;
     options.type = type;
-    const auto built = models::build_network(GetParam(), {}, options);
+    const auto built = models::build_network(GetParam(), models::few_repeats(GetParam()), options);
     ASSERT_TRUE(built.ok()) << built.error().to_string();
     std::set<std::string> seen;
     for (const runtime::Launch& launch :

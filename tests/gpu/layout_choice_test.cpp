@@ -58,7 +58,7 @@ TEST(MinCut, IsTheCheapestOfAllDivisions) {
 }
 
 /// Branches, a tensor that two launches read, and one that a product reads through a reshape.
-constexpr const char* kImages = R"(graph images
+constexpr const char* kImageGraph = R"(graph images
   x: f32[2, 3, 6, 6]
   a: f32[4, 3, 3, 3]
   b: f32[4, 4, 1, 1]
@@ -101,7 +101,7 @@ double cost_of(const core::Graph& graph, std::span<const runtime::Launch> launch
 }
 
 TEST(LayoutChoice, IsTheCheapestOfAllCombinations) {
-  const core::Graph graph = soapstone::graph_of(kImages);
+  const core::Graph graph = soapstone::graph_of(kImageGraph);
   const auto launches = *cover(graph, Fusion::kFull, attends);
   std::vector<std::vector<LaunchLayouts>> ways;
   std::size_t combinations = 1;
@@ -142,52 +142,87 @@ TEST(LayoutChoice, IsTheCheapestOfAllCombinations) {
   EXPECT_GT(mixed, 5u);
 }
 
-/// All ways are timed and kept; a later backend plans by what the database says.
-TEST(LayoutChoice, IsMeasuredAndKept) {
-  test::FakeCompiler compiler;
-  test::FakeDriver fake(compiler);
-  const core::Graph graph = soapstone::graph_of(kImages);
-  const auto path =
+/// A database that is gone when the test is over.
+class KeptLayouts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove(path_);
+    auto opened = cost::CostDatabase::open(path_);
+    ASSERT_TRUE(opened.ok());
+    database_ = *std::move(opened);
+    auto made = make_gpu_backend(fake_.driver(), 0, compiler_.compiler());
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    backend_ = *std::move(made);
+  }
+  void TearDown() override {
+    database_.reset();
+    std::filesystem::remove(path_);
+  }
+  bool is_kept(const std::string& signature) const {
+    return database_->find(backend_->device().key(), signature).has_value();
+  }
+
+  const std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("gpu_layouts_" + std::to_string(getpid()) + ".db");
-  std::filesystem::remove(path);
-  auto database = cost::CostDatabase::open(path);
-  ASSERT_TRUE(database.ok());
-  std::string device;
-  {
-    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler());
-    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-    device = (*backend)->device().key();
-    const auto model =
-        cost::make_measured_cost(**backend, Fusion::kFull, database->get(),
-                                 {.min_sample_us = 1, .samples = 3, .max_total_us = 100});
-    EXPECT_EQ(model->graph_cost(graph).estimated_us, 0);
-  }
-  for (const Layout fast : {Layout::kChannelsLast, Layout::kRowMajor}) {
-    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler());
-    ASSERT_TRUE(backend.ok());
-    const auto launches = *(*backend)->cover(graph, Fusion::kFull);
-    for (const runtime::Launch& launch : launches)
-      for (const LaunchLayouts& way : layout_ways(graph, launch)) {
-        const std::string signature = runtime::launch_signature(graph, launch, way);
-        ASSERT_TRUE((*database)->find(device, signature).has_value()) << signature;
-        const bool is_last =
-            std::ranges::find(way.inputs, Layout::kChannelsLast) != way.inputs.end();
-        const double cost_us = is_last == (fast == Layout::kChannelsLast) ? 1 : 1e9;
-        ASSERT_TRUE((*database)->store(device, signature, {cost_us, 0, 3, "generated"}).ok());
-      }
-    cost::recall_kernels(**backend, graph, Fusion::kFull, **database);
-    const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
-    EXPECT_EQ(plan.conversions.empty(), fast == Layout::kRowMajor);
-    for (std::size_t k = 0; k < plan.launches.size(); ++k) {
-      const auto ways = layout_ways(graph, plan.launches[k]);
-      const auto& wanted = ways[fast == Layout::kRowMajor ? 0 : ways.size() - 1];
-      EXPECT_EQ(plan.layouts[k].inputs, wanted.inputs);
-      EXPECT_EQ(plan.layouts[k].outputs, wanted.outputs);
+  test::FakeCompiler compiler_;
+  test::FakeDriver fake_{compiler_};
+  std::unique_ptr<runtime::Backend> backend_;
+  std::unique_ptr<cost::CostDatabase> database_;
+};
+
+/// All ways of a launch are timed, and the conversions around it.
+TEST_F(KeptLayouts, AreMeasured) {
+  const core::Graph graph = soapstone::graph_of(
+      "graph g\n  x: f32[1, 2, 2, 2]\n  y = max_pool(x; kernel=[1, 1])\n  return y\n");
+  const auto model =
+      cost::make_measured_cost(*backend_, Fusion::kFull, database_.get(),
+                               {.min_sample_us = 1, .samples = 3, .max_total_us = 100});
+  EXPECT_EQ(model->graph_cost(graph).estimated_us, 0);
+  const auto launches = *backend_->cover(graph, Fusion::kFull);
+  ASSERT_EQ(launches.size(), 1u);
+  const auto ways = layout_ways(graph, launches[0]);
+  ASSERT_EQ(ways.size(), 2u);
+  for (const LaunchLayouts& way : ways)
+    EXPECT_TRUE(is_kept(runtime::launch_signature(graph, launches[0], way)));
+  const core::TensorType& type = graph.tensor(graph.inputs()[0]).type;
+  EXPECT_TRUE(
+      is_kept(runtime::conversion_signature(type, Layout::kRowMajor, Layout::kChannelsLast)));
+  EXPECT_TRUE(
+      is_kept(runtime::conversion_signature(type, Layout::kChannelsLast, Layout::kRowMajor)));
+}
+
+/// A backend plans by what the database says.
+TEST_F(KeptLayouts, DecideOnPlans) {
+  const core::Graph graph =
+      soapstone::graph_of("graph g\n  x: f32[1, 2, 5, 5]\n  w: f32[3, 2, 3, 3]\n  t = conv(x, w)\n"
+                          "  y = max_pool(t; kernel=[2, 2])\n  return y\n");
+  const auto launches = *backend_->cover(graph, Fusion::kFull);
+  ASSERT_EQ(launches.size(), 2u);
+  const auto keep = [&](const std::string& signature, double cost_us) {
+    ASSERT_TRUE(
+        database_->store(backend_->device().key(), signature, {cost_us, 0, 3, "generated"}).ok());
+  };
+  for (const core::TensorId id :
+       {graph.inputs()[0], graph.inputs()[1], launches[0].outputs[0], graph.outputs()[0]})
+    for (const auto& [from, to] : {std::pair{Layout::kRowMajor, Layout::kChannelsLast},
+                                   {Layout::kChannelsLast, Layout::kRowMajor}})
+      keep(runtime::conversion_signature(graph.tensor(id).type, from, to), 2);
+  for (const double last_us : {9.0, 1.0}) {
+    for (const runtime::Launch& launch : launches) {
+      const auto ways = layout_ways(graph, launch);
+      ASSERT_EQ(ways.size(), 2u);
+      keep(runtime::launch_signature(graph, launch, ways[0]), 5);
+      keep(runtime::launch_signature(graph, launch, ways[1]), last_us);
     }
-    runtime::test::expect_right(graph, **backend, Fusion::kFull);
+    EXPECT_EQ(cost::recall_kernels(*backend_, graph, Fusion::kFull, *database_), 2u);
+    const auto plan = runtime::plan_execution(graph, *backend_, Fusion::kFull);
+    // Channels last are worth the conversions of both inputs and of the result.
+    EXPECT_EQ(plan.conversions.size(), last_us == 1 ? 3u : 0u);
+    for (std::size_t k = 0; k < plan.launches.size(); ++k)
+      EXPECT_EQ(plan.layouts[k].outputs[0],
+                last_us == 1 ? Layout::kChannelsLast : Layout::kRowMajor);
   }
-  database->reset();
-  std::filesystem::remove(path);
+  runtime::test::expect_right(graph, *backend_, Fusion::kFull);
 }
 
 }  // namespace
