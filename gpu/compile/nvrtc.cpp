@@ -9,7 +9,7 @@
 #include "core/base/file_io.h"
 #include "core/base/sha256.h"
 #include "gpu/compile/nvrtc_library.h"
-#include "gpu/text/element_types.h"
+#include "gpu/text/prelude.h"
 
 namespace soapstone::gpu {
 namespace {

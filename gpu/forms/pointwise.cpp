@@ -8,6 +8,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::RegionTensor;
+
 using ops::Function;
 using ops::evaluation::NodeKind;
 

@@ -10,6 +10,8 @@
 
 namespace soapstone::gpu {
 
+using runtime::generated::Region;
+
 /// A loop of a product, and how far apart its neighbors lie in each tensor, in elements.
 struct ProductLoop {
   std::uint32_t variable = 0;  ///< The innermost of those that are one loop.
@@ -32,5 +34,8 @@ struct Product {
 /// The region's only output as a product. Columns lie side by side in the result, if any loop does.
 /// Errors: kUnsupported if it is none, or has several sums, or loops that no stride describes.
 core::Result<Product> product_of(const Region& region, const core::Dims& dims);
+/// The same of any tensor of the region; `known` is read as if it were in memory.
+core::Result<Product> product_of(const Region& region, std::uint32_t tensor, const core::Dims& dims,
+                                 std::optional<std::uint32_t> known);
 
 }  // namespace soapstone::gpu

@@ -1,40 +1,25 @@
 // See cover.h.
 #include "gpu/kernels/cover.h"
 
-#include <set>
-
-#include "gpu/kernels/extent.h"
-#include "gpu/kernels/fusion.h"
+#include "gpu/kernels/library_fit.h"
 
 namespace soapstone::gpu {
-namespace {
 
-using core::TensorId;
-using runtime::Launch;
+using runtime::generated::Group;
 
-/// A group as a launch: its inputs in the order in which nodes read them.
-Launch launch_of(const core::Graph& graph, const Group& group) {
-  const GroupExtent extent = extent_of(graph, group.nodes, group.through);
-  Launch launch;
-  launch.head = extent.nodes[0];
-  launch.others.assign(extent.nodes.begin() + 1, extent.nodes.end());
-  launch.outputs = extent.outputs;
-  std::set<TensorId> seen;
-  for (const core::NodeId node : extent.nodes) {
-    for (const TensorId input : graph.node(node).inputs)
-      if (input.valid() && seen.insert(input).second) launch.inputs.push_back(input);
-    for (const TensorId output : graph.node(node).outputs) seen.insert(output);
-  }
-  return launch;
+std::vector<Group> gpu_groups(const core::Graph& graph,
+                              runtime::generated::GroupingOptions options) {
+  options.contractions = fits_libraries;
+  return runtime::generated::group_nodes(graph, options);
 }
 
-}  // namespace
-
-std::optional<std::vector<Launch>> cover(const core::Graph& graph, runtime::Fusion fusion) {
+std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph, runtime::Fusion fusion,
+                                                  const LaunchFit& attends) {
   if (fusion != runtime::Fusion::kFull) return std::nullopt;
-  std::vector<Launch> launches;
-  for (const Group& group : group_nodes(graph))
-    if (group.kind != Group::Kind::kView) launches.push_back(launch_of(graph, group));
+  std::vector<runtime::Launch> launches;
+  for (const Group& group : join_attention(graph, gpu_groups(graph), attends))
+    if (group.kind != Group::Kind::kView)
+      launches.push_back(runtime::generated::launch_of(graph, group));
   return launches;
 }
 

@@ -10,6 +10,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+
 /// A factor that is the same for several batches would be read again for each.
 bool repeats_a_factor(const Product& product) {
   return std::ranges::any_of(

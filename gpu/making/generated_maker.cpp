@@ -5,10 +5,13 @@
 
 #include "gpu/device/generated_kernel.h"
 #include "gpu/making/makers.h"
-#include "gpu/text/region_layouts.h"
+#include "runtime/generated/region_layouts.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::make_region;
+using runtime::generated::RegionTensor;
 
 core::Result<Region> region_for(const KernelRequest& request) {
   SOAPSTONE_ASSIGN_OR_RETURN(Region region,

@@ -9,6 +9,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+
 using core::TensorId;
 
 constexpr std::size_t kLibraryAlignment = 16;  // bytes: what libraries take for granted

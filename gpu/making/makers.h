@@ -10,6 +10,8 @@
 
 namespace soapstone::gpu {
 
+using runtime::generated::KernelOptions;
+
 /// `choice`: the name of a candidate, or empty. `why_not`, if given, collects why makers refused.
 /// Errors: those of the last maker.
 core::Result<std::unique_ptr<GpuKernel>> make_kernel(const MakerContext& context,
@@ -33,12 +35,12 @@ core::Result<std::unique_ptr<GpuKernel>>
 make_with_cublaslt(const MakerContext& context, const KernelRequest& request, std::size_t number);
 std::size_t count_cublaslt_algorithms(const MakerContext& context, const KernelRequest& request);
 
-/// A contraction by a library, and a generated kernel for what stands behind it: kTwoParts.
-/// Errors: kUnsupported if there is no contraction with something behind it.
-core::Result<std::unique_ptr<GpuKernel>> make_in_two(const MakerContext& context,
-                                                     const KernelRequest& request);
+/// Contractions by a library, and generated kernels for what stands between and behind them:
+/// kInParts. Errors: kUnsupported if there is no contraction with something behind it.
+core::Result<std::unique_ptr<GpuKernel>> make_in_parts(const MakerContext& context,
+                                                       const KernelRequest& request);
 
-inline constexpr std::string_view kTwoParts = "a library's, then generated";
+inline constexpr std::string_view kInParts = "in parts";
 
 /// Generated; `options` as one of generated_options(), or none.
 core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,

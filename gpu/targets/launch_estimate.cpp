@@ -8,12 +8,15 @@
 #include <mutex>
 #include <utility>
 
-#include "gpu/text/kernel_plan.h"
 #include "gpu/text/kernel_text.h"
-#include "gpu/text/region.h"
+#include "runtime/generated/kernel_plan.h"
+#include "runtime/generated/region.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::make_region;
+using runtime::generated::RegionStage;
 
 using core::Graph;
 

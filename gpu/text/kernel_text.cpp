@@ -5,17 +5,24 @@
 
 #include <fmt/format.h>
 
-#include "gpu/text/element_types.h"
-#include "gpu/text/places.h"
+#include "runtime/generated/element_types.h"
 
 namespace soapstone::gpu {
 namespace {
 
-/// The largest power of two up to `width` that divides `count`.
-std::int64_t dividing(std::int64_t width, std::int64_t count) {
-  while (count % width != 0) width /= 2;
-  return width;
-}
+using runtime::generated::Affine;
+using runtime::generated::dividing;
+using runtime::generated::element_name;
+using runtime::generated::ExpressionText;
+using runtime::generated::IndexSpace;
+using runtime::generated::RegionTensor;
+using runtime::generated::Segment;
+
+/// The statements of a kernel.
+struct KernelDraft {
+  std::string body;
+  std::int64_t blocks = 0;
+};
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -45,7 +52,6 @@ KernelDraft draft_map(const Region& region, const KernelPlan& plan) {
                                         draft.blocks, last, lines);
     draft.blocks = last;
   }
-  draft.readings = text.readings();
   return draft;
 }
 
@@ -61,16 +67,9 @@ KernelDraft draft_rows(const Region& region, const KernelPlan& plan) {
                           rows_of_block, plan.lanes));
     if (plan.lanes > 1) text.line(fmt::format("const int lane = threadIdx.x % {};", plan.lanes));
     text.line(fmt::format("if (row >= {}) return;", plan.row_count));
-    for (std::uint32_t t : plan.rows)
-      text.define(t, row, text.reduced_by_lanes(t, row, plan.lanes, plan.width));
-    for (const RowStore& store : plan.stores)
-      text.over_columns(store.columns, plan.lanes, dividing(plan.width, store.columns),
-                        [&](const Affine& column) {
-                          text.store(store.tensor, position_at(space, store.place, row, column));
-                        });
+    runtime::generated::write_row(text, space, plan, row);
   });
   draft.body = lines;
-  draft.readings = text.readings();
   return draft;
 }
 
@@ -91,14 +90,10 @@ std::string indented(const std::string& lines) {
 
 }  // namespace
 
-KernelDraft draft_kernel(const Region& region, const KernelPlan& plan) {
-  return plan.row_count > 0 ? draft_rows(region, plan) : draft_map(region, plan);
-}
-
 KernelText kernel_text(const Region& region, const KernelPlan& plan, const std::string& name) {
   KernelText text;
   text.name = name;
-  const KernelDraft draft = draft_kernel(region, plan);
+  const KernelDraft draft = plan.row_count > 0 ? draft_rows(region, plan) : draft_map(region, plan);
   std::string list;
   const auto add = [&](std::uint32_t tensor, const char* qualifier) {
     const RegionTensor& facts = region.tensors[tensor];

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu/text/expression_text.h"
-#include "gpu/text/kernel_plan.h"
+#include "runtime/generated/kernel_plan.h"
 
 namespace soapstone::gpu {
+
+using runtime::generated::KernelPlan;
+using runtime::generated::Region;
 
 struct KernelText {
   std::string name;
@@ -19,14 +21,6 @@ struct KernelText {
   int threads = 256;
   bool has_barriers = false;  ///< Threads of a warp or block wait for each other.
 };
-
-/// The statements of a kernel that is being planned.
-struct KernelDraft {
-  std::string body;
-  Readings readings;
-  std::int64_t blocks = 0;
-};
-KernelDraft draft_kernel(const Region& region, const KernelPlan& plan);
 
 KernelText kernel_text(const Region& region, const KernelPlan& plan, const std::string& name);
 

@@ -9,6 +9,10 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::Group;
+using runtime::generated::GroupingOptions;
+using runtime::generated::KernelOptions;
+
 struct Chain {
   const char* name;
   const char* text;
@@ -73,7 +77,7 @@ class Chains : public ::testing::TestWithParam<Form> {};
 TEST_P(Chains, AreOneKernel) {
   test::HostKernels library;
   std::vector<test::KernelGraph> all;
-  FusionOptions options;
+  GroupingOptions options;
   options.kernel = GetParam().options;
   for (const Chain& chain : kChains) {
     const std::string text = std::string("graph ") + chain.name + "\n  " + chain.text + "\n";

@@ -10,6 +10,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+
 MatrixProduct matrices_of(const core::Graph& graph) {
   const std::vector<core::NodeId> nodes(graph.order().begin(), graph.order().end());
   const auto region = make_region(graph, nodes, graph.outputs());

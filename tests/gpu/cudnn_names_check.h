@@ -152,6 +152,8 @@ static_assert(number(cudnn::DataType::kHalf) == CUDNN_DATA_HALF);
 static_assert(number(cudnn::DataType::kBFloat16) == CUDNN_DATA_BFLOAT16);
 static_assert(number(cudnn::PointwiseMode::kAdd) == CUDNN_POINTWISE_ADD);
 static_assert(number(cudnn::PointwiseMode::kMul) == CUDNN_POINTWISE_MUL);
+static_assert(number(cudnn::PointwiseMode::kDiv) == CUDNN_POINTWISE_DIV);
+static_assert(number(cudnn::PointwiseMode::kSub) == CUDNN_POINTWISE_SUB);
 static_assert(number(cudnn::PointwiseMode::kMax) == CUDNN_POINTWISE_MAX);
 static_assert(number(cudnn::PointwiseMode::kSqrt) == CUDNN_POINTWISE_SQRT);
 static_assert(number(cudnn::PointwiseMode::kPow) == CUDNN_POINTWISE_POW);

@@ -14,6 +14,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::make_region;
+
 struct Described {
   int operations = 0, products = 0;
 };

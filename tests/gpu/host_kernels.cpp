@@ -12,14 +12,17 @@
 
 #include <fmt/format.h>
 
-#include "gpu/kernels/extent.h"
-#include "gpu/text/element_types.h"
+#include "gpu/kernels/cover.h"
+#include "gpu/text/prelude.h"
 #include "runtime/device/host_memory.h"
 #include "runtime/execution/elements.h"
 #include "runtime/execution/fold.h"
+#include "runtime/generated/extent.h"
 
 namespace soapstone::gpu::test {
 namespace {
+
+using runtime::generated::region_of;
 
 namespace fs = std::filesystem;
 
@@ -90,8 +93,8 @@ HostKernels::Function HostKernels::function(const std::string& name) const {
   return reinterpret_cast<Function>(dlsym(library_, ("run_" + name).c_str()));
 }
 
-KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOptions& options)
-    : graph_(std::move(graph)), groups_(group_nodes(graph_, options)) {
+KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const GroupingOptions& options)
+    : graph_(std::move(graph)), groups_(gpu_groups(graph_, options)) {
   for (const Group& group : groups_) {
     const auto region = region_of(graph_, group.nodes, group.through);
     if (!region) {

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "core/graph/literal.h"
-#include "gpu/kernels/fusion.h"
 #include "gpu/text/kernel_text.h"
+#include "runtime/generated/grouping.h"
 
 namespace soapstone::gpu::test {
+
+using runtime::generated::Group;
+using runtime::generated::GroupingOptions;
 
 /// Many kernels in one shared object, as a compiler takes longer to start than to compile one.
 class HostKernels {
@@ -41,7 +44,7 @@ class HostKernels {
 class KernelGraph {
  public:
   /// Adds all kernels to `kernels`. Fails the test where a group has no kernel.
-  KernelGraph(core::Graph graph, HostKernels& kernels, const FusionOptions& options = {});
+  KernelGraph(core::Graph graph, HostKernels& kernels, const GroupingOptions& options = {});
   /// The outputs, from those kernels.
   std::vector<std::vector<double>> run(const HostKernels& kernels,
                                        const std::vector<core::Literal>& inputs) const;

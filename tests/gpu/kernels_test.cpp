@@ -10,6 +10,8 @@
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::GroupingOptions;
+
 using test::HostKernels;
 using test::KernelGraph;
 
@@ -72,7 +74,7 @@ struct NetworkForm {
 class Networks : public ::testing::TestWithParam<NetworkForm> {};
 
 TEST_P(Networks, AreComputed) {
-  FusionOptions options;
+  GroupingOptions options;
   options.fuses = GetParam().fuses;
   HostKernels library;
   std::vector<KernelGraph> all;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -76,6 +77,39 @@ TEST(GpuLibraries, RunsProductsByALibrary) {
   }
   EXPECT_EQ(fake.alive(), 0u);
   EXPECT_EQ(cublaslt.alive(), 0u);
+}
+
+/// Attention that a library could compute as one is also scores, softmax and context.
+TEST(GpuLibraries, ComputesAttentionInParts) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  FakeCublasLt cublaslt = test::cublaslt_of(fake);
+  test::FakeCudnn cudnn;
+  {
+    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler(),
+                                    {cudnn.library(), cublaslt.library()});
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const core::Graph graph = soapstone::graph_of(kLayer);
+    const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+    EXPECT_EQ(plan.launches.size(), 5u);
+    int in_parts = 0;
+    for (std::size_t k = 0; k < plan.launches.size(); ++k) {
+      const auto ways = (*backend)->candidates(graph, plan.launches[k], plan.layouts[k]);
+      // The fake cuDNN computes nothing.
+      for (const std::string way : {"cuBLASLt 0", "in parts", "generated"})
+        if (std::ranges::find(ways, way) != ways.end()) {
+          in_parts += way == "in parts" && ways.front() == "cuDNN 0";
+          (*backend)->choose(runtime::launch_signature(graph, plan.launches[k], plan.layouts[k]),
+                             way);
+          break;
+        }
+    }
+    EXPECT_EQ(in_parts, 2) << "that, and the product with a GELU by erf";
+    runtime::test::expect_right(graph, **backend, Fusion::kFull);
+    EXPECT_EQ(cudnn.executions(), 0);
+    EXPECT_EQ(cublaslt.products(), 5);
+  }
+  EXPECT_EQ(fake.alive() + cublaslt.alive() + cudnn.alive(), 0u);
 }
 
 constexpr const char* kRunConvolution =
@@ -189,7 +223,7 @@ TEST(GpuLibraries, AreMeasuredWithWhatStandsBehindThem) {
       "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  t = matmul(x, w)\n  y = gelu(t)\n  return y\n");
   const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
   ASSERT_EQ(plan.launches.size(), 1u);
-  const std::string name = "a library's, then generated";
+  const std::string name = "in parts";
   EXPECT_EQ((*backend)->candidates(graph, plan.launches[0], plan.layouts[0]),
             std::vector<std::string>{name});
   const auto measured =

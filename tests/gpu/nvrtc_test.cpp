@@ -6,13 +6,17 @@
 
 #include "core/text/text.h"
 #include "gpu/compile/nvrtc.h"
-#include "gpu/kernels/extent.h"
+#include "gpu/kernels/cover.h"
 #include "models/networks/builders.h"
+#include "runtime/generated/extent.h"
 #include "tests/gpu/kernel_checks.h"
 #include "tests/runtime/random_graph.h"
 
 namespace soapstone::gpu {
 namespace {
+
+using runtime::generated::Group;
+using runtime::generated::region_of;
 
 constexpr CompileTarget kTargets[] = {{8, 0}, {9, 0}};
 
@@ -26,7 +30,7 @@ std::vector<KernelText> kernels_of(const std::string& network, core::DataType ty
     return {};
   }
   test::HostKernels kernels;
-  for (const Group& group : group_nodes(built->graph)) {
+  for (const Group& group : gpu_groups(built->graph)) {
     if (group.kind != Group::Kind::kKernel) continue;
     const auto region = region_of(built->graph, group.nodes);
     const auto plan = plan_kernel(*region);

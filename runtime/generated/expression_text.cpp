@@ -1,0 +1,194 @@
+// See expression_text.h.
+#include "runtime/generated/expression_text.h"
+
+#include <fmt/format.h>
+
+#include "runtime/generated/element_types.h"
+
+namespace soapstone::runtime::generated {
+
+std::string converted(const Value& value, Scalar type) {
+  if (value.type == type) return value.text;
+  return fmt::format("{}({})", scalar_name(type), value.text);
+}
+
+ExpressionText::ExpressionText(const Region& region, IndexSpace& space,
+                               std::set<std::uint32_t> rows)
+    : region_(region), space_(space), rows_(std::move(rows)), scopes_(1) {}
+
+// --- elements -----------------------------------------------------------------------------------
+
+Value ExpressionText::element(std::uint32_t tensor, const Affine& given) {
+  const Affine position = space_.joined(given);
+  const std::string key = key_of(tensor, position);
+  if (rows_.contains(tensor)) readings_.rows[tensor].push_back(position);
+  for (const Scope& scope : scopes_)
+    if (const auto found = scope.known.find(key); found != scope.known.end()) return found->second;
+  readings_.first.try_emplace(tensor, position);
+  const RegionTensor& facts = region_.tensors[tensor];
+  Value value;
+  if (!facts.stage) {
+    value = load(tensor, position);
+  } else if (rows_.contains(tensor)) {
+    value = {"unknown", facts.scalar};
+    readings_.is_complete = false;
+  } else {
+    readings_.computed[tensor] += scopes_.back().times;
+    const StageTree& tree = region_.stages[*facts.stage].tree;
+    value = compute(tree.body, indices_of(tree, position));
+    if (value.type != facts.scalar) value = declare(facts.scalar, converted(value, facts.scalar));
+  }
+  scopes_.back().known.emplace(key, value);
+  return value;
+}
+
+void ExpressionText::define(std::uint32_t tensor, const Affine& position, const Value& value) {
+  const Scalar type = region_.tensors[tensor].scalar;
+  const Value own = value.type == type ? value : declare(type, converted(value, type));
+  scopes_.back().known.insert_or_assign(key_of(tensor, space_.joined(position)), own);
+}
+
+Value ExpressionText::reduced_by_lanes(std::uint32_t tensor, const Affine& position, int lanes,
+                                       std::int64_t width) {
+  const StageTree& tree = region_.stages[*region_.tensors[tensor].stage].tree;
+  readings_.computed[tensor] += scopes_.back().times;
+  lanes_ = lanes;
+  lane_width_ = width;
+  lane_scope_ = scopes_.size();
+  Value value = compute(tree.body, indices_of(tree, position));
+  lanes_ = 0;
+  return value;
+}
+
+std::string ExpressionText::key_of(std::uint32_t tensor, const Affine& position) const {
+  return fmt::format("{}@{}", tensor, space_.text(position));
+}
+
+ExpressionText::Substitution ExpressionText::indices_of(const StageTree& tree,
+                                                        const Affine& position) {
+  Substitution at;
+  const std::vector<Affine> indices = space_.indices_at(position, Region::sizes_of(tree));
+  for (std::size_t k = 0; k < indices.size(); ++k) at[tree.index[k].variable] = indices[k];
+  return at;
+}
+
+Affine ExpressionText::substituted(const Affine& a, const Substitution& at) {
+  Affine result{a.constant, {}};
+  for (const auto& [variable, c] : a.coefficients) result.add(at.at(variable), c);
+  return space_.joined(result);
+}
+
+std::string ExpressionText::text_at_start(const Affine& position) {
+  space_.rename(chunk_->chunk.variable, chunk_->start);
+  std::string text = space_.text(position);
+  space_.rename(chunk_->chunk.variable, chunk_->name);
+  return text;
+}
+
+/// Elements that all columns of a chunk read, or one after the other, are loaded before them.
+Value ExpressionText::load(std::uint32_t tensor, const Affine& position) {
+  const Scalar type = region_.tensors[tensor].scalar;
+  const bool is_in_columns = chunk_ && scopes_.size() == chunk_->scope;
+  if (is_in_columns && chunk_->chunk.width > 1) {
+    const auto step = space_.step(position, chunk_->chunk);
+    const std::string name = fresh("p");
+    if (step == 0) {
+      chunk_->before += fmt::format("const {} {} = widen(a{}[{}]);\n", scalar_name(type), name,
+                                    tensor, text_at_start(position));
+      return {name, type};
+    }
+    if (step == 1 && space_.is_aligned(position, chunk_->chunk)) {
+      chunk_->before += fmt::format("const auto {} = load<{}>(a{} + {});\n", name,
+                                    chunk_->chunk.width, tensor, text_at_start(position));
+      return declare(type, fmt::format("widen({}.at[k])", name));
+    }
+  }
+  return declare(type, fmt::format("widen(a{}[{}])", tensor, space_.text(position)));
+}
+
+void ExpressionText::store(std::uint32_t tensor, const Affine& position) {
+  const Value value = element(tensor, position);
+  const std::string_view type = element_name(region_.tensors[tensor].data_type);
+  const std::string narrow = fmt::format("Narrow<{}>::of({})", type, value.text);
+  const Affine at = space_.joined(position);
+  const bool is_in_columns = chunk_ && chunk_->chunk.width > 1;
+  if (!is_in_columns || space_.step(at, chunk_->chunk) != 1 ||
+      !space_.is_aligned(at, chunk_->chunk)) {
+    line(fmt::format("a{}[{}] = {};", tensor, space_.text(at), narrow));
+    return;
+  }
+  const std::string name = fresh("w");
+  chunk_->before += fmt::format("Pack<{}, {}> {};\n", type, chunk_->chunk.width, name);
+  line(fmt::format("{}.at[k] = {};", name, narrow));
+  chunk_->behind += fmt::format("store(a{} + {}, {});\n", tensor, text_at_start(at), name);
+}
+
+// --- lines and blocks ---------------------------------------------------------------------------
+
+void ExpressionText::line(const std::string& text) { scopes_.back().lines += text + "\n"; }
+
+std::string ExpressionText::fresh(std::string_view prefix) {
+  return fmt::format("{}{}", prefix, names_++);
+}
+
+Value ExpressionText::declare(Scalar type, const std::string& text) {
+  const std::string name = fresh("t");
+  line(fmt::format("const {} {} = {};", scalar_name(type), name, text));
+  return {name, type};
+}
+
+std::string ExpressionText::block(double times, const std::function<void()>& body) {
+  scopes_.push_back({{}, {}, scopes_.back().times * times});
+  body();
+  std::string lines = std::move(scopes_.back().lines);
+  scopes_.pop_back();
+  return lines;
+}
+
+std::string ExpressionText::take() { return std::exchange(scopes_.front().lines, {}); }
+
+void ExpressionText::columns(OpenChunk open, const std::string& head, double times,
+                             const std::function<void(const Affine& column)>& body) {
+  const std::int64_t width = open.chunk.width;
+  const std::string name = open.name, start = open.start;
+  open.scope = scopes_.size() + 1;
+  const Affine column = IndexSpace::value_of(open.chunk.variable);
+  chunk_ = std::move(open);
+  const std::string lines = block(times, [&] { body(column); });
+  const OpenChunk done = *std::exchange(chunk_, std::nullopt);
+  line(head);
+  if (width == 1) {
+    scopes_.back().lines += done.before + lines + done.behind;
+  } else {
+    scopes_.back().lines += done.before;
+    line("#pragma unroll");
+    line(
+        fmt::format("for (int k = 0; k < {}; ++k) {{\nconst int {} = {} + k;", width, name, start));
+    scopes_.back().lines += lines + "}\n" + done.behind;
+  }
+  line("}");
+}
+
+void ExpressionText::over_columns(std::int64_t count, int lanes, std::int64_t width,
+                                  const std::function<void(const Affine& column)>& body) {
+  OpenChunk open;
+  open.name = fresh("c");
+  open.start = width == 1 ? open.name : open.name + "s";
+  open.chunk = {space_.add(open.name, 0, count), width};
+  const std::string first = width == 1 ? "lane" : fmt::format("lane * {}", width);
+  std::string head = fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{", open.start,
+                                 lanes == 1 ? "0" : first, count, lanes * width);
+  columns(std::move(open), head, static_cast<double>(count), body);
+}
+
+void ExpressionText::one_chunk(const std::string& start, std::int64_t count, std::int64_t width,
+                               const std::function<void(const Affine& column)>& body) {
+  OpenChunk open;
+  open.start = start;
+  open.name = width == 1 ? start : start + "k";
+  open.chunk = {space_.add(open.name, 0, count), width};
+  columns(std::move(open), fmt::format("if ({} < {}) {{", start, count), static_cast<double>(count),
+          body);
+}
+
+}  // namespace soapstone::runtime::generated

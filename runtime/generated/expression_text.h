@@ -1,0 +1,116 @@
+// Writes the statements that compute elements of a region's tensors, and notes on the way what
+// planning has to know: how often each stage is computed, and where results of rows are read.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/generated/index_space.h"
+#include "runtime/generated/region.h"
+
+namespace soapstone::runtime::generated {
+
+/// Something to compute with: a variable or a literal of the text.
+struct Value {
+  std::string text;
+  Scalar type = Scalar::kFloat;
+};
+
+/// What the text asks of the tensors.
+struct Readings {
+  /// By tensor: how many elements of it are computed, at one after the other.
+  std::map<std::uint32_t, double> computed;
+  /// By tensor of `rows`: the positions at which it is read.
+  std::map<std::uint32_t, std::vector<Affine>> rows;
+  /// By tensor: the first position at which it is read or computed.
+  std::map<std::uint32_t, Affine> first;
+  /// False: a result of a row was read where it is not known.
+  bool is_complete = true;
+};
+
+class ExpressionText {
+ public:
+  /// `rows`: tensors whose elements are never computed where they are read.
+  ExpressionText(const Region& region, IndexSpace& space, std::set<std::uint32_t> rows = {});
+
+  /// The element of the tensor at a row-major position, computed here unless it is known.
+  Value element(std::uint32_t tensor, const Affine& position);
+  /// Defines that element; known as long as the block lasts that is open.
+  void define(std::uint32_t tensor, const Affine& position, const Value& value);
+  /// The body of the tensor's stage, whose outermost sums and maxima are shared by lanes.
+  Value reduced_by_lanes(std::uint32_t tensor, const Affine& position, int lanes,
+                         std::int64_t width);
+
+  /// A loop over `count` columns that `lanes` threads share, `width` at a time.
+  void over_columns(std::int64_t count, int lanes, std::int64_t width,
+                    const std::function<void(const Affine& column)>& body);
+  /// The same for one thread that starts at `start`, a variable of the text: no loop.
+  void one_chunk(const std::string& start, std::int64_t count, std::int64_t width,
+                 const std::function<void(const Affine& column)>& body);
+  void store(std::uint32_t tensor, const Affine& position);
+
+  void line(const std::string& text);
+  /// What `body` writes, as a block of its own that runs `times` times.
+  std::string block(double times, const std::function<void()>& body);
+  std::string fresh(std::string_view prefix);
+  /// All that was written outside of blocks.
+  std::string take();
+  const Readings& readings() const { return readings_; }
+
+ private:
+  using Substitution = std::map<std::uint32_t, Affine>;
+  struct Scope {
+    std::map<std::string, Value> known;
+    std::string lines;
+    double times = 1;
+  };
+  struct OpenChunk {
+    Chunk chunk;
+    std::string name, start;     ///< Of one column, and of the first.
+    std::size_t scope = 0;       ///< The scope of one column.
+    std::string before, behind;  ///< Loads and stores of all columns at once.
+  };
+
+  Value compute(const TreeNode& node, const Substitution& at);
+  Value compute_read(const TreeNode& node, const Substitution& at);
+  std::optional<Value> compute_power(const TreeNode& node, const Substitution& at);
+  Value compute_apply(const TreeNode& node, const Substitution& at);
+  Value compute_guard(const TreeNode& node, const Substitution& at);
+  Value compute_reduction(const TreeNode& node, const Substitution& at);
+  Value compute_lookup(const TreeNode& node, const Substitution& at);
+  Value joined(const TreeNode& node, const Substitution& at, const char* symbol);
+  Value load(std::uint32_t tensor, const Affine& position);
+  Value declare(Scalar type, const std::string& text);
+
+  void add_terms(const TreeNode& node, std::size_t child, const Substitution& at,
+                 const std::string& total, Scalar type);
+  void loop(const ops::evaluation::Domain& domain, std::size_t first, Substitution at,
+            const std::function<void(const Substitution&)>& body);
+  std::string condition(const ops::evaluation::Domain& domain, const Substitution& at);
+  Affine substituted(const Affine& a, const Substitution& at);
+  Substitution indices_of(const StageTree& tree, const Affine& position);
+  void columns(OpenChunk chunk, const std::string& head, double times,
+               const std::function<void(const Affine& column)>& body);
+  std::string text_at_start(const Affine& position);
+  std::string key_of(std::uint32_t tensor, const Affine& position) const;
+
+  const Region& region_;
+  IndexSpace& space_;
+  std::set<std::uint32_t> rows_;
+  std::vector<Scope> scopes_;
+  std::optional<OpenChunk> chunk_;
+  int lanes_ = 0;  ///< Above 0: sums in scope `lane_scope_` are shared by so many.
+  std::int64_t lane_width_ = 1;
+  std::size_t lane_scope_ = 0;
+  std::size_t names_ = 0;
+  Readings readings_;
+};
+
+/// `value` in another type.
+std::string converted(const Value& value, Scalar type);
+
+}  // namespace soapstone::runtime::generated
