@@ -52,6 +52,7 @@ void RegionMemory::forget(const verifier::Admission& rules) {
 
 bool Kinds::search_new(std::span<const Region* const> regions, const Way& way, const PassInfo& pass,
                        const ObjectiveStage& stage) {
+  counts_.regions += regions.size();
   const auto& known = known_[way];
   std::set<Signature> met;
   std::vector<const Region*> fresh;
