@@ -45,12 +45,12 @@ core::Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return jobs::usage_error(message, hint);
 }
 
-/// A group without a name is not shown.
-constexpr const char* kHidden = "";
+constexpr const char* kForExperts = "Options for experts";
 
-void show_hidden(CLI::App& app) {
+/// A group without a name is not shown. It has no names in messages either, so this is done last.
+void hide_options_for_experts(CLI::App& app) {
   for (CLI::Option* option : app.get_options())
-    if (option->get_group() == kHidden) option->group("OPTIONS FOR EXPERTS");
+    if (option->get_group() == kForExperts) option->group("");
 }
 
 /// Numbers are read as options of that type read them. NaN is in no range.
@@ -143,7 +143,7 @@ OptionHandle& OptionHandle::one_of(std::vector<std::string> words) {
 }
 
 OptionHandle& OptionHandle::for_experts() {
-  option_->group(kHidden);
+  option_->group(kForExperts);
   return *this;
 }
 
@@ -202,12 +202,7 @@ OptionHandle CommandLine::add_word(const std::string& names, const std::string& 
 }
 
 void CommandLine::add_help_all() {
-  const auto show = [this] {
-    show_hidden(*app_);
-    throw CLI::CallForHelp();
-  };
-  app_->add_flag_callback("--help-all", show, "Show options for experts, too, and exit")
-      ->trigger_on_parse();
+  app_->set_help_all_flag("--help-all", "Show options for experts, too, and exit");
 }
 
 void CommandLine::set_version(const std::string& text) {
@@ -240,6 +235,7 @@ core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool ma
     return true;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return parse_error(*app_, error);
+    if (error.get_name() == "CallForHelp") hide_options_for_experts(*app_);
     if (may_print) app_->exit(error);  // --help, --version
     return false;
   }
