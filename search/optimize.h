@@ -106,6 +106,7 @@ struct OptimizeReport {
   std::vector<RuleUse> rules_applied;
   /// Proofs for the parameters that matches had, and what they took of the search.
   std::size_t proofs_tried = 0;
+  std::size_t proofs_kept = 0;  ///< Others, that were made in earlier runs.
   double proof_cpu_s = 0;
   std::size_t unproved_rules = 0;  ///< Loaded without a proof, baseline included.
   ProofChain chain;                ///< From the original to `graph`, if it was to be recorded.

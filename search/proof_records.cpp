@@ -64,6 +64,7 @@ void Optimizer::note_proofs() {
   for (const verifier::Admission* admission : {&baseline_, &rules_}) {
     report_.unproved_rules += count_unproved(*admission);
     report_.proofs_tried += admission->proofs_tried();
+    report_.proofs_kept += admission->proofs_kept();
     report_.proof_cpu_s += 1e-3 * admission->cpu_ms();
     for (const auto& refusal : admission->refusals())
       report_.notes.push_back(

@@ -75,6 +75,7 @@ struct Admission::Entry {
   std::string reason;  ///< Empty: proved. Valid once it was asked for.
   Rule labeled = {};   ///< If no file is believed: a rule with what was seen of it as its label.
   double cpu_ms = 0;
+  bool is_kept = false;  ///< The memory knew it.
 };
 
 Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& options)
@@ -107,6 +108,18 @@ Admission::Key Admission::key_of(core::RuleId id, const rules::Match& match) con
   return key;
 }
 
+/// Why the rule has no proof; empty: it has one.
+std::string Admission::proof_of(const Rule& special, Entry& entry) const {
+  ProofMemory* const memory = options_.believe_files ? options_.memory : nullptr;
+  const auto known = memory != nullptr ? memory->find(special) : std::nullopt;
+  entry.is_kept = known.has_value();
+  if (known) return *known;
+  // A solver of its own: what it was asked before must not change its answers.
+  std::string reason = attempt_proof(special, *make_z3_solver(), options_.verify);
+  if (memory != nullptr) memory->put(special, reason);
+  return reason;
+}
+
 void Admission::prove(const Key& key, Entry& entry) const {
   const double before = core::thread_cpu_ms();
   const Rule& rule = rules_[core::RuleId(key.rule)];
@@ -117,9 +130,7 @@ void Admission::prove(const Key& key, Entry& entry) const {
     auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
     if (special && key.type != DataType::kFloat32)
       special = rules::with_float_type(*special, key.type);
-    // A solver of its own: what it was asked before must not change its answers.
-    entry.reason = special ? attempt_proof(*special, *make_z3_solver(), options_.verify)
-                           : special.error().message;
+    entry.reason = special ? proof_of(*special, entry) : special.error().message;
     if (entry.reason.empty() && !options_.believe_files) {
       if (const auto seen = observe_label(*special, options_.verify); !seen)
         entry.reason = seen.error().message;
@@ -207,7 +218,14 @@ std::vector<Admission::Refusal> Admission::refusals() const {
 
 std::size_t Admission::proofs_tried() const {
   const std::lock_guard lock(mutex_);
-  return entries_.size();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(entries_, [](const auto& entry) { return !entry.second->is_kept; }));
+}
+
+std::size_t Admission::proofs_kept() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(entries_, [](const auto& entry) { return entry.second->is_kept; }));
 }
 
 double Admission::cpu_ms() const {

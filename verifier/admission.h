@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,15 @@
 #include "verifier/proof/verify.h"
 
 namespace soapstone::verifier {
+
+/// Keeps what was found of rules without parameters, for other runs. Thread-safe.
+class ProofMemory {
+ public:
+  virtual ~ProofMemory() = default;
+  /// Why the rule is not proved; empty: it is. None: nothing is known of it.
+  virtual std::optional<std::string> find(const rules::Rule& rule) const = 0;
+  virtual void put(const rules::Rule& rule, const std::string& reason) = 0;
+};
 
 struct AdmissionOptions {
   /// Rules without a proof are admitted, too.
@@ -23,6 +33,8 @@ struct AdmissionOptions {
   /// Rules are admitted, too, whose target has lost a value that the source has.
   bool allow_range_changes = false;
   VerifyOptions verify = {};
+  /// If set, and files are believed: is asked before a proof is tried. Must outlive the admission.
+  ProofMemory* memory = nullptr;
 };
 
 /// The decision about a match. In an e-graph both sides are one, and each may stand for the other.
@@ -80,6 +92,8 @@ class Admission {
   /// How many proofs were tried, and what they took.
   std::size_t proofs_tried() const;
   double cpu_ms() const;
+  /// How many were known from the memory.
+  std::size_t proofs_kept() const;
 
  private:
   void set_excluded(std::string_view base_name, bool excluded);
@@ -98,6 +112,7 @@ class Admission {
     auto operator<=>(const Key&) const = default;
   };
   Key key_of(core::RuleId rule, const rules::Match& match) const;
+  std::string proof_of(const rules::Rule& special, Entry& entry) const;
   void prove(const Key& key, Entry& entry) const;
 
   const rules::RuleSet& rules_;

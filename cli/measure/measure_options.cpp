@@ -20,9 +20,9 @@ void add_measure_options(CommandLine& line, MeasureOptions& options) {
       .type("S")
       .positive()
       .shows_default();
-  line.add("--budget", options.request.search.budget, "Graphs to expand for a model")
-      .type("N")
-      .between(std::uint64_t{0}, std::uint64_t{1'000'000'000'000'000})
+  line.add("--effort", options.request.search.effort, "How much the search of a model tries")
+      .type("1..5")
+      .between(1, search::kMostEffort)
       .shows_default();
   add_device_options(line, options.request.device);
   add_fusion_option(line, options.request.device.fusion);

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
       "Finds a faster graph that computes the same as an ONNX model, and writes it.");
   cli::add_optimize_options(line, options);
   return cli::run_main(argc, argv, line, options, [&](cli::Session& session) -> core::Status {
+    cli::imply_strategy(line, options);
     if (options.list_rules) return list_rules(options, session);
     core::Status usable = cli::check_usage(options);
     if (usable) return optimize(options, session);

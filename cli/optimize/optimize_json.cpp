@@ -21,7 +21,9 @@ void add_certificate(ordered_json& json, const search::SearchResult& found) {
   json["certificate"] = {{"regions", certificate.regions},
                          {"regions_optimal", certificate.optimal},
                          {"regions_cheapest_kept", certificate.cheapest_kept},
-                         {"largest_gap", certificate.largest_gap}};
+                         {"largest_gap", certificate.largest_gap},
+                         {"gap", certificate.gap},
+                         {"found_gap", certificate.found_gap}};
 }
 
 template <class T, class F>
@@ -156,6 +158,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
     json["baseline_rules"][rule] = count;
   }
   json["proofs_tried"] = report.proofs_tried;
+  json["proofs_kept"] = report.proofs_kept;
   json["proof_cpu_s"] = report.proof_cpu_s;
   json["unproved_rules"] = report.unproved_rules;
   json["rules_left_out"] = ordered_json::array();

@@ -16,58 +16,75 @@ namespace {
 /// More than any search sees, and exact as a double.
 constexpr std::uint64_t kMostGraphs = 1'000'000'000'000'000;
 
-void declare_strategy(CommandLine& line, OptimizeOptions& options) {
-  search::SearchOptions& search = options.request.search;
+void declare_strategy(CommandLine& line, search::SearchOptions& search) {
   line.add_choice<search::Strategy>(
           "--strategy", search.strategy,
-          {{"backtracking", search::Strategy::kBacktracking},
+          {{"portfolio", search::Strategy::kPortfolio},
+           {"backtracking", search::Strategy::kBacktracking},
            {"eqsat", search::Strategy::kEqsat},
            {"best", search::Strategy::kBest}},
-          "backtracking: from graph to graph; eqsat: all graphs at once (equality "
-          "saturation), with a bound for what is left to gain; best: both")
+          "portfolio: what finds most in regions of each family, as far as --effort goes; "
+          "backtracking: from graph to graph; eqsat: all graphs at once (equality saturation), "
+          "with "
+          "a bound for what is left to gain; best: both of these")
       .type("KIND")
-      .shows_default();
+      .shows_default()
+      .for_experts();
   line.add("--eqsat-region", search.eqsat_region_size,
-           "Most operators in a region that is saturated")
+           "Most operators in a region that is saturated; for --strategy eqsat and best")
       .type("N")
       .between(2, 100'000)
-      .shows_default();
-  line.add("--e-nodes", search.eqsat_nodes, "Most e-nodes for one region")
+      .shows_default()
+      .for_experts();
+  line.add("--e-nodes", search.eqsat_nodes, "Most e-nodes for one region; likewise")
       .type("N")
       .between(1, 10'000'000)
-      .shows_default();
+      .shows_default()
+      .for_experts();
+  line.add("--patience", search.patience,
+           "Graphs to expand in a region of the model after its last gain; for --strategy "
+           "backtracking and best")
+      .type("N")
+      .between(std::uint64_t{0}, kMostGraphs)
+      .shows_default()
+      .for_experts();
+  line.add("--region", search.region_sizes,
+           "Most operators in a region that is searched as one; of several, the best result "
+           "counts; likewise")
+      .type("N ...")
+      .between(2, 100'000)
+      .shows_default()
+      .for_experts();
 }
 
 void declare_search(CommandLine& line, OptimizeOptions& options) {
-  declare_strategy(line, options);
-  line.add("--budget", options.request.search.budget, "Graphs to expand")
-      .type("N")
-      .between(std::uint64_t{0}, kMostGraphs)
+  search::SearchOptions& search = options.request.search;
+  line.add("--effort", search.effort,
+           "How much is tried: 1 takes a third of the default's time, 5 many times as much; more "
+           "effort never gives a worse result")
+      .type("1..5")
+      .between(1, search::kMostEffort)
       .shows_default();
-  line.add("--time", options.request.search.time_s, "Seconds to search; 0: no limit")
+  line.add("--time", search.time_s, "Seconds to search; 0: as long as the effort takes")
       .type("S")
       .not_negative()
       .shows_default();
-  line.add("--alpha", options.request.search.alpha,
-           "Follow graphs that cost up to this many times the best")
-      .type("X")
-      .between(1.0, 100.0)
-      .shows_default();
-  line.add("--patience", options.request.search.patience,
-           "Graphs to expand in a region of the model after its last gain")
+  declare_strategy(line, search);
+  line.add("--budget", search.budget,
+           "Graphs to expand [as many as the effort allows; 20000 with another strategy]")
       .type("N")
       .between(std::uint64_t{0}, kMostGraphs)
-      .shows_default();
-  line.add("--region", options.request.search.region_sizes,
-           "Most operators in a region that is searched as one; of several, the best result counts")
-      .type("N ...")
-      .between(2, 100'000)
-      .shows_default();
-  line.add("--memory-limit", options.request.search.memory_mib,
-           "For the graphs that the search keeps")
+      .for_experts();
+  line.add("--alpha", search.alpha, "Follow graphs that cost up to this many times the best")
+      .type("X")
+      .between(1.0, 100.0)
+      .shows_default()
+      .for_experts();
+  line.add("--memory-limit", search.memory_mib, "For the graphs that the search keeps")
       .type("MIB")
       .between(1e-3, 1e9)
-      .shows_default();
+      .shows_default()
+      .for_experts();
   add_jobs_option(line, options.request.search.jobs);
   add_seed_option(line, options.request.seed);
   line.add_choice<jobs::CostKind>(
@@ -189,11 +206,22 @@ void add_optimize_options(CommandLine& line, OptimizeOptions& options) {
   declare_checks(line, options);
   declare_records(line, options);
   add_common_options(line, options);
+  line.add_help_all();
   set_examples(line,
                "  $ optimize-graph model.onnx -o faster.onnx\n"
                "  $ optimize-graph model.onnx -o faster.onnx --shape input=1x3x224x224 --time 30\n"
                "  $ optimize-graph model.onnx --dry-run --costs roofline --json -\n"
                "  $ optimize-graph --list-rules");
+}
+
+void imply_strategy(const CommandLine& line, OptimizeOptions& options) {
+  if (line.was_given("--strategy")) return;
+  const bool moves = line.was_given("--region") || line.was_given("--patience");
+  const bool saturates = line.was_given("--eqsat-region") || line.was_given("--e-nodes");
+  if (!moves && !saturates) return;
+  options.request.search.strategy = moves && saturates ? search::Strategy::kBest
+                                    : moves            ? search::Strategy::kBacktracking
+                                                       : search::Strategy::kEqsat;
 }
 
 core::Status check_usage(const OptimizeOptions& options) {

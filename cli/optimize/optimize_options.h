@@ -23,6 +23,8 @@ struct OptimizeOptions : CommonOptions {
 
 /// Binds all options to `options`, which must outlive `line`.
 void add_optimize_options(CommandLine& line, OptimizeOptions& options);
+/// Limits of single strategies ask for these strategies, if none was given. `line` is parsed.
+void imply_strategy(const CommandLine& line, OptimizeOptions& options);
 /// Errors: kUsage if options contradict each other or one is missing.
 core::Status check_usage(const OptimizeOptions& options);
 /// The request with the options that are not bound to it. Errors: kUsage.

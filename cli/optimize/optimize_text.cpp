@@ -218,8 +218,9 @@ void add_trials(Lines& lines, const search::OptimizeReport& report) {
 void add_search(Lines& lines, const search::OptimizeReport& report) {
   const search::SearchResult& found = report.search;
   std::string how;
-  if (found.strategy != search::Strategy::kBacktracking)
-    how = fmt::format("{}; {} e-nodes, ", search::to_string(found.strategy), found.e_nodes);
+  if (found.strategy != search::Strategy::kPortfolio)
+    how = fmt::format("{}; ", search::to_string(found.strategy));
+  if (found.e_nodes > 0) how += fmt::format("{} e-nodes, ", found.e_nodes);
   std::string resumed;
   if (found.regions_resumed > 0)
     resumed = fmt::format(" ({} of them before, as the checkpoint says)", found.graphs_resumed);
@@ -233,8 +234,9 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
                          "was seen), in {} more among the graphs kept",
                          certificate.optimal, certificate.regions,
                          certificate.cheapest_kept - certificate.optimal));
-  lines.line(fmt::format("gap:    at most {:.1f} % of a region's cost to the cheapest graph kept",
-                         100 * certificate.largest_gap));
+  lines.line(fmt::format("gap:    at most {:.1f} % of the cost to the cheapest graphs kept, {:.1f} % "
+                         "at most in a region",
+                         100 * certificate.gap, 100 * certificate.largest_gap));
 }
 
 }  // namespace

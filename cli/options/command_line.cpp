@@ -45,6 +45,14 @@ core::Error parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return jobs::usage_error(message, hint);
 }
 
+constexpr const char* kForExperts = "Options for experts";
+
+/// A group without a name is not shown. It has no names in messages either, so this is done last.
+void hide_options_for_experts(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_group() == kForExperts) option->group("");
+}
+
 /// Numbers are read as options of that type read them. NaN is in no range.
 CLI::Validator number_where(std::function<bool(double)> holds, const std::string& what) {
   return CLI::Validator(
@@ -134,6 +142,11 @@ OptionHandle& OptionHandle::one_of(std::vector<std::string> words) {
   return *this;
 }
 
+OptionHandle& OptionHandle::for_experts() {
+  option_->group(kForExperts);
+  return *this;
+}
+
 OptionHandle& OptionHandle::check(std::function<std::string(const std::string&)> fault_of) {
   option_->check(CLI::Validator(
       [fault_of = std::move(fault_of)](std::string& text) { return fault_of(text); }, ""));
@@ -156,6 +169,8 @@ template OptionHandle CommandLine::add(const std::string&, double&, const std::s
 template OptionHandle CommandLine::add(const std::string&, std::optional<double>&,
                                        const std::string&);
 template OptionHandle CommandLine::add(const std::string&, std::optional<std::int64_t>&,
+                                       const std::string&);
+template OptionHandle CommandLine::add(const std::string&, std::optional<std::uint64_t>&,
                                        const std::string&);
 template OptionHandle CommandLine::add(const std::string&, std::vector<std::string>&,
                                        const std::string&);
@@ -184,6 +199,10 @@ OptionHandle CommandLine::add_word(const std::string& names, const std::string& 
                                    const std::function<void(const std::string&)>& take) {
   return OptionHandle(app_->add_option_function<std::string>(names, take, help),
                       std::move(default_text));
+}
+
+void CommandLine::add_help_all() {
+  app_->set_help_all_flag("--help-all", "Show options for experts, too, and exit");
 }
 
 void CommandLine::set_version(const std::string& text) {
@@ -216,6 +235,7 @@ core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool ma
     return true;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return parse_error(*app_, error);
+    if (error.get_name() == "CallForHelp") hide_options_for_experts(*app_);
     if (may_print) app_->exit(error);  // --help, --version
     return false;
   }

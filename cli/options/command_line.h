@@ -40,6 +40,7 @@ class OptionHandle {
   OptionHandle& not_negative();
   OptionHandle& positive();  ///< And finite.
   OptionHandle& one_of(std::vector<std::string> words);
+  OptionHandle& for_experts();  ///< Shown by --help-all alone.
   /// `fault_of` returns what is wrong with a value, or an empty text.
   OptionHandle& check(std::function<std::string(const std::string&)> fault_of);
 
@@ -89,6 +90,8 @@ class CommandLine {
     return option;
   }
 
+  /// Declares --help-all, for commands that have options for experts.
+  void add_help_all();
   void set_version(const std::string& text);
   /// Shown below the options.
   void set_footer(const std::string& text);
@@ -115,6 +118,8 @@ extern template OptionHandle CommandLine::add(const std::string&, double&, const
 extern template OptionHandle CommandLine::add(const std::string&, std::optional<double>&,
                                               const std::string&);
 extern template OptionHandle CommandLine::add(const std::string&, std::optional<std::int64_t>&,
+                                              const std::string&);
+extern template OptionHandle CommandLine::add(const std::string&, std::optional<std::uint64_t>&,
                                               const std::string&);
 extern template OptionHandle CommandLine::add(const std::string&, std::vector<std::string>&,
                                               const std::string&);

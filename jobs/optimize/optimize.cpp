@@ -12,6 +12,7 @@
 #include "jobs/base/guard.h"
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
+#include "jobs/rules/kept_proofs.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -50,9 +51,11 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   const auto started = SteadyClock::now();
   SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeJob job, prepare(request, context));
   const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
+  KeptProofs kept(context.progress);
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,
                                              .allow_range_changes =
-                                                 request.rules.allow_range_changes};
+                                                 request.rules.allow_range_changes,
+                                             .memory = &kept};
   verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(request, job);
   context.announce_results();

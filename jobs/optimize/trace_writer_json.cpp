@@ -26,11 +26,18 @@ std::string verify_text(const OptimizeRequest& request) {
 
 ordered_json options_json(const OptimizeRequest& request) {
   const search::SearchOptions& search = request.search;
-  return {{"budget", search.budget},        {"time_s", search.time_s},
-          {"alpha", search.alpha},          {"patience", search.patience},
-          {"region", search.region_sizes},  {"memory_limit_mib", search.memory_mib},
-          {"costs", request.costs_name()},  {"fusion", runtime::to_string(request.device.fusion)},
-          {"verify", verify_text(request)}, {"seed", request.seed}};
+  return {{"strategy", search::to_string(search.strategy)},
+          {"effort", search.effort},
+          {"budget", search.budget ? ordered_json(*search.budget) : ordered_json(nullptr)},
+          {"time_s", search.time_s},
+          {"alpha", search.alpha},
+          {"patience", search.patience},
+          {"region", search.region_sizes},
+          {"memory_limit_mib", search.memory_mib},
+          {"costs", request.costs_name()},
+          {"fusion", runtime::to_string(request.device.fusion)},
+          {"verify", verify_text(request)},
+          {"seed", request.seed}};
 }
 
 /// How often each operator occurs.

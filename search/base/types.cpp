@@ -14,6 +14,8 @@ void append_steps(std::vector<Step>& all, std::vector<Step> more) {
 
 std::string_view to_string(Strategy strategy) {
   switch (strategy) {
+  case Strategy::kPortfolio:
+    return "portfolio";
   case Strategy::kBacktracking:
     return "backtracking";
   case Strategy::kEqsat:
@@ -25,7 +27,8 @@ std::string_view to_string(Strategy strategy) {
 }
 
 std::optional<Strategy> parse_strategy(std::string_view text) {
-  for (const Strategy strategy : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+  for (const Strategy strategy :
+       {Strategy::kPortfolio, Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
     if (to_string(strategy) == text) return strategy;
   return std::nullopt;
 }
@@ -37,7 +40,7 @@ std::string_view to_string(StopReason reason) {
   case StopReason::kSettled:
     return "no more gains found";
   case StopReason::kBudget:
-    return "budget of graphs used up";
+    return "budget used up";
   case StopReason::kTime:
     return "time used up";
   case StopReason::kInterrupted:

@@ -17,6 +17,7 @@
 namespace soapstone::search {
 
 enum class Strategy : std::uint8_t {
+  kPortfolio,     ///< What pays for each family of regions, as far as the effort goes.
   kBacktracking,  ///< Cheapest first through graphs that cost less than alpha times the best.
   kEqsat,         ///< Equality saturation.
   kBest,          ///< Both, and on from the better result with either.
@@ -27,20 +28,29 @@ class Checkpoint;
 struct RegionMemory;
 class TraceSink;
 
+constexpr int kDefaultEffort = 3, kMostEffort = 5;
+constexpr std::uint64_t kDefaultBudget = 20'000;
+
 struct SearchOptions {
-  Strategy strategy = Strategy::kBacktracking;
-  double alpha = 1.25;            ///< ≥ 1, of a region's cost; at 1 only gains are followed.
-  std::uint64_t budget = 20'000;  ///< Graphs to expand.
-  int max_detour = 3;             ///< Rewrites in a row without a gain before a branch is given up.
-  double time_s = 60;    ///< Wall clock; 0: no limit (a limit makes results depend on speed).
+  Strategy strategy = Strategy::kPortfolio;
+  /// From 1 to kMostEffort: how much counted work the portfolio may do. A greater effort never ends
+  /// with a worse result.
+  int effort = kDefaultEffort;
+  double alpha = 1.25;  ///< ≥ 1, of a region's cost; at 1 only gains are followed.
+  /// Graphs to expand. None: as many as the effort allows; with another strategy, kDefaultBudget.
+  std::optional<std::uint64_t> budget = std::nullopt;
+  int max_detour = 3;    ///< Rewrites in a row without a gain before a branch is given up.
+  double time_s = 0;     ///< Wall clock; 0: no limit (a limit makes results depend on speed).
   int jobs = 0;          ///< Threads; 0: all cores. The result does not depend on it.
   std::size_t keep = 4;  ///< How many of the best graphs to return.
+  // For strategies other than the portfolio, which chooses them by its effort.
   /// Most nodes in a region. Each size starts from the original; from the best of what they come to
   /// all go on in turn.
   std::vector<std::size_t> region_sizes = {48, 24};
-  std::size_t eqsat_region_size = 25;    ///< Most nodes in a region that is saturated.
-  std::size_t eqsat_nodes = 1'000;       ///< E-nodes for one region.
-  std::uint64_t patience = 80;           ///< Graphs to expand in a region after its last gain.
+  std::size_t eqsat_region_size = 25;  ///< Most nodes in a region that is saturated.
+  std::size_t eqsat_nodes = 1'000;     ///< E-nodes for one region.
+  std::uint64_t patience = 80;         ///< Graphs to expand in a region after its last gain.
+
   double memory_mib = 400;               ///< For the graphs of regions under search.
   const Objective* objective = nullptr;  ///< None: latency. Must outlive the search.
   TraceSink* trace = nullptr;            ///< Hears what happens, if there is one.
@@ -91,7 +101,7 @@ std::string_view to_string(StopReason reason);
 /// How good the cheapest graph is, as far as equality saturation can tell, region by region.
 /// Nothing is said about rewrites that need more than a region.
 struct Certificate {
-  std::size_t regions = 0;  ///< Regions that cover the graph, overlapping.
+  std::size_t regions = 0;  ///< Into which the graph is divided.
   /// Regions for which the e-graph holds all that the rules make of them, and nothing in it is
   /// cheaper.
   std::size_t optimal = 0;
@@ -100,12 +110,16 @@ struct Certificate {
   std::size_t cheapest_kept = 0;
   /// No region has a graph in its e-graph that is cheaper by more than this share.
   double largest_gap = 0;
+  /// The share of the cost of all regions by which their e-graphs might hold cheaper graphs, and
+  /// the part of it that a cheaper graph was found for. The rest is between what was found and
+  /// bounds.
+  double gap = 0, found_gap = 0;
 };
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< Cheapest first; the last resort, the original, is not in it.
   cost::GraphCost cost_before;
-  Strategy strategy = Strategy::kBacktracking;
+  Strategy strategy = Strategy::kPortfolio;
   /// Graphs whose successors by one rewrite were looked for. What is no gain is looked at only near
   /// what has changed since the last gain.
   std::uint64_t graphs_expanded = 0;
@@ -115,7 +129,9 @@ struct SearchResult {
   std::uint64_t regions = 0;           ///< Looked at, over all passes.
   std::uint64_t regions_searched = 0;  ///< The others were like one of these.
   std::uint64_t e_nodes = 0;           ///< In the e-graphs of all regions.
-  std::uint64_t underivable = 0;       ///< Regions with a gain that could not be derived again.
+  /// Counted work. A graph and an e-node take about as long, and neither count depends on speed.
+  std::uint64_t work() const { return graphs_built + e_nodes; }
+  std::uint64_t underivable = 0;  ///< Regions with a gain that could not be derived again.
   std::optional<Certificate> certificate;
   /// The part of these counts that came from a checkpoint.
   std::uint64_t regions_resumed = 0, graphs_resumed = 0;

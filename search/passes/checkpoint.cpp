@@ -64,13 +64,13 @@ CheckpointIdentity identity_of(const Graph& graph, const rules::RuleSet& rules,
       graph.hash(), hash_of(rules),
       fmt::format("{}; fusion {}", cost.description(), runtime::to_string(fusion)),
       fmt::format("--alpha {} --budget {} --patience {} --region {} --memory-limit {} detour {}",
-                  options.alpha, options.budget, options.patience,
+                  options.alpha, options.budget.value_or(kDefaultBudget), options.patience,
                   fmt::join(options.region_sizes, " "), options.memory_mib, options.max_detour)};
 }
 
-CheckpointKey key_of(const Region& region, bool folds) {
+CheckpointKey key_of(const Region& region, const Way& way) {
   const auto bytes = std::as_bytes(std::span(region.signature));
-  const std::uint64_t first = folds ? 2 : 0;
+  const std::uint64_t first = core::hash_combine(way.limit, way.folds ? 2 : 0);
   return {core::hash_bytes(bytes, first), core::hash_bytes(bytes, first + 1)};
 }
 
@@ -116,13 +116,13 @@ bool CheckpointEntry::holds_with(std::uint64_t budget) const {
   return false;
 }
 
-std::optional<RegionResult> Checkpoint::find(const Region& region, bool folds, std::uint64_t budget,
-                                             verifier::Admission& admission,
+std::optional<RegionResult> Checkpoint::find(const Region& region, const Way& way,
+                                             std::uint64_t budget, verifier::Admission& admission,
                                              cost::CostModel& cost) const {
   CheckpointEntry entry;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = contents_.entries.find(key_of(region, folds));
+    const auto known = contents_.entries.find(key_of(region, way));
     if (known == contents_.entries.end() || !known->second.holds_with(budget)) return std::nullopt;
     entry = known->second;
   }
@@ -153,7 +153,7 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, bool folds, s
   return result;
 }
 
-void Checkpoint::add(const Region& region, bool folds, const RegionResult& found) {
+void Checkpoint::add(const Region& region, const Way& way, const RegionResult& found) {
   if (found.stop == RegionStop::kStopped) return;
   CheckpointEntry entry{
       {},          found.cost_before_us, found.cost_after_us, found.expanded, found.expanded_whole,
@@ -162,7 +162,7 @@ void Checkpoint::add(const Region& region, bool folds, const RegionResult& found
     entry.rewrites.push_back(
         {step.rewrite.rule, step.rewrite.match.nodes, step.rewrite.match.inputs});
   const std::lock_guard lock(mutex_);
-  contents_.entries.insert_or_assign(key_of(region, folds), std::move(entry));
+  contents_.entries.insert_or_assign(key_of(region, way), std::move(entry));
   changed_ = true;
   if (core::wall_s() - written_at_s_ >= interval_s_) write_locked();
 }

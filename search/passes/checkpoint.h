@@ -14,6 +14,7 @@
 
 #include "core/base/result.h"
 #include "search/base/types.h"
+#include "search/passes/way.h"
 #include "search/regions/region.h"
 #include "search/regions/region_search.h"
 
@@ -50,8 +51,7 @@ struct CheckpointEntry {
 
 /// Two hashes of a signature: that two kinds share both does not happen, and would do no harm.
 using CheckpointKey = std::array<std::uint64_t, 2>;
-/// `folds`: it was searched without the rules that merge.
-CheckpointKey key_of(const Region& region, bool folds);
+CheckpointKey key_of(const Region& region, const Way& way);
 
 struct CheckpointContents {
   CheckpointIdentity identity;
@@ -78,10 +78,10 @@ class Checkpoint {
 
   /// The result of searching such a region with that budget of graphs, if it is known and still
   /// holds: every rewrite matches and is admitted, and the costs are those that were found then.
-  std::optional<RegionResult> find(const Region& region, bool folds, std::uint64_t budget,
+  std::optional<RegionResult> find(const Region& region, const Way& way, std::uint64_t budget,
                                    verifier::Admission& rules, cost::CostModel& cost) const;
   /// Remembers a search that came to its end, and writes the file if that is due.
-  void add(const Region& region, bool folds, const RegionResult& found);
+  void add(const Region& region, const Way& way, const RegionResult& found);
   /// Writes what was added since. Errors: kInvalidInput or kUnavailable; those of writes before,
   /// too.
   core::Status write();

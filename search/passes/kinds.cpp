@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -25,6 +26,12 @@ constexpr std::size_t kBatch = 32;
 /// The number of regions that share the memory. At most this many of a batch are searched at once
 /// for long.
 constexpr double kAlive = 16;
+/// New kinds that a pass without a budget searches, at most: so work is looked at often enough.
+constexpr std::size_t kKindsAtOnce = 96;
+/// Rounds for a sharp lower bound.
+constexpr int kBoundRounds = 200;
+/// Graphs that a pass without a budget may expand in one region.
+constexpr std::uint64_t kMostInRegion = 20'000;
 
 }  // namespace
 
@@ -43,17 +50,21 @@ void RegionMemory::forget(const verifier::Admission& rules) {
   }
 }
 
-void Kinds::search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
+bool Kinds::search_new(std::span<const Region* const> regions, const Way& way, const PassInfo& pass,
                        const ObjectiveStage& stage) {
+  counts_.regions += regions.size();
   const auto& known = known_[way];
   std::set<Signature> met;
   std::vector<const Region*> fresh;
-  for (const Region& region : regions)
-    if (!known.contains(region.signature) && met.insert(region.signature).second)
-      fresh.push_back(&region);
+  for (const Region* region : regions)
+    if (!known.contains(region->signature) && met.insert(region->signature).second)
+      fresh.push_back(region);
+  const bool is_all = pass.budget || fresh.size() <= kKindsAtOnce;
+  if (!is_all) fresh.resize(kKindsAtOnce);
   trace_pass(regions, fresh.size(), pass);
   if (way.saturates && !prepared_) prepare_to_saturate();
   search_all(fresh, way, pass, stage);
+  return is_all;
 }
 
 const RegionResult* Kinds::find(const Region& region, const Way& way) const {
@@ -64,7 +75,9 @@ const RegionResult* Kinds::find(const Region& region, const Way& way) const {
 }
 
 bool Kinds::all_exhausted() const {
-  return std::ranges::all_of(known_, [](const auto& of_way) {
+  return std::ranges::all_of(known_, [&](const auto& of_way) {
+    // What moves have seen in full, the portfolio only tries to see otherwise.
+    if (of_way.first.saturates && options_.strategy == Strategy::kPortfolio) return true;
     return std::ranges::all_of(
         of_way.second, [](const auto& m) { return m.second.stop == RegionStop::kExhausted; });
   });
@@ -74,10 +87,7 @@ void Kinds::search_all(const std::vector<const Region*>& fresh, const Way& way,
                        const PassInfo& pass, const ObjectiveStage& stage) {
   for (std::size_t at = 0; at < fresh.size() && !stopped_();) {
     const std::size_t remaining = fresh.size() - at;
-    const std::uint64_t left = way.saturates ? remaining
-                               : pass.budget > counts_.graphs_expanded
-                                   ? pass.budget - counts_.graphs_expanded
-                                   : 0;
+    const std::uint64_t left = way.saturates ? remaining : left_of(pass);
     if (left == 0) return;
     const std::size_t batches = (remaining + kBatch - 1) / kBatch;  // of like width
     const auto width = std::min<std::uint64_t>((remaining + batches - 1) / batches, left);
@@ -90,13 +100,12 @@ void Kinds::search_all(const std::vector<const Region*>& fresh, const Way& way,
 
 void Kinds::search_batch(const std::vector<const Region*>& batch, const Way& way,
                          const PassInfo& pass, const ObjectiveStage& stage) {
-  const std::uint64_t budget =
-      way.saturates ? 0 : (pass.budget - counts_.graphs_expanded) / batch.size();
+  const std::uint64_t budget = pass.budget ? left_of(pass) / batch.size() : kMostInRegion;
   std::vector<Searched> found(batch.size());
   const auto search = [&](std::size_t k) {
     const double begin_s = core::wall_s();
     const Region& region = *batch[k];
-    found[k].result = way.saturates ? saturate(region)
+    found[k].result = way.saturates ? saturate(region, way)
                                     : backtrack(region, way, limits(region, way, budget), stage,
                                                 found[k].resumed);
     found[k].duration_us = 1e6 * (core::wall_s() - begin_s);
@@ -128,7 +137,7 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
   // A checkpoint knows what latency led to.
   Checkpoint* checkpoint = guided ? nullptr : options_.checkpoint;
   if (checkpoint != nullptr) {
-    if (auto known = checkpoint->find(region, way.folds, limits.budget, admission_, cost_)) {
+    if (auto known = checkpoint->find(region, way, limits.budget, admission_, cost_)) {
       resumed = true;
       return *std::move(known);
     }
@@ -136,14 +145,15 @@ RegionResult Kinds::backtrack(const Region& region, const Way& way, const Region
   RegionResult result =
       search_region(region.graph, admission_, guided ? *guided : cost_, limits, stopped_);
   if (guided) price_by_latency(region.graph, admission_.rules(), cost_, result);
-  if (checkpoint != nullptr) checkpoint->add(region, way.folds, result);
+  if (checkpoint != nullptr) checkpoint->add(region, way, result);
   return result;
 }
 
 /// Checkpoints do not know of lemmas.
-RegionResult Kinds::saturate(const Region& region) {
+RegionResult Kinds::saturate(const Region& region, const Way& way) {
   EqsatLimits limits;
-  limits.saturation.nodes = options_.eqsat_nodes;
+  limits.saturation.nodes = way.limit;
+  limits.bound_rounds = way.bounds ? kBoundRounds : 0;
   limits.exact_operators = options_.eqsat_region_size;
   return saturate_region(region.graph, admission_, *prepared_, cost_,
                          e_node_cost_ ? *e_node_cost_ : cost_, limits, stopped_);
@@ -160,12 +170,18 @@ void Kinds::prepare_to_saturate() {
   e_node_cost_ = cost::make_roofline_cost(cost_.fusion_rules(), cost::calibrate(time));
 }
 
+/// Graphs that may still be expanded in the pass.
+std::uint64_t Kinds::left_of(const PassInfo& pass) const {
+  if (!pass.budget) return std::numeric_limits<std::uint64_t>::max();
+  return *pass.budget - std::min(*pass.budget, counts_.graphs_expanded);
+}
+
 RegionLimits Kinds::limits(const Region& region, const Way& way, std::uint64_t budget) const {
   RegionLimits limits;
   if (way.folds) limits.left_out = merging_;
   limits.alpha = options_.alpha;
   limits.max_detour = options_.max_detour;
-  limits.patience = options_.patience;
+  limits.patience = way.limit;
   limits.budget = budget;
   // A graph of a region: ids, order and readers, and the nodes that it does not share.
   const double bytes =
@@ -196,12 +212,12 @@ void Kinds::keep(const Region& region, const Way& way, Searched found) {
   known_[way].insert_or_assign(region.signature, std::move(found.result));
 }
 
-void Kinds::trace_pass(const std::vector<Region>& regions, std::size_t fresh,
+void Kinds::trace_pass(std::span<const Region* const> regions, std::size_t fresh,
                        const PassInfo& pass) {
   ++pass_;
   if (options_.trace == nullptr) return;
   places_.clear();
-  for (const Region& region : regions) ++places_[region.signature];
+  for (const Region* region : regions) ++places_[region->signature];
   options_.trace->pass(
       {pass_, pass.region_size, regions.size(), places_.size(), fresh, pass.graph_us});
 }

@@ -2,12 +2,12 @@
 // searched once, in parallel with other kinds.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/tasks/tasks.h"
@@ -15,25 +15,20 @@
 #include "rules/saturation/saturate.h"
 #include "search/base/objective.h"
 #include "search/base/types.h"
+#include "search/passes/way.h"
 #include "search/regions/region.h"
 #include "search/regions/region_search.h"
 #include "verifier/admission.h"
 
 namespace soapstone::search {
 
-/// How a region is searched.
-struct Way {
-  bool saturates = false;  ///< By equality saturation, which follows latency.
-  Guide guide = Guide::kLatency;
-  bool folds = false;  ///< Without the rules that merge nodes and split their result.
-  auto operator<=>(const Way&) const = default;
-};
-
 /// The setting of one pass over the graph.
 struct PassInfo {
   std::size_t region_size = 0;
-  double graph_us = 0;       ///< Cost of the graph when the pass begins.
-  std::uint64_t budget = 0;  ///< Graphs that may have been expanded when it ends.
+  double graph_us = 0;  ///< Cost of the graph when the pass begins.
+  /// Graphs that may have been expanded when it ends, which its regions share. None: only so many
+  /// new kinds are searched that the pass is not long, each as far as its way goes.
+  std::optional<std::uint64_t> budget;
 };
 
 /// The results of regions in one job, for a further search with fewer rules.
@@ -57,8 +52,8 @@ class Kinds {
   }
 
   /// Searches the kinds that were not searched in this way before, in batches of a fixed width: the
-  /// result does not depend on the number of threads.
-  void search_new(const std::vector<Region>& regions, const Way& way, const PassInfo& pass,
+  /// result does not depend on the number of threads. False: some are left for the next pass.
+  bool search_new(std::span<const Region* const> regions, const Way& way, const PassInfo& pass,
                   const ObjectiveStage& stage);
   /// Null: it was not searched.
   const RegionResult* find(const Region& region, const Way& way) const;
@@ -88,10 +83,11 @@ class Kinds {
                      const std::function<void(std::size_t)>& use);
   RegionResult backtrack(const Region& region, const Way& way, const RegionLimits& limits,
                          const ObjectiveStage& stage, bool& resumed);
-  RegionResult saturate(const Region& region);
+  RegionResult saturate(const Region& region, const Way& way);
   void prepare_to_saturate();
   void keep(const Region& region, const Way& way, Searched found);
-  void trace_pass(const std::vector<Region>& regions, std::size_t fresh, const PassInfo& pass);
+  void trace_pass(std::span<const Region* const> regions, std::size_t fresh, const PassInfo& pass);
+  std::uint64_t left_of(const PassInfo& pass) const;
   RegionLimits limits(const Region& region, const Way& way, std::uint64_t budget) const;
 
   verifier::Admission& admission_;

@@ -37,4 +37,9 @@ bool is_free_weight(const core::Graph& graph, core::TensorId id);
 std::vector<std::vector<core::NodeId>> cover(const core::Graph& graph, std::size_t size,
                                              bool behind_opaque = true);
 
+/// Convex sets of at most `size` nodes that share none: all nodes but those that cover() leaves
+/// out. Complexity: linear in the graph.
+std::vector<std::vector<core::NodeId>> partition(const core::Graph& graph, std::size_t size,
+                                                 bool behind_opaque = true);
+
 }  // namespace soapstone::search

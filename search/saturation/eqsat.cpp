@@ -9,6 +9,7 @@
 #include "search/proofs/lemma.h"
 #include "search/saturation/eqsat_bound.h"
 #include "search/saturation/eqsat_selection.h"
+#include "search/saturation/lower_bound.h"
 #include "search/saturation/weights_as_inputs.h"
 
 namespace soapstone::search {
@@ -40,7 +41,7 @@ class Selections {
     improve(shared);
     guide(shared);
     if (!model_.is_monotone()) return;
-    bound_us_ = lower_bound(problem_, costs_);
+    bound_us_ = lower_bound(problem_, costs_, limits.bound_rounds);
     if (count_operators(region_) <= limits.exact_operators) prove(limits.exact_steps);
     bound_us_ = std::min(bound_us_, best_us_);
   }

@@ -19,6 +19,7 @@ struct EqsatLimits {
   /// Regions of so many operators that do work, at most, are searched for the optimum.
   std::size_t exact_operators = 25;
   std::uint64_t exact_steps = 10'000;
+  int bound_rounds = 0;  ///< To sharpen the lower bound; see lower_bound().
 };
 
 /// `rules` and `prepared` are the same rules in the same order. `guide` prices single e-nodes:

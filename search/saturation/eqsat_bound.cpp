@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "search/saturation/lower_bound.h"
+
 namespace soapstone::search {
 
 using rules::ClassId;
@@ -14,94 +16,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::vector<ClassId> different(const EGraph& graph, std::span<const ClassId> ids) {
-  std::vector<ClassId> found;
-  for (ClassId id : ids)
-    if (id.valid()) found.push_back(graph.find(id));
-  std::ranges::sort(found);
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-/// Bounds for each class, from below: they grow until nothing changes.
-struct Bounds {
-  /// The dearest chain of operators that a graph of the class has.
-  std::vector<double> chain;
-  /// The least that each reader of the class has to pay of its cost.
-  std::vector<double> share;
-};
-
-class BoundFinder {
- public:
-  BoundFinder(const EqsatProblem& problem, const ENodeCosts& costs)
-      : graph_(problem.graph), costs_(costs), readers_(graph_.class_bound()) {
-    for (std::size_t k = 0; k < graph_.class_bound(); ++k)
-      if (graph_.find(ClassId(k)) == ClassId(k)) classes_.emplace_back(k);
-    for (ClassId id : classes_) {
-      std::vector<ClassId> reading;
-      for (ENodeId reader : graph_[id].readers)
-        if (graph_.is_live(reader))
-          for (ClassId result : graph_.results(reader)) reading.push_back(result);
-      readers_[id.index()] = static_cast<double>(different(graph_, reading).size());
-    }
-    for (ClassId id : different(graph_, problem.outputs)) ++readers_[id.index()];
-  }
-
-  Bounds run() {
-    constexpr int kRounds = 100;  // fewer give smaller bounds, which hold as well
-    Bounds bounds{std::vector<double>(graph_.class_bound()),
-                  std::vector<double>(graph_.class_bound())};
-    bool changed = true;
-    for (int round = 0; round < kRounds && changed; ++round) {
-      changed = false;
-      for (ClassId id : classes_) changed |= raise(id, bounds);
-    }
-    return bounds;
-  }
-
- private:
-  bool raise(ClassId id, Bounds& bounds) const {
-    double chain = kInfinity, whole = kInfinity;
-    for (ENodeId node : graph_[id].nodes) {
-      double longest = 0, sum = 0;
-      for (ClassId operand : different(graph_, graph_.operands(node))) {
-        longest = std::max(longest, bounds.chain[operand.index()]);
-        sum += bounds.share[operand.index()];
-      }
-      const double cost = costs_.at_least(node);
-      chain = std::min(chain, cost + longest);
-      whole = std::min(whole, cost / static_cast<double>(graph_.results(node).size()) + sum);
-    }
-    const double share = whole / std::max(1.0, readers_[id.index()]);
-    const bool higher =
-        chain > bounds.chain[id.index()] + 1e-9 || share > bounds.share[id.index()] + 1e-9;
-    bounds.chain[id.index()] = std::max(bounds.chain[id.index()], chain);
-    bounds.share[id.index()] = std::max(bounds.share[id.index()], share);
-    return higher;
-  }
-
-  const EGraph& graph_;
-  const ENodeCosts& costs_;
-  std::vector<ClassId> classes_;
-  std::vector<double> readers_;  // by class: how many classes may read it, outputs included
-};
-
-double bound_of(const std::vector<ClassId>& needed, const Bounds& bounds) {
-  double chain = 0, sum = 0;
-  for (ClassId id : needed) {
-    chain = std::max(chain, bounds.chain[id.index()]);
-    sum += bounds.share[id.index()];
-  }
-  return std::max(chain, sum);
-}
-
 class BranchSearch {
  public:
   BranchSearch(const EqsatProblem& problem, const ENodeCosts& costs, double known_us,
                std::uint64_t max_steps, const std::function<double(const Selection&)>& cost,
                const std::function<bool()>& stopped)
       : problem_(problem), graph_(problem.graph), costs_(costs),
-        bounds_(BoundFinder(problem, costs).run()), max_steps_(max_steps), cost_(cost),
+        chains_(chain_bounds(problem, costs)), max_steps_(max_steps), cost_(cost),
         stopped_(stopped), greedy_(greedy_selection(problem, costs, given_selection(problem))),
         selection_(graph_.class_bound()), uses_(graph_.node_bound()) {
     found_.cost_us = known_us;
@@ -124,7 +45,7 @@ class BranchSearch {
     for (ENodeId node : graph_[id].nodes) {
       double rating = costs_.estimate(node);
       for (ClassId operand : different(graph_, graph_.operands(node)))
-        rating += bounds_.chain[operand.index()];
+        rating += chains_[operand.index()];
       rated.emplace_back(rating, node);
     }
     std::ranges::sort(rated);
@@ -141,7 +62,7 @@ class BranchSearch {
     if (open.empty()) return finish();
     // The dearest class first: what it decides matters most.
     const auto next =
-        std::ranges::max_element(open, {}, [&](ClassId id) { return bounds_.chain[id.index()]; });
+        std::ranges::max_element(open, {}, [&](ClassId id) { return chains_[id.index()]; });
     const ClassId id = *next;
     open.erase(next);
     for (ENodeId node : order_[id.index()]) {
@@ -167,7 +88,7 @@ class BranchSearch {
   double bound_with(const std::vector<ClassId>& open, double paid) const {
     double chain = 0;
     for (ClassId id : open) {
-      chain = std::max(chain, bounds_.chain[id.index()]);
+      chain = std::max(chain, chains_[id.index()]);
       double least = kInfinity;
       for (ENodeId node : order_[id.index()]) {
         const auto results = static_cast<double>(graph_.results(node).size());
@@ -210,7 +131,7 @@ class BranchSearch {
   const EqsatProblem& problem_;
   const EGraph& graph_;
   const ENodeCosts& costs_;
-  Bounds bounds_;
+  std::vector<double> chains_;  // by class
   std::uint64_t max_steps_;
   const std::function<double(const Selection&)>& cost_;
   const std::function<bool()>& stopped_;
@@ -222,10 +143,6 @@ class BranchSearch {
 };
 
 }  // namespace
-
-double lower_bound(const EqsatProblem& problem, const ENodeCosts& costs) {
-  return bound_of(different(problem.graph, problem.outputs), BoundFinder(problem, costs).run());
-}
 
 BranchAndBound branch_and_bound(const EqsatProblem& problem, const ENodeCosts& costs,
                                 double known_us, std::uint64_t max_steps,

@@ -1,5 +1,4 @@
-// How cheap a graph of an e-graph can be at all: lower bounds that hold although e-nodes are
-// shared, and, for small ones, the optimum by branch and bound.
+// The cheapest graph of a small e-graph, by branch and bound.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,6 @@
 #include "search/saturation/eqsat_selection.h"
 
 namespace soapstone::search {
-
-/// Units: microseconds. No graph in the e-graph costs less, if ENodeCosts::at_least() holds.
-/// Source: the cost of an e-node is divided among all that may read it, so that what is read
-/// several times is not counted several times; and the dearest chain of operators is no dearer than
-/// the whole.
-double lower_bound(const EqsatProblem& problem, const ENodeCosts& costs);
 
 struct BranchAndBound {
   Selection best;         ///< Empty: nothing cheaper than what was known.

@@ -1,5 +1,6 @@
 """optimize-graph's --explain, --trace and --resume, Ctrl-C, and what is written without a gain."""
 
+import contextlib
 import json
 import os
 import signal
@@ -290,10 +291,49 @@ class OutputFiles(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_numbers_out_of_range(self):
-        for option, value in [("--budget", "-1"), ("--patience", "-1"), ("--time", "nan"),
+        for option, value in [("--effort", "0"), ("--effort", "6"), ("--budget", "-1"), ("--patience", "-1"), ("--time", "nan"),
                               ("--alpha", "nan"), ("--memory-limit", "1e300"), ("--rtol", "nan"),
                               ("--require-speedup", "nan")]:
             self.refuses(2, option, "--dry-run", f"{option}={value}")
+
+    def test_options_for_experts(self):
+        shown, all_shown = (run("optimize-graph", option).stdout for option in ("--help", "--help-all"))
+        for option in ("--strategy", "--patience", "--region", "--eqsat-region", "--e-nodes", "--budget",
+                       "--alpha", "--memory-limit"):
+            self.assertNotRegex(shown, rf"(?m)^ +{option} ")
+            self.assertRegex(all_shown, rf"(?m)^ +{option} ")
+        for option in ("--effort", "--time"):
+            self.assertRegex(shown, rf"(?m)^ +{option} ")
+
+    def test_a_limit_of_a_strategy_asks_for_it(self):
+        patience, e_nodes = ("--patience", "5"), ("--e-nodes", "50")
+        for arguments, strategy in [((), "portfolio"), (patience, "backtracking"), (e_nodes, "eqsat"),
+                                    ((*patience, *e_nodes), "best"),
+                                    ((*patience, "--strategy", "portfolio"), "portfolio")]:
+            done = run("optimize-graph", self.model, "--dry-run", *FAST, "--json", "-", *arguments)
+            self.assertEqual(json.loads(done.stdout)["strategy"], strategy)
+
+
+class Effort(unittest.TestCase):
+    """On a whole network: more of it is never worse, and proofs are made once."""
+
+    def test_more_is_never_worse(self):
+        with contextlib.closing(commands.Workspace()) as space:
+            model = space.path / "squeezenet.onnx"
+            self.assertEqual(run("build-model", "squeezenet", "-o", model).returncode, 0)
+            reports = []
+            for effort in (1, 1, 2, 3):
+                done = run("optimize-graph", model, "--dry-run", "--costs", "taso", "--verify", "off",
+                           "--effort", effort, "--json", "-")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                reports.append(json.loads(done.stdout))
+            costs = [report["cost_after_us"] for report in reports]
+            self.assertEqual(costs, sorted(costs, reverse=True))
+            self.assertEqual(costs[0], costs[1])
+            self.assertGreater(reports[0]["proofs_tried"], 0)
+            self.assertEqual(reports[0]["proofs_kept"], 0)
+            self.assertEqual(reports[1]["proofs_tried"], 0)
+            self.assertEqual(reports[1]["proofs_kept"], reports[0]["proofs_tried"])
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Range(unittest.TestCase):
             inputs = self.attention_inputs("f16", width)
             wanted = outputs(self.model, inputs)
             self.assertTrue(np.isfinite(wanted).all())
-            for strategy in ["backtracking", "eqsat", "best"]:
+            for strategy in ["portfolio", "backtracking", "eqsat", "best"]:
                 with self.subTest(width=width, strategy=strategy):
                     report = self.optimize("--strategy", strategy)
                     got = outputs(self.output, inputs)

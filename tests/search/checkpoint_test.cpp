@@ -54,6 +54,7 @@ class CheckpointTest : public testing::Test {
  protected:
   void SetUp() override {
     options_.time_s = 0;
+    options_.strategy = Strategy::kBacktracking;
     options_.alpha = 2;
     options_.region_sizes = {12};
   }
@@ -202,7 +203,8 @@ TEST_F(CheckpointTest, SearchesThatABudgetEndedHoldForThatBudget) {
 TEST_F(CheckpointTest, OtherStrategiesComeToWhatTheyComeToAlone) {
   graph_ = different_blocks(6);
   options_.budget = 25;  // less than all regions take: what is left over differs
-  constexpr Strategy kAll[] = {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest};
+  constexpr Strategy kAll[] = {Strategy::kPortfolio, Strategy::kBacktracking, Strategy::kEqsat,
+                               Strategy::kBest};
   for (const Strategy first : kAll) {
     for (const Strategy then : kAll) {
       std::filesystem::remove(file_);

@@ -12,6 +12,7 @@
 #include "search/regions/region.h"
 #include "search/saturation/eqsat_bound.h"
 #include "search/saturation/eqsat_selection.h"
+#include "search/saturation/lower_bound.h"
 #include "tests/rules/example_graphs.h"
 #include "tests/search/search_fixture.h"
 
@@ -272,8 +273,10 @@ TEST_P(EqsatExample, NoSelectionIsBelowTheBound) {
   for (cost::CostModel* model : {roofline.get(), taso.get()}) {
     const Saturated saturated(GetParam(), 300);
     const ENodeCosts costs(saturated.graph, *model);
-    const double bound = lower_bound(saturated.problem, costs);
-    EXPECT_GT(bound, 0);
+    const double equal_shares = lower_bound(saturated.problem, costs, 0);
+    EXPECT_GT(equal_shares, 0);
+    const double bound = lower_bound(saturated.problem, costs, 50);
+    EXPECT_GE(bound, equal_shares);
     rules::Random random(1);
     std::size_t looked_at = 0;
     for (int attempt = 0; attempt < 1500; ++attempt) {
@@ -323,6 +326,41 @@ TEST(EqsatSelection, IsNoGraphIfItIsCircular) {
             graph[both].nodes[0]);
 }
 
+/// A sum that is split in its halves again is made of these: a circle that costs nothing, and that
+/// no graph can be made of.
+TEST(EqsatBound, ACircleMakesNothing) {
+  rules::EGraph graph;
+  const Graph model = graph_of(R"(graph g
+  x: f32[1, 64]
+  a: f32[64, 64]
+  b: f32[64, 64]
+  u = matmul(x, a)
+  v = matmul(x, b)
+  w = concat(u, v; axis=1)
+  s, t = split(w; axis=1, sizes=[64, 64])
+  return s, t)");
+  EqsatProblem problem{graph, model, {}, {}};
+  for (std::size_t k = 0; k < model.inputs().size(); ++k)
+    problem.inputs.push_back(
+        graph.add_input(static_cast<std::uint32_t>(k), model.tensor(model.inputs()[k]).type));
+  const auto classes = graph.add_graph(model, problem.inputs);
+  for (core::TensorId id : model.outputs()) problem.outputs.push_back(classes[id.index()]);
+  for (std::size_t k = 0; k < 2; ++k) {
+    const core::NodeId product = model.order()[k];
+    graph.merge(classes[model.node(product).outputs[0].index()], problem.outputs[k]);
+  }
+  graph.rebuild();
+  const auto model_cost = cost::make_taso_cost();
+  const ENodeCosts costs(graph, *model_cost);
+  const double products_us =
+      model_cost
+          ->graph_cost(graph_of("graph g\n  x: f32[1, 64]\n  a: f32[64, 64]\n  b: f32[64, 64]\n"
+                                "  u = matmul(x, a)\n  v = matmul(x, b)\n  return u, v"))
+          .total_us;
+  EXPECT_NEAR(lower_bound(problem, costs, 100), products_us, 0.02 * products_us);
+  EXPECT_LE(lower_bound(problem, costs, 100), products_us);
+}
+
 TEST(EqsatBound, TheOptimumIsNoDearerThanAnySelection) {
   const Saturated saturated(rules::kExampleGraphs[2], 60);
   const auto model = cost::make_roofline_cost(runtime::Fusion::kNone);
@@ -335,7 +373,7 @@ TEST(EqsatBound, TheOptimumIsNoDearerThanAnySelection) {
   ASSERT_TRUE(found.complete);
   ASSERT_FALSE(found.best.empty());
   EXPECT_DOUBLE_EQ(found.cost_us, cost_of(found.best));
-  EXPECT_GE(found.cost_us, lower_bound(saturated.problem, costs) - 1e-6);
+  EXPECT_GE(found.cost_us, lower_bound(saturated.problem, costs, 50) - 1e-6);
   rules::Random random(2);
   for (int attempt = 0; attempt < 2000; ++attempt) {
     Selection selection =

@@ -1,5 +1,6 @@
 #include "search/search.h"
 
+#include <limits>
 #include <set>
 
 #include "cost/models/cost_model.h"
@@ -112,14 +113,15 @@ TEST(Search, RepeatedBlocksAreSearchedOnceAndImprovedEverywhere) {
 
 TEST(Search, GoesOnWithLittleMemory) {
   const SearchResult result =
-      run(parallel_matmuls(6), rule_set_of(kMergeMatmuls), {.alpha = 2, .memory_mib = 0.001});
+      run(parallel_matmuls(6), rule_set_of(kMergeMatmuls),
+          {.strategy = Strategy::kBacktracking, .alpha = 2, .memory_mib = 0.001});
   EXPECT_FALSE(result.best.empty());
   EXPECT_LE(result.graphs_built, 100U);
 }
 
 TEST(Search, KeepsWithinTheBudget) {
-  const SearchResult result =
-      run(parallel_matmuls(6), rule_set_of(kMergeMatmuls), {.alpha = 2, .budget = 7});
+  const SearchResult result = run(parallel_matmuls(6), rule_set_of(kMergeMatmuls),
+                                  {.strategy = Strategy::kBacktracking, .alpha = 2, .budget = 7});
   EXPECT_EQ(result.graphs_expanded, 7U);
   EXPECT_EQ(result.stop_reason, StopReason::kBudget);
 }
@@ -130,7 +132,7 @@ TEST(Search, CountsWhatIsLookedAtAllOver) {
                                  "  target\n    y = add(z, x)\n");
   const core::Graph graph = graph_of("graph g\n  x: f32[4]\n  z: f32[4]\n  t = add(x, z)\n"
                                      "  y = add(t, z)\n  return y\n");
-  const SearchResult result = run(graph, rules, {.alpha = 2});
+  const SearchResult result = run(graph, rules, {.effort = 1, .alpha = 2});
   EXPECT_GT(result.graphs_expanded, 1U);
   EXPECT_EQ(result.graphs_expanded_whole, 1U);
 }
@@ -335,7 +337,7 @@ TEST(Strategies, OneLemmaServesAllRegionsOfAKind) {
 TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
   const auto graph = chain_of_blocks(6);
   const auto rules = rule_set_of(kMergeMatmuls);
-  for (const Strategy strategy : {Strategy::kEqsat, Strategy::kBest}) {
+  for (const Strategy strategy : {Strategy::kPortfolio, Strategy::kEqsat, Strategy::kBest}) {
     SearchOptions options{.strategy = strategy, .jobs = 1, .eqsat_region_size = 12};
     const SearchResult one = run(graph, rules, options, runtime::Fusion::kNone);
     ASSERT_FALSE(one.best.empty());
@@ -346,11 +348,80 @@ TEST(Strategies, AreTheSameForAnyNumberOfThreads) {
       EXPECT_EQ(many.graphs_expanded, one.graphs_expanded);
       ASSERT_EQ(many.best.size(), one.best.size());
       EXPECT_EQ(core::print(many.best[0].graph), core::print(one.best[0].graph));
-      ASSERT_TRUE(many.certificate && one.certificate);
+      ASSERT_EQ(many.certificate.has_value(), strategy != Strategy::kPortfolio);
+      ASSERT_EQ(one.certificate.has_value(), strategy != Strategy::kPortfolio);
+      if (!one.certificate) continue;
+      EXPECT_EQ(many.certificate->gap, one.certificate->gap);
       EXPECT_EQ(many.certificate->optimal, one.certificate->optimal);
       EXPECT_EQ(many.certificate->largest_gap, one.certificate->largest_gap);
     }
   }
+}
+
+/// Without a detour, moves cannot carry a negation past a product to where it meets another one.
+constexpr const char* kNegations = R"(
+rule negation_through_product
+  x: [m, k]   a: [k, n]
+  source
+    p = matmul(x, a)
+    y = neg(p)
+  target
+    u = neg(x)
+    y = matmul(u, a)
+rule double_negation
+  x: [m, n]
+  source
+    t = neg(x)
+    y = neg(t)
+  target
+    y = x
+)";
+
+core::Graph negated_products(std::size_t count) {
+  core::GraphBuilder builder("negated_products");
+  core::TensorId x = builder.add_input("x", {core::DataType::kFloat32, {1, 8}, true});
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto w = builder.add_constant(weights(8, 8, static_cast<float>(k)));
+    const auto negative = ops::append(builder, "neg", {x});
+    const auto product = ops::append(builder, "matmul", {(*negative)[0], w});
+    x = (*ops::append(builder, "tanh", {(*ops::append(builder, "neg", {(*product)[0]}))[0]}))[0];
+  }
+  builder.set_outputs({x});
+  return *std::move(builder).finish();
+}
+
+/// What a smaller effort finds, a greater one finds on its way.
+TEST(Strategies, MoreEffortIsNeverWorse) {
+  const auto rules = rule_set_of(std::string(kMergeMatmuls) + kNegations);
+  for (const core::Graph& graph : {chain_of_blocks(4), merging_blocks(3), negated_products(2)}) {
+    double last_us = std::numeric_limits<double>::infinity();
+    std::uint64_t last_work = 0;
+    for (int effort = 1; effort <= kMostEffort; ++effort) {
+      const SearchResult result = run(
+          graph, rules, {.effort = effort, .alpha = 1.01, .max_detour = 0}, runtime::Fusion::kNone);
+      const double before_us = result.cost_before.total_us;
+      const double cost_us = result.best.empty() ? before_us : result.best[0].cost_us;
+      EXPECT_LE(cost_us, last_us) << graph.name() << ", effort " << effort;
+      EXPECT_GE(result.work(), last_work) << graph.name() << ", effort " << effort;
+      last_us = cost_us;
+      last_work = result.work();
+      if (effort == 1) continue;
+      EXPECT_LT(cost_us, before_us) << graph.name() << ", effort " << effort;
+    }
+  }
+}
+
+TEST(Strategies, ThePortfolioSaturatesWhereMovesFindLess) {
+  const auto rules = rule_set_of(kNegations);
+  const auto graph = negated_products(3);
+  SearchOptions options{.strategy = Strategy::kBacktracking, .max_detour = 0};
+  EXPECT_TRUE(run(graph, rules, options, runtime::Fusion::kNone).best.empty());
+  options.strategy = Strategy::kPortfolio;
+  const SearchResult found = run(graph, rules, options, runtime::Fusion::kNone);
+  ASSERT_FALSE(found.best.empty());
+  EXPECT_TRUE(found.best[0].steps[0].lemma);
+  for (const core::NodeId id : found.best[0].graph.order())
+    EXPECT_NE(found.best[0].graph.node(id).op->name, "neg");
 }
 
 TEST(Strategies, BestIsNoWorseThanEither) {
@@ -375,6 +446,7 @@ TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
   EXPECT_EQ(all.certificate->regions, 1u);
   EXPECT_EQ(all.certificate->optimal, 1u);
   EXPECT_EQ(all.certificate->largest_gap, 0);
+  EXPECT_EQ(all.certificate->gap, 0);
   EXPECT_EQ(all.stop_reason, StopReason::kExhausted);
   // Merging goes on for ever.
   const SearchResult some = run(graph, rule_set_of(kMergeMatmuls), {.strategy = Strategy::kEqsat});
@@ -385,7 +457,8 @@ TEST(Strategies, OnlyWhatWasSeenInFullIsCertain) {
 }
 
 TEST(Strategies, HaveNamesThatAreRead) {
-  for (const Strategy s : {Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
+  for (const Strategy s :
+       {Strategy::kPortfolio, Strategy::kBacktracking, Strategy::kEqsat, Strategy::kBest})
     EXPECT_EQ(parse_strategy(to_string(s)), s);
   EXPECT_FALSE(parse_strategy("greedy"));
 }

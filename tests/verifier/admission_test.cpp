@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "core/text/text.h"
@@ -105,6 +107,37 @@ TEST(Admission, ProvesTheValuesThatAMatchHas) {
     EXPECT_EQ(refusals[0].values, "p = 1, q = 0");
     EXPECT_FALSE(refusals[0].reason.empty());
   }
+}
+
+class Notebook final : public ProofMemory {
+ public:
+  std::optional<std::string> find(const rules::Rule& rule) const override {
+    const auto known = lines.find(rules::print(rule));
+    return known == lines.end() ? std::nullopt : std::optional(known->second);
+  }
+  void put(const rules::Rule& rule, const std::string& reason) override {
+    lines[rules::print(rule)] = reason;
+  }
+  std::map<std::string, std::string> lines;
+};
+
+TEST(Admission, AsksItsMemoryBeforeItProves) {
+  const auto set = rule_set_of(with_proof(kIdentityOrNot));
+  Notebook notebook;
+  std::string reason;
+  for (const std::size_t kept : {0, 2}) {
+    Admission admission(set, {.memory = &notebook});
+    EXPECT_EQ(answers(admission), (std::vector<bool>{true, false}));
+    EXPECT_EQ(admission.proofs_kept(), kept);
+    EXPECT_EQ(admission.proofs_tried(), 2 - kept);
+    if (reason.empty()) reason = admission.refusals()[0].reason;
+    EXPECT_EQ(admission.refusals()[0].reason, reason);
+  }
+  EXPECT_EQ(notebook.lines.size(), 2U) << "one for each permutation";
+  // Who believes no file believes no memory.
+  Admission strict(set, {.believe_files = false, .memory = &notebook});
+  answers(strict);
+  EXPECT_EQ(strict.proofs_kept(), 0U);
 }
 
 TEST(Admission, SaysWhyAnEditedRuleIsRefused) {

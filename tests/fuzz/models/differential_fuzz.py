@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 import sanitizers  # noqa: E402
 
 BUILD = Path(os.environ.get("BUILD_DIR", Path(__file__).parents[3] / "build"))
-STRATEGIES = ("backtracking", "eqsat", "best")
+STRATEGIES = ("portfolio", "backtracking", "eqsat", "best")
 # Element types as rules name them; what f32 does at its edges is taken for f64, too.
 NAMES = {TensorProto.FLOAT: "f32", TensorProto.DOUBLE: "f32", TensorProto.FLOAT16: "f16",
          TensorProto.BFLOAT16: "bf16"}

@@ -184,7 +184,7 @@ core::Result<jobs::OptimizeRequest> request_of(const json& job) {
   const bool judged = job.value("judge", "none") != "none";
   request.judge.judge = judged ? jobs::JudgeKind::kAuto : jobs::JudgeKind::kNone;
   request.allow_unchecked = !judged;
-  request.search.budget = job.value("budget", request.search.budget);
+  if (job.contains("budget")) request.search.budget = job["budget"].get<std::uint64_t>();
   request.search.patience = job.value("patience", request.search.patience);
   request.search.eqsat_nodes = job.value("e-nodes", request.search.eqsat_nodes);
   request.search.time_s = job.value("time", 0.0);

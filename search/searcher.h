@@ -1,0 +1,104 @@
+// One search with what its parts share. Private to search/: search.cpp climbs the ladder,
+// search_passes.cpp makes one pass after another, search_certificate.cpp says how good the result
+// is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/tasks/tasks.h"
+#include "search/passes/contest.h"
+#include "search/passes/improvement.h"
+#include "search/passes/kinds.h"
+#include "search/passes/ladder.h"
+#include "search/search.h"
+
+namespace soapstone::search {
+
+class Searcher {
+ public:
+  Searcher(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
+           core::ProgressSink& progress, const core::StopToken& stop)
+      : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
+        progress_(progress), stop_(stop), latency_(cost),
+        objective_(options.objective != nullptr ? *options.objective : latency_),
+        arena_(options.jobs),
+        kinds_(
+            admission, cost, options, objective_, arena_, [this] { return stopped(); },
+            [this] { report_progress(); }, result_) {}
+
+  SearchResult run(const core::Graph& original);
+
+ private:
+  bool out_of_time() const {
+    return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
+  }
+  bool stopped() const { return stop_.stop_requested() || out_of_time(); }
+  std::vector<Region> regions_of(std::size_t region_size);
+  bool improve(const Pass& pass);
+  bool improve(const Pass& pass, const Way& way);
+  bool improve_by_contest(const Pass& pass);
+  bool take_trials(const Pass& pass, const std::vector<Region>& regions);
+  bool apply(std::vector<Site> sites);
+  bool search_new(std::span<const Region* const> regions, const Pass& pass, const Way& way) {
+    return kinds_.search_new(regions, way, {pass.region_size, now_.cost_us, budget()}, stage_);
+  }
+  /// Graphs that may be expanded in this stage. None: the rungs say how far they go.
+  std::optional<std::uint64_t> budget() const {
+    if (options_.strategy == Strategy::kPortfolio) return std::nullopt;
+    const std::uint64_t budget = options_.budget.value_or(kDefaultBudget);
+    return static_cast<std::uint64_t>(share_ * static_cast<double>(budget));
+  }
+  bool is_used_up() const {
+    const bool is_limited = options_.strategy != Strategy::kPortfolio || options_.budget;
+    return is_limited && result_.graphs_expanded >= options_.budget.value_or(kDefaultBudget);
+  }
+  /// A stage for a lower peak ends as soon as it is low enough.
+  bool is_enough() const {
+    return stage_.lower_peak && now_.score.peak_bytes <= stage_.enough_bytes;
+  }
+  bool may_go_on(const Pass& pass) const;
+  bool improve_until_settled(const Pass& pass);
+  void fold_before_merging(const Rung& rung, const Candidate& original);
+  void take_turns(const Rung& rung);
+  void run_stage(const Candidate& original);
+  /// A graph that an opening has come to, and the work behind it.
+  struct Reached {
+    std::uint64_t work;
+    Score score;
+  };
+  bool is_behind(const Reached& now) const;
+  std::vector<Reached> race(const Rung& rung, const Pass& pass, std::uint64_t before);
+  void settle_best();
+  void certify();
+  void remember(const Candidate& candidate);
+  void report_progress();
+  StopReason stop_reason() const;
+
+  verifier::Admission& admission_;
+  const rules::RuleSet& rules_;
+  cost::CostModel& cost_;
+  const SearchOptions& options_;
+  core::ProgressSink& progress_;
+  const core::StopToken& stop_;
+  Objective latency_;  ///< For when the options name no objective.
+  const Objective& objective_;
+  ObjectiveStage stage_;
+  double share_ = 1;  ///< Share of budget and time that the stages so far may use.
+  core::TaskArena arena_;
+  SearchResult result_;
+  Kinds kinds_;
+  Contest contest_;
+  std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
+  std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
+  std::uint64_t work_of_rung_ = 0;
+  bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
+  Candidate now_;              ///< The best graph, from which the search goes on.
+  double best_traced_us_ = 0;
+  double started_ = 0;
+};
+
+}  // namespace soapstone::search
