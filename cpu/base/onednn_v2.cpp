@@ -13,25 +13,42 @@ Primitive finish(const PrimitiveDescriptor& description) {
           description.dst_desc(),     description.scratchpad_desc(), description.impl_info_str()};
 }
 
+dnnl::convolution_forward::primitive_desc
+describe_convolution(dnnl::algorithm algorithm, const dnnl::engine& engine,
+                     const Descriptor& source, const Descriptor& weights,
+                     const std::optional<Descriptor>& bias, const Descriptor& destination,
+                     const Window& window, const primitive_attr& attributes) {
+  using Forward = dnnl::convolution_forward;
+  const Forward::desc operation =
+      bias ? Forward::desc(kInference, algorithm, source, weights, *bias, destination,
+                           window.strides, window.dilations, window.pads_begin, window.pads_end)
+           : Forward::desc(kInference, algorithm, source, weights, destination, window.strides,
+                           window.dilations, window.pads_begin, window.pads_end);
+  return {operation, attributes, engine};
+}
+
 }  // namespace
 
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
                            const primitive_attr& attributes, std::string_view avoid) {
-  using Forward = dnnl::convolution_forward;
-  const auto direct = dnnl::algorithm::convolution_direct;
-  const Forward::desc operation =
-      bias ? Forward::desc(kInference, direct, source, weights, *bias, destination, window.strides,
-                           window.dilations, window.pads_begin, window.pads_end)
-           : Forward::desc(kInference, direct, source, weights, destination, window.strides,
-                           window.dilations, window.pads_begin, window.pads_end);
-  Forward::primitive_desc description(operation, attributes, engine);
+  auto description = describe_convolution(dnnl::algorithm::convolution_direct, engine, source,
+                                          weights, bias, destination, window, attributes);
   while (!avoid.empty() && std::string_view(description.impl_info_str()).starts_with(avoid)) {
     if (!description.next_impl())
       throw dnnl::error(dnnl_unimplemented, "no other implementation of this convolution");
   }
-  return finish<Forward>(description);
+  return finish<dnnl::convolution_forward>(description);
+}
+
+Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
+                        const Descriptor& weights, const std::optional<Descriptor>& bias,
+                        const Descriptor& destination, const Window& window,
+                        const primitive_attr& attributes) {
+  return finish<dnnl::convolution_forward>(
+      describe_convolution(dnnl::algorithm::convolution_winograd, engine, source, weights, bias,
+                           destination, window, attributes));
 }
 
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,

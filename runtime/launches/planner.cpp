@@ -36,7 +36,8 @@ class Planner {
       if (graph_.is_constant_expression(id)) plan_.folded.push_back(id);
     for (Launch& launch : launches) {
       for (TensorId input : launch.inputs) reach(input);
-      emit(std::move(launch));
+      const bool is_node = launch.epilogue.empty() && launch.others.empty();
+      if (!is_node || !visit_join(launch.head)) emit(std::move(launch));
     }
     for (TensorId output : graph_.outputs()) {
       reach(output);
@@ -108,6 +109,7 @@ class Planner {
     for (TensorId input : node.inputs) has_buffer_[input.index()] = false;
     add_step(PlanStep::Kind::kView, plan_.views.size());
     plan_.views.push_back({id, Layout::kRowMajor});
+    store(result, Layout::kRowMajor);
     has_buffer_[result.index()] = true;
     return true;
   }
