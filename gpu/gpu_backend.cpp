@@ -9,6 +9,8 @@
 
 #include "gpu/device/generated_kernel.h"
 #include "gpu/kernels/cover.h"
+#include "gpu/making/attention_fit.h"
+#include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
 #include "runtime/generated/region_layouts.h"
@@ -42,7 +44,8 @@ class GpuBackend final : public runtime::Backend {
       : device_(std::move(device)), info_(describe(device_->facts(), libraries, options)),
         memory_(device_), context_{device_, memory_, std::move(compiler),
                                    std::make_shared<LibraryHandles>(device_, std::move(libraries)),
-                                   options} {}
+                                   options},
+        attends_(attention_of_cudnn(context_)) {}
 
   const runtime::DeviceInfo& device() const override { return info_; }
   runtime::DeviceMemory& memory() override { return memory_; }
@@ -55,13 +58,27 @@ class GpuBackend final : public runtime::Backend {
 
   std::optional<std::vector<Launch>> cover(const core::Graph& graph,
                                            runtime::Fusion fusion) const override {
-    return gpu::cover(graph, fusion);
+    return gpu::cover(graph, fusion, attends_);
   }
 
   void choose_layouts(const core::Graph& graph, const Launch& launch,
                       std::span<const runtime::Layout> stored,
                       runtime::LaunchLayouts& wanted) const override {
     gpu::choose_layouts(graph, launch, stored, context_.options.images, wanted);
+  }
+
+  std::vector<runtime::LaunchLayouts> layout_ways(const core::Graph& graph,
+                                                  const Launch& launch) const override {
+    if (context_.options.images != ImageLayout::kByCost) return {};
+    return gpu::layout_ways(graph, launch);
+  }
+  void note_cost(const std::string& signature, double cost_us) override {
+    costs_.note(signature, cost_us);
+  }
+  std::vector<runtime::LaunchLayouts> arrange(const core::Graph& graph,
+                                              std::span<const Launch> launches) const override {
+    if (context_.options.images != ImageLayout::kByCost) return {};
+    return arrange_by_cost(graph, launches, costs_);
   }
 
   core::Result<std::unique_ptr<runtime::Kernel>>
@@ -110,6 +127,8 @@ class GpuBackend final : public runtime::Backend {
   runtime::DeviceInfo info_;
   GpuMemory memory_;
   MakerContext context_;
+  LaunchFit attends_;
+  LayoutCosts costs_;
   std::map<std::string, std::string> choices_;  // candidates by signature
 };
 

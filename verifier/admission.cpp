@@ -82,7 +82,8 @@ Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& option
       forbidden_(rules.rules().size()) {
   for (const Rule& rule : rules.rules()) {
     const bool proved = rule.evidence.kind == rules::Evidence::Kind::kProved;
-    if (!options.believe_files || (proved && !rule.parameters.empty())) {
+    if (!options.believe_files ||
+        (proved && (!rule.parameters.empty() || rule.is_proved_on_demand))) {
       state_.push_back(State::kOnDemand);
     } else {
       state_.push_back(proved || options.allow_unproved ? State::kAdmitted : State::kRefused);

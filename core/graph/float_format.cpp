@@ -21,6 +21,13 @@ double to_digits(double value, int digits) {
   return std::bit_cast<double>(bits & ~((std::uint64_t{1} << dropped) - 1));
 }
 
+/// 2^exponent. Precondition: a normal double. std::ldexp is a call, and these are asked for with
+/// every number that is rounded.
+double power_of_two(int exponent) {
+  constexpr int kBias = 1023, kMantissa = 52;
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kBias) << kMantissa);
+}
+
 /// To a multiple of 2^exponent. Scaling by a power of two is exact, so there is one rounding.
 double to_multiple(double value, int exponent) {
   return std::ldexp(std::nearbyint(std::ldexp(value, -exponent)), exponent);
@@ -29,9 +36,9 @@ double to_multiple(double value, int exponent) {
 }  // namespace
 
 double FloatFormat::smallest() const { return std::ldexp(1.0, least_exponent - digits + 1); }
-double FloatFormat::smallest_normal() const { return std::ldexp(1.0, least_exponent); }
+double FloatFormat::smallest_normal() const { return power_of_two(least_exponent); }
 double FloatFormat::largest() const {
-  return std::ldexp(2 - std::ldexp(1.0, 1 - digits), most_exponent);
+  return (2 - power_of_two(1 - digits)) * power_of_two(most_exponent);
 }
 
 FloatFormat format_of(DataType type) {

@@ -9,6 +9,7 @@
 #include "cost/models/roofline.h"
 #include "cost/timing/kernel_choice.h"
 #include "cost/timing/kernel_timing.h"
+#include "cost/timing/layout_ways.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::cost {
@@ -72,7 +73,7 @@ class MeasuredCost final : public CostModel {
         timing_(timing), estimates_(std::move(estimates)) {}
 
   GraphCost graph_cost(const Graph& graph) override {
-    const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
+    const ExecutionPlan plan = plan_of(graph);
     return sum(price(steps_of(graph, plan)));
   }
 
@@ -81,7 +82,7 @@ class MeasuredCost final : public CostModel {
   const runtime::FusionRules& fusion_rules() const override { return backend_.fusion(fusion_); }
 
   std::vector<Item> breakdown(const Graph& graph) override {
-    const ExecutionPlan plan = runtime::plan_execution(graph, backend_, fusion_);
+    const ExecutionPlan plan = plan_of(graph);
     const std::vector<Step> steps = steps_of(graph, plan);
     const auto priced = price(steps);
     std::vector<Item> items;
@@ -94,6 +95,24 @@ class MeasuredCost final : public CostModel {
   std::string description() const override { return device_; }
 
  private:
+  /// The plan that the executor follows once costs have decided on layouts.
+  ExecutionPlan plan_of(const Graph& graph) {
+    auto launches = backend_.cover(graph, fusion_);
+    if (launches) price_layouts(graph, *launches);
+    return runtime::plan_execution(graph, backend_, fusion_, std::move(launches));
+  }
+
+  /// Tells the backend what launches cost in all layouts that it chooses from. What is not measured
+  /// decides nothing.
+  void price_layouts(const Graph& graph, std::span<const runtime::Launch> launches) {
+    const ExecutionPlan ways = all_layouts(graph, backend_, launches);
+    const std::vector<Step> steps = steps_of(graph, ways);
+    const auto priced = price(steps);
+    for (std::size_t k = 0; k < steps.size(); ++k)
+      if (!priced[k]->cost.estimated)
+        backend_.note_cost(steps[k].signature(), priced[k]->cost.cost_us);
+  }
+
   std::vector<const Priced*> price(const std::vector<Step>& steps) {
     std::vector<std::uint64_t> keys;
     keys.reserve(steps.size());

@@ -2,9 +2,27 @@
 #include "cost/timing/kernel_choice.h"
 
 #include "cost/timing/kernel_timing.h"
+#include "cost/timing/layout_ways.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::cost {
+namespace {
+
+/// Tells the backend what is known of launches and conversions in the layouts that it chooses from.
+void recall_layouts(runtime::Backend& backend, const core::Graph& graph,
+                    std::span<const runtime::Launch> launches, const CostDatabase& database) {
+  const runtime::ExecutionPlan ways = all_layouts(graph, backend, launches);
+  const auto note = [&](const std::string& signature) {
+    if (const auto known = database.find(backend.device().key(), signature))
+      backend.note_cost(signature, known->cost_us);
+  };
+  for (std::size_t k = 0; k < ways.launches.size(); ++k)
+    note(runtime::launch_signature(graph, ways.launches[k], ways.layouts[k]));
+  for (const runtime::Conversion& c : ways.conversions)
+    note(runtime::conversion_signature(graph.tensor(c.tensor).type, c.from, c.to));
+}
+
+}  // namespace
 
 core::Result<Measurement> time_best_kernel(runtime::Backend& backend, const core::Graph& graph,
                                            const runtime::Launch& launch,
@@ -30,7 +48,10 @@ core::Result<Measurement> time_best_kernel(runtime::Backend& backend, const core
 
 std::size_t recall_kernels(runtime::Backend& backend, const core::Graph& graph,
                            runtime::Fusion fusion, const CostDatabase& database) {
-  const runtime::ExecutionPlan plan = runtime::plan_execution(graph, backend, fusion);
+  auto launches = backend.cover(graph, fusion);
+  if (launches) recall_layouts(backend, graph, *launches, database);
+  const runtime::ExecutionPlan plan =
+      runtime::plan_execution(graph, backend, fusion, std::move(launches));
   std::size_t known = 0;
   for (std::size_t k = 0; k < plan.launches.size(); ++k) {
     const std::string signature =

@@ -12,6 +12,8 @@
 #include "generator/generalization/lift.h"
 #include "generator/generalization/parametrize.h"
 #include "generator/generalization/printed_attributes.h"
+#include "generator/generalization/reversal.h"
+#include "generator/generalization/roles.h"
 #include "generator/generalization/term_hash.h"
 #include "rules/checking/complete.h"
 #include "rules/rule/constraints.h"
@@ -252,6 +254,7 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
   }
   if (!candidate.forward && !candidate.backward) return std::nullopt;
+  if (candidate.forward && candidate.backward && is_own_reverse(sized)) candidate.backward.reset();
   const Rule& rule = there ? *there : *back;
   const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
   // If a constant's split point is free, split it where the other tensors are split; a rule that
@@ -269,8 +272,9 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
 
 }  // namespace
 
-std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form) {
+std::optional<RuleCandidate> candidate_of(const Sides& found, int first_form) {
   const std::vector<Form>& kForms = forms();
+  const Sides sides = named_by_role(found);
   const int directions = directions_of(sides);
   if (directions == 0) return std::nullopt;
   const bool any_offsets = has_offsets(sides);

@@ -1,6 +1,7 @@
 // See minimize.h. Candidates are looked at in rounds: all of a round against the rules kept before
-// it, in parallel; then what is left against each other, in order. In the end each that is kept is
-// looked at again: a rule that came after it may derive it.
+// it, in parallel; then what is left against each other, in order. What follows mostly does so in a
+// small e-graph, and what does not follow fills any: so all e-graphs are small there. In the end
+// each that is kept is looked at again, in a large one: a rule that came after it may derive it.
 #include "generator/selection/minimize.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,10 @@ class Minimizer {
   Minimizer(const MinimizeOptions& options, core::ProgressSink& progress,
             const core::StopToken& stop)
       : options_(options), progress_(progress), stop_(stop), rules_(options.background),
-        arena_(options.jobs) {}
+        arena_(options.jobs), first_limits_(options.limits) {
+    constexpr std::size_t kFirstNodes = 200;
+    first_limits_.nodes = std::min(first_limits_.nodes, kFirstNodes);
+  }
 
   std::vector<RuleCandidate> run(std::vector<RuleCandidate> candidates) {
     // Short rounds while much is new.
@@ -95,17 +99,35 @@ class Minimizer {
            });
   }
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
-    return follows(candidate, rules, options_.limits);
+    return follows(candidate, rules, first_limits_);
   }
 
-  /// Least general first, each is dropped if all others derive it.
+  /// Least general first, each is dropped if all others derive it. Those of a block are tried in
+  /// parallel with all that is kept so far; what follows then is tried again if others were
+  /// dropped.
   std::vector<RuleCandidate> without_late_ones() {
     DerivationLimits limits = options_.limits;
     limits.left_out.assign(rules_.family_count(), false);
-    for (std::size_t k = kept_.size(); k-- > 0 && !stop_.stop_requested();) {
-      limits.left_out[kept_[k].family] = true;
-      if (!follows(kept_[k].candidate, rules_, limits)) limits.left_out[kept_[k].family] = false;
-      progress_.update(kept_.size() - k, kept_.size(), "looking again at what is kept");
+    const auto follows_from_others = [&](std::size_t k) {
+      DerivationLimits without = limits;
+      without.left_out[kept_[k].family] = true;
+      return follows(kept_[k].candidate, rules_, without);
+    };
+    constexpr std::size_t kBlock = 32;
+    for (std::size_t end = kept_.size(); end > 0 && !stop_.stop_requested();) {
+      const std::size_t begin = end - std::min(end, kBlock);
+      std::vector<std::uint8_t> derived(end - begin);
+      arena_.parallel_for(begin, end, [&](std::size_t k) {
+        derived[k - begin] = !stop_.stop_requested() && follows_from_others(k) ? 1 : 0;
+      });
+      bool is_first = true;
+      for (std::size_t k = end; k-- > begin && !stop_.stop_requested();) {
+        if (derived[k - begin] == 0 || !(is_first || follows_from_others(k))) continue;
+        limits.left_out[kept_[k].family] = true;
+        is_first = false;
+      }
+      end = begin;
+      progress_.update(kept_.size() - begin, kept_.size(), "looking again at what is kept");
     }
     std::vector<RuleCandidate> result;
     for (Kept& kept : kept_)
@@ -118,6 +140,7 @@ class Minimizer {
   const core::StopToken& stop_;
   SaturationRules rules_;
   core::TaskArena arena_;
+  DerivationLimits first_limits_;
   std::vector<Kept> kept_;
 };
 

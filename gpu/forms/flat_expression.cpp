@@ -149,7 +149,43 @@ class Flattener {
   std::optional<std::pair<std::size_t, std::int64_t>> missing_;
 };
 
+void collect_terms(const FlatExpression& e, AddedTerm term, std::vector<AddedTerm>& terms) {
+  const FlatNode& node = e.nodes[term.node];
+  if (node.kind == NodeKind::kAdd) {
+    for (const std::uint32_t child : node.children) collect_terms(e, {child, term.factor}, terms);
+    return;
+  }
+  if (node.kind == NodeKind::kMul) {
+    std::optional<std::uint32_t> rest;
+    double factor = term.factor;
+    for (const std::uint32_t child : node.children) {
+      if (const auto number = evaluate(e, child, e.nodes.size(), 0))
+        factor *= *number;
+      else if (std::exchange(rest, child))
+        return terms.push_back(term);
+    }
+    if (rest) return collect_terms(e, {*rest, factor}, terms);
+  }
+  terms.push_back(term);
+}
+
 }  // namespace
+
+Affine position_of_element(std::span<const FlatLoop> axes) {
+  Affine position;
+  std::int64_t stride = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    if (axis->size > 1) position.add(IndexSpace::value_of(axis->variable), stride);
+    stride *= axis->size;
+  }
+  return position;
+}
+
+std::vector<AddedTerm> terms_of(const FlatExpression& expression, std::size_t node) {
+  std::vector<AddedTerm> terms;
+  collect_terms(expression, {static_cast<std::uint32_t>(node), 1}, terms);
+  return terms;
+}
 
 core::Result<FlatExpression> flatten(const Region& region, std::uint32_t tensor,
                                      const core::Dims& dims, std::optional<std::uint32_t> known) {

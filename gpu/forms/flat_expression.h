@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/generated/index_space.h"
@@ -44,6 +45,17 @@ struct FlatExpression {
 core::Result<FlatExpression> flatten(const Region& region, std::uint32_t tensor,
                                      const core::Dims& dims,
                                      std::optional<std::uint32_t> known = {});
+
+/// The row-major position of the element at the axes.
+Affine position_of_element(std::span<const FlatLoop> axes);
+
+/// A term of a sum: a number times a node.
+struct AddedTerm {
+  std::uint32_t node = 0;
+  double factor = 1;
+};
+/// The node as a sum: sums of sums are taken apart, and numbers that multiply them.
+std::vector<AddedTerm> terms_of(const FlatExpression& expression, std::size_t node);
 
 /// The value of a node that depends on the node `variable` and numbers only; none: it reads
 /// something else.

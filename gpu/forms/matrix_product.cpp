@@ -10,12 +10,6 @@ namespace {
 
 using ops::evaluation::NodeKind;
 
-/// A term of a sum: a number times a node.
-struct AddedTerm {
-  std::uint32_t node = 0;
-  double factor = 1;
-};
-
 class MatrixProductFinder {
  public:
   MatrixProductFinder(const Region& region, const Product& product)
@@ -111,36 +105,14 @@ class MatrixProductFinder {
       result_.function = MatrixFunction::kRelu;
       node = e_.nodes[node].children[0];
     }
-    std::vector<AddedTerm> terms;
-    collect_terms({node, 1}, terms);
     bool has_product = false;
-    for (const AddedTerm& term : terms) {
+    for (const AddedTerm& term : terms_of(e_, node)) {
       if (term.node == product_.sum && !std::exchange(has_product, true))
         result_.alpha *= term.factor;
       else if (!take_term(term))
         return core::unsupported("more behind the product than a bias, an addend and a function");
     }
     return has_product ? core::Status(core::Done{}) : core::unsupported("no sum with the product");
-  }
-
-  void collect_terms(AddedTerm term, std::vector<AddedTerm>& terms) const {
-    const FlatNode& node = e_.nodes[term.node];
-    if (node.kind == NodeKind::kAdd) {
-      for (const std::uint32_t child : node.children) collect_terms({child, term.factor}, terms);
-      return;
-    }
-    if (node.kind == NodeKind::kMul) {
-      std::optional<std::uint32_t> rest;
-      double factor = term.factor;
-      for (const std::uint32_t child : node.children) {
-        if (const auto number = evaluate(e_, child, e_.nodes.size(), 0))
-          factor *= *number;
-        else if (std::exchange(rest, child))
-          return terms.push_back(term);
-      }
-      if (rest) return collect_terms({*rest, factor}, terms);
-    }
-    terms.push_back(term);
   }
 
   /// A bias or the addend.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gpu/forms/attention.h"
 #include "gpu/forms/operation_heads.h"
 #include "gpu/forms/pointwise.h"
 #include "gpu/forms/product.h"
@@ -107,17 +108,6 @@ std::vector<FlatLoop> axes_of(const FlatExpression& expression, const core::Dims
   return axes;
 }
 
-/// The row-major position of the element at the axes.
-Affine position_of_element(std::span<const FlatLoop> axes) {
-  Affine position;
-  std::int64_t stride = 1;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    if (axis->size > 1) position.add(IndexSpace::value_of(axis->variable), stride);
-    stride *= axis->size;
-  }
-  return position;
-}
-
 core::Result<std::uint32_t> append_behind_head(OperationDraft& draft,
                                                std::span<const core::NodeId> rest, TensorId head,
                                                std::uint32_t tensor, TensorId output) {
@@ -178,7 +168,9 @@ core::Result<OperationGraph> operation_graph_of(const core::Graph& graph,
   auto operations = graph_behind_head(graph, nodes, outputs[0], layouts);
   if (operations || !is_row_major(layouts)) return operations;
   const auto product = product_of(region, runtime::dims_of(graph.tensor(outputs[0]).type));
-  return product ? graph_of_product(graph, region, *product, outputs[0]) : operations;
+  if (product) return graph_of_product(graph, region, *product, outputs[0]);
+  const auto attention = attention_of(graph, region);
+  return attention ? operations_of(*attention) : operations;
 }
 
 }  // namespace soapstone::gpu

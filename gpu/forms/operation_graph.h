@@ -1,6 +1,6 @@
 // What a launch computes, in the words of libraries for networks: convolutions, products, pools,
-// reductions and norms over strided tensors, and functions of single elements behind them. Knows no
-// library.
+// reductions and norms over strided tensors, functions of single elements behind them, and
+// attention. Knows no library.
 #pragma once
 
 #include <map>
@@ -21,12 +21,15 @@ struct GraphTensor {
   std::int64_t offset = 0;       ///< Elements before the first.
   std::optional<double> number;  ///< Set: the only element, known when the graph is made.
   bool is_result = false;
+  bool is_rounded = false;  ///< An intermediate result that is rounded to its type all the same.
 };
 
 /// What is computed of one element of each input.
 enum class Pointwise : std::uint8_t {
   kAdd,
+  kSubtract,
   kMultiply,
+  kDivide,
   kReciprocal,
   kMaximum,
   kFunction,

@@ -161,8 +161,13 @@ class ProductFinder {
 
 core::Result<Product> product_of(const Region& region, const core::Dims& dims) {
   if (region.outputs.size() != 1) return no_product("several results");
+  return product_of(region, region.outputs[0], dims, {});
+}
+
+core::Result<Product> product_of(const Region& region, std::uint32_t tensor, const core::Dims& dims,
+                                 std::optional<std::uint32_t> known) {
   Product product;
-  SOAPSTONE_ASSIGN_OR_RETURN(product.expression, flatten(region, region.outputs[0], dims));
+  SOAPSTONE_ASSIGN_OR_RETURN(product.expression, flatten(region, tensor, dims, known));
   SOAPSTONE_RETURN_IF_ERROR(ProductFinder(product).find(dims));
   return product;
 }

@@ -34,5 +34,8 @@ struct Product {
 /// The region's only output as a product. Columns lie side by side in the result, if any loop does.
 /// Errors: kUnsupported if it is none, or has several sums, or loops that no stride describes.
 core::Result<Product> product_of(const Region& region, const core::Dims& dims);
+/// The same of any tensor of the region; `known` is read as if it were in memory.
+core::Result<Product> product_of(const Region& region, std::uint32_t tensor, const core::Dims& dims,
+                                 std::optional<std::uint32_t> known);
 
 }  // namespace soapstone::gpu

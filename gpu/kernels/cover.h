@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/generated/grouping.h"
+#include "gpu/kernels/attention_groups.h"
 
 namespace soapstone::gpu {
 
@@ -13,7 +13,9 @@ namespace soapstone::gpu {
 std::vector<runtime::generated::Group> gpu_groups(const core::Graph& graph,
                                                   runtime::generated::GroupingOptions options = {});
 
-/// See Backend::cover: launches of any shape for full fusion, none for less.
-std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph, runtime::Fusion fusion);
+/// See Backend::cover: launches of any shape for full fusion, none for less. `attends` says which
+/// attention is one launch.
+std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph, runtime::Fusion fusion,
+                                                  const LaunchFit& attends);
 
 }  // namespace soapstone::gpu

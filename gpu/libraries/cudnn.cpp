@@ -137,16 +137,17 @@ core::Result<std::vector<int>> CudnnDescriptor::numbers(Attribute attribute, Typ
 }
 
 core::Result<std::vector<CudnnDescriptor>>
-CudnnDescriptor::descriptors(Attribute attribute, cudnn::Descriptor kind) const {
+CudnnDescriptor::descriptors(Attribute attribute, cudnn::Descriptor kind, std::int64_t most) const {
   const std::string call = attribute_call("cudnnBackendGetAttribute", attribute);
-  const auto get = [&](std::int64_t most, std::int64_t& count, void* values) {
+  const auto get = [&](std::int64_t asked, std::int64_t& found, void* values) {
     return checked(*cudnn_,
                    cudnn_->get_attribute(descriptor_, static_cast<int>(attribute),
-                                         static_cast<int>(Type::kDescriptor), most, &count, values),
+                                         static_cast<int>(Type::kDescriptor), asked, &found,
+                                         values),
                    call);
   };
-  std::int64_t count = 0;
-  SOAPSTONE_RETURN_IF_ERROR(get(0, count, nullptr));
+  std::int64_t count = most;
+  if (most == 0) SOAPSTONE_RETURN_IF_ERROR(get(0, count, nullptr));
   std::vector<CudnnDescriptor> result;
   std::vector<void*> handles;
   for (std::int64_t k = 0; k < count; ++k) {

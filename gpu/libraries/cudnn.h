@@ -69,9 +69,9 @@ class CudnnDescriptor {
   /// Up to `most` elements of four bytes or less each.
   core::Result<std::vector<int>> numbers(cudnn::Attribute attribute, cudnn::Type type,
                                          std::int64_t most) const;
-  /// The descriptors that the attribute holds.
-  core::Result<std::vector<CudnnDescriptor>> descriptors(cudnn::Attribute attribute,
-                                                         cudnn::Descriptor kind) const;
+  /// The descriptors that the attribute holds. `most`: for attributes that do not say how many.
+  core::Result<std::vector<CudnnDescriptor>>
+  descriptors(cudnn::Attribute attribute, cudnn::Descriptor kind, std::int64_t most = 0) const;
   void* get() const { return descriptor_; }
 
  private:

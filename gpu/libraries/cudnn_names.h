@@ -12,6 +12,7 @@ enum class Descriptor : int {
   kEngineConfiguration = 3,
   kHeuristics = 4,
   kPlan = 5,
+  kKnobChoice = 7,
   kEngine = 2,
   kConvolutionForward = 10,
   kPointwiseOperation = 13,
@@ -43,9 +44,14 @@ enum class Attribute : int {
   kHeuristicsResults = 202,
   kHeuristicsDeviceProperties = 204,
   kConfigurationEngine = 300,
+  kConfigurationKnobs = 302,
+  kConfigurationWorkspace = 303,
+  kConfigurationSharedMemory = 304,
   kPlanConfiguration = 401,
   kPlanWorkspace = 402,
   kPlanDeviceProperties = 407,
+  kKnobType = 600,
+  kKnobValue = 601,
   kForwardAlpha = 700,
   kForwardBeta = 701,
   kForwardConvolution = 702,
@@ -110,6 +116,7 @@ enum class Type : int {
   kPointer = 6,
   kConvolutionMode = 7,
   kHeuristicMode = 8,
+  kKnobType = 9,
   kNumericalNote = 11,
   kPointwiseMode = 14,
   kDescriptor = 15,
@@ -130,7 +137,9 @@ enum class PointwiseMode : int {
   kMul = 1,
   kMax = 3,
   kSqrt = 4,
+  kDiv = 6,
   kPow = 8,
+  kSub = 9,
   kAbs = 10,
   kCeil = 11,
   kCos = 12,
@@ -155,6 +164,8 @@ enum class NormMode : int { kLayer = 0, kRootMeanSquare = 4 };
 enum class HeuristicMode : int { kB = 1, kFallback = 2, kA = 3 };
 enum class NumericalNote : int { kTensorCore = 0, kDownConvertInputs = 1 };
 
+/// The knob that says into how many parts a sum is divided.
+inline constexpr int kKnobOfParts = 17;
 inline constexpr int kCrossCorrelation = 1;
 inline constexpr int kNormInference = 0;
 /// Results from here up to 4000 say that what is asked for is wrong, or is not there.

@@ -68,8 +68,12 @@ std::optional<cudnn::PointwiseMode> mode_of(const Operation& operation) {
   switch (operation.pointwise) {
   case Pointwise::kAdd:
     return cudnn::PointwiseMode::kAdd;
+  case Pointwise::kSubtract:
+    return cudnn::PointwiseMode::kSub;
   case Pointwise::kMultiply:
     return cudnn::PointwiseMode::kMul;
+  case Pointwise::kDivide:
+    return cudnn::PointwiseMode::kDiv;
   case Pointwise::kMaximum:
     return cudnn::PointwiseMode::kMax;
   case Pointwise::kReciprocal:
@@ -105,8 +109,9 @@ class OperationMaker {
     const bool is_virtual = !tensor.id.valid() && !tensor.number;
     auto type = data_type_of(tensor.data_type);
     if (!type) return core::unsupported("cuDNN computes with floating-point tensors only");
-    // What is never stored is not rounded.
-    if (is_virtual && *type != cudnn::DataType::kDouble) type = cudnn::DataType::kFloat;
+    // What is never stored is not rounded, unless engines expect it.
+    if (is_virtual && !tensor.is_rounded && *type != cudnn::DataType::kDouble)
+      type = cudnn::DataType::kFloat;
     CudnnDescriptor descriptor(cudnn_, Descriptor::kTensor);
     descriptor.set(Attribute::kTensorId, number)
         .set(Attribute::kTensorType, Type::kDataType, *type)

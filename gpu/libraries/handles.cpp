@@ -17,6 +17,7 @@ LibraryHandles::~LibraryHandles() {
 }
 
 core::Result<void*> LibraryHandles::cudnn() {
+  const std::lock_guard lock(mutex_);
   if (cudnn_) return cudnn_;
   if (!libraries_.cudnn) return core::unavailable("there is no cuDNN");
   SOAPSTONE_RETURN_IF_ERROR(device_->use());
@@ -26,6 +27,7 @@ core::Result<void*> LibraryHandles::cudnn() {
 }
 
 core::Result<void*> LibraryHandles::cublaslt() {
+  const std::lock_guard lock(mutex_);
   if (cublaslt_) return cublaslt_;
   if (!libraries_.cublaslt) return core::unavailable("there is no cuBLASLt");
   SOAPSTONE_RETURN_IF_ERROR(device_->use());
@@ -35,6 +37,7 @@ core::Result<void*> LibraryHandles::cublaslt() {
 }
 
 core::Result<const CudnnDescriptor*> LibraryHandles::cudnn_device() {
+  const std::lock_guard lock(mutex_);
   if (cudnn_device_) return &*cudnn_device_;
   if (!libraries_.cudnn) return core::unavailable("there is no cuDNN");
   SOAPSTONE_RETURN_IF_ERROR(device_->use());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "gpu/device/device.h"
@@ -17,7 +18,8 @@ struct Libraries {
 };
 Libraries load_libraries();
 
-/// Owns the libraries' handles. Not safe from several threads, as kernels are not.
+/// Owns the libraries' handles, and makes them when they are needed. Safe from several threads;
+/// what is done with a handle is not.
 class LibraryHandles {
  public:
   LibraryHandles(DevicePtr device, Libraries libraries)
@@ -35,6 +37,7 @@ class LibraryHandles {
  private:
   DevicePtr device_;
   Libraries libraries_;
+  std::mutex mutex_;
   void* cudnn_ = nullptr;
   void* cublaslt_ = nullptr;
   std::optional<CudnnDescriptor> cudnn_device_;

@@ -1,9 +1,12 @@
 // Generated kernels; see makers.h.
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "gpu/device/generated_kernel.h"
+#include "gpu/device/kernel_pair.h"
+#include "gpu/making/long_rows.h"
 #include "gpu/making/makers.h"
 #include "runtime/generated/region_layouts.h"
 
@@ -71,10 +74,12 @@ std::vector<KernelOptions> generated_options(const KernelRequest& request) {
   return different;
 }
 
-core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
-                                                        const KernelRequest& request,
-                                                        const KernelOptions& options) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const Region region, region_for(request));
+namespace {
+
+using MadeKernel = core::Result<std::unique_ptr<GpuKernel>>;
+
+MadeKernel make_of_region(const MakerContext& context, const KernelRequest& request,
+                          const Region& region, const KernelOptions& options, std::string name) {
   std::vector<KernelVariant> variants = variants_of(region, options);
   SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
                              arguments_for(context, request, variants[0].text.arguments));
@@ -82,7 +87,88 @@ core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& cont
   for (const KernelVariant& variant : variants) texts.push_back(variant.text);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::byte> binary, context.compiler(texts));
   return GeneratedKernel::load(context.device, binary, std::move(variants), std::move(arguments),
-                               name_of(options));
+                               std::move(name));
+}
+
+/// A tensor that is none of the graph, nor of those that passes made before.
+core::TensorId new_tensor(const KernelRequest& request) {
+  std::size_t next = request.graph.tensor_bound();
+  for (const core::TensorId input : request.inputs) next = std::max(next, input.index() + 1);
+  return core::TensorId(next);
+}
+
+std::optional<DividedRegion> divided_rows(const KernelRequest& request, const Region& region) {
+  const core::TensorId parts = new_tensor(request);
+  return divide_long_rows(region, parts, core::TensorId(parts.index() + 1));
+}
+
+/// Two kernels, of which the second reads the first one's result, `between`, besides the inputs.
+MadeKernel make_after(const KernelRequest& request, core::TensorId between, std::size_t bytes,
+                      std::unique_ptr<GpuKernel> first,
+                      const std::function<MadeKernel(const KernelRequest&)>& make_second) {
+  KernelRequest second = request;
+  second.inputs.push_back(between);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto behind, make_second(second));
+  std::vector<std::optional<std::size_t>> inputs(request.inputs.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) inputs[k] = k;
+  auto with_result = inputs;
+  with_result.emplace_back();
+  return make_pair_of_kernels({std::move(first), std::move(inputs)},
+                              {std::move(behind), std::move(with_result)}, bytes,
+                              std::string(kInPasses));
+}
+
+/// One long sum after the other: its parts, then itself; the last kernel does the rest.
+MadeKernel make_passes(const MakerContext& context, const KernelRequest& request,
+                       const Region& region) {
+  const auto make = [&](const KernelRequest& of, const Region& part) {
+    return make_of_region(context, of, part, {}, name_of({}));
+  };
+  const auto divided = divided_rows(request, region);
+  if (!divided) return make(request, region);
+  const core::TensorId parts_id = new_tensor(request), joined_id(parts_id.index() + 1);
+  KernelRequest storing = request;
+  storing.outputs = {parts_id};
+  SOAPSTONE_ASSIGN_OR_RETURN(auto parts, make(storing, divided->parts));
+  return make_after(request, parts_id, divided->parts_bytes, std::move(parts),
+                    [&](const KernelRequest& behind) -> MadeKernel {
+                      if (!divided->rest) return make(behind, divided->joined);
+                      KernelRequest joining = behind;
+                      joining.outputs = {joined_id};
+                      SOAPSTONE_ASSIGN_OR_RETURN(auto joined, make(joining, divided->joined));
+                      return make_after(behind, joined_id, divided->joined_bytes, std::move(joined),
+                                        [&](const KernelRequest& last) {
+                                          return make_passes(context, last, *divided->rest);
+                                        });
+                    });
+}
+
+}  // namespace
+
+bool has_long_rows(const KernelRequest& request) {
+  const auto region = region_for(request);
+  return region && divided_rows(request, *region);
+}
+
+core::Result<std::unique_ptr<GpuKernel>> make_in_passes(const MakerContext& context,
+                                                        const KernelRequest& request) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const Region region, region_for(request));
+  if (!divided_rows(request, region)) return core::unsupported("no long rows");
+  // Nobody else knows the tensors between passes.
+  const runtime::ConstantValue constants = [&](core::TensorId tensor) {
+    return tensor.index() < request.graph.tensor_bound() ? request.constants(tensor)
+                                                         : core::LiteralPtr();
+  };
+  const KernelRequest known{request.graph,   request.nodes,   request.inputs,
+                            request.outputs, request.layouts, constants};
+  return make_passes(context, known, region);
+}
+
+core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
+                                                        const KernelRequest& request,
+                                                        const KernelOptions& options) {
+  SOAPSTONE_ASSIGN_OR_RETURN(const Region region, region_for(request));
+  return make_of_region(context, request, region, options, name_of(options));
 }
 
 }  // namespace soapstone::gpu

@@ -17,14 +17,16 @@ namespace soapstone::gpu {
 
 /// In which layout convolutions and what follows them keep their images.
 enum class ImageLayout : std::uint8_t {
-  kByType,  ///< Channels last where elements have 16 bits: tensor cores read them so.
+  /// As measured costs say (layout_choice.h); where none are known, channels last where elements
+  /// have 16 bits, as tensor cores read them so.
+  kByCost,
   kRowMajor,
   kChannelsLast,
 };
 
 struct GpuOptions {
   FloatMath math = FloatMath::kExact;
-  ImageLayout images = ImageLayout::kByType;
+  ImageLayout images = ImageLayout::kByCost;
   /// What a library's kernel may use beside its tensors.
   std::size_t workspace_limit = std::size_t{256} << 20;
 };

@@ -15,7 +15,7 @@ std::size_t rank_of(const core::Graph& graph, core::TensorId id) {
 }
 
 bool wants_channels_last(const core::TensorType& type, ImageLayout images) {
-  if (images == ImageLayout::kByType) return core::size_bytes(type.data_type) == 2;
+  if (images == ImageLayout::kByCost) return core::size_bytes(type.data_type) == 2;
   return images == ImageLayout::kChannelsLast;
 }
 

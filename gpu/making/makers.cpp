@@ -33,7 +33,8 @@ make_chosen(const MakerContext& context, const KernelRequest& request, const std
     return make_with_cublaslt(context, request, *number);
   if (const auto number = number_behind(kCudnn, choice))
     return make_with_cudnn(context, request, *number);
-  if (choice == kTwoParts) return make_in_two(context, request);
+  if (choice == kInParts) return make_in_parts(context, request);
+  if (choice == kInPasses) return make_in_passes(context, request);
   for (const KernelOptions& options : generated_options(request))
     if (choice == name_of(options)) return make_generated(context, request, options);
   return core::unsupported(fmt::format("no kernel is called `{}`", choice));
@@ -56,7 +57,7 @@ core::Result<std::unique_ptr<GpuKernel>> make_kernel(const MakerContext& context
   using Maker = std::function<core::Result<std::unique_ptr<GpuKernel>>()>;
   const Maker makers[] = {[&] { return make_with_cublaslt(context, request, 0); },
                           [&] { return make_with_cudnn(context, request, 0); },
-                          [&] { return make_in_two(context, request); }};
+                          [&] { return make_in_parts(context, request); }};
   for (const Maker& make : makers) {
     auto made = make();
     if (made) return made;
@@ -76,10 +77,11 @@ std::vector<std::string> kernel_candidates(const MakerContext& context,
   add(kCudnn, count_cudnn_plans(context, request));
   const Libraries& libraries = context.handles->libraries();
   if ((libraries.cublaslt || libraries.cudnn) && has_contraction(request)) {
-    if (request.nodes.size() > 1) names.emplace_back(kTwoParts);
+    if (request.nodes.size() > 1) names.emplace_back(kInParts);
     return names;
   }
   for (const KernelOptions& options : generated_options(request)) names.push_back(name_of(options));
+  if (has_long_rows(request)) names.emplace_back(kInPasses);
   return names;
 }
 

@@ -35,17 +35,25 @@ core::Result<std::unique_ptr<GpuKernel>>
 make_with_cublaslt(const MakerContext& context, const KernelRequest& request, std::size_t number);
 std::size_t count_cublaslt_algorithms(const MakerContext& context, const KernelRequest& request);
 
-/// A contraction by a library, and a generated kernel for what stands behind it: kTwoParts.
-/// Errors: kUnsupported if there is no contraction with something behind it.
-core::Result<std::unique_ptr<GpuKernel>> make_in_two(const MakerContext& context,
-                                                     const KernelRequest& request);
+/// Contractions by a library, and generated kernels for what stands between and behind them:
+/// kInParts. Errors: kUnsupported if there is no contraction with something behind it.
+core::Result<std::unique_ptr<GpuKernel>> make_in_parts(const MakerContext& context,
+                                                       const KernelRequest& request);
 
-inline constexpr std::string_view kTwoParts = "a library's, then generated";
+inline constexpr std::string_view kInParts = "in parts";
 
 /// Generated; `options` as one of generated_options(), or none.
 core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
                                                         const KernelRequest& request,
                                                         const KernelOptions& options);
+/// Generated kernels one after the other, where few rows are so long that one block takes long for
+/// its own: kInPasses. Errors: kUnsupported if there are no such rows.
+core::Result<std::unique_ptr<GpuKernel>> make_in_passes(const MakerContext& context,
+                                                        const KernelRequest& request);
+bool has_long_rows(const KernelRequest& request);
+
+inline constexpr std::string_view kInPasses = "generated in passes";
+
 /// Those that lead to different texts, the default first.
 std::vector<KernelOptions> generated_options(const KernelRequest& request);
 /// "generated" or "generated 128/32/4": threads, lanes, width.

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <utility>
 
+#include "gpu/targets/library_proposals.h"
 #include "gpu/text/kernel_text.h"
 #include "runtime/generated/kernel_plan.h"
 #include "runtime/generated/region.h"
@@ -77,15 +79,15 @@ int resident_blocks(const Target& target, const KernelResources& resources, int 
 
 class LaunchEstimator::Impl {
  public:
-  Impl(const Target& target, std::filesystem::path folder)
-      : target_(target), kind_(target_.kind()), cache_(std::move(folder)) {}
+  Impl(const Target& target, std::filesystem::path folder, std::shared_ptr<const Cudnn> cudnn)
+      : target_(target), kind_(target_.kind()), cache_(std::move(folder)),
+        proposals_(target_, std::move(cudnn)) {}
 
   double launch_us(const Graph& graph, const runtime::Launch& launch, const Work& work) {
     const core::DataType type = graph.tensor(launch.outputs.front()).type.data_type;
     const double rate = rate_of(kind_, type);
     const auto region = make_region(graph, launch.nodes(), launch.outputs);
-    if (region && is_contraction(*region))
-      return contraction_us(elements_of(graph, launch.outputs.front()), rate, work);
+    if (region && is_contraction(*region)) return library_us(graph, launch, *region, rate, work);
     if (!region) return copy_us(work.bytes) + work.flops / (rate * kOfVectorRate) * 1e6;
     return generated_us(*region, rate, work);
   }
@@ -97,12 +99,28 @@ class LaunchEstimator::Impl {
  private:
   double bandwidth() const { return kind_.memory_bytes_per_s * kOfBandwidth; }
 
-  double contraction_us(double elements, double rate, const Work& work) const {
+  double library_us(const Graph& graph, const runtime::Launch& launch, const Region& region,
+                    double rate, const Work& work) {
+    const LibraryProposals::Answer answer = proposals_.ask(graph, launch);
+    const double elements = elements_of(graph, launch.outputs.front());
+    if (answer.has_engine) return contraction_us(elements, rate, work, answer.proposal.parts);
+    if (launch.nodes().size() == 1) return generated_us(region, rate, work);
+    // In parts: what lies between is stored and read again.
+    const core::DataType type = graph.tensor(launch.outputs.front()).type.data_type;
+    const double between = 2 * elements * static_cast<double>(core::size_bytes(type));
+    return contraction_us(elements, rate, work, 1) + copy_us(between);
+  }
+
+  /// `parts_said`: into so many a library divides the sum; 1: it does not say, and the best is
+  /// taken.
+  double contraction_us(double elements, double rate, const Work& work, int parts_said) const {
     if (elements == 0) return 0;
     const double of_one = rate / target_.multiprocessors;
     double best_us = std::numeric_limits<double>::infinity();
+    const std::span<const int> splits =
+        parts_said > 1 ? std::span(&parts_said, 1) : std::span<const int>(kSplits);
     for (const Tile& tile : kTiles) {
-      for (const int parts : kSplits) {
+      for (const int parts : splits) {
         const double blocks = std::ceil(elements / tile.elements) * parts;
         const double waves = std::ceil(blocks / target_.multiprocessors);
         const double flops = work.flops / elements * tile.elements / parts;
@@ -150,10 +168,12 @@ class LaunchEstimator::Impl {
   const runtime::DeviceKind& kind_;
   std::mutex mutex_;
   KernelCache cache_;
+  LibraryProposals proposals_;
 };
 
-LaunchEstimator::LaunchEstimator(const Target& target, std::filesystem::path cache)
-    : impl_(std::make_unique<Impl>(target, std::move(cache))) {}
+LaunchEstimator::LaunchEstimator(const Target& target, std::filesystem::path cache,
+                                 std::shared_ptr<const Cudnn> cudnn)
+    : impl_(std::make_unique<Impl>(target, std::move(cache), std::move(cudnn))) {}
 LaunchEstimator::~LaunchEstimator() = default;
 
 double LaunchEstimator::launch_us(const Graph& graph, const runtime::Launch& launch,

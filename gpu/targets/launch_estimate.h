@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/graph/graph.h"
+#include "gpu/libraries/cudnn.h"
 #include "gpu/targets/target.h"
 #include "runtime/launches/launch_plan.h"
 
@@ -23,12 +24,13 @@ struct Work {
 /// Safe from several threads.
 class LaunchEstimator {
  public:
-  /// `cache`: where compiled kernels are kept.
-  LaunchEstimator(const Target& target, std::filesystem::path cache);
+  /// `cache`: where compiled kernels are kept. `cudnn`: whose heuristics are asked; null: none.
+  LaunchEstimator(const Target& target, std::filesystem::path cache,
+                  std::shared_ptr<const Cudnn> cudnn = nullptr);
   ~LaunchEstimator();
 
   /// Microseconds. A generated kernel is compiled for the device, for its registers; a contraction
-  /// is taken for a library's, in the tiles that suit it best.
+  /// is taken for a library's, in the tiles that suit it best, unless the libraries have none.
   double launch_us(const core::Graph& graph, const runtime::Launch& launch, const Work& work);
   double copy_us(double bytes) const;
 

@@ -24,8 +24,12 @@ struct Target {
   int blocks = 32;
   int shared_bytes = 0;
   int reserved_shared_bytes = 1024;  ///< Of each block.
-  double launch_us = 0;              ///< From one kernel of a captured graph to the next.
-  double latency_us = 0;             ///< Of a read that misses all caches.
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t memory_bytes = 0;
+  double launch_us = 0;   ///< From one kernel of a captured graph to the next.
+  double latency_us = 0;  ///< Of a read that misses all caches.
 
   const runtime::DeviceKind& kind() const;
 };
@@ -36,6 +40,9 @@ std::span<const Target> known_targets();
 const Target* find_target(std::string_view name);
 /// The one whose costs a database keeps under that key; null: none of those that are known.
 const Target* target_of_key(std::string_view cost_key);
+
+/// The card as cuDNN asks for it: JSON with the keys of CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION.
+std::string cudnn_properties(const Target& target);
 
 /// Plans launches as the device would run them, but compiles none: kUnavailable.
 std::unique_ptr<runtime::Backend> make_absent_backend(const Target& target);

@@ -5,6 +5,7 @@
 #include "cost/models/roofline.h"
 #include "gpu/gpu_backend.h"
 #include "gpu/targets/launch_estimate.h"
+#include "gpu/targets/library_proposals.h"
 #endif
 
 namespace soapstone::jobs {
@@ -29,8 +30,8 @@ std::vector<std::string> absent_device_names() {
 std::optional<AbsentDevice> absent_device(std::string_view name) {
   const gpu::Target* const target = gpu::find_target(name);
   if (!target) return std::nullopt;
-  const auto estimator =
-      std::make_shared<gpu::LaunchEstimator>(*target, gpu::default_kernel_cache());
+  const auto estimator = std::make_shared<gpu::LaunchEstimator>(
+      *target, gpu::default_kernel_cache(), gpu::cudnn_for_absent_cards());
   cost::DeviceEstimates estimates;
   estimates.launch_us = [estimator](const core::Graph& graph, const runtime::Launch& launch) {
     const cost::LaunchWork work = cost::launch_work(graph, launch);

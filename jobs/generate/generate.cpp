@@ -57,7 +57,7 @@ core::Result<std::vector<rules::Rule>> known_rules(const GenerateRequest& reques
       if (file != name && std::filesystem::path(file).filename() == kGeneratedRules) continue;
       if (is_own_rule_file(file)) {
         SOAPSTONE_ASSIGN_OR_RETURN(auto believed, read_believed(file, false, context));
-        std::ranges::move(believed, std::back_inserter(known));
+        std::ranges::move(believed.rules, std::back_inserter(known));
         continue;
       }
       SOAPSTONE_ASSIGN_OR_RETURN(RuleFileContents contents, read_rule_file(file));
@@ -203,7 +203,7 @@ std::string heading(const GenerateRequest& request) {
                          : fmt::format(" --rank {}", to_string(request.gains));
   if (request.gains == GainKind::kMeasured)
     rank += fmt::format(" --runtime {}", to_string(request.runtime));
-  const std::string nodes = request.limits.nodes == generator::DerivationLimits{}.nodes
+  const std::string nodes = request.limits.nodes == GenerateRequest{}.limits.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", request.limits.nodes);
   return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{}{} --seed {}`.\n", request.ops,

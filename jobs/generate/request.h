@@ -33,7 +33,8 @@ struct GenerateRequest {
   GainKind gains = GainKind::kRoofline;  ///< By which a comment above each rule says its gain.
   /// Derive all equalities again from the rules that are kept, and add what that does not reach.
   bool check = false;
-  generator::DerivationLimits limits = {};
+  /// Of the last look at what is kept, and of the check. Larger e-graphs find little more.
+  generator::DerivationLimits limits = {600};
   /// The processes that share the enumeration; null: this one alone.
   parallel::Ranks* processes = nullptr;
   parallel::MpiLaunch launch = {};

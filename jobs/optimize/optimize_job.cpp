@@ -19,6 +19,7 @@
 #include "models/onnx/open_sizes.h"
 #include "models/onnx/writing/contrib.h"
 #include "ops/onnx/onnx_writing.h"
+#include "rules/matching/sibling_numbers.h"
 #include "search/baseline/simplify.h"
 
 namespace soapstone::jobs {
@@ -246,6 +247,8 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   OptimizeJob job;
   job.rules = std::move(rules);
   SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
+  SOAPSTONE_RETURN_IF_ERROR(
+      add_members(rules::sibling_numbers(job.model.graph), request.rules, job.rules));
   if (request.contrib) job.model.header = models::with_contrib(*job.model.header);
   if (request.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();

@@ -134,18 +134,21 @@ void refuse_other_versions(std::vector<Rule>& rules) {
 
 }  // namespace
 
-core::Result<std::vector<Rule>> read_believed(const fs::path& file, bool trust_proofs,
-                                              const Context& context) {
+core::Result<rules::RuleFile> read_believed(const fs::path& file, bool trust_proofs,
+                                            const Context& context) {
   // The bytes that are hashed are those that are parsed, though the file may change meanwhile.
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
-  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file));
-  if (is_shipped(text)) return std::move(parsed.rules);
+  const bool shipped = is_shipped(text);
+  const auto families =
+      shipped ? rules::FamilyReading::kApart : rules::FamilyReading::kUsualMembers;
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file, families));
+  if (shipped) return parsed;
   if (trust_proofs) {
     refuse_other_versions(parsed.rules);
   } else {
     SOAPSTONE_RETURN_IF_ERROR(prove_all(parsed.rules, context));
   }
-  return std::move(parsed.rules);
+  return parsed;
 }
 
 core::Result<std::vector<Rule>> parse_believed(const std::string& text, const Context& context) {

@@ -34,14 +34,29 @@ bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   });
 }
 
-core::Status require_known(const std::vector<Rule>& rules, const std::vector<std::string>& names,
+void leave_out(const RuleRequest& request, std::vector<Rule>& rules) {
+  std::erase_if(rules, [&](const Rule& rule) {
+    return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
+  });
+}
+
+/// Of a family of siblings, its name and those of members for any number of them.
+bool is_named(const rules::SiblingFamily& family, const std::string& name) {
+  return name == family.name || name.starts_with(family.name + "[");
+}
+
+core::Status require_known(const LoadedRules& loaded, const std::vector<std::string>& names,
                            std::string_view field) {
   for (const std::string& name : names) {
-    const bool known = std::any_of(rules.begin(), rules.end(),
-                                   [&](const Rule& rule) { return is_named(rule, {name}); });
+    const bool known =
+        std::ranges::any_of(loaded.search,
+                            [&](const Rule& rule) { return is_named(rule, {name}); }) ||
+        std::ranges::any_of(loaded.families,
+                            [&](const auto& family) { return is_named(family, name); });
     if (known) continue;
     std::vector<std::string> all;
-    for (const Rule& rule : rules) all.push_back(rule.base_name);
+    for (const Rule& rule : loaded.search) all.push_back(rule.base_name);
+    for (const rules::SiblingFamily& family : loaded.families) all.push_back(family.name);
     const std::string close = core::nearest(name, all);
     return usage_error(fmt::format("`{}`: there is no rule '{}'", field, name),
                        close.empty() ? "the rule files have their names"
@@ -50,8 +65,8 @@ core::Status require_known(const std::vector<Rule>& rules, const std::vector<std
   return core::Done{};
 }
 
-core::Result<std::vector<Rule>> read_search_rules(const RuleRequest& request,
-                                                  const Context& context) {
+core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
+                                                const Context& context) {
   std::vector<std::string> files = request.files;
   if (files.empty()) {
     if (auto shipped = files_called("shipped")) files = *std::move(shipped);
@@ -63,14 +78,15 @@ core::Result<std::vector<Rule>> read_search_rules(const RuleRequest& request,
   };
   std::erase_if(files, is_apart);
   if (request.generated) files.push_back((rules_folder() / kGeneratedRules).string());
-  std::vector<Rule> all;
+  rules::RuleFile all;
   for (const std::string& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, request.trust_proofs, context));
-    std::ranges::move(read, std::back_inserter(all));
+    std::ranges::move(read.rules, std::back_inserter(all.rules));
+    std::ranges::move(read.families, std::back_inserter(all.families));
   }
   if (!request.text.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto own, parse_believed(request.text, context));
-    std::ranges::move(own, std::back_inserter(all));
+    std::ranges::move(own, std::back_inserter(all.rules));
   }
   return all;
 }
@@ -124,16 +140,29 @@ core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context) {
   LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.baseline,
+  SOAPSTONE_ASSIGN_OR_RETURN(auto of_baseline,
                              read_believed(baseline, request.trust_proofs, context));
-  SOAPSTONE_ASSIGN_OR_RETURN(loaded.search, read_search_rules(request, context));
+  loaded.baseline = std::move(of_baseline.rules);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto of_search, read_search_rules(request, context));
+  loaded.search = std::move(of_search.rules);
+  loaded.families = std::move(of_search.families);
   SOAPSTONE_RETURN_IF_ERROR(rules::check_names(loaded.search));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.only, "only"));
-  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded.search, request.skip, "skip"));
-  std::erase_if(loaded.search, [&](const Rule& rule) {
-    return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
-  });
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.only, "only"));
+  SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.skip, "skip"));
+  leave_out(request, loaded.search);
   return loaded;
+}
+
+core::Status add_members(const std::set<int>& numbers, const RuleRequest& request,
+                         LoadedRules& loaded) {
+  std::vector<Rule> all;
+  for (const rules::SiblingFamily& family : loaded.families) {
+    SOAPSTONE_ASSIGN_OR_RETURN(auto members, rules::members_for(family, numbers));
+    std::ranges::move(members, std::back_inserter(all));
+  }
+  leave_out(request, all);
+  std::ranges::move(all, std::back_inserter(loaded.search));
+  return core::Done{};
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,11 +55,17 @@ core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file)
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
   std::vector<rules::Rule> search;
+  std::vector<rules::SiblingFamily> families;  ///< See add_members().
 };
 /// Loads rules with evidence that may be believed (belief.h). Errors: those of reading rules;
 /// kUsage if `only` or `skip` names a rule that there is not; kInvalidInput if two files have rules
 /// of the same name; kInterrupted.
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
+
+/// Adds to the rules of the search those of its families for these numbers of siblings.
+/// Errors: those of reading rules.
+core::Status add_members(const std::set<int>& numbers, const RuleRequest& request,
+                         LoadedRules& loaded);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.

@@ -29,14 +29,14 @@ core::Result<std::vector<rules::Rule>> read_premise_file(const std::string& file
     return std::move(contents.rules);
   }
   SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, false, context));
-  for (const rules::Rule& rule : read) {
+  for (const rules::Rule& rule : read.rules) {
     if (rule.evidence.kind == rules::Evidence::Kind::kProved) continue;
     context.progress.log(core::LogLevel::kWarning,
                          fmt::format("{}:{}: rule {} has no proof, nor has what follows from it",
                                      rule.file.string(), rule.line, rule.name));
     break;
   }
-  return read;
+  return std::move(read.rules);
 }
 
 core::Result<Premises> read_premises(const DeriveRequest& request, const Context& context) {

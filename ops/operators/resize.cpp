@@ -203,7 +203,18 @@ std::optional<Attributes> ratios(const core::Dims& x, const core::Dims& sizes,
       up.push_back(a / common), down.push_back(b / common);
     }
   }
+  if (std::ranges::all_of(down, [](std::int64_t divisor) { return divisor == 1; })) down.clear();
   return Attributes{{"up", to_sizes(up)}, {"down", to_sizes(down)}};
+}
+
+/// Whether each element is repeated, as often as `up` says: what several words come to where sizes
+/// are multiples. An element's coordinate is then at most half a step from its own.
+bool repeats(const Attributes& attributes, ResizeMode mode, ResizeCoordinates kind,
+             ResizeRounding rounding) {
+  if (mode != ResizeMode::kNearest || !attributes.get_ints("down").empty()) return false;
+  if (kind == ResizeCoordinates::kAsymmetric) return rounding == ResizeRounding::kFloor;
+  return kind == ResizeCoordinates::kHalfPixel &&
+         (rounding == ResizeRounding::kPreferFloor || rounding == ResizeRounding::kPreferCeil);
 }
 
 /// The word that our operator has for these coordinates at these sizes.
@@ -236,12 +247,19 @@ ReadResult read_with(OnnxImport& import, const core::Dims& sizes, std::string mo
   if (!parsed || !rounded) return cannot_read(import, "mode " + mode);
   auto attributes = kind ? ratios(x, sizes, *kind) : std::nullopt;
   if (!attributes) return cannot_read(import, "coordinates " + coordinates);
-  const Integers up = attributes->get_ints("up"), down = attributes->get_ints("down");
+  const Integers up = attributes->get_ints("up");
+  const Integers down = with_ones(attributes->get_ints("down"), up.size());
   for (std::size_t d = 0; d < x.size(); ++d)
     if (*parsed == ResizeMode::kNearest &&
         !floats_agree(ResizeCoordinate::make(*kind, up[d], down[d]), *kind, *rounded,
                       {x[d], sizes[d]}))
       return cannot_read(import, "positions at which rounding decides");
+  if (repeats(*attributes, *parsed, *kind, *rounded)) {
+    coordinates = kAsymmetric;
+    rounding = "floor";
+  } else if (*parsed == ResizeMode::kLinear) {
+    rounding = "round_prefer_floor";  // it is not used
+  }
   attributes->set("mode", std::move(mode));
   attributes->set("coordinates", std::move(coordinates));
   attributes->set("rounding", std::move(rounding));

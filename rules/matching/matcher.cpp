@@ -17,7 +17,7 @@ using core::RuleId;
 namespace {
 
 /// Up to so many siblings all subsets are tried, for rules of few.
-constexpr std::size_t kManySiblings = 8, kFewSiblings = 4;
+constexpr std::size_t kManySiblings = 5, kFewSiblings = 4;
 
 /// The state of one search through one graph.
 class Search {
@@ -75,7 +75,6 @@ class Search {
     const NodePattern& wanted = pattern_->nodes[static_cast<std::size_t>((*plan_)[k].node)];
     const bool few = wanted.siblings <= kFewSiblings;
     if (wanted.siblings < 2 || wanted.op->commutative ||
-        (few && graph_.consumers(via).size() <= kManySiblings) ||
         binding_.slot(static_cast<std::size_t>(wanted.inputs[wanted.shared])) != via)
       return std::nullopt;
     for (std::size_t i = k; i-- > 0;) {
@@ -86,10 +85,9 @@ class Search {
           known.inputs[known.shared] != wanted.inputs[wanted.shared])
         continue;
       const std::vector<NodeId> all = siblings_of(nodes_[which], known.shared, via);
-      if (few && all.size() <= kManySiblings) return std::nullopt;
       const auto& larger = pattern_->larger_families;
-      if (all.size() > kManySiblings && !larger.empty() && larger.front() <= all.size())
-        return NodeId::none();
+      if (!larger.empty() && larger.front() <= all.size()) return NodeId::none();
+      if (few && all.size() <= kManySiblings) return std::nullopt;
       const auto at = std::ranges::lower_bound(all, nodes_[which]) - all.begin();
       const auto place = at + static_cast<std::ptrdiff_t>(wanted.sibling) -
                          static_cast<std::ptrdiff_t>(known.sibling);
@@ -99,6 +97,13 @@ class Search {
     return std::nullopt;
   }
 
+  /// Whether the results are read by the same operators.
+  bool are_read_alike(const Node& a, const Node& b) const {
+    const auto op_of = [&](NodeId id) { return graph_.node(id).op; };
+    return std::ranges::equal(graph_.consumers(a.outputs[0]), graph_.consumers(b.outputs[0]), {},
+                              op_of, op_of);
+  }
+
   /// The readers of a tensor that are like this one, in the order of their ids.
   std::vector<NodeId> siblings_of(NodeId id, std::size_t operand, TensorId via) const {
     const Node& model = graph_.node(id);
@@ -106,7 +111,7 @@ class Search {
     for (const NodeId reader : graph_.consumers(via)) {
       const Node& node = graph_.node(reader);
       if (node.op == model.op && node.inputs.size() > operand && node.inputs[operand] == via &&
-          node.attributes == model.attributes)
+          node.attributes == model.attributes && are_read_alike(node, model))
         all.push_back(reader);
     }
     std::ranges::sort(all);

@@ -64,7 +64,7 @@ bool SymbolBinding::match_number(const SizePattern& wanted, std::int64_t number)
     return wanted.value == number;
   case SizePattern::Kind::kLater:
     met_[k] = number;
-    return true;
+    return may_be_met(pattern_->equations[k], number);
   case SizePattern::Kind::kSymbol:
     break;
   }
@@ -73,6 +73,17 @@ bool SymbolBinding::match_number(const SizePattern& wanted, std::int64_t number)
   numbers_[k] = number;
   trail_.push_back(static_cast<std::uint32_t>(k));
   return true;
+}
+
+/// False: all symbols of the equation are bound already, to other numbers. Most rules leave it to
+/// the end; of many pieces of a tensor it tells which is which.
+bool SymbolBinding::may_be_met(const Equation& equation, std::int64_t number) const {
+  bool known = true;
+  const auto value = equation.polynomial.checked_evaluate([&](Symbol s) -> std::int64_t {
+    known = known && bound_[s.id] != 0;
+    return known ? numbers_[s.id] : 0;
+  });
+  return !known || value == number;
 }
 
 bool SymbolBinding::match_real(const SizePattern& wanted, double number) {

@@ -38,6 +38,7 @@ class SymbolBinding {
     return size.is_constant() && match_number(wanted, size.constant());
   }
   bool match_number(const SizePattern& wanted, std::int64_t number);
+  bool may_be_met(const Equation& equation, std::int64_t number) const;
   bool match_attribute(const AttributePattern& wanted, const core::AttributeValue& value);
   bool evaluate(const core::Polynomial& p, std::int64_t& result) const;
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,15 @@ struct Rule {
   FloatTypes types = {};            ///< For which its proof holds.
   std::optional<Edges> edges = {};  ///< None: they are not known.
   Evidence evidence;
+  /// Its file proves other members of its family: this one is proved before it is first used.
+  bool is_proved_on_demand = false;
+};
+
+/// A rule for any number of siblings, `for N in siblings(2..64)`, as it stands in its file.
+struct SiblingFamily {
+  std::string name, description, text;
+  std::filesystem::path file;
+  int line = 0;
 };
 
 /// Rules are written once for all ranks and attribute values and expanded when they are read:
@@ -87,7 +97,8 @@ struct Rule {
 /// `for s in {1, 2}` puts numbers, names (of operators too), texts or lists for a word;
 /// `for (f, g) in {(relu, tanh), …}` several at once; `perms(3)` is the set of all permutations.
 /// `inverse(P)` and `compose(P, Q)` (first P, then Q) are permutations, `|P|` is the length of a
-/// list. `each i in 1..3` repeats the rest of a line, `y{i}` and `y{1..3}` are members of a family.
+/// list. `for N in siblings(2..64)` are as many as a model has. `each i in 1..3` repeats the rest
+/// of a line, `y{i}` and `y{1..3}` are members of a family.
 ///
 /// A symbol in an attribute of the source (`strides=[s, t]`, `epsilon=e`) matches any value; the
 /// target may compute with those of reals (`alpha=a*b`). `h/2` is a size where h is even.
@@ -96,11 +107,23 @@ struct Rule {
 /// given in one instance and left out in another one. More of it is in docs/rules.md.
 struct RuleFile {
   std::vector<Rule> rules;
+  std::vector<SiblingFamily> families;
 };
+
+/// How to read families of siblings: as rules for the usual numbers of them, for which their proof
+/// lines speak, or as they stand, for members_for().
+enum class FamilyReading : std::uint8_t { kUsualMembers, kApart };
+
+/// The members of a family for these numbers of siblings; for others than the usual ones they are
+/// proved on demand. Errors: those of parse_rules().
+Result<std::vector<Rule>> members_for(const SiblingFamily& family, const std::set<int>& numbers);
+/// Those numbers of siblings.
+const std::set<int>& usual_siblings();
 
 /// Errors: kInvalidInput with file, line and column: syntax, unknown operator, a variable of the
 /// target that the source does not bind, sides of different output types, two identical sides.
-Result<RuleFile> parse_rules(std::string_view text, const std::filesystem::path& file = {});
+Result<RuleFile> parse_rules(std::string_view text, const std::filesystem::path& file = {},
+                             FamilyReading families = FamilyReading::kUsualMembers);
 Result<RuleFile> read_rules(const std::filesystem::path& file);
 /// All `*.rules` files of a folder in the order of their names.
 Result<RuleFile> read_rule_folder(const std::filesystem::path& folder);

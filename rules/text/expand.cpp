@@ -8,6 +8,7 @@
 #include "core/syntax/lexer.h"
 #include "rules/text/edit.h"
 #include "rules/text/families.h"
+#include "rules/text/functions.h"
 #include "rules/text/loops.h"
 #include "rules/text/optional_inputs.h"
 #include "rules/text/permutations.h"
@@ -118,15 +119,28 @@ std::string with_spaced_choices(std::string text) {
   return edited(text, edits);
 }
 
+/// `gelu(approximate="tanh")` as `gelu_tanh`: a function's name, with the texts among its
+/// attributes.
+std::string short_call(const std::string& call) {
+  std::string name = call.substr(0, call.find('('));
+  for (std::size_t at = call.find('"'); at != std::string::npos; at = call.find('"', at + 1)) {
+    const std::size_t end = call.find('"', at + 1);
+    name += "_" + call.substr(at + 1, end - at - 1);
+    at = end;
+  }
+  return name;
+}
+
 /// `written`: characters of all texts so far, whole instances or not.
-core::Status expand_into(const std::string& text, const std::string& choices, int depth,
-                         std::size_t& written, std::vector<RuleInstance>& instances) {
+core::Status expand_into(const std::string& text, const std::set<int>* numbers,
+                         const std::string& choices, int depth, std::size_t& written,
+                         std::vector<RuleInstance>& instances) {
   written += text.size();
   if (written > kMaxCharacters)
     return core::invalid_input("the instances of a rule have more than " +
                                    std::to_string(kMaxCharacters) + " characters together",
                                "write it with fewer or smaller parameters");
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text, numbers));
   if (loop && depth == kMaxLoops)
     return core::invalid_input("a rule has more than " + std::to_string(kMaxLoops) + " parameters");
   if (!loop) {
@@ -148,23 +162,28 @@ core::Status expand_into(const std::string& text, const std::string& choices, in
   for (const auto& values : loop->values) {
     std::string instance = rest, chosen = choices;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      Substitution substitution(loop->variables[i], values[i], loop->over_ranks);
-      SOAPSTONE_ASSIGN_OR_RETURN(instance, substitution.run(instance));
+      const std::string& variable = loop->variables[i];
       std::string value = values[i];
+      auto substituted = loop->over_functions
+                             ? with_calls(instance, variable, value)
+                             : Substitution(variable, value, loop->over_ranks).run(instance);
+      SOAPSTONE_ASSIGN_OR_RETURN(instance, std::move(substituted));
+      if (loop->over_functions) value = short_call(value);
       std::erase_if(value, [](char c) { return c == ' ' || c == '"'; });
-      chosen += (chosen.empty() ? "" : ",") + loop->variables[i] + "=" + value;
+      chosen += (chosen.empty() ? "" : ",") + variable + "=" + value;
     }
-    SOAPSTONE_RETURN_IF_ERROR(expand_into(instance, chosen, depth + 1, written, instances));
+    SOAPSTONE_RETURN_IF_ERROR(
+        expand_into(instance, numbers, chosen, depth + 1, written, instances));
   }
   return core::Done{};
 }
 
 }  // namespace
 
-Result<std::vector<RuleInstance>> expand(const RuleText& rule) {
+Result<std::vector<RuleInstance>> expand(const RuleText& rule, const std::set<int>* numbers) {
   std::vector<RuleInstance> instances;
   std::size_t written = 0;
-  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, {}, 0, written, instances));
+  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, numbers, {}, 0, written, instances));
   return instances;
 }
 

@@ -2,6 +2,7 @@
 // works on words: what an operator or a size means is not known here.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ struct SplitRules {
 /// Goes on behind an error at the next line that begins with `rule`.
 SplitRules split_rules(std::string_view file_text);
 /// Errors: kInvalidInput with line and column: malformed `for` or permutation, too many instances.
-core::Result<std::vector<RuleInstance>> expand(const RuleText& rule);
+/// `numbers`: those of `siblings`; null: some that stand for all.
+core::Result<std::vector<RuleInstance>> expand(const RuleText& rule,
+                                               const std::set<int>* numbers = nullptr);
 
 }  // namespace soapstone::rules

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "core/syntax/lexer.h"
+#include "rules/rule/rule.h"
 #include "rules/text/edit.h"
+#include "rules/text/functions.h"
 
 namespace soapstone::rules {
 namespace {
@@ -14,22 +16,27 @@ using core::Result;
 using core::TokenKind;
 using core::TokenStream;
 
-constexpr int kMaxRank = 8;
+constexpr int kMaxRank = 8, kMostSiblings = 64;
 
 /// Reads one `for` clause.
 class LoopParser {
  public:
-  LoopParser(TokenStream& tokens, std::string_view text) : tokens_(tokens), text_(text) {}
+  LoopParser(TokenStream& tokens, std::string_view text, const std::set<int>* numbers)
+      : tokens_(tokens), text_(text), numbers_(numbers) {}
 
   Result<Loop> run() {
     loop_.begin = tokens_.peek().offset;
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("for"));
     SOAPSTONE_RETURN_IF_ERROR(parse_variables());
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("in"));
-    if (tokens_.at("ranks")) {
+    if (tokens_.at("siblings")) {
+      SOAPSTONE_RETURN_IF_ERROR(parse_siblings());
+    } else if (tokens_.at("ranks")) {
       SOAPSTONE_RETURN_IF_ERROR(parse_ranks());
     } else if (tokens_.at("perms")) {
       SOAPSTONE_RETURN_IF_ERROR(parse_perms());
+    } else if (tokens_.at("functions") || tokens_.at("total_functions")) {
+      SOAPSTONE_RETURN_IF_ERROR(parse_functions());
     } else {
       SOAPSTONE_RETURN_IF_ERROR(parse_set());
     }
@@ -52,21 +59,42 @@ class LoopParser {
     return tokens_.error("this set has single values, but several parameters are given");
   }
 
-  /// `ranks(0..3)`: the lexer takes `0..3` for one number.
-  core::Status parse_ranks() {
+  struct Range {
+    int low = 0, high = 0;
+  };
+
+  /// `ranks(0..3)`: the lexer takes `0..3` for one number. The bracket behind it is not read.
+  Result<Range> parse_range(const std::string& what, const std::string& example, int least,
+                            int most) {
     SOAPSTONE_RETURN_IF_ERROR(single_variable());
     tokens_.next();
     SOAPSTONE_RETURN_IF_ERROR(tokens_.expect("("));
     const std::string& range = tokens_.peek().text;
     const std::size_t dots = range.find("..");
-    if (dots == std::string::npos) return tokens_.expected("ranks such as 0..3");
+    if (dots == std::string::npos) return tokens_.expected(what + " such as " + example);
     const auto low = small_number(range.substr(0, dots));
     const auto high = small_number(range.substr(dots + 2));
-    if (!low || !high || *low < 0 || *high > kMaxRank || *low > *high)
-      return tokens_.error("ranks go from a to b with 0 <= a <= b <= " + std::to_string(kMaxRank));
+    if (!low || !high || *low < least || *high > most || *low > *high)
+      return tokens_.error(what + " go from a to b with " + std::to_string(least) +
+                           " <= a <= b <= " + std::to_string(most));
     tokens_.next();
+    return Range{*low, *high};
+  }
+
+  core::Status parse_ranks() {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range, parse_range("ranks", "0..3", 0, kMaxRank));
     loop_.over_ranks = true;
-    for (int rank = *low; rank <= *high; ++rank) loop_.values.push_back({std::to_string(rank)});
+    for (int rank = range.low; rank <= range.high; ++rank)
+      loop_.values.push_back({std::to_string(rank)});
+    return end_with(")");
+  }
+
+  core::Status parse_siblings() {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Range range,
+                               parse_range("siblings", "2..64", 2, kMostSiblings));
+    for (const int number : numbers_ != nullptr ? *numbers_ : usual_siblings())
+      if (number >= range.low && number <= range.high)
+        loop_.values.push_back({std::to_string(number)});
     return end_with(")");
   }
 
@@ -83,6 +111,15 @@ class LoopParser {
       loop_.values.push_back({list_text(perm)});
     } while (std::ranges::next_permutation(perm).found);
     return end_with(")");
+  }
+
+  core::Status parse_functions() {
+    SOAPSTONE_RETURN_IF_ERROR(single_variable());
+    loop_.over_functions = true;
+    const std::string set = tokens_.peek().text;
+    for (std::string& call : calls_of_functions(loop_.variables[0], set == "total_functions"))
+      loop_.values.push_back({std::move(call)});
+    return end_with(set);
   }
 
   core::Status parse_set() {
@@ -107,9 +144,9 @@ class LoopParser {
     return end_with("}");
   }
 
-  core::Status end_with(std::string_view bracket) {
-    loop_.end = tokens_.peek().offset + 1;
-    return tokens_.expect(bracket);
+  core::Status end_with(std::string_view word) {
+    loop_.end = tokens_.peek().offset + word.size();
+    return tokens_.expect(word);
   }
 
   /// A number, name or quoted text, or a list in brackets; taken as it is written.
@@ -135,17 +172,23 @@ class LoopParser {
 
   TokenStream& tokens_;
   std::string_view text_;
+  const std::set<int>* numbers_;
   Loop loop_;
 };
 
 }  // namespace
 
-Result<std::optional<Loop>> first_loop(const std::string& text) {
+const std::set<int>& usual_siblings() {
+  static const std::set<int> numbers{2, 3, 4, 6, 8};
+  return numbers;
+}
+
+Result<std::optional<Loop>> first_loop(const std::string& text, const std::set<int>* numbers) {
   TokenStream tokens(text);
   SOAPSTONE_RETURN_IF_ERROR(tokens.expect("rule"));
   tokens.next();
   if (!tokens.at("for")) return std::optional<Loop>();
-  SOAPSTONE_ASSIGN_OR_RETURN(Loop loop, LoopParser(tokens, text).run());
+  SOAPSTONE_ASSIGN_OR_RETURN(Loop loop, LoopParser(tokens, text, numbers).run());
   return std::optional(std::move(loop));
 }
 

@@ -44,9 +44,11 @@ core::Error located(const core::Error& error, const fs::path& file, const RuleTe
   return out;
 }
 
-Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::path& file) {
+/// `numbers`: of siblings; null: the usual ones.
+Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::path& file,
+                                              const std::set<int>* numbers = nullptr) {
   std::vector<Rule> rules;
-  auto instances = expand(text);
+  auto instances = expand(text, numbers);
   if (!instances) return located(instances.error(), file, text, "");
   for (const RuleInstance& instance : *instances) {
     auto cases = parse_instance(instance.text);
@@ -68,7 +70,7 @@ Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::pa
       rules.push_back(std::move(rule));
     }
   }
-  if (rules.empty())
+  if (rules.empty() && numbers == nullptr)
     return located(core::invalid_input("`where` leaves out every instance",
                                        "its conditions on numbers contradict each other"),
                    file, text, "");
@@ -123,13 +125,21 @@ void check_names(const std::vector<Rule>& rules, std::vector<core::Error>& error
 
 }  // namespace
 
-Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
+Result<RuleFile> parse_rules(std::string_view text, const fs::path& file, FamilyReading families) {
   SplitRules split = split_rules(text);
   std::vector<core::Error> errors;
   for (const core::Error& error : split.errors)
     errors.push_back(file.empty() ? error : error.at(file.string()));
-  const std::vector<RuleText>& texts = split.rules;
+  std::vector<RuleText>& texts = split.rules;
   RuleFile result;
+  if (families == FamilyReading::kApart) {
+    const auto rest = std::ranges::stable_partition(texts, [](const RuleText& rule) {
+      return rule.text.find("in siblings(") == std::string::npos;
+    });
+    for (RuleText& rule : rest)
+      result.families.push_back({rule.name, rule.description, rule.text, file, rule.line});
+    texts.erase(rest.begin(), rest.end());
+  }
   std::vector<Result<std::vector<Rule>>> parsed(texts.size(), std::vector<Rule>());
   std::atomic<std::size_t> next = 0;
   const auto parse_some = [&] {
@@ -161,6 +171,21 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file) {
   return result;
 }
 
+Result<std::vector<Rule>> members_for(const SiblingFamily& family, const std::set<int>& numbers) {
+  const RuleText text{family.name, family.description, family.line, family.text};
+  std::vector<Rule> members;
+  for (const bool usual : {true, false}) {
+    std::set<int> some;
+    for (const int number : numbers)
+      if (usual_siblings().contains(number) == usual) some.insert(number);
+    if (some.empty()) continue;
+    SOAPSTONE_ASSIGN_OR_RETURN(auto rules, parse_all_instances(text, family.file, &some));
+    for (Rule& rule : rules) rule.is_proved_on_demand = !usual;
+    std::ranges::move(rules, std::back_inserter(members));
+  }
+  return members;
+}
+
 Result<RuleFile> read_rules(const fs::path& file) {
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
   return parse_rules(text, file);
@@ -183,6 +208,7 @@ Result<RuleFile> read_rule_folder(const fs::path& folder) {
   for (const fs::path& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(RuleFile part, read_rules(file));
     std::ranges::move(part.rules, std::back_inserter(all.rules));
+    std::ranges::move(part.families, std::back_inserter(all.families));
   }
   std::vector<core::Error> errors;
   check_names(all.rules, errors);

@@ -164,6 +164,14 @@ core::Status check_tensor(const Graph& graph, TensorId id) {
 void Backend::choose_layouts(const Graph&, const Launch&, std::span<const Layout>,
                              LaunchLayouts&) const {}
 
+std::vector<LaunchLayouts> Backend::layout_ways(const Graph&, const Launch&) const { return {}; }
+
+void Backend::note_cost(const std::string&, double) {}
+
+std::vector<LaunchLayouts> Backend::arrange(const Graph&, std::span<const Launch>) const {
+  return {};
+}
+
 std::optional<std::vector<Launch>> Backend::cover(const core::Graph&, Fusion) const {
   return std::nullopt;
 }

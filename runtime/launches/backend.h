@@ -60,6 +60,16 @@ class Backend {
   /// when it is compiled. Called for every candidate graph of a search: must be fast.
   virtual void choose_layouts(const core::Graph& graph, const Launch& launch,
                               std::span<const Layout> stored, LaunchLayouts& wanted) const;
+  /// The ways to lay the tensors of a launch among which arrange() chooses by cost, row-major ones
+  /// first; fewer than two, as by default: there is nothing to choose.
+  virtual std::vector<LaunchLayouts> layout_ways(const core::Graph& graph,
+                                                 const Launch& launch) const;
+  /// From now on launches or conversions with this signature are known to take so long.
+  virtual void note_cost(const std::string& signature, double cost_us);
+  /// How the launches of cover() lie all together, by the costs that are known; parallel to them.
+  /// Empty, as by default: each as choose_layouts() says once those before it are placed.
+  virtual std::vector<LaunchLayouts> arrange(const core::Graph& graph,
+                                             std::span<const Launch> launches) const;
   /// The input of the launch over which its kernel will write output 0, foretold without compiling
   /// it: Kernel::in_place_input() of the kernel that compile() makes.
   virtual std::optional<std::size_t> in_place_input(const core::Graph& graph,

@@ -43,6 +43,9 @@ struct ExecutionPlan {
 /// Deterministic, makes no text, compiles nothing.
 /// Complexity: linear in nodes and edges; some 100 ns a node.
 ExecutionPlan plan_execution(const core::Graph& graph, const Backend& backend, Fusion fusion);
+/// The same with the launches that the backend covers the graph with, or none if it does not.
+ExecutionPlan plan_execution(const core::Graph& graph, const Backend& backend, Fusion fusion,
+                             std::optional<std::vector<Launch>> launches);
 
 /// All that the time of a launch depends on, in text: operators, attributes, types, which inputs
 /// are constants (and their value, if it is one number), which are the same tensor, layouts. Equal

@@ -34,10 +34,13 @@ class Planner {
   ExecutionPlan run(std::vector<Launch> launches) {
     for (NodeId id : graph_.order())
       if (graph_.is_constant_expression(id)) plan_.folded.push_back(id);
-    for (Launch& launch : launches) {
-      for (TensorId input : launch.inputs) reach(input);
-      const bool is_node = launch.epilogue.empty() && launch.others.empty();
-      if (!is_node || !visit_join(launch.head)) emit(std::move(launch));
+    std::vector<LaunchLayouts> arranged;
+    if (backend_) arranged = backend_->arrange(graph_, launches);
+    for (std::size_t k = 0; k < launches.size(); ++k) {
+      for (TensorId input : launches[k].inputs) reach(input);
+      const bool is_node = launches[k].epilogue.empty() && launches[k].others.empty();
+      if (!is_node || !arranged.empty() || !visit_join(launches[k].head))
+        emit(std::move(launches[k]), arranged.empty() ? nullptr : &arranged[k]);
     }
     for (TensorId output : graph_.outputs()) {
       reach(output);
@@ -114,14 +117,18 @@ class Planner {
     return true;
   }
 
-  void emit(Launch launch) {
+  /// `arranged`: how it lies; null: as the backend says now.
+  void emit(Launch launch, const LaunchLayouts* arranged = nullptr) {
     LaunchLayouts layouts;
     if (backend_) {
       layouts.inputs.assign(launch.inputs.size(), Layout::kRowMajor);
       layouts.outputs.assign(launch.outputs.size(), Layout::kRowMajor);
       arriving_.clear();
       for (TensorId input : launch.inputs) arriving_.push_back(stored_[input.index()]);
-      backend_->choose_layouts(graph_, launch, arriving_, layouts);
+      if (arranged)
+        layouts = *arranged;
+      else
+        backend_->choose_layouts(graph_, launch, arriving_, layouts);
       for (std::size_t i = 0; i < launch.inputs.size(); ++i) {
         layouts.inputs[i] = canonical(graph_.tensor(launch.inputs[i]).type, layouts.inputs[i]);
         convert(launch.inputs[i], layouts.inputs[i]);
@@ -170,8 +177,12 @@ class Planner {
 }  // namespace
 
 ExecutionPlan plan_execution(const Graph& graph, const Backend& backend, Fusion fusion) {
+  return plan_execution(graph, backend, fusion, backend.cover(graph, fusion));
+}
+
+ExecutionPlan plan_execution(const Graph& graph, const Backend& backend, Fusion fusion,
+                             std::optional<std::vector<Launch>> launches) {
   Planner planner(graph, backend.fusion(fusion), &backend);
-  auto launches = backend.cover(graph, fusion);
   return launches ? planner.run(*std::move(launches)) : planner.run();
 }
 

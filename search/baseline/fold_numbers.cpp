@@ -30,6 +30,7 @@ class NumberFolding {
 
   Graph run() {
     for (const core::NodeId id : graph_.order()) fold(graph_.node(id));
+    for (const core::NodeId id : graph_.order()) drop_idle_dimensions(graph_.node(id));
     if (folded_.empty()) return graph_;
     GraphBuilder builder(graph_);
     for (const auto& [id, value] : folded_)
@@ -43,6 +44,33 @@ class NumberFolding {
   LiteralPtr value_of(TensorId id) const {
     const auto known = folded_.find(id);
     return known != folded_.end() ? known->second : graph_.tensor(id).value;
+  }
+
+  /// Whether it is a number with dimensions of size 1 that no reader needs: all of them combine it
+  /// with a tensor of as many dimensions.
+  bool has_idle_dimensions(TensorId id) const {
+    const core::Tensor& tensor = graph_.tensor(id);
+    if (!tensor.value || !is_number(tensor.type) || tensor.type.shape.empty()) return false;
+    const auto is_idle = [&](core::NodeId reader) {
+      const Node& node = graph_.node(reader);
+      const ops::OpDefinition* op = ops::definition_of(node);
+      if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 2)
+        return false;
+      const core::TensorType& other = graph_.tensor(node.inputs[node.inputs[0] == id ? 1 : 0]).type;
+      return node.inputs[0] != node.inputs[1] && other.shape_known &&
+             other.shape.size() >= tensor.type.shape.size() && !is_number(other);
+    };
+    const auto& readers = graph_.consumers(id);
+    return !graph_.is_output(id) && !readers.empty() && std::ranges::all_of(readers, is_idle);
+  }
+
+  void drop_idle_dimensions(const Node& node) {
+    for (const TensorId id : node.inputs) {
+      if (!id.valid() || folded_.contains(id) || !has_idle_dimensions(id)) continue;
+      const auto number = static_cast<float>(graph_.tensor(id).value->to_doubles()[0]);
+      folded_.emplace(id,
+                      std::make_shared<const Literal>(Literal::floats({}, std::span(&number, 1))));
+    }
   }
 
   void fold(const Node& node) {

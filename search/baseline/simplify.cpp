@@ -131,6 +131,16 @@ Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
   unify_constants(graph, representative);
   std::unordered_multimap<std::uint64_t, NodeId> seen;
   std::vector<std::pair<TensorId, TensorId>> replacements;
+  // Readers of one number share it, which siblings have in common.
+  const auto may_share = [&](NodeId reader) {
+    return !ops::is_opaque(graph.node(reader)) && !frozen[reader.index()];
+  };
+  for (std::size_t i = 0; i < representative.size(); ++i) {
+    const TensorId id(i);
+    if (representative[i] != id && !graph.is_output(id) &&
+        std::ranges::all_of(graph.consumers(id), may_share))
+      replacements.emplace_back(id, representative[i]);
+  }
   int count = 0;
   for (NodeId id : graph.order()) {
     const core::Node& node = graph.node(id);

@@ -23,7 +23,7 @@ constexpr int kLabelRounds = 3;
 /// Looking for paths that leave a region and come back is given up at so many times its size.
 constexpr std::size_t kPathFactor = 4;
 /// From more siblings on they are searched together, with so many nodes for each, within a limit.
-constexpr std::size_t kManySiblings = 8, kNodesForSibling = 8, kMostAroundSiblings = 320;
+constexpr std::size_t kManySiblings = 4, kNodesForSibling = 12, kMostAroundSiblings = 320;
 
 /// A set of ids that is emptied at once.
 class Marks {
@@ -153,7 +153,7 @@ class Cover {
           if (!is_untouchable(reader)) readers.push_back(reader);
       std::ranges::sort(readers, {}, [&](NodeId id) { return position_[id.index()]; });
       readers.erase(std::ranges::unique(readers).begin(), readers.end());
-      if (readers.size() > kManySiblings) groups.push_back(std::move(readers));
+      if (readers.size() >= kManySiblings) groups.push_back(std::move(readers));
     };
     for (const TensorId& input : graph_.inputs()) add_readers(std::span(&input, 1));
     for (const NodeId id : candidates_) add_readers(graph_.node(id).outputs);

@@ -3,6 +3,7 @@
 #include "search/regions/region_search.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "search/base/real_gain.h"
+#include "search/regions/carrying.h"
 
 namespace soapstone::search {
 namespace {
@@ -19,8 +21,16 @@ using core::NodeId;
 using core::RuleId;
 using core::TensorId;
 
-/// Operators that a cut is carried past in one move.
+/// Alpha is relative to at least that cost: where a few launches are all, one more on the way is a
+/// large part.
+constexpr double kLeastScale_us = 60;
+/// Steps of one move that carries an operator past others.
 constexpr int kMostCarried = 48;
+/// Successors of one graph by one instance of a rule: of many siblings there are far more pairs.
+constexpr int kMostOfOneRule = 40;
+/// Of successors by one instance that cost the same and gain nothing, so many are gone on from:
+/// they are mostly the same thing done to one or the other of nodes that are alike.
+constexpr int kMostAlike = 6;
 
 /// A graph that was found, and how it comes from its parent.
 struct Entry {
@@ -61,30 +71,14 @@ std::vector<NodeId> changed_since(const Entry& origin, const Graph& graph) {
   return changed;
 }
 
-bool is_cut(const Graph& graph, TensorId id) {
-  const NodeId producer = graph.tensor(id).producer;
-  return producer.valid() && graph.node(producer).op->movement == core::Movement::kCut;
-}
-
-/// Whether a rule exchanges a slice with what computes its operand, or makes one of equal slices.
-bool carries_cut(const rules::Rule& rule) {
-  const Graph &source = rule.source, &target = rule.target;
-  if (!std::ranges::all_of(source.outputs(), [&](TensorId id) { return is_cut(source, id); }))
-    return false;
-  const bool equal = source.outputs().size() == 2 && source.order().size() == 2 &&
-                     target.order().size() == 1 && is_cut(target, target.outputs()[0]);
-  const bool passes = source.outputs().size() == 1 && source.order().size() == 2 &&
-                      target.order().size() >= 2 && !is_cut(target, target.outputs()[0]);
-  return equal || passes;
-}
-
 class RegionSearch {
  public:
   RegionSearch(verifier::Admission& admission, cost::CostModel& cost, const RegionLimits& limits,
                const std::function<bool()>& stopped)
       : admission_(admission), rules_(admission.rules()), cost_(cost), limits_(limits),
         stopped_(stopped) {
-    for (const rules::Rule& rule : rules_.rules()) carrying_.push_back(carries_cut(rule));
+    for (const rules::Rule& rule : rules_.rules()) carried_.push_back(carried_by(rule));
+    taken_.resize(carried_.size());
   }
 
   RegionResult run(const Graph& graph);
@@ -94,10 +88,18 @@ class RegionSearch {
   Entry* build(const Entry& parent, RuleId rule, const rules::Match& match);
   void consider(const Entry& parent, RuleId rule, const rules::Match& match);
   void settle(Entry& entry, const Entry& origin);
-  void carry(const Entry& from, const Entry& origin);
+  void carry(const Entry& from, const Entry& origin, const Carried& carried);
+  Entry* carry_once(const Entry& at, const Entry& origin, const Carried& carried);
   Entry* add(Graph graph);
   void enqueue(const Entry* entry);
   void backtrack();
+  /// What a graph may cost to be gone on from.
+  double most_us() const {
+    return best_->cost_us + (limits_.alpha - 1) * std::max(best_->cost_us, kLeastScale_us);
+  }
+  bool is_left_out(RuleId rule) const {
+    return !limits_.left_out.empty() && limits_.left_out[rule.index()];
+  }
   /// Whether a limit is reached that ends even the expansion of one graph.
   bool is_cut_short() const { return entries_.size() >= limits_.max_graphs || stopped_(); }
   bool stops();
@@ -107,7 +109,10 @@ class RegionSearch {
   cost::CostModel& cost_;
   const RegionLimits& limits_;
   const std::function<bool()>& stopped_;
-  std::vector<bool> carrying_;  ///< By rule; see carries_cut().
+  std::vector<std::optional<Carried>> carried_;  ///< By rule.
+  // Of the graph that is being expanded:
+  std::vector<int> taken_;                               ///< By rule: matches.
+  std::map<std::pair<std::size_t, double>, int> alike_;  ///< By rule and cost: successors.
   RegionResult result_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< By serial.
   std::unordered_multimap<std::uint64_t, const Entry*> seen_;
@@ -152,16 +157,20 @@ Entry* RegionSearch::build(const Entry& parent, RuleId rule, const rules::Match&
 }
 
 void RegionSearch::consider(const Entry& parent, RuleId rule, const rules::Match& match) {
-  if (!limits_.left_out.empty() && limits_.left_out[rule.index()]) return;
+  if (is_left_out(rule)) return;
   Entry* entry = build(parent, rule, match);
   if (entry == nullptr) return;
+  if (entry->cost_us >= kRealGain * parent.settled_us &&
+      ++alike_[{rule.index(), entry->cost_us}] > kMostAlike)
+    return;
   settle(*entry, parent);
-  if (carrying_[rule.index()]) carry(*entry, parent);
+  if (carried_[rule.index()] && !carried_[rule.index()]->unites)
+    carry(*entry, parent, *carried_[rule.index()]);
 }
 
 /// Decides what becomes of a graph that was made of `origin` in one move.
 void RegionSearch::settle(Entry& entry, const Entry& origin) {
-  if (entry.cost_us > limits_.alpha * best_->cost_us) return;
+  if (entry.cost_us > most_us()) return;
   const bool gain = entry.cost_us < kRealGain * origin.settled_us;
   entry.settled_us = gain ? entry.cost_us : origin.settled_us;
   entry.pending = gain ? 0 : origin.pending + 1;
@@ -174,24 +183,39 @@ void RegionSearch::settle(Entry& entry, const Entry& origin) {
   enqueue(&entry);
 }
 
-/// A cut that was carried past one operator is carried on as far as it goes, whatever that costs on
-/// the way: all of it is one move. Of the graphs on the way the cheapest counts as well.
-void RegionSearch::carry(const Entry& from, const Entry& origin) {
+/// What was carried past one operator is carried on as far as it goes, on all branches that it
+/// took, whatever that costs on the way: all of it is one move. Of the graphs on the way the
+/// cheapest counts as well.
+void RegionSearch::carry(const Entry& from, const Entry& origin, const Carried& carried) {
   Entry *last = nullptr, *cheapest = nullptr;
   const Entry* at = &from;
   for (int k = 0; k < kMostCarried && !is_cut_short(); ++k) {
-    Entry* next = nullptr;
-    const std::vector<NodeId> changed = changed_since(*at->parent, at->graph);
-    rules_.for_each_match_at(at->graph, changed, [&](RuleId rule, const rules::Match& match) {
-      if (carrying_[rule.index()]) next = build(*at, rule, match);
-      return next == nullptr && !is_cut_short();
-    });
+    Entry* next = carry_once(*at, origin, carried);
     if (next == nullptr) break;
     at = last = next;
     if (cheapest == nullptr || next->cost_us < cheapest->cost_us) cheapest = next;
   }
   if (last != nullptr) settle(*last, origin);
   if (cheapest != last) settle(*cheapest, origin);
+}
+
+/// What is carried and has the longest way before it comes first, so that equal ones meet, and
+/// those that have met become one before they go on. Null: there is no further step.
+Entry* RegionSearch::carry_once(const Entry& at, const Entry& origin, const Carried& carried) {
+  std::vector<NodeId> changed = changed_since(origin, at.graph);
+  if (carried.towards_inputs) std::ranges::reverse(changed);
+  Entry* next = nullptr;
+  for (const bool unites : {true, false}) {
+    rules_.for_each_match_at(at.graph, changed, [&](RuleId rule, const rules::Match& match) {
+      const std::optional<Carried>& its = carried_[rule.index()];
+      const bool fits = its && its->op == carried.op && its->unites == unites &&
+                        (unites || its->towards_inputs == carried.towards_inputs);
+      if (fits && !is_left_out(rule)) next = build(at, rule, match);
+      return next == nullptr && !is_cut_short();
+    });
+    if (next != nullptr) break;
+  }
+  return next;
 }
 
 /// A new best graph is where the search goes on; what was queued before starts from worse.
@@ -217,8 +241,10 @@ void RegionSearch::backtrack() {
 }
 
 void RegionSearch::expand(const Entry& entry) {
+  std::ranges::fill(taken_, 0);
+  alike_.clear();
   const auto take = [&](RuleId rule, const rules::Match& match) {
-    consider(entry, rule, match);
+    if (++taken_[rule.index()] <= kMostOfOneRule) consider(entry, rule, match);
     return !is_cut_short();
   };
   if (entry.pending == 0) {
@@ -255,7 +281,7 @@ RegionResult RegionSearch::run(const Graph& graph) {
     const Entry* entry = *queue_.begin();
     queue_.erase(queue_.begin());
     // The bound may have fallen since the entry was queued.
-    if (entry->cost_us <= limits_.alpha * best_->cost_us) expand(*entry);
+    if (entry->cost_us <= most_us()) expand(*entry);
     backtrack();
   }
   // An expansion that was broken off may leave nothing queued: that is not all there is.

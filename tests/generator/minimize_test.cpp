@@ -122,6 +122,26 @@ TEST(Candidates, NoDirectionThatOnlyAddsWork) {
   EXPECT_FALSE(made.backward);
 }
 
+TEST(Candidates, OneDirectionOfARuleThatIsItsOwnReverse) {
+  const auto either = candidate(kPermuted);
+  EXPECT_NE(either.forward.has_value(), either.backward.has_value());
+  const auto both = candidate("  x: [n, n]  a: [n, n]  b: [n, n]\n"
+                              "  source\n    t = matmul(x, a)\n    y = matmul(t, b)\n"
+                              "  target\n    u = matmul(a, b)\n    y = matmul(x, u)\n");
+  EXPECT_TRUE(both.forward && both.backward);
+}
+
+TEST(Candidates, InputsAreNamedByWhatOperatorsReadThemAs) {
+  const auto made =
+      candidate("  p: [b, c, h, w]  q: [c, c, 3, 3]  r: []\n"
+                "  source\n    t = mul(r, p)\n    y = conv(t, q; pads=[1, 1, 1, 1])\n"
+                "  target\n    u = conv(p, q; pads=[1, 1, 1, 1])\n    y = mul(r, u)\n");
+  const core::Graph& side = made.forward->instances[0].source;
+  std::vector<std::string> names;
+  for (core::TensorId id : side.inputs()) names.push_back(side.tensor(id).name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "w", "s"}));
+}
+
 TEST(Candidates, ElementwiseLawsHoldForAllRanks) {
   const auto made = candidate(kAssociative);
   EXPECT_NE(made.forward->text.find("for A in ranks(0..4)"), std::string::npos);
@@ -133,7 +153,7 @@ TEST(Candidates, DimensionsBeforeAndBehindAnAxisAreOpen) {
       candidate("  x: [n, n]  y: [n, n]\n"
                 "  source\n    t = concat(x, y; axis=0)\n    r = relu(t)\n"
                 "  target\n    u = relu(x)\n    v = relu(y)\n    r = concat(u, v; axis=0)\n");
-  EXPECT_NE(made.forward->text.find("x: [A.., n0, B..]"), std::string::npos);
+  EXPECT_NE(made.forward->text.find("x1: [A.., n0, B..]"), std::string::npos);
   EXPECT_NE(made.forward->text.find("axis=|A|)"), std::string::npos);
   EXPECT_EQ(made.forward->instances.size(), 10u);
 }

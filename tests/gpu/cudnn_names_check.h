@@ -59,6 +59,16 @@ static_assert(number(cudnn::Attribute::kHeuristicsGraph) == CUDNN_ATTR_ENGINEHEU
 static_assert(number(cudnn::Attribute::kHeuristicsResults) == CUDNN_ATTR_ENGINEHEUR_RESULTS);
 static_assert(number(cudnn::Attribute::kHeuristicsDeviceProperties) ==
               CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+static_assert(number(cudnn::Descriptor::kKnobChoice) == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+static_assert(number(cudnn::Attribute::kConfigurationKnobs) == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+static_assert(number(cudnn::Attribute::kConfigurationWorkspace) ==
+              CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+static_assert(number(cudnn::Attribute::kConfigurationSharedMemory) ==
+              CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED);
+static_assert(number(cudnn::Attribute::kKnobType) == CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+static_assert(number(cudnn::Attribute::kKnobValue) == CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+static_assert(number(cudnn::Type::kKnobType) == CUDNN_TYPE_KNOB_TYPE);
+static_assert(cudnn::kKnobOfParts == CUDNN_KNOB_TYPE_SPLIT_K_SLC);
 static_assert(number(cudnn::Attribute::kConfigurationEngine) == CUDNN_ATTR_ENGINECFG_ENGINE);
 static_assert(number(cudnn::Attribute::kPlanConfiguration) ==
               CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
@@ -152,6 +162,8 @@ static_assert(number(cudnn::DataType::kHalf) == CUDNN_DATA_HALF);
 static_assert(number(cudnn::DataType::kBFloat16) == CUDNN_DATA_BFLOAT16);
 static_assert(number(cudnn::PointwiseMode::kAdd) == CUDNN_POINTWISE_ADD);
 static_assert(number(cudnn::PointwiseMode::kMul) == CUDNN_POINTWISE_MUL);
+static_assert(number(cudnn::PointwiseMode::kDiv) == CUDNN_POINTWISE_DIV);
+static_assert(number(cudnn::PointwiseMode::kSub) == CUDNN_POINTWISE_SUB);
 static_assert(number(cudnn::PointwiseMode::kMax) == CUDNN_POINTWISE_MAX);
 static_assert(number(cudnn::PointwiseMode::kSqrt) == CUDNN_POINTWISE_SQRT);
 static_assert(number(cudnn::PointwiseMode::kPow) == CUDNN_POINTWISE_POW);

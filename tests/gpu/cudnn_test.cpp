@@ -5,12 +5,13 @@
 #include <set>
 
 #include "gpu/libraries/cudnn_graph.h"
+#include "gpu/targets/target.h"
 #include "models/networks/builders.h"
 #include "ops/definition/registry.h"
 #include "runtime/launches/execution_plan.h"
 #include "tests/gpu/cudnn_names_check.h"
 #include "tests/gpu/fake_libraries.h"
-#include "tests/gpu/known_devices.h"
+#include "tests/models/small_sizes.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
@@ -49,7 +50,7 @@ TEST_P(CudnnNetworks, AreFinalized) {
   for (const core::DataType type : {core::DataType::kFloat32, core::DataType::kFloat16}) {
     models::NetworkOptions options;
     options.type = type;
-    const auto built = models::build_network(GetParam(), {}, options);
+    const auto built = models::build_network(GetParam(), models::few_repeats(GetParam()), options);
     ASSERT_TRUE(built.ok()) << built.error().to_string();
     std::set<std::string> seen;
     for (const runtime::Launch& launch :
@@ -111,8 +112,8 @@ TEST(Cudnn, RefusesWrongShapes) {
 /// Heuristics and plans of precompiled engines need the properties of a device, but no device.
 TEST(Cudnn, PlansForDevicesThatAreNotThere) {
   NEEDS_CUDNN();
-  for (const KnownDevice& known : known_devices()) {
-    const auto device = described_device(*cudnn_library(), known.properties);
+  for (const Target& known : known_targets()) {
+    const auto device = described_device(*cudnn_library(), cudnn_properties(known));
     ASSERT_TRUE(device.ok()) << known.name << ": " << device.error().to_string();
     const auto graph = CudnnGraph::make(
         cudnn_library(), operations_of(kConvolution, runtime::Layout::kChannelsLast));
@@ -131,7 +132,7 @@ TEST(Cudnn, PlansForDevicesThatAreNotThere) {
 
 TEST(Cudnn, ComputesAsExactlyAsItIsTold) {
   NEEDS_CUDNN();
-  const auto device = described_device(*cudnn_library(), find_known_device("h100")->properties);
+  const auto device = described_device(*cudnn_library(), cudnn_properties(*find_target("h100")));
   std::string text = kConvolution;
   for (std::size_t at; (at = text.find("f16")) != std::string::npos;) text.replace(at, 3, "f32");
   const auto graph =
@@ -150,7 +151,6 @@ TEST(Cudnn, AsksForAllPropertiesOfADevice) {
   const auto device = described_device(*cudnn_library(), "{}");
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code, core::ErrorCode::kUnsupported);
-  EXPECT_EQ(find_known_device("abacus"), nullptr);
 }
 
 TEST(Cudnn, IsNotThere) {

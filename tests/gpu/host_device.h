@@ -2,16 +2,14 @@
 // fiber, which runs until it has to wait for others. Included by the text that tests compile.
 #pragma once
 
+#include <math.h>
 #include <ucontext.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <memory>
-#include <vector>
 
+// No more of the standard library: its headers would take longer to read than the kernels.
 #include "core/base/float16.cpp"
 
 #define SOAPSTONE_HOST
@@ -45,13 +43,18 @@ class HostBlock {
  public:
   enum class State : unsigned char { kReady, kInWarp, kInBlock, kEnded };
 
-  void run(int threads, const std::function<void()>& kernel) {
-    kernel_ = &kernel;
-    if (fibers_.empty()) fibers_.resize(1024);
-    for (int t = 0; t < threads; ++t) start(fibers_[static_cast<std::size_t>(t)]);
+  /// A function and what it is called with.
+  struct Kernel {
+    void (*run)(const void*);
+    const void* with;
+  };
+
+  void run(int threads, Kernel kernel) {
+    kernel_ = kernel;
+    for (int t = 0; t < threads; ++t) start(fibers_[t]);
     for (bool is_running = true; is_running;) {
       is_running = false;
-      for (int t = 0; t < threads; ++t) is_running |= resume(static_cast<std::size_t>(t));
+      for (int t = 0; t < threads; ++t) is_running |= resume(static_cast<unsigned>(t));
       check(threads);
     }
   }
@@ -63,28 +66,29 @@ class HostBlock {
   double& slot(unsigned thread) { return fibers_[thread].slot; }
 
  private:
-  static constexpr std::size_t kStackBytes = 64 << 10;
+  static constexpr unsigned long kStackBytes = 64 << 10;
+  static constexpr int kMostThreads = 1024;
   struct Fiber {
     ucontext_t context;
-    std::unique_ptr<char[]> stack;
+    void* stack = nullptr;  ///< Kept until the program ends.
     State state = State::kEnded;
     double slot = 0;
   };
 
   void start(Fiber& fiber);
-  bool resume(std::size_t thread) {
+  bool resume(unsigned thread) {
     Fiber& fiber = fibers_[thread];
     if (fiber.state == State::kEnded) return false;
     current_ = thread;
-    threadIdx.x = static_cast<unsigned>(thread);
+    threadIdx.x = thread;
     swapcontext(&scheduler_, &fiber.context);
     return fiber.state != State::kEnded;
   }
   void check(int threads) {
     State block = State::kEnded;
     for (int t = 0; t < threads; ++t) {
-      const State state = fibers_[static_cast<std::size_t>(t)].state;
-      const State warp = fibers_[static_cast<std::size_t>(t / 32 * 32)].state;
+      const State state = fibers_[t].state;
+      const State warp = fibers_[t / 32 * 32].state;
       if (state == State::kInBlock) block = state;
       if (state != warp || (block == State::kInBlock && state != block)) {
         std::fprintf(stderr, "threads wait for others that do not come\n");
@@ -93,24 +97,24 @@ class HostBlock {
     }
   }
 
-  std::vector<Fiber> fibers_;
-  std::size_t current_ = 0;
+  Fiber fibers_[kMostThreads];
+  unsigned current_ = 0;
   ucontext_t scheduler_;
-  const std::function<void()>* kernel_ = nullptr;
+  Kernel kernel_{};
 
   friend void host_fiber();
 };
 static HostBlock host_block;
 
 inline void host_fiber() {
-  (*host_block.kernel_)();
+  host_block.kernel_.run(host_block.kernel_.with);
   host_block.wait(HostBlock::State::kEnded);
 }
 
 inline void HostBlock::start(Fiber& fiber) {
-  if (!fiber.stack) fiber.stack = std::make_unique<char[]>(kStackBytes);
+  if (!fiber.stack) fiber.stack = std::malloc(kStackBytes);
   getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_sp = fiber.stack;
   fiber.context.uc_stack.ss_size = kStackBytes;
   fiber.context.uc_link = nullptr;
   fiber.state = State::kReady;
@@ -130,12 +134,13 @@ T __shfl_xor_sync(unsigned, T x, int distance) {
   return y;
 }
 
-inline void run_blocks(long long blocks, int threads, bool has_barriers,
-                       const std::function<void()>& kernel) {
+template <class Kernel>
+void run_blocks(long long blocks, int threads, bool has_barriers, const Kernel& kernel) {
   for (long long b = 0; b < blocks; ++b) {
     blockIdx.x = static_cast<unsigned>(b);
     if (has_barriers) {
-      host_block.run(threads, kernel);
+      host_block.run(threads,
+                     {[](const void* of) { (*static_cast<const Kernel*>(of))(); }, &kernel});
       continue;
     }
     for (int t = 0; t < threads; ++t) {

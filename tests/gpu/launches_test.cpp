@@ -1,14 +1,17 @@
 // How many launches built-in networks take, as a file that a person reads when it changes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "gpu/kernels/cover.h"
+#include "gpu/making/attention_fit.h"
 #include "models/networks/builders.h"
 #include "runtime/launches/launch_plan.h"
+#include "tests/gpu/transformer_layer.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
@@ -42,53 +45,26 @@ Launches launches_of(const std::string& network, const models::ParameterValues& 
   return {};
 }
 
-/// A layer of BERT-base whose products of queries, keys and values are one, as rewriting makes
-/// them.
-constexpr const char* kMergedLayer = R"(graph layer
-  x: f32[1, 128, 768]
-  w: f32[768, 2304]
-  b: f32[2304]
-  m: f32[1, 1, 1, 128]
-  wo: f32[768, 768]
-  bo: f32[768]
-  s1: f32[768]
-  b1: f32[768]
-  w1: f32[768, 3072]
-  f1: f32[3072]
-  w2: f32[3072, 768]
-  f2: f32[768]
-  s2: f32[768]
-  b2: f32[768]
-  all = matmul(x, w)
-  biased = add(all, b)
-  q, k, v = split(biased; axis=2, sizes=[768, 768, 768])
-  q4 = reshape(q; shape=[1, 128, 12, 64])
-  qh = transpose(q4; perm=[0, 2, 1, 3])
-  k4 = reshape(k; shape=[1, 128, 12, 64])
-  kh = transpose(k4; perm=[0, 2, 3, 1])
-  v4 = reshape(v; shape=[1, 128, 12, 64])
-  vh = transpose(v4; perm=[0, 2, 1, 3])
-  scores = matmul(qh, kh)
-  c = full(; shape=[], value=0.125)
-  scaled = mul(scores, c)
-  masked = add(scaled, m)
-  p = softmax(masked; axis=3)
-  context = matmul(p, vh)
-  back = transpose(context; perm=[0, 2, 1, 3])
-  flat = reshape(back; shape=[1, 128, 768])
-  o = matmul(flat, wo)
-  ob = add(o, bo)
-  r1 = add(ob, x)
-  n1 = layer_norm(r1, s1, b1; axis=2)
-  h = matmul(n1, w1)
-  hb = add(h, f1)
-  g = gelu(hb)
-  y = matmul(g, w2)
-  yb = add(y, f2)
-  r2 = add(yb, n1)
-  n2 = layer_norm(r2, s2, b2; axis=2)
-  return n2
-)";
+/// Attention is one launch there.
+void add_in_16_bits(std::string& text) {
+  const auto count = [](const std::vector<Group>& groups) {
+    return std::ranges::count_if(
+        groups, [](const Group& group) { return group.kind != Group::Kind::kView; });
+  };
+  for (const char* name : {"bert_base", "swin", "gpt", "llama", "moe"}) {
+    models::NetworkOptions options;
+    options.type = core::DataType::kFloat16;
+    models::ParameterValues sizes;
+    if (name != std::string_view("swin")) sizes["layers"] = 1;
+    const auto built = models::build_network(name, sizes, options);
+    ASSERT_TRUE(built.ok()) << built.error().to_string();
+    const std::vector<Group> apart = gpu_groups(built->graph);
+    text += fmt::format("{}{} in 16 bits: {} launches, {} with attention apart\n", name,
+                        sizes.empty() ? "" : " of one layer",
+                        count(join_attention(built->graph, apart, is_attention_of_known_cards)),
+                        count(apart));
+  }
+}
 
 TEST(Launches, AreThoseOfTheFile) {
   std::string text;
@@ -99,13 +75,14 @@ TEST(Launches, AreThoseOfTheFile) {
   };
   for (const models::ModelBuilder& builder : models::builders())
     add(std::string(builder.name), launches_of(std::string(builder.name)));
+  add_in_16_bits(text);
   const Launches one = launches_of("bert_base", {{"layers", 1}});
   const Launches two = launches_of("bert_base", {{"layers", 2}});
   add("a layer of bert_base",
       {two.kernels - one.kernels, two.contractions - one.contractions, two.views - one.views,
        two.others - one.others, two.with_epilogues - one.with_epilogues});
   add("the same with one product for queries, keys and values",
-      launches_of(graph_of(kMergedLayer)));
+      launches_of(graph_of(test::transformer_layer({128, 12, 64, 3072}))));
   std::ostringstream wanted;
   wanted << std::ifstream(SOAPSTONE_SOURCE_DIR "/tests/golden/launches.txt").rdbuf();
   EXPECT_EQ(text, wanted.str());

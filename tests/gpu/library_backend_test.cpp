@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "cost/timing/kernel_choice.h"
 #include "tests/gpu/fake_driver.h"
 #include "tests/gpu/fake_libraries.h"
+#include "tests/gpu/transformer_layer.h"
 #include "tests/runtime/runtime_test.h"
 #include "tests/support/graphs.h"
 
@@ -20,42 +22,7 @@ using test::FakeCompiler;
 using test::FakeCublasLt;
 using test::FakeDriver;
 
-/// A layer of a transformer: heads are read and written in place by the products around them.
-constexpr const char* kLayer = R"(graph layer
-  x: f32[1, 5, 12]
-  w: f32[12, 36]
-  b: f32[36]
-  m: f32[1, 1, 1, 5]
-  wo: f32[12, 12]
-  bo: f32[12]
-  s1: f32[12]
-  b1: f32[12]
-  w1: f32[12, 20]
-  f1: f32[20]
-  all = matmul(x, w)
-  biased = add(all, b)
-  q, k, v = split(biased; axis=2, sizes=[12, 12, 12])
-  q4 = reshape(q; shape=[1, 5, 3, 4])
-  qh = transpose(q4; perm=[0, 2, 1, 3])
-  k4 = reshape(k; shape=[1, 5, 3, 4])
-  kh = transpose(k4; perm=[0, 2, 3, 1])
-  v4 = reshape(v; shape=[1, 5, 3, 4])
-  vh = transpose(v4; perm=[0, 2, 1, 3])
-  scores = matmul(qh, kh)
-  masked = add(scores, m)
-  p = softmax(masked; axis=3)
-  context = matmul(p, vh)
-  back = transpose(context; perm=[0, 2, 1, 3])
-  flat = reshape(back; shape=[1, 5, 12])
-  o = matmul(flat, wo)
-  ob = add(o, bo)
-  r1 = add(ob, x)
-  n1 = layer_norm(r1, s1, b1; axis=2)
-  h = matmul(n1, w1)
-  hb = add(h, f1)
-  g = gelu(hb)
-  return g
-)";
+constexpr test::LayerSizes kSmallLayer{5, 3, 4, 20};
 
 TEST(GpuLibraries, RunsProductsByALibrary) {
   FakeCompiler compiler;
@@ -65,17 +32,50 @@ TEST(GpuLibraries, RunsProductsByALibrary) {
     auto backend =
         make_gpu_backend(fake.driver(), 0, compiler.compiler(), {nullptr, cublaslt.library()});
     ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-    const core::Graph graph = soapstone::graph_of(kLayer);
+    const core::Graph graph = soapstone::graph_of(test::transformer_layer(kSmallLayer));
     runtime::test::expect_right(graph, **backend, Fusion::kFull);
-    // Five products, the softmax, the norm, and a GELU by erf behind the last product.
-    EXPECT_EQ(runtime::plan_execution(graph, **backend, Fusion::kFull).launches.size(), 7u);
-    EXPECT_EQ(cublaslt.products(), 5);
-    EXPECT_EQ(fake.captured(), 8u);
+    // Six products, the softmax, two norms, and a GELU by erf behind the fifth product.
+    EXPECT_EQ(runtime::plan_execution(graph, **backend, Fusion::kFull).launches.size(), 9u);
+    EXPECT_EQ(cublaslt.products(), 6);
+    EXPECT_EQ(fake.captured(), 10u);
     EXPECT_EQ(fake.graph_launches(), 1);
     runtime::test::expect_right(graph, **backend, Fusion::kNone);
   }
   EXPECT_EQ(fake.alive(), 0u);
   EXPECT_EQ(cublaslt.alive(), 0u);
+}
+
+/// Attention that a library could compute as one is also scores, softmax and context.
+TEST(GpuLibraries, ComputesAttentionInParts) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  FakeCublasLt cublaslt = test::cublaslt_of(fake);
+  test::FakeCudnn cudnn;
+  {
+    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler(),
+                                    {cudnn.library(), cublaslt.library()});
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const core::Graph graph = soapstone::graph_of(test::transformer_layer(kSmallLayer));
+    const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+    EXPECT_EQ(plan.launches.size(), 7u);
+    int in_parts = 0;
+    for (std::size_t k = 0; k < plan.launches.size(); ++k) {
+      const auto ways = (*backend)->candidates(graph, plan.launches[k], plan.layouts[k]);
+      // The fake cuDNN computes nothing.
+      for (const std::string way : {"cuBLASLt 0", "in parts", "generated"})
+        if (std::ranges::find(ways, way) != ways.end()) {
+          in_parts += way == "in parts" && ways.front() == "cuDNN 0";
+          (*backend)->choose(runtime::launch_signature(graph, plan.launches[k], plan.layouts[k]),
+                             way);
+          break;
+        }
+    }
+    EXPECT_EQ(in_parts, 2) << "that, and the product with a GELU by erf";
+    runtime::test::expect_right(graph, **backend, Fusion::kFull);
+    EXPECT_EQ(cudnn.executions(), 0);
+    EXPECT_EQ(cublaslt.products(), 6);
+  }
+  EXPECT_EQ(fake.alive() + cublaslt.alive() + cudnn.alive(), 0u);
 }
 
 constexpr const char* kRunConvolution =
@@ -189,7 +189,7 @@ TEST(GpuLibraries, AreMeasuredWithWhatStandsBehindThem) {
       "\n  x: f32[4, 6]\n  w: f32[6, 8]\n  t = matmul(x, w)\n  y = gelu(t)\n  return y\n");
   const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
   ASSERT_EQ(plan.launches.size(), 1u);
-  const std::string name = "a library's, then generated";
+  const std::string name = "in parts";
   EXPECT_EQ((*backend)->candidates(graph, plan.launches[0], plan.layouts[0]),
             std::vector<std::string>{name});
   const auto measured =

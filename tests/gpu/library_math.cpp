@@ -114,7 +114,13 @@ class OperationRun {
 
   double product(const Operation& o, const Dims& at) {
     const std::size_t rank = at.size();
+    const Dims& all = graph_.tensors[o.output].dims;
     Dims left = at, right = at;
+    // Several batches in a row may share a factor.
+    for (std::size_t d = 0; d + 2 < rank; ++d) {
+      left[d] = at[d] * graph_.tensors[o.inputs[0]].dims[d] / all[d];
+      right[d] = at[d] * graph_.tensors[o.inputs[1]].dims[d] / all[d];
+    }
     double sum = 0;
     for (std::int64_t k = 0; k < graph_.tensors[o.inputs[0]].dims[rank - 1]; ++k) {
       left[rank - 1] = right[rank - 2] = k;
@@ -130,8 +136,12 @@ class OperationRun {
     switch (o.pointwise) {
     case Pointwise::kAdd:
       return x + y;
+    case Pointwise::kSubtract:
+      return x - y;
     case Pointwise::kMultiply:
       return x * y;
+    case Pointwise::kDivide:
+      return x / y;
     case Pointwise::kMaximum:
       return std::max(x, y);
     case Pointwise::kReciprocal:

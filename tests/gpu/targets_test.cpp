@@ -1,10 +1,16 @@
 // What is known of GPUs that are not here: which blocks fit, and how estimates order launches.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include "gpu/making/kernel_request.h"
 #include "gpu/targets/launch_estimate.h"
+#include "gpu/targets/library_proposals.h"
 #include "models/networks/builders.h"
 #include "ops/definition/registry.h"
 #include "runtime/launches/launch_plan.h"
+#include "tests/gpu/fake_libraries.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -107,6 +113,72 @@ TEST_F(Estimates, KnowThatSmallContractionsFillNoCard) {
   const double at_peak_us =
       work / find_target("h200")->kind().flops_per_s.at(DataType::kFloat32) * 1e6;
   EXPECT_GT(matmul_us(256), 4 * at_peak_us);
+}
+
+/// Where no library has a launch it is computed in parts, or by a generated kernel.
+TEST_F(Estimates, KnowWhatNoLibraryHas) {
+  const core::Graph graph = soapstone::graph_of(
+      "graph g\n  x: f16[8, 64, 28, 28]\n  w: f16[64, 64, 3, 3]\n  t = conv(x, w)\n"
+      "  y = relu(t)\n  return y\n");
+  const auto plan = runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+  ASSERT_EQ(plan.launches.size(), 1u);
+  test::FakeCudnn fake;
+  auto without = std::make_shared<Cudnn>(*fake.library());
+  without->get_attribute = [](void*, int, int, std::int64_t, std::int64_t* count, void*) {
+    *count = 0;
+    return 0;
+  };
+  const Target& h100 = *find_target("h100");
+  const Work work{2.0 * 8 * 64 * 26 * 26 * 576, 2.0 * (8 * 64 * (784 + 676) + 64 * 576)};
+  const auto us = [&](std::shared_ptr<const Cudnn> cudnn) {
+    return LaunchEstimator(h100, std::filesystem::temp_directory_path() / "soapstone-estimated",
+                           std::move(cudnn))
+        .launch_us(graph, plan.launches[0], work);
+  };
+  const double between = 2.0 * 8 * 64 * 676 * 2 / h100.kind().memory_bytes_per_s * 1e6;
+  EXPECT_EQ(us(fake.library()), us(nullptr));
+  EXPECT_GT(us(without), us(nullptr) + between);
+}
+
+/// cuDNN says into how many parts it divides a long sum, what workspace that takes, and how much
+/// shared memory; the limit of workspaces applies.
+TEST(Proposals, SayWhatCudnnWouldRun) {
+  const auto cudnn = cudnn_for_absent_cards();
+  if (!cudnn) GTEST_SKIP() << "there is no cuDNN, or no driver nor stub";
+  const core::Graph graph = soapstone::graph_of(
+      "graph g\n  x: f16[64, 8192]\n  w: f16[8192, 64]\n  y = matmul(x, w)\n  return y\n");
+  const std::vector<core::NodeId> nodes(graph.order().begin(), graph.order().end());
+  auto operations = operation_graph_of(graph, nodes, graph.outputs());
+  ASSERT_TRUE(operations.ok());
+  const auto made = CudnnGraph::make(cudnn, *std::move(operations));
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  const auto device = described_device(*cudnn, cudnn_properties(*find_target("h100")));
+  ASSERT_TRUE(device.ok());
+  const auto found = made->configurations(*device, cudnn::HeuristicMode::kA, FloatMath::kExact);
+  ASSERT_TRUE(found.ok() && !found->empty());
+  const auto proposal = proposal_of(found->front());
+  ASSERT_TRUE(proposal.ok()) << proposal.error().to_string();
+  EXPECT_GT(proposal->parts, 1);
+  EXPECT_GT(proposal->workspace_bytes, 64u * 64 * sizeof(float));
+  EXPECT_GT(proposal->shared_bytes.value_or(0), 1024);
+}
+
+TEST(Proposals, HaveEnginesForConvolutionsOfKnownCards) {
+  const auto cudnn = cudnn_for_absent_cards();
+  if (!cudnn) GTEST_SKIP() << "there is no cuDNN, or no driver nor stub";
+  for (const char* type : {"f16", "f32"}) {
+    const core::Graph graph =
+        soapstone::graph_of(fmt::format("graph g\n  x: {0}[8, 64, 28, 28]\n  w: {0}[64, 64, 3, 3]\n"
+                                        "  y = conv(x, w)\n  return y\n",
+                                        type));
+    const auto plan =
+        runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+    for (const Target& target : known_targets()) {
+      const auto answer = LibraryProposals(target, cudnn).ask(graph, plan.launches.at(0));
+      EXPECT_TRUE(answer.has_engine) << type << " on " << target.name;
+      EXPECT_LE(answer.proposal.workspace_bytes, GpuOptions{}.workspace_limit);
+    }
+  }
 }
 
 TEST_F(Estimates, OrderDevices) {

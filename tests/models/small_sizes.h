@@ -23,4 +23,15 @@ inline std::map<std::string, std::int64_t> small_sizes(const ModelBuilder& build
   return sizes;
 }
 
+/// Sizes at which all parts are as large as ever, but none is repeated more often than it takes to
+/// have its neighbors: for tests of what differs.
+inline std::map<std::string, std::int64_t> few_repeats(std::string_view network) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const ModelBuilder& builder : builders())
+    for (const ModelParameter& p : builder.parameters)
+      if (builder.name == network && (p.name == "layers" || p.name == "steps"))
+        sizes[p.name] = p.name == "layers" ? 2 : 4;
+  return sizes;
+}
+
 }  // namespace soapstone::models

@@ -43,7 +43,7 @@ TEST(RuleText, ShippedRulesPrintAndReadTheSame) {
 TEST(RuleText, ShippedRulesAreFewEnoughAndExplained) {
   auto shipped = read_rule_folder(std::filesystem::path(SOAPSTONE_SOURCE_DIR) / "rules");
   ASSERT_TRUE(shipped.ok());
-  EXPECT_LT(shipped->rules.size(), 5000u);
+  EXPECT_LT(shipped->rules.size(), 9000u);  // with families for five numbers of siblings
   std::set<std::string> names;
   for (const Rule& rule : shipped->rules) {
     names.insert(rule.base_name);

@@ -43,7 +43,7 @@ class Attempt {
     FactSet ranges;
     std::vector<Symbol> symbols;  ///< Those in the index.
   };
-  static constexpr std::int64_t kMaxEnumerated = 8;
+  static constexpr std::int64_t kMaxEnumerated = 64;
 
   std::string compare(std::size_t output, Effort effort);
   std::string compare_requirements();

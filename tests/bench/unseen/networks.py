@@ -102,6 +102,8 @@ def network(**inputs):
     """Registers a network. The function that follows is given its weights' source and returns both
     forms; each is a function of a Graph and of the inputs' names."""
     def register(function):
+        if function.__name__ in NETWORKS:
+            raise ValueError(f"there are two networks {function.__name__}")
         NETWORKS[function.__name__] = (function, inputs)
         return function
     return register
@@ -111,12 +113,20 @@ def build(name):
     return Network(*NETWORKS[name])
 
 
-def locked():
-    """Half of the names, picked by the seed alone: a name is locked or not whatever others there
-    are in its half of the hashes."""
+def members(which):
+    """The names of a set. The later one is locked: whoever works on rules or on the search sees no
+    result of a single network of it, and does not read the folder."""
+    return [name for name, (function, _) in NETWORKS.items()
+            if function.__module__.startswith("later.") == (which == "later")]
+
+
+def opened_late():
+    """The half of the first set that was locked until the later set was written, picked by the seed
+    alone."""
     def rank(name):
         return hashlib.sha256(f"{SEED}/{name}".encode()).digest()
-    return set(sorted(NETWORKS, key=rank)[:len(NETWORKS) // 2])
+    first = members("first")
+    return set(sorted(first, key=rank)[:len(first) // 2])
 
 
 def folded(weight, norm, epsilon=1e-5, bias=0.0):
