@@ -6,17 +6,23 @@
 #include <array>
 #include <cstring>
 #include <dnnl.hpp>
+#include <map>
+#include <mutex>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "cpu/base/kernel_request.h"
+#include "cpu/base/packed_weights.h"
 #include "cpu/base/threads.h"
 #include "cpu/fusion.h"
+#include "cpu/generated/chains.h"
+#include "cpu/generated/generated_kernel.h"
 #include "cpu/layouts.h"
 #include "cpu/primitives/contraction_kernel.h"
 #include "cpu/primitives/strided_copy.h"
 #include "ops/definition/registry.h"
+#include "runtime/launches/execution_plan.h"
 
 namespace soapstone::cpu {
 namespace {
@@ -92,8 +98,9 @@ class ConversionKernel final : public HostKernel {
 
 class CpuBackend final : public runtime::HostBackend {
  public:
-  explicit CpuBackend(int threads)
-      : device_(describe_device(threads)), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+  explicit CpuBackend(const CpuOptions& options)
+      : device_(describe_device(options.threads)), loops_(options.loops),
+        engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
   const runtime::DeviceInfo& device() const override { return device_; }
 
@@ -107,9 +114,34 @@ class CpuBackend final : public runtime::HostBackend {
     cpu::choose_layouts(graph, launch, stored, wanted);
   }
 
+  /// Direct convolution, or Winograd's algorithm.
+  std::vector<std::string> candidates(const core::Graph& graph, const runtime::Launch& launch,
+                                      const runtime::LaunchLayouts& layouts) override {
+    use_threads(device_.threads);
+    const runtime::ConstantValue value = [&](core::TensorId id) { return graph.tensor(id).value; };
+    const KernelRequest request{graph,   launch,  layouts,         value,
+                                engine_, stream_, device_.threads, packed_};
+    if (!launch.others.empty()) return {};
+    const auto winograd = make_winograd_kernel(request);
+    if (!winograd) return {};
+    const auto direct = make_convolution_kernel(request);
+    if (!direct) return {};
+    return {(*direct)->implementation(), (*winograd)->implementation()};
+  }
+
+  void choose(const std::string& signature, const std::string& candidate) override {
+    choices_[signature] = candidate;
+  }
+
   std::optional<std::size_t> in_place_input(const core::Graph& graph,
                                             const runtime::Launch& launch) const override {
     return contraction_in_place_input(graph, launch);
+  }
+
+  std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph,
+                                                    runtime::Fusion fusion) const override {
+    if (fusion != runtime::Fusion::kGenerated || !compiler()) return std::nullopt;
+    return cover_with_chains(graph, this->fusion(fusion));
   }
 
  private:
@@ -118,9 +150,17 @@ class CpuBackend final : public runtime::HostBackend {
               const runtime::LaunchLayouts& layouts, const runtime::ConstantValue& constants,
               std::vector<std::string>* why_not) override {
     use_threads(device_.threads);  // oneDNN divides work among threads when it compiles.
+    const KernelRequest request{graph,   launch,  layouts,         constants,
+                                engine_, stream_, device_.threads, packed_};
+    if (!launch.others.empty()) {
+      if (!compiler()) return core::unavailable("there is no compiler for generated loops");
+      return make_generated_kernel(request, *compiler());
+    }
     if (ops::definition_of(graph.node(launch.head))) {
-      const KernelRequest request{graph,   launch,  layouts,        constants,
-                                  engine_, stream_, device_.threads};
+      if (is_chosen_winograd(request)) {
+        auto kernel = make_winograd_kernel(request);
+        if (kernel) return kernel;
+      }
       for (MakeKernel make : kernel_makers()) {
         auto kernel = make(request);
         if (kernel) return kernel;
@@ -142,12 +182,32 @@ class CpuBackend final : public runtime::HostBackend {
     });
   }
 
+  bool is_chosen_winograd(const KernelRequest& request) const {
+    if (choices_.empty() || request.op() != "conv") return false;
+    const auto choice =
+        choices_.find(runtime::launch_signature(request.graph, request.launch, request.layouts));
+    return choice != choices_.end() && choice->second.find("wino") != std::string::npos;
+  }
+
+  /// Looked for when it is needed first; null: there is none.
+  LoopCompiler* compiler() const {
+    std::call_once(is_compiler_known_, [this] {
+      compiler_ = LoopCompiler::find(loops_.empty() ? default_loop_folder() : loops_);
+    });
+    return compiler_.get();
+  }
+
   runtime::DeviceInfo device_;
+  std::filesystem::path loops_;
+  mutable std::once_flag is_compiler_known_;
+  mutable std::unique_ptr<LoopCompiler> compiler_;
   dnnl::engine engine_;
   dnnl::stream stream_;
-  std::array<CpuFusion, 3> fusions_ = {CpuFusion(runtime::Fusion::kNone),
-                                       CpuFusion(runtime::Fusion::kActivation),
-                                       CpuFusion(runtime::Fusion::kFull)};
+  PackedWeights packed_;
+  std::map<std::string, std::string> choices_;  // candidates by signature
+  std::array<CpuFusion, 4> fusions_ = {
+      CpuFusion(runtime::Fusion::kNone), CpuFusion(runtime::Fusion::kActivation),
+      CpuFusion(runtime::Fusion::kFull), CpuFusion(runtime::Fusion::kGenerated)};
 };
 
 }  // namespace
@@ -155,7 +215,7 @@ class CpuBackend final : public runtime::HostBackend {
 core::Result<std::unique_ptr<runtime::Backend>> make_cpu_backend(const CpuOptions& options) {
   if (options.threads < 1) return core::invalid_input("a CPU backend needs at least one thread");
   try {
-    return std::unique_ptr<runtime::Backend>(std::make_unique<CpuBackend>(options.threads));
+    return std::unique_ptr<runtime::Backend>(std::make_unique<CpuBackend>(options));
   } catch (const dnnl::error& error) {
     return core::unavailable(std::string("oneDNN does not work on this processor: ") +
                              error.what());

@@ -1,6 +1,7 @@
 // oneDNN on a CPU. oneDNN's types stay behind this header.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 
 #include "runtime/launches/backend.h"
@@ -10,6 +11,8 @@ namespace soapstone::cpu {
 struct CpuOptions {
   /// Used by each kernel while it runs (OpenMP threads of the thread that runs it).
   int threads = 1;
+  /// Where compiled loops of Fusion::kGenerated are kept; empty: default_loop_folder().
+  std::filesystem::path loops = {};
 };
 
 /// Compiled primitives are kept in oneDNN's own cache, which drops the least recently used, so

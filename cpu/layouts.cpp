@@ -30,6 +30,16 @@ void use_channels_last(const Graph& graph, const runtime::Launch& launch, Launch
   std::ranges::fill(wanted.outputs, Layout::kChannelsLast);
 }
 
+/// Generated loops read what is stored, and leave images as they found them.
+void follow_stored(const Graph& graph, const runtime::Launch& launch,
+                   std::span<const Layout> stored, LaunchLayouts& wanted) {
+  constexpr std::size_t kImageRank = 4;
+  std::ranges::copy(stored, wanted.inputs.begin());
+  const bool leaves_images = std::ranges::all_of(
+      launch.outputs, [&](TensorId id) { return rank(graph, id) >= kImageRank; });
+  if (leaves_images) std::ranges::fill(wanted.outputs, Layout::kChannelsLast);
+}
+
 void set_input(const runtime::Launch& launch, TensorId tensor, Layout layout,
                LaunchLayouts& wanted) {
   for (std::size_t i = 0; i < launch.inputs.size(); ++i) {
@@ -74,6 +84,7 @@ void choose_layouts(const Graph& graph, const runtime::Launch& launch,
     return;
   }
   if (std::ranges::find(stored, Layout::kChannelsLast) == stored.end()) return;
+  if (!launch.others.empty()) return follow_stored(graph, launch, stored, wanted);
   if (follows_inputs(head, definition->op_class)) return use_channels_last(graph, launch, wanted);
   // A transpose copies in any case, from one layout as well as from another.
   if (head.op->name == "transpose") wanted.inputs[0] = Layout::kChannelsLast;

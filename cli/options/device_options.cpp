@@ -24,9 +24,12 @@ void add_fusion_option(CommandLine& line, runtime::Fusion& fusion) {
   using runtime::Fusion;
   line.add_choice<Fusion>(
           "--fusion", fusion,
-          {{"none", Fusion::kNone}, {"activation", Fusion::kActivation}, {"full", Fusion::kFull}},
-          "What one kernel may take in behind a convolution or matmul: none, "
-          "activation, full")
+          {{"none", Fusion::kNone},
+           {"activation", Fusion::kActivation},
+           {"full", Fusion::kFull},
+           {"generated", Fusion::kGenerated}},
+          "What one kernel may take in behind a convolution or matmul: none, activation, full; "
+          "generated: and chains of others, in loops compiled for them")
       .type("LEVEL")
       .shows_default();
 }

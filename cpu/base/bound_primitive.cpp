@@ -1,6 +1,7 @@
 // See bound_primitive.h.
 #include "cpu/base/bound_primitive.h"
 
+#include "cpu/base/packed_weights.h"
 #include "cpu/base/threads.h"
 
 namespace soapstone::cpu {
@@ -46,15 +47,19 @@ void BoundPrimitive::run(const dnnl::stream& stream, std::byte* scratch) {
   CHECK(status == dnnl_success, "oneDNN refuses to run what it agreed to");
 }
 
-Packed::Packed(const KernelRequest& request, const void* data, const Descriptor& from,
-               const Descriptor& to)
-    : memory_(to, request.engine) {
-  use_threads(request.threads);
-  BoundPrimitive reorder(request.engine,
-                         make_reorder(request.engine, from, to, dnnl::primitive_attr()));
-  reorder.set(reorder.add(DNNL_ARG_FROM, from), data);
-  reorder.set(reorder.add(DNNL_ARG_TO, to), memory_.get_data_handle());
-  reorder.run(request.stream, nullptr);
+std::shared_ptr<const std::byte> packed(const KernelRequest& request,
+                                        const core::LiteralPtr& literal, const Descriptor& from,
+                                        const Descriptor& to) {
+  return request.packed.get(literal, to, [&] {
+    const std::shared_ptr<std::byte> memory = allocate_packed(to.get_size());
+    use_threads(request.threads);
+    BoundPrimitive reorder(request.engine,
+                           make_reorder(request.engine, from, to, dnnl::primitive_attr()));
+    reorder.set(reorder.add(DNNL_ARG_FROM, from), literal->bytes().data());
+    reorder.set(reorder.add(DNNL_ARG_TO, to), memory.get());
+    reorder.run(request.stream, nullptr);
+    return memory;
+  });
 }
 
 }  // namespace soapstone::cpu

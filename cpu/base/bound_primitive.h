@@ -49,16 +49,9 @@ auto guarded(const Make& make) -> decltype(make()) {
   }
 }
 
-/// Data that a primitive wants in a layout of its own, converted once.
-class Packed {
- public:
-  Packed() = default;
-  Packed(const KernelRequest& request, const void* data, const Descriptor& from,
-         const Descriptor& to);
-  const void* data() const { return memory_ ? memory_.get_data_handle() : nullptr; }
-
- private:
-  dnnl::memory memory_;
-};
+/// A constant that a primitive wants in a layout of its own, converted once.
+std::shared_ptr<const std::byte> packed(const KernelRequest& request,
+                                        const core::LiteralPtr& literal, const Descriptor& from,
+                                        const Descriptor& to);
 
 }  // namespace soapstone::cpu

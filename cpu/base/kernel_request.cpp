@@ -70,12 +70,13 @@ bool covers_tail(const core::Dims& parameter, const core::Dims& dims, std::size_
 }
 
 std::span<const MakeKernel> kernel_makers() {
-  static constexpr std::array<MakeKernel, 15> kMakers = {
-      make_convolution_kernel, make_matmul_kernel,        make_elementwise_kernel,
-      make_pool_kernel,        make_copy_kernel,          make_softmax_kernel,
-      make_layer_norm_kernel,  make_normalization_kernel, make_loss_kernel,
-      make_reduce_kernel,      make_gather_kernel,        make_deconvolution_kernel,
-      make_einsum_kernel,      make_cumsum_kernel,        make_resize_kernel};
+  static constexpr std::array<MakeKernel, 16> kMakers = {
+      make_convolution_kernel,   make_vector_matrix_kernel, make_matmul_kernel,
+      make_elementwise_kernel,   make_pool_kernel,          make_copy_kernel,
+      make_softmax_kernel,       make_layer_norm_kernel,    make_normalization_kernel,
+      make_loss_kernel,          make_reduce_kernel,        make_gather_kernel,
+      make_deconvolution_kernel, make_einsum_kernel,        make_cumsum_kernel,
+      make_resize_kernel};
   return kMakers;
 }
 

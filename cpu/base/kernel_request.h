@@ -17,6 +17,8 @@ struct stream;
 
 namespace soapstone::cpu {
 
+class PackedWeights;
+
 /// The answer of a kernel that is not for this launch; the message says why.
 core::Error refuse(std::string why);
 /// The answer of a kernel for other operators, which is not worth a word.
@@ -35,6 +37,7 @@ struct KernelRequest {
   const dnnl::engine& engine;
   const dnnl::stream& stream;
   int threads;
+  PackedWeights& packed;
 
   const core::Node& head() const { return graph.node(launch.head); }
   const std::string& op() const { return head().op->name; }
@@ -82,6 +85,9 @@ bool covers_tail(const core::Dims& parameter, const core::Dims& dims, std::size_
 
 // One for each file of kernels.
 core::Result<std::unique_ptr<runtime::HostKernel>> make_convolution_kernel(const KernelRequest&);
+/// None of kernel_makers(): for who chooses it (winograd.cpp).
+core::Result<std::unique_ptr<runtime::HostKernel>> make_winograd_kernel(const KernelRequest&);
+core::Result<std::unique_ptr<runtime::HostKernel>> make_vector_matrix_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_matmul_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_pool_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_softmax_kernel(const KernelRequest&);

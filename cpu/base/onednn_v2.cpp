@@ -13,25 +13,43 @@ Primitive finish(const PrimitiveDescriptor& description) {
           description.dst_desc(),     description.scratchpad_desc(), description.impl_info_str()};
 }
 
+/// To be kept as long as descriptions made of it look for other implementations.
+dnnl::convolution_forward::desc operation_of(dnnl::algorithm algorithm, const Descriptor& source,
+                                             const Descriptor& weights,
+                                             const std::optional<Descriptor>& bias,
+                                             const Descriptor& destination, const Window& window) {
+  using Operation = dnnl::convolution_forward::desc;
+  if (!bias)
+    return Operation(kInference, algorithm, source, weights, destination, window.strides,
+                     window.dilations, window.pads_begin, window.pads_end);
+  return Operation(kInference, algorithm, source, weights, *bias, destination, window.strides,
+                   window.dilations, window.pads_begin, window.pads_end);
+}
+
 }  // namespace
 
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
                            const primitive_attr& attributes, std::string_view avoid) {
-  using Forward = dnnl::convolution_forward;
-  const auto direct = dnnl::algorithm::convolution_direct;
-  const Forward::desc operation =
-      bias ? Forward::desc(kInference, direct, source, weights, *bias, destination, window.strides,
-                           window.dilations, window.pads_begin, window.pads_end)
-           : Forward::desc(kInference, direct, source, weights, destination, window.strides,
-                           window.dilations, window.pads_begin, window.pads_end);
-  Forward::primitive_desc description(operation, attributes, engine);
+  const auto operation =
+      operation_of(dnnl::algorithm::convolution_direct, source, weights, bias, destination, window);
+  dnnl::convolution_forward::primitive_desc description(operation, attributes, engine);
   while (!avoid.empty() && std::string_view(description.impl_info_str()).starts_with(avoid)) {
     if (!description.next_impl())
       throw dnnl::error(dnnl_unimplemented, "no other implementation of this convolution");
   }
-  return finish<Forward>(description);
+  return finish<dnnl::convolution_forward>(description);
+}
+
+Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
+                        const Descriptor& weights, const std::optional<Descriptor>& bias,
+                        const Descriptor& destination, const Window& window,
+                        const primitive_attr& attributes) {
+  const auto operation = operation_of(dnnl::algorithm::convolution_winograd, source, weights, bias,
+                                      destination, window);
+  return finish<dnnl::convolution_forward>(
+      dnnl::convolution_forward::primitive_desc(operation, attributes, engine));
 }
 
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,

@@ -29,6 +29,12 @@ Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
                            const dnnl::primitive_attr& attributes, std::string_view avoid);
+/// By Winograd's algorithm, which takes fewer multiplications for small windows and rounds
+/// differently; not for all windows and steps behind them.
+Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
+                        const Descriptor& weights, const std::optional<Descriptor>& bias,
+                        const Descriptor& destination, const Window& window,
+                        const dnnl::primitive_attr& attributes);
 /// Weights are [g,] o, i, k…, as of a convolution that turns i channels into o.
 Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& source,
                              const Descriptor& weights, const std::optional<Descriptor>& bias,

@@ -1,26 +1,28 @@
 // Approximations of functions of one float, without branches, so that loops over them vectorize.
+// Generated kernels start with the text of this file, so it includes nothing: reading the headers
+// of the standard library would take their compiler longer than all the rest.
 // exp and log follow Cephes (S. Moshier), tanh and erf the rational approximations of Eigen.
 #pragma once
-
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 
 namespace soapstone::cpu {
 
 #define SOAPSTONE_INLINE [[gnu::always_inline]] inline float
 
-SOAPSTONE_INLINE from_bits(std::int32_t bits) { return std::bit_cast<float>(bits); }
-SOAPSTONE_INLINE power_of_two(std::int32_t n) { return from_bits((n + 127) << 23); }
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+/// As std::clamp, which a NaN passes.
+SOAPSTONE_INLINE between(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  return high < raised ? high : raised;
+}
+
+SOAPSTONE_INLINE from_bits(int bits) { return __builtin_bit_cast(float, bits); }
+SOAPSTONE_INLINE power_of_two(int n) { return from_bits((n + 127) << 23); }
+constexpr float kInfinity = __builtin_inff();
 
 /// x = n·ln 2 + r, then a polynomial of r; 2^n in two factors, so that the range ends where
 /// floats do.
 SOAPSTONE_INLINE exp1(float x) {
-  const float bounded = std::min(std::max(x, -104.0f), 89.0f);
-  const float n = std::floor(bounded * 1.44269504088896341f + 0.5f);
+  const float bounded = between(x, -104.0f, 89.0f);
+  const float n = __builtin_floorf(bounded * 1.44269504088896341f + 0.5f);
   const float r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -29,8 +31,8 @@ SOAPSTONE_INLINE exp1(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  const auto whole = static_cast<std::int32_t>(n);
-  const std::int32_t half = whole >> 1;
+  const auto whole = static_cast<int>(n);
+  const int half = whole >> 1;
   const float y = p * power_of_two(half) * power_of_two(whole - half);
   return x != x ? x : y;
 }
@@ -38,7 +40,7 @@ SOAPSTONE_INLINE exp1(float x) {
 SOAPSTONE_INLINE sigmoid1(float x) { return 1.0f / (1.0f + exp1(-x)); }
 
 SOAPSTONE_INLINE tanh1(float x) {
-  const float bounded = std::min(std::max(x, -7.90531110763549805f), 7.90531110763549805f);
+  const float bounded = between(x, -7.90531110763549805f, 7.90531110763549805f);
   const float s = bounded * bounded;
   float p = -2.76076847742355e-16f;
   p = p * s + 2.00018790482477e-13f;
@@ -52,11 +54,11 @@ SOAPSTONE_INLINE tanh1(float x) {
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
   const float y = bounded * p / q;
-  return std::fabs(x) < 0.0004f ? x : (x != x ? x : y);
+  return __builtin_fabsf(x) < 0.0004f ? x : (x != x ? x : y);
 }
 
 SOAPSTONE_INLINE erf1(float x) {
-  const float bounded = std::min(std::max(x, -4.0f), 4.0f);
+  const float bounded = between(x, -4.0f, 4.0f);
   const float s = bounded * bounded;
   float p = -2.72614225801306e-10f;
   p = p * s + 2.77068142495902e-08f;
@@ -79,9 +81,9 @@ SOAPSTONE_INLINE erf1(float x) {
 SOAPSTONE_INLINE log1(float x) {
   const bool subnormal = x < 1.17549435e-38f;
   const float scaled = subnormal ? x * 8388608.0f : x;
-  const auto bits = std::bit_cast<std::uint32_t>(scaled);
-  const auto shifted = static_cast<std::int32_t>(bits - 0x3f3504f3u);  // √½
-  const std::int32_t exponent = (shifted >> 23) - (subnormal ? 23 : 0);
+  const auto bits = __builtin_bit_cast(unsigned, scaled);
+  const auto shifted = static_cast<int>(bits - 0x3f3504f3u);  // √½
+  const int exponent = (shifted >> 23) - (subnormal ? 23 : 0);
   const float m = from_bits((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
   float p = 7.0376836292e-2f;
   p = p * m + -1.1514610310e-1f;
@@ -96,7 +98,7 @@ SOAPSTONE_INLINE log1(float x) {
   float y = m * m * m * p + e * -2.12194440e-4f;
   y = m + (y - 0.5f * m * m) + e * 0.693359375f;
   y = x == 0.0f ? -kInfinity : y;
-  y = x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : y;
+  y = x < 0.0f ? __builtin_nanf("") : y;
   return x == kInfinity || x != x ? x : y;
 }
 
@@ -108,9 +110,11 @@ SOAPSTONE_INLINE log1p1(float x) {
 }
 
 /// log(1 + exp(x))
-SOAPSTONE_INLINE softplus1(float x) { return (x < 0.0f ? 0.0f : x) + log1p1(exp1(-std::fabs(x))); }
+SOAPSTONE_INLINE softplus1(float x) {
+  return (x < 0.0f ? 0.0f : x) + log1p1(exp1(-__builtin_fabsf(x)));
+}
 
-SOAPSTONE_INLINE clamp01(float x) { return std::min(std::max(x, 0.0f), 1.0f); }
+SOAPSTONE_INLINE clamp01(float x) { return between(x, 0.0f, 1.0f); }
 
 SOAPSTONE_INLINE gelu_tanh1(float x) {
   return 0.5f * x * (1.0f + tanh1(0.797884560802865f * (x + 0.044715f * x * x * x)));

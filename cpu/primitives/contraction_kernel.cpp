@@ -7,7 +7,6 @@
 #include "cpu/base/threads.h"
 
 namespace soapstone::cpu {
-namespace {}  // namespace
 
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch) {
@@ -59,8 +58,8 @@ void ContractionKernel::add_weights(const KernelRequest& request, const Contract
   weights_argument_ = primitive_.add(DNNL_ARG_WEIGHTS, primitive.weights);
   weights_input_ = request.number(contraction.weights);
   if (given == primitive.weights) return;
-  if (inputs_.is_constant(weights_input_)) {
-    packed_ = Packed(request, inputs_.find(weights_input_, {}), given, primitive.weights);
+  if (const core::LiteralPtr literal = request.constant(contraction.weights)) {
+    packed_ = packed(request, literal, given, primitive.weights);
     return;
   }
   repack_.emplace(request.engine,
@@ -78,7 +77,7 @@ std::size_t ContractionKernel::scratch_bytes() const {
 core::Status ContractionKernel::run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                                     std::byte* scratch) {
   use_threads(threads_);
-  const void* weights = packed_.data();
+  const void* weights = packed_.get();
   if (repack_) {
     std::byte* packed = scratch;
     scratch += aligned(primitive_.primitive().weights.get_size());

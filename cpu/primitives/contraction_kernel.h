@@ -28,6 +28,9 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
 /// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
 Window window_of(const core::Attributes& attributes);
 
+/// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
+runtime::Layout effective_layout(const core::TensorType& type, runtime::Layout layout);
+
 class ContractionKernel final : public runtime::HostKernel {
  public:
   ContractionKernel(const KernelRequest& request, const Contraction& contraction,
@@ -51,7 +54,7 @@ class ContractionKernel final : public runtime::HostKernel {
   std::vector<Argument> arguments_;  // that come from inputs as they are
   std::size_t destination_;
   // Weights: packed once, or given at run time and packed each time if need be.
-  Packed packed_;
+  std::shared_ptr<const std::byte> packed_;
   std::size_t weights_argument_ = 0, weights_input_ = 0;
   std::optional<BoundPrimitive> repack_;
   std::size_t repack_from_ = 0, repack_to_ = 0;

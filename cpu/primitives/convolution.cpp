@@ -8,12 +8,6 @@ using core::Dims;
 using core::TensorId;
 using runtime::Layout;
 
-/// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
-Layout effective_layout(const core::TensorType& type, Layout layout) {
-  const bool either = runtime::canonical(type, Layout::kChannelsLast) == Layout::kRowMajor;
-  return either ? Layout::kChannelsLast : layout;
-}
-
 /// A window that reads padding alone: it lies outside the image, or the image between two of its
 /// taps. There oneDNN 2.6.3's brgconv applies post-ops to wrong memory
 /// (tests/cpu/contraction_test.cpp finds it at once).
@@ -36,6 +30,11 @@ Dims grouped(const Dims& weights, std::int64_t group) {
 }
 
 }  // namespace
+
+Layout effective_layout(const core::TensorType& type, Layout layout) {
+  const bool either = runtime::canonical(type, Layout::kChannelsLast) == Layout::kRowMajor;
+  return either ? Layout::kChannelsLast : layout;
+}
 
 core::Result<std::unique_ptr<runtime::HostKernel>>
 make_convolution_kernel(const KernelRequest& request) {

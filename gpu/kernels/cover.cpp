@@ -15,7 +15,7 @@ std::vector<Group> gpu_groups(const core::Graph& graph,
 
 std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph, runtime::Fusion fusion,
                                                   const LaunchFit& attends) {
-  if (fusion != runtime::Fusion::kFull) return std::nullopt;
+  if (fusion < runtime::Fusion::kFull) return std::nullopt;
   std::vector<runtime::Launch> launches;
   for (const Group& group : join_attention(graph, gpu_groups(graph), attends))
     if (group.kind != Group::Kind::kView)

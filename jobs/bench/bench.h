@@ -20,7 +20,8 @@ struct BenchRequest {
   std::string model;    ///< Path of an ONNX file.
   std::string against;  ///< Another one, which is timed in turn with it; empty: none.
   Shapes shapes;
-  DeviceRequest device;
+  /// The best that our executor has; a search would compile loops for every graph that it meets.
+  DeviceRequest device{.fusion = runtime::Fusion::kGenerated, .costs = {}};
   std::uint64_t seed = 0;
   int rounds = 200;    ///< Most times that a model is timed.
   double time_s = 10;  ///< For timing.

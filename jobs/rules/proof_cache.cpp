@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cache_folder.h"
 #include "core/base/sha256.h"
 #include "jobs/rules/build_id.h"
 #include "verifier/batch.h"
@@ -25,12 +26,8 @@ constexpr std::size_t kLargest = 1 << 16;
 constexpr mode_t kOwnFolder = 0700, kOwnFile = 0600, kOthers = 0077;
 
 fs::path wanted_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && fs::path(cache).is_absolute())
-    return fs::path(cache) / "soapstone/proofs";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || !fs::path(home).is_absolute()) return {};
-  return fs::path(home) / ".cache/soapstone/proofs";
+  const fs::path cache = core::cache_folder();
+  return cache.empty() ? cache : cache / "proofs";
 }
 
 /// Nobody else may have written it.

@@ -75,6 +75,13 @@ std::optional<Value> ExpressionText::compute_power(const TreeNode& node, const S
 
 Value ExpressionText::compute_apply(const TreeNode& node, const Substitution& at) {
   if (const auto power = compute_power(node, at)) return *power;
+  if (keeps_columns_ && is_in_columns() && is_costly(node.function))
+    return kept_column(column_key(node, at), type_of(region_, node),
+                       [&] { return compute_function(node, at); });
+  return compute_function(node, at);
+}
+
+Value ExpressionText::compute_function(const TreeNode& node, const Substitution& at) {
   std::vector<Value> values;
   for (const TreeNode& child : node.children) values.push_back(compute(child, at));
   const Scalar type = type_of(region_, node);
@@ -103,6 +110,7 @@ std::string ExpressionText::condition(const Domain& domain, const Substitution& 
 Value ExpressionText::compute_guard(const TreeNode& node, const Substitution& at) {
   const Scalar type = type_of(region_, node);
   const std::string name = fresh("g");
+  if (chunk_) readings_.is_even = false;
   line(fmt::format("{} {} = 0;\nif ({}) {{", scalar_name(type), name,
                    condition(node.domains[0], at)));
   scopes_.back().lines += block(1, [&] {
@@ -123,6 +131,7 @@ void ExpressionText::loop(const Domain& domain, std::size_t first, Substitution 
     scopes_.back().lines += lines + "}\n";
     return;
   }
+  if (chunk_) readings_.is_even = false;
   const auto& [variable, low, high] = domain.ranges[first];
   const std::string name = fresh("i");
   at[variable] = IndexSpace::value_of(space_.add(name, low, high));
@@ -152,6 +161,7 @@ void ExpressionText::add_terms(const TreeNode& node, std::size_t child, const Su
   }
   if (count == 0) return;
   const std::int64_t width = count % lane_width_ == 0 ? lane_width_ : 1;
+  reduced_ = fmt::format("reduction({} : {})", is_sum ? "+" : "larger", total);
   over_columns(count, lanes_, width, [&](const Affine& column) {
     Substitution here = at;
     const std::vector<Affine> indices = space_.indices_at(column, sizes);
@@ -183,6 +193,7 @@ Value ExpressionText::compute_reduction(const TreeNode& node, const Substitution
 Value ExpressionText::compute_lookup(const TreeNode& node, const Substitution& at) {
   const Scalar type = type_of(region_, node);
   const auto& [variable, low, high] = node.domains[0].ranges[0];
+  if (chunk_) readings_.is_even = false;
   const Value key = compute(node.children[1], at);
   const std::string name = fresh("i"), result = fresh("g");
   line(fmt::format("const Integer {}l = Integer({}) - ({});", name, key.text,

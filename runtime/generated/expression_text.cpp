@@ -13,8 +13,8 @@ std::string converted(const Value& value, Scalar type) {
 }
 
 ExpressionText::ExpressionText(const Region& region, IndexSpace& space,
-                               std::set<std::uint32_t> rows)
-    : region_(region), space_(space), rows_(std::move(rows)), scopes_(1) {}
+                               std::set<std::uint32_t> rows, ColumnLoops loops)
+    : region_(region), space_(space), rows_(std::move(rows)), scopes_(1), loops_(loops) {}
 
 // --- elements -----------------------------------------------------------------------------------
 
@@ -40,6 +40,52 @@ Value ExpressionText::element(std::uint32_t tensor, const Affine& given) {
   }
   scopes_.back().known.emplace(key, value);
   return value;
+}
+
+/// What `compute` gives, from the array of an earlier loop over as many columns if one kept it, and
+/// kept from now on if not. Such a loop goes over all columns: its array is full when it has ended.
+Value ExpressionText::kept_column(const std::string& key, Scalar type,
+                                  const std::function<Value()>& compute) {
+  constexpr std::int64_t kMostColumns = 8192;
+  const std::int64_t count = space_.variable(chunk_->chunk.variable).high;
+  if (key.empty() || count > kMostColumns) return compute();
+  const std::string whole = fmt::format("{} of {}", key, count);
+  if (const auto found = array_of_.find(whole); found != array_of_.end())
+    return declare(type, fmt::format("{}[{}]", found->second, chunk_->name));
+  const Value value = compute();
+  const std::string array = fresh("b");
+  arrays_ += fmt::format("{} {}[{}];\n", scalar_name(type), array, count);
+  array_of_.emplace(whole, array);
+  line(fmt::format("{}[{}] = {};", array, chunk_->name, value.text));
+  return value;
+}
+
+/// The same for equal values at the same column of different loops; empty where that is not known.
+std::string ExpressionText::column_key(const TreeNode& node, const Substitution& at) {
+  const auto position = [&] { return text_at_column(substituted(node.position, at), "column"); };
+  switch (node.kind) {
+  case ops::evaluation::NodeKind::kNumber:
+    return number_text(node.number, Scalar::kDouble);
+  case ops::evaluation::NodeKind::kRead:
+    return fmt::format("a{}[{}]", node.tensor, position());
+  case ops::evaluation::NodeKind::kIndexValue:
+    return position();
+  case ops::evaluation::NodeKind::kAdd:
+  case ops::evaluation::NodeKind::kMul:
+  case ops::evaluation::NodeKind::kInverse:
+  case ops::evaluation::NodeKind::kApply: {
+    std::string key =
+        fmt::format("{} {}(", static_cast<int>(node.kind), static_cast<int>(node.function));
+    for (const TreeNode& child : node.children) {
+      const std::string inner = column_key(child, at);
+      if (inner.empty()) return {};
+      key += inner + ", ";
+    }
+    return key + ")";
+  }
+  default:
+    return {};
+  }
 }
 
 void ExpressionText::define(std::uint32_t tensor, const Affine& position, const Value& value) {
@@ -78,28 +124,38 @@ Affine ExpressionText::substituted(const Affine& a, const Substitution& at) {
   return space_.joined(result);
 }
 
-std::string ExpressionText::text_at_start(const Affine& position) {
-  space_.rename(chunk_->chunk.variable, chunk_->start);
+/// The position where the column is called `name`.
+std::string ExpressionText::text_at_column(const Affine& position, const std::string& name) {
+  space_.rename(chunk_->chunk.variable, name);
   std::string text = space_.text(position);
   space_.rename(chunk_->chunk.variable, chunk_->name);
   return text;
 }
 
+/// Notes how positions that are read or stored follow each other from column to column.
+void ExpressionText::note_step(const Affine& position, bool may_stay) {
+  if (!chunk_) return;
+  const std::uint32_t column = chunk_->chunk.variable;
+  const auto step = space_.step(position, {column, space_.variable(column).high});
+  if (step != 1 && !(may_stay && step == 0)) readings_.is_even = false;
+}
+
 /// Elements that all columns of a chunk read, or one after the other, are loaded before them.
 Value ExpressionText::load(std::uint32_t tensor, const Affine& position) {
   const Scalar type = region_.tensors[tensor].scalar;
-  const bool is_in_columns = chunk_ && scopes_.size() == chunk_->scope;
-  if (is_in_columns && chunk_->chunk.width > 1) {
+  note_step(position, true);
+  if (is_in_columns() && chunk_->chunk.width > 1) {
     const auto step = space_.step(position, chunk_->chunk);
     const std::string name = fresh("p");
     if (step == 0) {
       chunk_->before += fmt::format("const {} {} = widen(a{}[{}]);\n", scalar_name(type), name,
-                                    tensor, text_at_start(position));
+                                    tensor, text_at_column(position, chunk_->start));
       return {name, type};
     }
     if (step == 1 && space_.is_aligned(position, chunk_->chunk)) {
-      chunk_->before += fmt::format("const auto {} = load<{}>(a{} + {});\n", name,
-                                    chunk_->chunk.width, tensor, text_at_start(position));
+      chunk_->before +=
+          fmt::format("const auto {} = load<{}>(a{} + {});\n", name, chunk_->chunk.width, tensor,
+                      text_at_column(position, chunk_->start));
       return declare(type, fmt::format("widen({}.at[k])", name));
     }
   }
@@ -111,16 +167,17 @@ void ExpressionText::store(std::uint32_t tensor, const Affine& position) {
   const std::string_view type = element_name(region_.tensors[tensor].data_type);
   const std::string narrow = fmt::format("Narrow<{}>::of({})", type, value.text);
   const Affine at = space_.joined(position);
-  const bool is_in_columns = chunk_ && chunk_->chunk.width > 1;
-  if (!is_in_columns || space_.step(at, chunk_->chunk) != 1 ||
-      !space_.is_aligned(at, chunk_->chunk)) {
+  note_step(at, false);
+  const bool is_wide = chunk_ && chunk_->chunk.width > 1;
+  if (!is_wide || space_.step(at, chunk_->chunk) != 1 || !space_.is_aligned(at, chunk_->chunk)) {
     line(fmt::format("a{}[{}] = {};", tensor, space_.text(at), narrow));
     return;
   }
   const std::string name = fresh("w");
   chunk_->before += fmt::format("Pack<{}, {}> {};\n", type, chunk_->chunk.width, name);
   line(fmt::format("{}.at[k] = {};", name, narrow));
-  chunk_->behind += fmt::format("store(a{} + {}, {});\n", tensor, text_at_start(at), name);
+  chunk_->behind +=
+      fmt::format("store(a{} + {}, {});\n", tensor, text_at_column(at, chunk_->start), name);
 }
 
 // --- lines and blocks ---------------------------------------------------------------------------
@@ -178,6 +235,8 @@ void ExpressionText::over_columns(std::int64_t count, int lanes, std::int64_t wi
   const std::string first = width == 1 ? "lane" : fmt::format("lane * {}", width);
   std::string head = fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{", open.start,
                                  lanes == 1 ? "0" : first, count, lanes * width);
+  if (loops_ == ColumnLoops::kVectors)
+    head = fmt::format("#pragma omp simd {}\n{}", std::exchange(reduced_, {}), head);
   columns(std::move(open), head, static_cast<double>(count), body);
 }
 

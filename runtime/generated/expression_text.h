@@ -30,12 +30,27 @@ struct Readings {
   std::map<std::uint32_t, Affine> first;
   /// False: a result of a row was read where it is not known.
   bool is_complete = true;
+  /// False: in loops over columns, neighbors are read that are no neighbors in memory, or something
+  /// is computed for some columns only.
+  bool is_even = true;
+};
+
+/// How loops over the columns of a row are run.
+enum class ColumnLoops : std::uint8_t {
+  kLanes,   ///< By several threads, each with columns of its own.
+  kVectors  ///< By one thread, in loops that the compiler shall turn into vector code.
 };
 
 class ExpressionText {
  public:
   /// `rows`: tensors whose elements are never computed where they are read.
-  ExpressionText(const Region& region, IndexSpace& space, std::set<std::uint32_t> rows = {});
+  ExpressionText(const Region& region, IndexSpace& space, std::set<std::uint32_t> rows = {},
+                 ColumnLoops loops = ColumnLoops::kLanes);
+  /// From now on, what costly functions give in loops over columns is kept in arrays for later
+  /// loops that compute the same. For vectors only.
+  void keep_columns() { keeps_columns_ = true; }
+  /// Declarations of the arrays that are needed for it so far.
+  const std::string& arrays() const { return arrays_; }
 
   /// The element of the tensor at a row-major position, computed here unless it is known.
   Value element(std::uint32_t tensor, const Affine& position);
@@ -79,10 +94,12 @@ class ExpressionText {
   Value compute_read(const TreeNode& node, const Substitution& at);
   std::optional<Value> compute_power(const TreeNode& node, const Substitution& at);
   Value compute_apply(const TreeNode& node, const Substitution& at);
+  Value compute_function(const TreeNode& node, const Substitution& at);
   Value compute_guard(const TreeNode& node, const Substitution& at);
   Value compute_reduction(const TreeNode& node, const Substitution& at);
   Value compute_lookup(const TreeNode& node, const Substitution& at);
   Value joined(const TreeNode& node, const Substitution& at, const char* symbol);
+  void note_step(const Affine& position, bool may_stay);
   Value load(std::uint32_t tensor, const Affine& position);
   Value declare(Scalar type, const std::string& text);
 
@@ -90,12 +107,15 @@ class ExpressionText {
                  const std::string& total, Scalar type);
   void loop(const ops::evaluation::Domain& domain, std::size_t first, Substitution at,
             const std::function<void(const Substitution&)>& body);
+  std::string column_key(const TreeNode& node, const Substitution& at);
+  Value kept_column(const std::string& key, Scalar type, const std::function<Value()>& compute);
+  bool is_in_columns() const { return chunk_ && scopes_.size() == chunk_->scope; }
   std::string condition(const ops::evaluation::Domain& domain, const Substitution& at);
   Affine substituted(const Affine& a, const Substitution& at);
   Substitution indices_of(const StageTree& tree, const Affine& position);
   void columns(OpenChunk chunk, const std::string& head, double times,
                const std::function<void(const Affine& column)>& body);
-  std::string text_at_start(const Affine& position);
+  std::string text_at_column(const Affine& position, const std::string& name);
   std::string key_of(std::uint32_t tensor, const Affine& position) const;
 
   const Region& region_;
@@ -106,6 +126,11 @@ class ExpressionText {
   int lanes_ = 0;  ///< Above 0: sums in scope `lane_scope_` are shared by so many.
   std::int64_t lane_width_ = 1;
   std::size_t lane_scope_ = 0;
+  ColumnLoops loops_;
+  std::string reduced_;  ///< What the next loop over columns adds up, as a clause of it.
+  bool keeps_columns_ = false;
+  std::map<std::string, std::string> array_of_;  ///< By what it holds.
+  std::string arrays_;
   std::size_t names_ = 0;
   Readings readings_;
 };

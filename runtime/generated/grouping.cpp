@@ -39,13 +39,18 @@ class Fuser {
  public:
   Fuser(const core::Graph& graph, const GroupingOptions& options)
       : graph_(graph), options_(options), group_(graph.node_bound(), kNone),
-        position_(graph.node_bound()) {}
+        position_(graph.node_bound()), given_(graph.node_bound(), kNone) {}
 
   std::vector<Group> run() {
+    for (std::size_t g = 0; g < options_.given.size(); ++g)
+      for (const NodeId node : options_.given[g]) given_[node.index()] = g;
     std::size_t next = 0;
     for (NodeId id : graph_.order()) {
       position_[id.index()] = next++;
-      if (!graph_.is_constant_expression(id)) add(id);
+      if (given_[id.index()] != kNone)
+        add_given(id);
+      else if (!graph_.is_constant_expression(id))
+        add(id);
     }
     if (options_.fuses) {
       read_through_movements();
@@ -68,7 +73,15 @@ class Fuser {
       if (!merge(*source, groups_.size() - 1)) refused.insert(*source);
   }
 
+  void add_given(NodeId id) {
+    const std::vector<NodeId>& nodes = options_.given[given_[id.index()]];
+    if (id != nodes.front()) return;
+    for (const NodeId node : nodes) group_[node.index()] = groups_.size();
+    groups_.push_back({Group::Kind::kGiven, nodes});
+  }
+
   Group::Kind kind_of(NodeId id) const {
+    if (given_[id.index()] != kNone) return Group::Kind::kGiven;
     if (is_kernel_view(graph_, id)) return Group::Kind::kView;
     const auto region = region_of(graph_, std::span(&id, 1));
     if (!region) return Group::Kind::kOther;
@@ -191,6 +204,7 @@ class Fuser {
     if (!region || region->inputs.size() + region->outputs.size() > kMostArguments) return false;
     const auto plan = plan_kernel(*region, options_.kernel);
     if (!plan || !is_cheap(*region, *plan)) return false;
+    if (options_.joins && !options_.joins(*region, *plan)) return false;
     for (NodeId node : groups_[from].nodes) group_[node.index()] = into;
     groups_[from].nodes.clear();
     groups_[into].nodes = std::move(nodes);
@@ -287,6 +301,7 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<std::size_t> group_;     // by node
   std::vector<std::size_t> position_;  // by node, in the order of the graph
+  std::vector<std::size_t> given_;     // by node, number of the given group
   /// Of nodes that contractions read through: those groups.
   std::map<NodeId, std::set<std::size_t>> readers_through_;
 };

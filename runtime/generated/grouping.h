@@ -17,6 +17,7 @@ struct Group {
     kContraction,  ///< A library's; a generated one would compute it slowly.
     kView,         ///< No launch: results are pieces of an input.
     kOther,        ///< Nothing can be generated.
+    kGiven,        ///< One of GroupingOptions::given.
   };
   Kind kind = Kind::kKernel;
   /// In topological order. Views that others read through belong to no kernel.
@@ -36,6 +37,10 @@ struct GroupingOptions {
   bool fuses = true;  ///< False: every node by itself.
   KernelOptions kernel = {};
   ContractionRule contractions = {};  ///< None: every contraction is a kernel by itself.
+  /// True if one kernel runs what groups are to be joined; none: what analysis allows is good.
+  std::function<bool(const Region& region, const KernelPlan& plan)> joins = {};
+  /// Groups that are decided already, in topological order each; others do not grow into them.
+  std::vector<std::vector<core::NodeId>> given = {};
 };
 
 /// All nodes but constant expressions, in an order in which they can run. Deterministic.

@@ -51,6 +51,22 @@ IndexSpace::Split IndexSpace::split(const Affine& a, std::int64_t divisor) const
   return s;
 }
 
+/// c·x + rest, where rest lies between 0 and c, has the digit of x at what c divides exactly.
+std::optional<Affine> IndexSpace::digit_of_multiple(const Affine& of, std::int64_t divisor,
+                                                    std::int64_t modulus) {
+  for (const auto& [id, c] : of.coefficients) {
+    const std::int64_t whole = divisor > 1 ? divisor : modulus;
+    if (c <= 1 || whole % c != 0) continue;
+    Split s = split(of, c);
+    const auto [low, high] = bounds(s.rest);
+    if (low < 0 || high >= c) continue;
+    if (divisor > 1) return digit(s.quotient, divisor / c, modulus);
+    s.rest.add(digit(s.quotient, 1, modulus / c), c);
+    return s.rest;
+  }
+  return std::nullopt;
+}
+
 Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t modulus) {
   Affine of = joined(given);
   auto [least, most] = bounds(of);
@@ -67,6 +83,7 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     const auto [low, high] = bounds(rest);
     if (low >= 0 && high < modulus) return rest;
   }
+  if (auto simpler = digit_of_multiple(of, divisor, modulus)) return *std::move(simpler);
   if (const Digit* inner = as_digit(of)) {
     const auto [x, d, m] = *inner;
     const std::int64_t needed = modulus == 0 ? 0 : divisor * modulus;

@@ -41,6 +41,7 @@ class IndexSpace {
   std::uint32_t add(std::string name, std::int64_t low, std::int64_t high);
   void rename(std::uint32_t variable, std::string name);
   const IndexVariable& variable(std::uint32_t id) const { return variables_[id]; }
+  std::span<const IndexVariable> variables() const { return variables_; }
 
   static Affine value_of(std::uint32_t variable) { return Affine{0, {{variable, 1}}}; }
   /// The digit as simply as it can be said: an exact quotient needs no division, and a digit of a
@@ -67,6 +68,8 @@ class IndexSpace {
   /// The digit that `a` is alone, or null.
   const Digit* as_digit(const Affine& a) const;
   std::optional<Affine> joined_pair(const Affine& a);
+  std::optional<Affine> digit_of_multiple(const Affine& of, std::int64_t divisor,
+                                          std::int64_t modulus);
   std::string digit_text(const Digit& digit) const;
 
   using Key =

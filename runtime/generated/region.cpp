@@ -47,23 +47,6 @@ bool is_sum_of_products(const TreeNode& sum) {
   return factors.size() > 1;
 }
 
-bool is_costly(Function function) {
-  switch (function) {
-  case Function::kExp:
-  case Function::kLog:
-  case Function::kTanh:
-  case Function::kSigmoid:
-  case Function::kErf:
-  case Function::kSin:
-  case Function::kCos:
-  case Function::kPow:
-  case Function::kLog1p:
-    return true;
-  default:
-    return false;
-  }
-}
-
 void describe(RegionStage& stage) {
   for_each_node(stage.tree.body, [&](const TreeNode& node) {
     if (node.kind == NodeKind::kSum || node.kind == NodeKind::kMax)
@@ -223,6 +206,23 @@ Scalar type_of_function(Function function, std::span<const Scalar> arguments) {
 }
 
 }  // namespace
+
+bool is_costly(Function function) {
+  switch (function) {
+  case Function::kExp:
+  case Function::kLog:
+  case Function::kTanh:
+  case Function::kSigmoid:
+  case Function::kErf:
+  case Function::kSin:
+  case Function::kCos:
+  case Function::kPow:
+  case Function::kLog1p:
+    return true;
+  default:
+    return false;
+  }
+}
 
 Scalar register_type(core::DataType type) {
   if (type == core::DataType::kFloat64) return Scalar::kDouble;

@@ -49,6 +49,9 @@ struct Region {
   static std::vector<std::int64_t> sizes_of(const StageTree& tree);
 };
 
+/// True for functions that take as long as loading several elements does.
+bool is_costly(ops::Function function);
+
 /// The type of an expression's value.
 Scalar type_of(const Region& region, const TreeNode& node);
 

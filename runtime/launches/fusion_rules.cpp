@@ -87,7 +87,7 @@ bool EpilogueRules::can_compute(const Graph& graph, const core::Node& head, cons
 
 const FusionRules& generic_fusion(Fusion fusion) {
   static const std::array rules = {GenericRules(Fusion::kNone), GenericRules(Fusion::kActivation),
-                                   GenericRules(Fusion::kFull)};
+                                   GenericRules(Fusion::kFull), GenericRules(Fusion::kGenerated)};
   return rules[static_cast<std::size_t>(fusion)];
 }
 

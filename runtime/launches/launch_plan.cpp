@@ -119,6 +119,8 @@ std::string_view to_string(Fusion fusion) {
     return "activation";
   case Fusion::kFull:
     return "full";
+  case Fusion::kGenerated:
+    return "generated";
   }
   return "";
 }

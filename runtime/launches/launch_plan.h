@@ -20,6 +20,7 @@ enum class Fusion : std::uint8_t {
                 ///< convolution or matmul.
   kFull,  ///< Bias, scale, activation, gate, residual addition, in the order that a backend can
           ///< run.
+  kGenerated,  ///< The same, and loops that are compiled for chains of other operators.
 };
 std::string_view to_string(Fusion fusion);
 

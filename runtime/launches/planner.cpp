@@ -38,7 +38,9 @@ class Planner {
     if (backend_) arranged = backend_->arrange(graph_, launches);
     for (std::size_t k = 0; k < launches.size(); ++k) {
       for (TensorId input : launches[k].inputs) reach(input);
-      emit(std::move(launches[k]), arranged.empty() ? nullptr : &arranged[k]);
+      const bool is_node = launches[k].epilogue.empty() && launches[k].others.empty();
+      if (!is_node || !arranged.empty() || !visit_join(launches[k].head))
+        emit(std::move(launches[k]), arranged.empty() ? nullptr : &arranged[k]);
     }
     for (TensorId output : graph_.outputs()) {
       reach(output);
@@ -110,6 +112,7 @@ class Planner {
     for (TensorId input : node.inputs) has_buffer_[input.index()] = false;
     add_step(PlanStep::Kind::kView, plan_.views.size());
     plan_.views.push_back({id, Layout::kRowMajor});
+    store(result, Layout::kRowMajor);
     has_buffer_[result.index()] = true;
     return true;
   }
