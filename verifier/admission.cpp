@@ -195,7 +195,8 @@ std::vector<Admission::LabelRefusal> Admission::label_refusals() const {
           return other.rule == rule.base_name && other.type == type;
         });
         if (known) continue;
-        refusals.push_back({rule.base_name, type, refusal_by_label(rule, type, use, options_)});
+        refusals.push_back(
+            {rule.base_name, type, refusal_by_label(rule, type, use, options_), use});
       }
     }
   }

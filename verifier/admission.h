@@ -86,6 +86,7 @@ class Admission {
     std::string rule;  ///< Rule::base_name
     core::DataType type = core::DataType::kFloat32;
     std::string reason;
+    RuleUse use = RuleUse::kReplace;  ///< kBothWays: it may replace, and was left out of e-graphs.
   };
   /// Each rule and type once, in their order.
   std::vector<LabelRefusal> label_refusals() const;

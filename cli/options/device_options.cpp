@@ -28,8 +28,8 @@ void add_fusion_option(CommandLine& line, runtime::Fusion& fusion) {
            {"activation", Fusion::kActivation},
            {"full", Fusion::kFull},
            {"generated", Fusion::kGenerated}},
-          "What one kernel may take in behind a convolution or matmul: none, activation, full; "
-          "generated: and chains of others, in loops compiled for them")
+          "What a kernel takes in behind a convolution or matmul: none, activation, full; "
+          "generated: other chains, too, as compiled loops")
       .type("LEVEL")
       .shows_default();
 }

@@ -26,10 +26,15 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1000;  // kilobytes
 }
 
+/// `saturates_alone`: no strategy uses rules but in e-graphs. Else what is left out of these alone
+/// is used elsewhere.
 LabelRefusals refused_by_label(const verifier::Admission& baseline,
-                               const verifier::Admission& rules) {
+                               const verifier::Admission& rules, bool saturates_alone) {
   LabelRefusals all = baseline.label_refusals();
   for (auto& refusal : rules.label_refusals()) all.push_back(std::move(refusal));
+  std::erase_if(all, [&](const auto& refusal) {
+    return refusal.use == verifier::RuleUse::kBothWays && !saturates_alone;
+  });
   return all;
 }
 
@@ -68,7 +73,8 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   context.progress.stage("writing");
   SOAPSTONE_RETURN_IF_ERROR(write_result(request, job, outcome.report, run, context));
   run.costs = job.cost->description();
-  run.left_out = refused_by_label(baseline, rules);
+  run.left_out =
+      refused_by_label(baseline, rules, request.search.strategy == search::Strategy::kEqsat);
   log_refused(run.left_out, request, context);
   run.device = job.backend->device().key();
   run.total_cpu_s = core::process_cpu_s();
