@@ -234,9 +234,10 @@ void add_search(Lines& lines, const search::OptimizeReport& report) {
                          "was seen), in {} more among the graphs kept",
                          certificate.optimal, certificate.regions,
                          certificate.cheapest_kept - certificate.optimal));
-  lines.line(fmt::format("gap:    at most {:.1f} % of the cost to the cheapest graphs kept, {:.1f} % "
-                         "at most in a region",
-                         100 * certificate.gap, 100 * certificate.largest_gap));
+  lines.line(
+      fmt::format("gap:    at most {:.1f} % of the cost to the cheapest graphs kept, {:.1f} % "
+                  "at most in a region",
+                  100 * certificate.gap, 100 * certificate.largest_gap));
 }
 
 }  // namespace

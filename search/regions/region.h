@@ -30,10 +30,10 @@ Region extract_region(const core::Graph& whole, std::span<const core::NodeId> no
 /// values there.
 bool is_free_weight(const core::Graph& graph, core::TensorId id);
 
-/// Convex sets of at most `size` nodes, more of them around many siblings, opaque and constant ones in none. Every other node lies
-/// inside one of them with its neighborhood. Where a graph repeats itself, so do the sets. Without
-/// `behind_opaque`, nodes that depend on an opaque one are treated as if they were opaque, too.
-/// Complexity: near linear in the graph, for a given size.
+/// Convex sets of at most `size` nodes, more of them around many siblings, opaque and constant ones
+/// in none. Every other node lies inside one of them with its neighborhood. Where a graph repeats
+/// itself, so do the sets. Without `behind_opaque`, nodes that depend on an opaque one are treated
+/// as if they were opaque, too. Complexity: near linear in the graph, for a given size.
 std::vector<std::vector<core::NodeId>> cover(const core::Graph& graph, std::size_t size,
                                              bool behind_opaque = true);
 

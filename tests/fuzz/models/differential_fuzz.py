@@ -162,7 +162,7 @@ class Fuzzer:
         if self.options.round_trip:
             return {"do": "round-trip", "keep": choose.random() < 0.3}
         job = {"do": "optimize", "seed": choose.randrange(1000),
-               "strategy": choose.choices(STRATEGIES, [5, 1, 1])[0],
+               "strategy": choose.choices(STRATEGIES, [5, 2, 1, 1])[0],
                "cost": choose.choices(["random", "roofline"], [4, 1])[0],
                "generated": choose.random() < self.options.generated,
                "objective": choose.choices(["latency", "memory"], [9, 1])[0], **SEARCH}
