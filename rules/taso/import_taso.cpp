@@ -109,9 +109,9 @@ class SizeNames {
   core::SymbolTable table_;
 };
 
-class RuleText {
+class ImportedText {
  public:
-  RuleText(const RuleMessage& message, std::size_t free_rank)
+  ImportedText(const RuleMessage& message, std::size_t free_rank)
       : message_(message), free_rank_(free_rank) {}
 
   Result<std::string> run(const std::string& name) {
@@ -230,7 +230,7 @@ class RuleText {
 void import_rule(const RuleMessage& message, std::size_t number, const TasoImportOptions& options,
                  TasoRules& rules) {
   const std::string name = fmt::format("taso_{}", number);
-  const auto text = RuleText(message, options.free_rank).run(name);
+  const auto text = ImportedText(message, options.free_rank).run(name);
   if (!text) {
     rules.skipped.push_back({number, text.error().to_string()});
     return;

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "core/base/file_io.h"
+#include "rules/expansion/expand.h"
 #include "rules/text/evidence.h"
-#include "rules/text/expand.h"
 #include "rules/text/rule_parser.h"
 
 namespace soapstone::rules {

@@ -1,5 +1,5 @@
 // `for f in functions`, and families for as many siblings as a model has.
-#include "rules/text/functions.h"
+#include "rules/expansion/functions.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Splits a rule file into rules and writes each out for all values of its `for` parameters. It
-// works on words: what an operator or a size means is not known here.
+// works on words; of operators only `for f in functions` knows any.
 #pragma once
 
 #include <set>

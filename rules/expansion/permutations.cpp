@@ -1,11 +1,11 @@
 // See permutations.h.
-#include "rules/text/permutations.h"
+#include "rules/expansion/permutations.h"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
-#include "rules/text/edit.h"
+#include "rules/expansion/edit.h"
 
 namespace soapstone::rules {
 namespace {

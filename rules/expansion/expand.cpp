@@ -1,18 +1,18 @@
 // Writes out `for`: replaces words in the text, value by value, outermost loop first, so that the
 // values of a loop may mention the variables of those before it.
-#include "rules/text/expand.h"
+#include "rules/expansion/expand.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "core/syntax/lexer.h"
-#include "rules/text/edit.h"
-#include "rules/text/families.h"
-#include "rules/text/functions.h"
-#include "rules/text/loops.h"
-#include "rules/text/optional_inputs.h"
-#include "rules/text/permutations.h"
-#include "rules/text/quotients.h"
+#include "rules/expansion/edit.h"
+#include "rules/expansion/families.h"
+#include "rules/expansion/functions.h"
+#include "rules/expansion/loops.h"
+#include "rules/expansion/optional_inputs.h"
+#include "rules/expansion/permutations.h"
+#include "rules/expansion/quotients.h"
 
 namespace soapstone::rules {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/text/expand.h"
+#include "rules/expansion/expand.h"
 
 namespace soapstone::rules {
 

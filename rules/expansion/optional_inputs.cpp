@@ -1,11 +1,11 @@
 // See optional_inputs.h.
-#include "rules/text/optional_inputs.h"
+#include "rules/expansion/optional_inputs.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/syntax/lexer.h"
-#include "rules/text/edit.h"
+#include "rules/expansion/edit.h"
 
 namespace soapstone::rules {
 namespace {

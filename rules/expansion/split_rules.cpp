@@ -2,7 +2,7 @@
 #include <string>
 
 #include "core/syntax/lexer.h"
-#include "rules/text/expand.h"
+#include "rules/expansion/expand.h"
 
 namespace soapstone::rules {
 namespace {

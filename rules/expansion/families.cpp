@@ -1,5 +1,5 @@
 // See families.h. Lines stay where they are.
-#include "rules/text/families.h"
+#include "rules/expansion/families.h"
 
 #include <charconv>
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostMembers = 64;
 
-struct Range {
+struct MemberRange {
   int low = 0, high = 0;
 };
 
@@ -22,13 +22,13 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-std::optional<Range> range(std::string_view text) {
+std::optional<MemberRange> range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
   const auto low = number(text.substr(0, dots)), high = number(text.substr(dots + 2));
   if (!low || !high || *low < 0 || *high < *low || *high - *low >= kMostMembers)
     return std::nullopt;
-  return Range{*low, *high};
+  return MemberRange{*low, *high};
 }
 
 std::string_view next_word(std::string_view& text) {
@@ -128,7 +128,7 @@ class Line {
   core::Result<std::string> member_list(const std::string& name, std::string_view which,
                                         std::size_t column) const {
     auto members = range(which);
-    if (const auto one = number(which)) members = Range{*one, *one};
+    if (const auto one = number(which)) members = MemberRange{*one, *one};
     if (!members)
       return error(column, "expected a number or a range such as {1..3} after `" + name + "`");
     std::string out;

@@ -1,4 +1,4 @@
-#include "rules/text/functions.h"
+#include "rules/expansion/functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "core/syntax/lexer.h"
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
-#include "rules/text/edit.h"
+#include "rules/expansion/edit.h"
 
 namespace soapstone::rules {
 namespace {

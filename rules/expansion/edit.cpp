@@ -1,5 +1,5 @@
 // See edit.h.
-#include "rules/text/edit.h"
+#include "rules/expansion/edit.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,13 +1,13 @@
 // See loops.h.
-#include "rules/text/loops.h"
+#include "rules/expansion/loops.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/syntax/lexer.h"
+#include "rules/expansion/edit.h"
+#include "rules/expansion/functions.h"
 #include "rules/rule/rule.h"
-#include "rules/text/edit.h"
-#include "rules/text/functions.h"
 
 namespace soapstone::rules {
 namespace {

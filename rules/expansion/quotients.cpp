@@ -1,6 +1,6 @@
 // See quotients.h. Quotients may be nested, so the first one whose numerator has none is replaced
 // until there is none left.
-#include "rules/text/quotients.h"
+#include "rules/expansion/quotients.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/text/statements.h"
-#include "rules/text/edit.h"
+#include "rules/expansion/edit.h"
 
 namespace soapstone::rules {
 namespace {
