@@ -11,6 +11,7 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "rules/batching/towers.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 
@@ -163,6 +164,12 @@ core::Status add_members(const std::set<int>& numbers, const RuleRequest& reques
   leave_out(request, all);
   std::ranges::move(all, std::back_inserter(loaded.search));
   return core::Done{};
+}
+
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
+  std::vector<Rule> all = rules::batching_rules(graph);
+  leave_out(request, all);
+  std::ranges::move(all, std::back_inserter(loaded.search));
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

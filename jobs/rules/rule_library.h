@@ -67,6 +67,9 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 core::Status add_members(const std::set<int>& numbers, const RuleRequest& request,
                          LoadedRules& loaded);
 
+/// Adds rules that are made for this graph (rules/batching).
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded);
+
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request);
