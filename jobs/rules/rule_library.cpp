@@ -12,11 +12,8 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
-<<<<<<< HEAD
 #include "rules/batching/towers.h"
-=======
 #include "rules/matching/sibling_numbers.h"
->>>>>>> 3ff421355646ac53490f9b801ce4754b307582c6
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
