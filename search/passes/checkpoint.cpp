@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "rules/matching/match_at.h"
 #include "core/base/clock.h"
 #include "core/base/file_io.h"
 #include "core/base/hash.h"
+#include "rules/matching/match_at.h"
 
 namespace soapstone::search {
 namespace {

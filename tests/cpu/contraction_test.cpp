@@ -187,6 +187,29 @@ TEST(Contraction, GatesAreFused) {
       4U);
 }
 
+/// Each product of a batch has a bias of its own, and the left side may be one for all of them.
+TEST(Contraction, BiasForEachProductOfABatch) {
+  const auto expect_right = [](const std::string& left, const std::string& batch, unsigned seed) {
+    const std::string body = "\n  x: f32" + left + "\n  w: f32[" + batch + "5, 6]\n  b: f32[" +
+                             batch + "1, 6]\n  s: f32[6]\n  y = matmul(x, w)\n  z = add(y, b)\n";
+    for (const char* end : {"  r = relu(z)\n  return r\n", "  return z\n",
+                            "  t = add(z, s)\n  r = tanh(t)\n  return r\n",
+                            "  r = mul(z, s)\n  return r\n"})
+      expect_right_both_ways(body + end, seed);
+    const core::Graph one = parse(body + "  r = relu(z)\n  return r\n");
+    EXPECT_EQ(runtime::plan_launches(one, backend().fusion(Fusion::kFull)).launches.size(), 1U);
+  };
+  for (unsigned count = 2; count <= 4; ++count) {
+    const std::string n = std::to_string(count);
+    expect_right("[" + n + ", 3, 5]", n + ", ", count);
+    expect_right("[3, 5]", n + ", ", 10 + count);
+    expect_right("[1, 3, 5]", n + ", ", 20 + count);
+    expect_right("[" + n + ", 2, 3, 5]", n + ", 2, ", 30 + count);
+    expect_right("[3, 5]", n + ", 2, ", 40 + count);
+    expect_right("[2, 3, 5]", n + ", 2, ", 50 + count);
+  }
+}
+
 TEST(Contraction, ResidualThatIsTheSourceIsNotOverwritten) {
   const core::Graph graph = parse(R"(
   x: f32[1, 16, 6, 6]

@@ -112,6 +112,46 @@ TEST(LaunchPlan, BiasMustFollowTheChannel) {
   EXPECT_EQ(launches_of(graph, Fusion::kFull), (Texts{"conv", "add"}));
 }
 
+/// Of a matrix product of these sides and a tensor of that shape behind it.
+std::vector<EpilogueKind> steps_behind_product(const std::string& left, const std::string& right,
+                                               const std::string& operand,
+                                               const std::string& step = "add(y, b)") {
+  const core::Graph graph =
+      parse("\n  x: f32" + left + "\n  w: f32" + right + "\n  b: f32" + operand +
+            "\n  y = matmul(x, w)\n  z = " + step + "\n  r = relu(z)\n  return r\n");
+  std::vector<EpilogueKind> kinds;
+  for (const Launch& launch : plan_launches(graph, generic_fusion(Fusion::kFull)).launches)
+    if (launch.nodes().front() == graph.order().front())
+      for (const EpilogueStep& each : launch.epilogue) kinds.push_back(each.kind);
+  return kinds;
+}
+
+TEST(LaunchPlan, EachProductOfABatchMayHaveABiasOfItsOwn) {
+  const std::vector wanted{EpilogueKind::kBatchBias, EpilogueKind::kActivation};
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 1, 6]"), wanted);
+  EXPECT_EQ(steps_behind_product("[4, 5]", "[3, 5, 6]", "[3, 1, 6]"), wanted);
+  EXPECT_EQ(steps_behind_product("[2, 3, 4, 5]", "[2, 3, 5, 6]", "[2, 3, 1, 6]"), wanted);
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 1, 6]", "add(b, y)"), wanted);
+}
+
+TEST(LaunchPlan, BiasOfABatchHasARowForEachProductAndNothingElse) {
+  const std::vector<EpilogueKind> none;
+  // One for all products, for each channel; and one for each element.
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[1, 1, 6]")[0], EpilogueKind::kBias);
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 4, 6]")[0],
+            EpilogueKind::kResidual);
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 1, 1]"), none);
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 4, 1]"), none);
+  // The right side is shared, or a part of the batch shares it.
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[5, 6]", "[3, 1, 6]"), none);
+  EXPECT_EQ(steps_behind_product("[2, 3, 4, 5]", "[2, 1, 5, 6]", "[2, 3, 1, 6]"), none);
+  EXPECT_EQ(steps_behind_product("[2, 3, 4, 5]", "[2, 3, 5, 6]", "[2, 1, 1, 6]"), none);
+  EXPECT_EQ(steps_behind_product("[2, 3, 4, 5]", "[2, 3, 5, 6]", "[3, 1, 6]"), none);
+  // No sum.
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 1, 6]", "mul(y, b)"), none);
+  EXPECT_EQ(steps_behind_product("[3, 4, 5]", "[3, 5, 6]", "[3, 1, 6]", "sub(y, b)"), none);
+}
+
 TEST(LaunchPlan, ScaleIsFusedOnlyWhereTheResultComesFirst) {
   const std::string head = "\n  a: f32[4, 5]\n  b: f32[5, 6]\n  c: f32[]\n  y = matmul(a, b)\n";
   EXPECT_EQ(launches_of(parse(head + "  z = div(y, c)\n  return z\n"), Fusion::kFull),

@@ -1,0 +1,227 @@
+// Packs of towers become batches where the batch costs less: step by step, each of them proved.
+#include "search/passes/batching.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "runtime/launches/backend.h"
+#include "rules/batching/towers.h"
+#include "search/optimize.h"
+#include "search/passes/checkpoint.h"
+#include "search_fixture.h"
+#include "tests/support/temporary_folder.h"
+
+namespace soapstone::search {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Eight heads of a product and a function of it, over what they share; `end` reads y1 to y8.
+core::Graph heads(const std::string& end, std::int64_t columns = 8) {
+  std::string text = "graph heads\n  x: f32[4, 16]\n  z: f32[4, 8]\n", nodes;
+  for (int k = 1; k <= 8; ++k) {
+    text += "  w" + std::to_string(k) + ": f32[16, " + std::to_string(columns) + "]\n";
+    nodes += "  p" + std::to_string(k) + " = matmul(x, w" + std::to_string(k) + ")\n  y" +
+             std::to_string(k) + " = tanh(p" + std::to_string(k) + ")\n";
+  }
+  return graph_of(text + nodes + end);
+}
+
+core::Graph joined_heads() {
+  return heads("  y = concat(y1, y2, y3, y4, y5, y6, y7, y8; axis=0)\n  return y\n");
+}
+
+/// Terms of a sum, each of a slice of one tensor.
+core::Graph summed_slices() {
+  std::string text = "graph terms\n  x: f32[4, 24]\n", nodes;
+  for (int k = 1; k <= 6; ++k) {
+    const std::string n = std::to_string(k);
+    text += "  w" + n + ": f32[4, 8]\n";
+    nodes += "  c" + n + " = slice(x; axes=[1], starts=[" + std::to_string(4 * k - 4) +
+             "], sizes=[4], steps=[1])\n  p" + n + " = matmul(c" + n + ", w" + n + ")\n  y" + n +
+             " = exp(p" + n + ")\n";
+  }
+  return graph_of(text + nodes +
+                  "  s2 = add(y1, y2)\n  s3 = add(s2, y3)\n  s4 = add(s3, y4)\n"
+                  "  s5 = add(s4, y5)\n  s6 = add(s5, y6)\n  return s6\n");
+}
+
+std::vector<std::string> rules_of_steps(const Candidate& candidate) {
+  std::vector<std::string> names;
+  for (const Step& step : candidate.steps) names.push_back(step.base_rule);
+  return names;
+}
+
+class Batching : public ::testing::Test {
+ protected:
+  explicit Batching(core::Graph graph = joined_heads())
+      : graph_(std::move(graph)), rules_(rules::batching_rules(graph_)), admission_(rules_) {}
+
+  Candidate batched(bool stopped = false) {
+    const Objective objective(*cost_);
+    const ObjectiveStage stage = objective.first_stage(graph_);
+    Candidate from{graph_, cost_->graph_cost(graph_).total_us, {}, {}};
+    from.score = objective.score(graph_, stage);
+    return batch_towers(from, admission_, objective, stage, [=] { return stopped; });
+  }
+
+  /// Replays the steps: they lead to the candidate's graph, and their gains are its gain.
+  void expect_replayed(const Candidate& found) {
+    core::Graph last = graph_;
+    double gain_us = 0;
+    for_each_graph(graph_, rules_, found.steps, [&](const Step& step, const core::Graph& after) {
+      last = after;
+      gain_us += step.gain_us;
+      return true;
+    });
+    EXPECT_EQ(last.hash(), found.graph.hash());
+    EXPECT_NEAR(gain_us, cost_->graph_cost(graph_).total_us - found.cost_us, 1e-9);
+  }
+
+  void expect_equal(const core::Graph& found) {
+    const auto report = check_equivalence(graph_, found, *backend_, {}, core::silent(),
+                                          core::StopToken());
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_TRUE(report->equal);
+    EXPECT_GT(report->samples, 1);
+  }
+
+  const core::Graph graph_;
+  const rules::RuleSet rules_;
+  verifier::Admission admission_;
+  const std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kFull);
+  const std::unique_ptr<runtime::Backend> backend_ = runtime::make_reference_backend();
+};
+
+class BatchedTerms : public Batching {
+ protected:
+  BatchedTerms() : Batching(summed_slices()) {}
+};
+
+TEST_F(Batching, OfHeadsCostsLessAndIsTheSame) {
+  const Candidate found = batched();
+  EXPECT_LT(found.cost_us, 0.8 * cost_->graph_cost(graph_).total_us);
+  EXPECT_THAT(rules_of_steps(found),
+              testing::ElementsAre("batch_of_matmul", "batch_of_tanh", "batch_of_concat"));
+  for (const Step& step : found.steps) {
+    EXPECT_EQ(step.site, 0U) << "a pack is one site";
+    EXPECT_EQ(step.kind, found.steps[0].kind);
+  }
+  expect_replayed(found);
+  expect_equal(found.graph);
+}
+
+TEST_F(BatchedTerms, AreSummedAsOne) {
+  const Candidate found = batched();
+  EXPECT_LT(found.cost_us, cost_->graph_cost(graph_).total_us);
+  EXPECT_THAT(rules_of_steps(found),
+              testing::ElementsAre("batch_of_pieces", "batch_of_matmul", "batch_of_exp",
+                                   "batch_of_add"));
+  expect_replayed(found);
+  expect_equal(found.graph);
+}
+
+TEST_F(Batching, ThatIsStoppedTakesNoSteps) {
+  const Candidate found = batched(/*stopped=*/true);
+  EXPECT_THAT(found.steps, IsEmpty());
+  EXPECT_EQ(found.graph.hash(), graph_.hash());
+}
+
+TEST_F(Batching, StopsAtARuleThatIsNotAdmitted) {
+  admission_.exclude("batch_of_tanh");
+  const Candidate found = batched();
+  EXPECT_THAT(rules_of_steps(found), Not(Contains("batch_of_tanh")));
+  EXPECT_THAT(rules_of_steps(found), Not(Contains("batch_of_concat")));
+  admission_.exclude("batch_of_matmul");
+  EXPECT_THAT(batched().steps, IsEmpty());
+}
+
+/// Beside another part, the batch would be brought into order for a join of its own first.
+class BatchWithoutJoin : public Batching {
+ protected:
+  BatchWithoutJoin()
+      : Batching(heads("  y = concat(z, y1, y2, y3, y4, y5, y6, y7, y8; axis=1)\n"
+                       "  return y\n")) {}
+};
+
+TEST_F(BatchWithoutJoin, IsTakenWhereTheJoinCostsMore) {
+  const Candidate found = batched();
+  EXPECT_THAT(rules_of_steps(found), Contains("batch_of_matmul"));
+  EXPECT_THAT(rules_of_steps(found), Not(Contains("batch_of_concat")));
+  expect_replayed(found);
+  expect_equal(found.graph);
+}
+
+/// One head is no tower.
+TEST(Batches, AreNotMadeOfOne) {
+  const core::Graph graph =
+      graph_of("graph g\n  x: f32[4, 8]\n  w: f32[8, 8]\n  y = matmul(x, w)\n  return y\n");
+  EXPECT_THAT(rules::batching_rules(graph), IsEmpty());
+}
+
+TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {
+  const rules::RuleSet none(std::vector<rules::Rule>{});
+  verifier::Admission baseline(none);
+  OptimizeOptions options;
+  options.measure = false;
+  const auto report =
+      optimize(graph_, baseline, admission_, *cost_, *backend_, options, core::silent(), {});
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->result, ResultKind::kRewritten);
+  ASSERT_TRUE(report->equivalence);
+  EXPECT_TRUE(report->equivalence->equal);
+  const std::string text = print(report->chain);
+  EXPECT_THAT(text, HasSubstr("placed"));
+  EXPECT_THAT(text, HasSubstr("batch_of_matmul"));
+  const auto chain = parse_chain(text);
+  ASSERT_TRUE(chain.ok()) << chain.error().to_string() << "\n" << text;
+  EXPECT_EQ(print(*chain), text);
+  const auto again = replay(*chain, graph_, *backend_, {}, core::silent(), core::StopToken{});
+  ASSERT_TRUE(again.ok()) << again.error().to_string() << "\n" << text;
+  EXPECT_TRUE(same_structure(again->graph, report->graph));
+  EXPECT_GE(again->proofs, 3U);
+
+  // A chain that puts the items in another order does not hold.
+  std::string wrong = text;
+  const std::size_t at = wrong.find("y1, y2");
+  if (at != std::string::npos) wrong.replace(at, 6, "y2, y1");
+  const auto refused = parse_chain(wrong);
+  EXPECT_TRUE(at == std::string::npos || !refused.ok() ||
+              !replay(*refused, graph_, *backend_, {}, core::silent(), core::StopToken{}).ok());
+}
+
+TEST_F(Batching, IsTheSameAfterAStop) {
+  const TemporaryFolder folder;
+  SearchOptions options;
+  const auto run = [&] {
+    Checkpoint checkpoint(folder / "checkpoint");
+    EXPECT_TRUE(checkpoint
+                    .open(identity_of(graph_, rules_, *cost_, runtime::Fusion::kFull, options),
+                          rules_)
+                    .ok());
+    SearchOptions with = options;
+    with.checkpoint = &checkpoint;
+    SearchResult result =
+        search(graph_, admission_, *cost_, with, core::silent(), core::StopToken());
+    EXPECT_TRUE(checkpoint.write().ok());
+    return result;
+  };
+  const SearchResult first = run(), again = run();
+  ASSERT_FALSE(first.best.empty());
+  ASSERT_FALSE(again.best.empty());
+  EXPECT_THAT(rules_of_steps(first.best[0]), Contains("batch_of_matmul"));
+  EXPECT_EQ(again.best[0].graph.hash(), first.best[0].graph.hash());
+  EXPECT_EQ(again.graphs_built, first.graphs_built);
+  EXPECT_EQ(again.regions_resumed, first.regions_searched);
+}
+
+}  // namespace
+}  // namespace soapstone::search
