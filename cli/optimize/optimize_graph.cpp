@@ -14,7 +14,7 @@ core::Status list_rules(const cli::OptimizeOptions& options, cli::Session& sessi
   SOAPSTONE_ASSIGN_OR_RETURN(auto loaded,
                              jobs::load_rules(options.request.rules, session.context()));
   SOAPSTONE_RETURN_IF_ERROR(
-      jobs::add_members(rules::usual_siblings(), options.request.rules, loaded));
+      jobs::add_instances(jobs::all_instances(), options.request.rules, loaded));
   return session.report(cli::rules_text(loaded), cli::rules_json(loaded));
 }
 

@@ -3,6 +3,7 @@
 #include "core/graph/polynomial.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/hash.h"
 
@@ -112,6 +113,8 @@ std::optional<Polynomial> Polynomial::checked_multiply(const Polynomial& a, cons
   std::int64_t constant;
   if (__builtin_mul_overflow(a.constant_, b.constant_, &constant)) return std::nullopt;
   if (!a.terms_ && !b.terms_) return constant;
+  for (const auto& [factor, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+    if (*factor == Polynomial(1)) return *other;
   Terms all;
   if (!append_scaled(a.terms(), b.constant_, all) || !append_scaled(b.terms(), a.constant_, all)) {
     return std::nullopt;
@@ -144,7 +147,9 @@ Polynomial operator*(const Polynomial& a, const Polynomial& b) {
 
 Polynomial Polynomial::operator-() const { return *this * Polynomial(-1); }
 
-Polynomial operator-(const Polynomial& a, const Polynomial& b) { return a + -b; }
+Polynomial operator-(const Polynomial& a, const Polynomial& b) {
+  return a == b ? Polynomial(0) : a + -b;
+}
 
 bool operator==(const Polynomial& a, const Polynomial& b) {
   if (a.constant_ != b.constant_) return false;

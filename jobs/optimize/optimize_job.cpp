@@ -19,7 +19,6 @@
 #include "models/onnx/open_sizes.h"
 #include "models/onnx/writing/contrib.h"
 #include "ops/onnx/onnx_writing.h"
-#include "rules/matching/sibling_numbers.h"
 #include "search/baseline/simplify.h"
 
 namespace soapstone::jobs {
@@ -175,20 +174,40 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   return core::Done{};
 }
 
-/// The names of the forms of a shipped file. Without a runtime to try them in, they are of no use.
-std::vector<std::string> set_forms_apart(std::string_view file, bool wanted, OptimizeJob& job) {
+/// Whether the forms of that shipped file are of use: without a runtime to try them in, none are.
+bool wants_forms(std::string_view file, const OptimizeRequest& request, const OptimizeJob& job) {
+  return job.clock && (file == kForms || request.contrib);
+}
+
+/// Makes the instances of rules that the model may have use of.
+core::Status add_rules(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  for (const std::string_view file : {kForms, kContribForms}) {
+    if (wants_forms(file, request, job)) continue;
+    const auto is_form = [&](const auto& rule) { return rule.file.filename() == file; };
+    std::erase_if(job.rules.search, is_form);
+    std::erase_if(job.rules.written_search, is_form);
+  }
+  SOAPSTONE_RETURN_IF_ERROR(
+      add_instances(instances_for(job.model.graph, job.rules), request.rules, job.rules));
+  for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {
+    context.progress.log(core::LogLevel::kInfo,
+                         fmt::format("{}: {}; the rule is left out", request.model, rule));
+  }
+  return core::Done{};
+}
+
+/// The names of the forms of a shipped file.
+std::vector<std::string> forms_of(std::string_view file, const OptimizeJob& job) {
   std::vector<std::string> forms;
-  const auto is_form = [&](const rules::Rule& rule) { return rule.file.filename() == file; };
-  if (!job.clock || !wanted) std::erase_if(job.rules.search, is_form);
   for (const rules::Rule& rule : job.rules.search)
-    if (is_form(rule) && (forms.empty() || forms.back() != rule.base_name))
+    if (rule.file.filename() == file && (forms.empty() || forms.back() != rule.base_name))
       forms.push_back(rule.base_name);
   return forms;
 }
 
 void set_forms_apart(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
-  job.optimize.trials.forms = set_forms_apart(kForms, true, job);
-  job.optimize.trials.last_forms = set_forms_apart(kContribForms, request.contrib, job);
+  job.optimize.trials.forms = forms_of(kForms, job);
+  job.optimize.trials.last_forms = forms_of(kContribForms, job);
   if (request.contrib && !job.clock) {
     context.progress.log(core::LogLevel::kWarning,
                          "operators of ONNX Runtime's own are tried in ONNX Runtime alone, which "
@@ -247,8 +266,6 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   OptimizeJob job;
   job.rules = std::move(rules);
   SOAPSTONE_RETURN_IF_ERROR(find_model(request, job, context));
-  SOAPSTONE_RETURN_IF_ERROR(
-      add_members(rules::sibling_numbers(job.model.graph), request.rules, job.rules));
   if (request.contrib) job.model.header = models::with_contrib(*job.model.header);
   if (request.strict && !job.model.opaque_nodes.empty()) {
     const models::OpaqueNode& first = job.model.opaque_nodes.front();
@@ -257,10 +274,6 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
                                          first.reason),
                              "without `strict` they are kept as they are")
         .at(request.model);
-  }
-  for (const std::string& rule : leave_out_unwritable(job.rules, job.model.opset)) {
-    context.progress.log(core::LogLevel::kInfo,
-                         fmt::format("{}: {}; the rule is left out", request.model, rule));
   }
   for (const models::OpaqueNode& node : job.model.opaque_nodes) {
     context.progress.log(core::LogLevel::kWarning,
@@ -296,6 +309,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
     job.optimize.measure_time_s = std::clamp(request.search.time_s, 2.0, 20.0);
   job.optimize.trials.time_s = request.measure_s;
   SOAPSTONE_RETURN_IF_ERROR(find_clock(request, job, context));
+  SOAPSTONE_RETURN_IF_ERROR(add_rules(request, job, context));
   set_forms_apart(request, job, context);
   SOAPSTONE_ASSIGN_OR_RETURN(job.optimize.verify, verify_options(request, job.model.graph));
   SOAPSTONE_RETURN_IF_ERROR(find_judge(request, job));

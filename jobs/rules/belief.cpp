@@ -139,9 +139,8 @@ core::Result<rules::RuleFile> read_believed(const fs::path& file, bool trust_pro
   // The bytes that are hashed are those that are parsed, though the file may change meanwhile.
   SOAPSTONE_ASSIGN_OR_RETURN(const std::string text, core::read_file(file));
   const bool shipped = is_shipped(text);
-  const auto families =
-      shipped ? rules::FamilyReading::kApart : rules::FamilyReading::kUsualMembers;
-  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file, families));
+  const auto reading = shipped ? rules::RuleReading::kAsWritten : rules::RuleReading::kInstances;
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile parsed, rules::parse_rules(text, file, reading));
   if (shipped) return parsed;
   if (trust_proofs) {
     refuse_other_versions(parsed.rules);

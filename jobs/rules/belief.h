@@ -16,8 +16,8 @@ namespace soapstone::jobs {
 /// The rules of the file, with evidence and labels that hold: of a shipped file those that it
 /// states; of any other one those that were found by proving all instances, now or in an earlier
 /// run of this program. A label that claims less than was found is corrected, with a warning. With
-/// `trust_proofs` the lines of this version of the prover count, and nothing is proved. Families of
-/// siblings are those of shipped files.
+/// `trust_proofs` the lines of this version of the prover count, and nothing is proved. Rules of
+/// shipped files stay as they are written.
 /// Errors: those of rules::read_rules; kInterrupted.
 core::Result<rules::RuleFile> read_believed(const std::filesystem::path& file, bool trust_proofs,
                                             const Context& context);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <system_error>
 
@@ -11,8 +12,11 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "rules/batching/towers.h"
+#include "rules/matching/sibling_numbers.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
+#include "rules/text/reachable_operators.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
@@ -25,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using rules::Rule;
+using rules::WrittenRule;
 
 constexpr std::string_view kBaseline = "baseline";
 
@@ -40,29 +45,47 @@ void leave_out(const RuleRequest& request, std::vector<Rule>& rules) {
   });
 }
 
-/// Of a family of siblings, its name and those of members for any number of them.
-bool is_named(const rules::SiblingFamily& family, const std::string& name) {
-  return name == family.name || name.starts_with(family.name + "[");
+/// Whether the name is that of the rule or may be that of one of its instances.
+bool may_name(const std::string& name, const WrittenRule& rule) {
+  return rules::base_name(name) == rule.name;
+}
+
+/// Likewise, but whether the instance exists is looked up; families have one for any number.
+core::Result<bool> is_named(const WrittenRule& rule, const std::string& name) {
+  if (name == rule.name || !may_name(name, rule) || rule.has_siblings) return may_name(name, rule);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto instances,
+                             rules::instances_of(std::span(&rule, 1), all_instances()));
+  return std::ranges::find(instances, name, &Rule::name) != instances.end();
 }
 
 core::Status require_known(const LoadedRules& loaded, const std::vector<std::string>& names,
                            std::string_view field) {
   for (const std::string& name : names) {
-    const bool known =
-        std::ranges::any_of(loaded.search,
-                            [&](const Rule& rule) { return is_named(rule, {name}); }) ||
-        std::ranges::any_of(loaded.families,
-                            [&](const auto& family) { return is_named(family, name); });
+    bool known = std::ranges::any_of(loaded.search,
+                                     [&](const Rule& rule) { return is_named(rule, {name}); });
+    for (const WrittenRule& rule : loaded.written_search) {
+      if (known) break;
+      SOAPSTONE_ASSIGN_OR_RETURN(known, is_named(rule, name));
+    }
     if (known) continue;
     std::vector<std::string> all;
     for (const Rule& rule : loaded.search) all.push_back(rule.base_name);
-    for (const rules::SiblingFamily& family : loaded.families) all.push_back(family.name);
+    for (const WrittenRule& rule : loaded.written_search) all.push_back(rule.name);
     const std::string close = core::nearest(name, all);
     return usage_error(fmt::format("`{}`: there is no rule '{}'", field, name),
                        close.empty() ? "the rule files have their names"
                                      : "did you mean " + close + "?");
   }
   return core::Done{};
+}
+
+/// Leaves out what `only` and `skip` leave out as a whole.
+void leave_out(const RuleRequest& request, std::vector<WrittenRule>& rules) {
+  std::erase_if(rules, [&](const WrittenRule& rule) {
+    const auto is_meant = [&](const std::string& name) { return may_name(name, rule); };
+    return (!request.only.empty() && !std::ranges::any_of(request.only, is_meant)) ||
+           std::ranges::find(request.skip, rule.name) != request.skip.end();
+  });
 }
 
 core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
@@ -82,7 +105,7 @@ core::Result<rules::RuleFile> read_search_rules(const RuleRequest& request,
   for (const std::string& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, request.trust_proofs, context));
     std::ranges::move(read.rules, std::back_inserter(all.rules));
-    std::ranges::move(read.families, std::back_inserter(all.families));
+    std::ranges::move(read.written, std::back_inserter(all.written));
   }
   if (!request.text.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(auto own, parse_believed(request.text, context));
@@ -138,31 +161,53 @@ core::Result<RuleFileContents> read_rule_file(const fs::path& file) {
 }
 
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context) {
-  LoadedRules loaded;
   const fs::path baseline = rules_folder() / fmt::format("{}.rules", kBaseline);
   SOAPSTONE_ASSIGN_OR_RETURN(auto of_baseline,
                              read_believed(baseline, request.trust_proofs, context));
-  loaded.baseline = std::move(of_baseline.rules);
   SOAPSTONE_ASSIGN_OR_RETURN(auto of_search, read_search_rules(request, context));
-  loaded.search = std::move(of_search.rules);
-  loaded.families = std::move(of_search.families);
-  SOAPSTONE_RETURN_IF_ERROR(rules::check_names(loaded.search));
+  LoadedRules loaded{std::move(of_baseline.rules), std::move(of_search.rules),
+                     std::move(of_baseline.written), std::move(of_search.written)};
+  SOAPSTONE_RETURN_IF_ERROR(rules::check_names(loaded.search, loaded.written_search));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.only, "only"));
   SOAPSTONE_RETURN_IF_ERROR(require_known(loaded, request.skip, "skip"));
   leave_out(request, loaded.search);
+  leave_out(request, loaded.written_search);
+  // Instances for numbers that only the model knows come last.
+  std::ranges::stable_partition(loaded.written_search, std::logical_not(),
+                                &WrittenRule::has_siblings);
   return loaded;
 }
 
-core::Status add_members(const std::set<int>& numbers, const RuleRequest& request,
-                         LoadedRules& loaded) {
-  std::vector<Rule> all;
-  for (const rules::SiblingFamily& family : loaded.families) {
-    SOAPSTONE_ASSIGN_OR_RETURN(auto members, rules::members_for(family, numbers));
-    std::ranges::move(members, std::back_inserter(all));
-  }
+rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
+  rules::OperatorNames operators;
+  for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
+  std::vector<rules::CalledWords> words;
+  for (const auto* list : {&loaded.baseline, &loaded.search})
+    for (const Rule& rule : *list) words.push_back(rules::called_words(rule));
+  for (const auto* list : {&loaded.written_baseline, &loaded.written_search})
+    for (const WrittenRule& rule : *list) words.push_back(rules::called_words(rule.text));
+  return {rules::sibling_numbers(graph),
+          rules::reachable_operators(std::move(operators), std::move(words))};
+}
+
+rules::InstanceChoice all_instances() { return {rules::usual_siblings()}; }
+
+core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
+                           LoadedRules& loaded) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto baseline, rules::instances_of(loaded.written_baseline, choice));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto searched, rules::instances_of(loaded.written_search, choice));
+  leave_out(request, searched);
+  std::ranges::move(baseline, std::back_inserter(loaded.baseline));
+  std::ranges::move(searched, std::back_inserter(loaded.search));
+  loaded.written_baseline.clear();
+  loaded.written_search.clear();
+  return core::Done{};
+}
+
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
+  std::vector<Rule> all = rules::batching_rules(graph);
   leave_out(request, all);
   std::ranges::move(all, std::back_inserter(loaded.search));
-  return core::Done{};
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/graph/graph.h"
 #include "jobs/base/context.h"
 #include "rules/rule/rule.h"
 
@@ -55,17 +55,25 @@ core::Result<RuleFileContents> read_rule_file(const std::filesystem::path& file)
 struct LoadedRules {
   std::vector<rules::Rule> baseline;  ///< baseline.rules: what any good runtime does.
   std::vector<rules::Rule> search;
-  std::vector<rules::SiblingFamily> families;  ///< See add_members().
+  /// Rules of both kinds of which no instance was made yet.
+  std::vector<rules::WrittenRule> written_baseline, written_search;
 };
-/// Loads rules with evidence that may be believed (belief.h). Errors: those of reading rules;
-/// kUsage if `only` or `skip` names a rule that there is not; kInvalidInput if two files have rules
-/// of the same name; kInterrupted.
+/// Loads rules with evidence that may be believed (belief.h); shipped ones stay as they are
+/// written. Errors: those of reading rules; kUsage if `only` or `skip` names a rule that there is
+/// not; kInvalidInput if two files have rules of the same name; kInterrupted.
 core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& context);
 
-/// Adds to the rules of the search those of its families for these numbers of siblings.
-/// Errors: those of reading rules.
-core::Status add_members(const std::set<int>& numbers, const RuleRequest& request,
-                         LoadedRules& loaded);
+/// The instances that a search beginning with this graph may use: for the numbers of siblings that
+/// it has, of operators that it has or that rules can make of those.
+rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded);
+/// All instances, for the usual numbers of siblings.
+rules::InstanceChoice all_instances();
+/// Makes those instances of the rules that are written. Errors: those of reading rules.
+core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
+                           LoadedRules& loaded);
+
+/// Adds rules that are made for this graph (rules/batching).
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.

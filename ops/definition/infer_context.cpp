@@ -60,17 +60,20 @@ bool InferContext::require(bool condition, std::string_view label, std::string m
 bool InferContext::require_rank(std::size_t k, std::size_t rank, std::string_view label) {
   if (failed_) return false;
   if (!has_input(k)) return require(false, label, fmt::format("input {} is missing", k));
-  return require(
-      inputs_[k].shape.size() == rank, label,
-      fmt::format("input {} must have {} dimensions but has {}", k, rank, inputs_[k].shape.size()));
+  const std::size_t found = inputs_[k].shape.size();
+  if (found == rank) return true;
+  return require(false, label,
+                 fmt::format("input {} must have {} dimensions but has {}", k, rank, found));
 }
 
 bool InferContext::require_equal(const Polynomial& a, const Polynomial& b, std::string_view label) {
   if (failed_) return false;
   const Polynomial difference = a - b;
-  if (auto value = difference.as_constant())
-    return require(*value == 0, label,
+  if (auto value = difference.as_constant()) {
+    if (*value == 0) return true;
+    return require(false, label,
                    fmt::format("sizes must be equal but are {} and {}", describe(a), describe(b)));
+  }
   constraints_.push_back({SizeConstraint::Kind::kZero, difference, std::string(label)});
   return true;
 }
@@ -79,9 +82,10 @@ bool InferContext::require_at_least(const Polynomial& a, const Polynomial& b,
                                     std::string_view label) {
   if (failed_) return false;
   const Polynomial difference = a - b;
-  if (auto value = difference.as_constant())
-    return require(*value >= 0, label,
-                   fmt::format("{} must be at least {}", describe(a), describe(b)));
+  if (auto value = difference.as_constant()) {
+    if (*value >= 0) return true;
+    return require(false, label, fmt::format("{} must be at least {}", describe(a), describe(b)));
+  }
   constraints_.push_back({SizeConstraint::Kind::kNonNegative, difference, std::string(label)});
   return true;
 }

@@ -13,7 +13,9 @@ namespace soapstone::ops {
 using core::DataType;
 
 std::string label(std::string_view op, std::string_view what) {
-  return fmt::format("{}.{}", op, what);
+  std::string text;
+  text.reserve(op.size() + 1 + what.size());
+  return text.append(op).append(1, '.').append(what);
 }
 
 bool admits(Elements elements, DataType type) {
@@ -48,24 +50,24 @@ bool require_elements(InferContext& context, std::string_view op, Elements eleme
   for (std::size_t k = 0; k < context.input_count(); ++k) {
     if (!context.has_input(k)) continue;
     const DataType type = context.input(k).data_type;
-    if (!context.require(admits(elements, type), label(op, "element_type"),
-                         fmt::format("input {} has elements of type {}; {} needs {} elements", k,
-                                     core::to_string(type), op, to_string(elements))))
-      return false;
+    if (admits(elements, type)) continue;
+    return context.require(false, label(op, "element_type"),
+                           fmt::format("input {} has elements of type {}; {} needs {} elements", k,
+                                       core::to_string(type), op, to_string(elements)));
   }
-  return true;
+  return !context.failed();
 }
 
 bool require_same_type(InferContext& context, std::string_view op, std::size_t first) {
   for (std::size_t k = first + 1; k < context.input_count(); ++k) {
     if (!context.has_input(k)) continue;
     const DataType a = context.input(first).data_type, b = context.input(k).data_type;
-    if (!context.require(a == b, label(op, "same_type"),
-                         fmt::format("input {} has elements of type {}, input {} of type {}", first,
-                                     core::to_string(a), k, core::to_string(b))))
-      return false;
+    if (a == b) continue;
+    return context.require(false, label(op, "same_type"),
+                           fmt::format("input {} has elements of type {}, input {} of type {}",
+                                       first, core::to_string(a), k, core::to_string(b)));
   }
-  return true;
+  return !context.failed();
 }
 
 bool require_one_type(InferContext& context, std::string_view op, Elements elements) {
@@ -75,8 +77,9 @@ bool require_one_type(InferContext& context, std::string_view op, Elements eleme
 std::optional<std::int64_t> require_int(InferContext& context, std::string_view op,
                                         std::string_view name) {
   auto value = context.attributes().get_size(name).as_constant();
-  context.require(value.has_value(), label(op, "concrete"),
-                  fmt::format("attribute '{}' must be a plain number", name));
+  if (!value)
+    context.require(false, label(op, "concrete"),
+                    fmt::format("attribute '{}' must be a plain number", name));
   return value;
 }
 
@@ -85,9 +88,10 @@ std::optional<std::vector<std::int64_t>> require_ints(InferContext& context, std
   std::vector<std::int64_t> values;
   for (const Polynomial& size : context.attributes().get_sizes(name)) {
     auto value = size.as_constant();
-    if (!context.require(value.has_value(), label(op, "concrete"),
-                         fmt::format("attribute '{}' must be a list of plain numbers", name)))
-      return std::nullopt;
+    if (!value)
+      context.require(false, label(op, "concrete"),
+                      fmt::format("attribute '{}' must be a list of plain numbers", name));
+    if (context.failed()) return std::nullopt;
     values.push_back(*value);
   }
   return values;
@@ -104,9 +108,10 @@ std::optional<std::size_t> require_axis(InferContext& context, std::string_view 
                                         std::size_t rank) {
   auto axis = require_int(context, op, "axis");
   if (!axis) return std::nullopt;
-  if (!context.require(*axis >= 0 && static_cast<std::uint64_t>(*axis) < rank, label(op, "axis"),
-                       fmt::format("axis {} is not one of a tensor of rank {}", *axis, rank)))
-    return std::nullopt;
+  if (*axis < 0 || static_cast<std::uint64_t>(*axis) >= rank)
+    context.require(false, label(op, "axis"),
+                    fmt::format("axis {} is not one of a tensor of rank {}", *axis, rank));
+  if (context.failed()) return std::nullopt;
   return static_cast<std::size_t>(*axis);
 }
 
@@ -116,10 +121,11 @@ std::optional<std::vector<std::size_t>> require_axes(InferContext& context, std:
   if (!axes) return std::nullopt;
   std::int64_t previous = -1;
   for (std::int64_t axis : *axes) {
-    if (!context.require(
-            axis > previous && static_cast<std::uint64_t>(axis) < rank, label(op, "axes"),
-            fmt::format("axes must ascend from 0 below the rank {}; found {}", rank, axis)))
-      return std::nullopt;
+    if (axis <= previous || static_cast<std::uint64_t>(axis) >= rank)
+      context.require(
+          false, label(op, "axes"),
+          fmt::format("axes must ascend from 0 below the rank {}; found {}", rank, axis));
+    if (context.failed()) return std::nullopt;
     previous = axis;
   }
   return std::vector<std::size_t>(axes->begin(), axes->end());
@@ -136,10 +142,10 @@ std::vector<std::size_t> axes_of(const core::Attributes& attributes) {
 
 bool require_broadcasts_to(InferContext& context, std::string_view op, std::string_view what,
                            const Shape& input, const Shape& result) {
-  if (!context.require(input.size() <= result.size(), label(op, what),
-                       fmt::format("a tensor of rank {} cannot be broadcast to rank {}",
-                                   input.size(), result.size())))
-    return false;
+  if (input.size() > result.size())
+    return context.require(false, label(op, what),
+                           fmt::format("a tensor of rank {} cannot be broadcast to rank {}",
+                                       input.size(), result.size()));
   const std::size_t lead = result.size() - input.size();
   for (std::size_t d = 0; d < input.size(); ++d)
     if (input[d] != Polynomial(1) &&

@@ -132,7 +132,7 @@ std::string short_call(const std::string& call) {
 }
 
 /// `written`: characters of all texts so far, whole instances or not.
-core::Status expand_into(const std::string& text, const std::set<int>* numbers,
+core::Status expand_into(const std::string& text, const ExpansionChoice& choice,
                          const std::string& choices, int depth, std::size_t& written,
                          std::vector<RuleInstance>& instances) {
   written += text.size();
@@ -140,7 +140,7 @@ core::Status expand_into(const std::string& text, const std::set<int>* numbers,
     return core::invalid_input("the instances of a rule have more than " +
                                    std::to_string(kMaxCharacters) + " characters together",
                                "write it with fewer or smaller parameters");
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text, numbers));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto loop, first_loop(text, choice.numbers));
   if (loop && depth == kMaxLoops)
     return core::invalid_input("a rule has more than " + std::to_string(kMaxLoops) + " parameters");
   if (!loop) {
@@ -172,18 +172,18 @@ core::Status expand_into(const std::string& text, const std::set<int>* numbers,
       std::erase_if(value, [](char c) { return c == ' ' || c == '"'; });
       chosen += (chosen.empty() ? "" : ",") + variable + "=" + value;
     }
-    SOAPSTONE_RETURN_IF_ERROR(
-        expand_into(instance, numbers, chosen, depth + 1, written, instances));
+    if (choice.is_wanted && !choice.is_wanted(instance)) continue;
+    SOAPSTONE_RETURN_IF_ERROR(expand_into(instance, choice, chosen, depth + 1, written, instances));
   }
   return core::Done{};
 }
 
 }  // namespace
 
-Result<std::vector<RuleInstance>> expand(const RuleText& rule, const std::set<int>* numbers) {
+Result<std::vector<RuleInstance>> expand(const RuleText& rule, const ExpansionChoice& choice) {
   std::vector<RuleInstance> instances;
   std::size_t written = 0;
-  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, numbers, {}, 0, written, instances));
+  SOAPSTONE_RETURN_IF_ERROR(expand_into(rule.text, choice, {}, 0, written, instances));
   return instances;
 }
 

@@ -2,6 +2,7 @@
 // works on words; of operators only `for f in functions` knows any.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,8 +35,14 @@ struct SplitRules {
 /// Goes on behind an error at the next line that begins with `rule`.
 SplitRules split_rules(std::string_view file_text);
 /// Errors: kInvalidInput with line and column: malformed `for` or permutation, too many instances.
-/// `numbers`: those of `siblings`; null: some that stand for all.
+/// What of a rule is written out.
+struct ExpansionChoice {
+  const std::set<int>* numbers = nullptr;  ///< Those of `siblings`; null: some that stand for all.
+  /// Asked about the text whenever a loop is written out: an instance is made if it is wanted, and
+  /// so is all that it comes from. Empty: everything is wanted.
+  std::function<bool(std::string_view)> is_wanted = {};
+};
 core::Result<std::vector<RuleInstance>> expand(const RuleText& rule,
-                                               const std::set<int>* numbers = nullptr);
+                                               const ExpansionChoice& choice = {});
 
 }  // namespace soapstone::rules

@@ -28,11 +28,18 @@ inline std::vector<std::span<const Rule>> families(const std::vector<Rule>& rule
   return families(std::span<const Rule>(rules));
 }
 
+/// The name in the file, without an instance.
+inline std::string base_name(std::string_view name) {
+  return std::string(name.substr(0, name.find('[')));
+}
+
 /// Where a rule stands: `file:line`, or `line N of the rules given as text`.
 std::string place_of(const Rule& rule);
 
+std::string place_of(const WrittenRule& rule);
+
 /// Errors: kInvalidInput if two rules of different files, or of a file and of a text, have the same
 /// name: nobody could choose one of them, or tell them apart in a report.
-core::Status check_names(std::span<const Rule> rules);
+core::Status check_names(std::span<const Rule> rules, std::span<const WrittenRule> written);
 
 }  // namespace soapstone::rules

@@ -64,13 +64,17 @@ struct Rule {
   Evidence evidence;
   /// Its file proves other members of its family: this one is proved before it is first used.
   bool is_proved_on_demand = false;
+  /// `placed`: only match_at() matches it. No search finds it, so its source may fall into parts
+  /// that share no tensor.
+  bool is_placed = false;
 };
 
-/// A rule for any number of siblings, `for N in siblings(2..64)`, as it stands in its file.
-struct SiblingFamily {
+/// A rule as it stands in its file: instances_of() makes those of its instances that are of use.
+struct WrittenRule {
   std::string name, description, text;
   std::filesystem::path file;
   int line = 0;
+  bool has_siblings = false;  ///< `for N in siblings(2..64)`
 };
 
 /// Rules are written once for all ranks and attribute values and expanded when they are read:
@@ -107,23 +111,32 @@ struct SiblingFamily {
 /// given in one instance and left out in another one. More of it is in docs/rules.md.
 struct RuleFile {
   std::vector<Rule> rules;
-  std::vector<SiblingFamily> families;
+  std::vector<WrittenRule> written;
 };
 
-/// How to read families of siblings: as rules for the usual numbers of them, for which their proof
-/// lines speak, or as they stand, for members_for().
-enum class FamilyReading : std::uint8_t { kUsualMembers, kApart };
+/// How to read rules: as all their instances, families of siblings for the usual numbers of them,
+/// for which their proof lines speak; or as they stand, for instances_of().
+enum class RuleReading : std::uint8_t { kInstances, kAsWritten };
 
-/// The members of a family for these numbers of siblings; for others than the usual ones they are
-/// proved on demand. Errors: those of parse_rules().
-Result<std::vector<Rule>> members_for(const SiblingFamily& family, const std::set<int>& numbers);
-/// Those numbers of siblings.
+/// Names of operators.
+using OperatorNames = std::set<std::string, std::less<>>;
+/// Which instances of written rules are of use.
+struct InstanceChoice {
+  std::set<int> numbers;  ///< Of siblings.
+  /// What graphs may have: an instance whose source needs another operator is left out. None: any.
+  std::optional<OperatorNames> operators = {};
+};
+/// The instances of each rule, one rule after another. Those of families for other than the usual
+/// numbers of siblings are proved on demand. Errors: those of parse_rules().
+Result<std::vector<Rule>> instances_of(std::span<const WrittenRule> rules,
+                                       const InstanceChoice& choice);
+/// The usual numbers of siblings.
 const std::set<int>& usual_siblings();
 
 /// Errors: kInvalidInput with file, line and column: syntax, unknown operator, a variable of the
 /// target that the source does not bind, sides of different output types, two identical sides.
 Result<RuleFile> parse_rules(std::string_view text, const std::filesystem::path& file = {},
-                             FamilyReading families = FamilyReading::kUsualMembers);
+                             RuleReading reading = RuleReading::kInstances);
 Result<RuleFile> read_rules(const std::filesystem::path& file);
 /// All `*.rules` files of a folder in the order of their names.
 Result<RuleFile> read_rule_folder(const std::filesystem::path& folder);

@@ -64,7 +64,7 @@ std::vector<Symbol> attribute_symbols(const Graph& side) {
 }
 
 Polynomial substitute(const Polynomial& p, const Bindings& values) {
-  if (p.is_constant()) return p;
+  if (p.is_constant() || values.empty()) return p;
   return p.substitute([&](Symbol s) -> std::optional<Polynomial> {
     if (s.id < values.size() && values[s.id]) return Polynomial(*values[s.id]);
     return std::nullopt;
@@ -98,6 +98,7 @@ std::optional<double> real_value(const Polynomial& p, const Bindings& values) {
 Attributes substitute(const core::OpSchema& op, const Attributes& attributes,
                       const Bindings& values) {
   Attributes result = attributes;
+  if (values.empty()) return result;
   for (const core::AttributeSchema& schema : op.attributes) {
     const core::AttributeValue* value = attributes.find(schema.name);
     if (!value) continue;

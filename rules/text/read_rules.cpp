@@ -8,8 +8,11 @@
 #include <thread>
 
 #include "core/base/file_io.h"
+#include "core/syntax/lexer.h"
 #include "rules/expansion/expand.h"
+#include "rules/rule/families.h"
 #include "rules/text/evidence.h"
+#include "rules/text/reachable_operators.h"
 #include "rules/text/rule_parser.h"
 
 namespace soapstone::rules {
@@ -23,6 +26,10 @@ constexpr std::size_t kRulesPerThread = 8;
 constexpr std::size_t kMostErrors = 100;
 /// Instances of one file in memory at once.
 constexpr std::size_t kMostInstances = 100'000;
+
+RuleText text_of(const WrittenRule& rule) {
+  return {rule.name, rule.description, rule.line, rule.text};
+}
 
 /// `line:column` inside the rule as one of the file; that of the rule itself if there is none.
 std::string place_in_file(const std::string& where, int first_line) {
@@ -44,13 +51,26 @@ core::Error located(const core::Error& error, const fs::path& file, const RuleTe
   return out;
 }
 
-/// `numbers`: of siblings; null: the usual ones.
+/// Where the rule's line of evidence begins, which is its last one; the end if there is none.
+std::size_t evidence_begin(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  const std::size_t line = text.rfind('\n', end) + 1;  // npos + 1 is 0
+  const std::string_view words = core::trimmed(text.substr(line));
+  const bool is_evidence = words.starts_with("proof ") || words.starts_with("checked ");
+  return is_evidence ? line : text.size();
+}
+
+/// Without any instance, an error unless some were left out.
 Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::path& file,
-                                              const std::set<int>* numbers = nullptr) {
+                                              const ExpansionChoice& choice = {}) {
   std::vector<Rule> rules;
-  auto instances = expand(text, numbers);
+  RuleText stated = text;  // one line of evidence for all instances: only the first one is read
+  stated.text.resize(evidence_begin(text.text));
+  const std::string_view evidence = std::string_view(text.text).substr(stated.text.size());
+  auto instances = expand(stated, choice);
   if (!instances) return located(instances.error(), file, text, "");
-  for (const RuleInstance& instance : *instances) {
+  for (RuleInstance& instance : *instances) {
+    if (rules.empty()) instance.text += evidence;
     auto cases = parse_instance(instance.text);
     if (!cases)
       return located(cases.error(), file, text,
@@ -60,21 +80,71 @@ Result<std::vector<Rule>> parse_all_instances(const RuleText& text, const fs::pa
       const std::string comma = instance.suffix.empty() || one.suffix.empty() ? "" : ",";
       const std::string suffix = instance.suffix + comma + one.suffix;
       rule.name = text.name + (suffix.empty() ? "" : "[" + suffix + "]");
-      rule.base_name = text.name.substr(0, text.name.find('['));
+      rule.base_name = base_name(text.name);
       rule.description = text.description;
       rule.file = file;
       rule.line = text.line;
       const EvidenceLine line{rule.evidence, rule.floats, rule.types, rule.edges};
-      rule.evidence = rules.empty() ? confirmed(line, text.text)
-                                    : rules.front().evidence;  // one line for all of them
+      if (rules.empty()) {
+        rule.evidence = confirmed(line, text.text);
+      } else {
+        const Rule& first = rules.front();
+        put_label({first.evidence, first.floats, first.types, first.edges}, rule);
+      }
       rules.push_back(std::move(rule));
     }
   }
-  if (rules.empty() && numbers == nullptr)
+  if (rules.empty() && choice.numbers == nullptr && !choice.is_wanted)
     return located(core::invalid_input("`where` leaves out every instance",
                                        "its conditions on numbers contradict each other"),
                    file, text, "");
   return rules;
+}
+
+/// The instances of a family for those of the numbers that are usual, or for the others.
+Result<std::vector<Rule>> members_of(const WrittenRule& family, const std::set<int>& numbers,
+                                     bool usual, ExpansionChoice choice) {
+  std::set<int> some;
+  for (const int number : numbers)
+    if (usual_siblings().contains(number) == usual) some.insert(number);
+  if (some.empty()) return std::vector<Rule>();
+  choice.numbers = &some;
+  SOAPSTONE_ASSIGN_OR_RETURN(auto members,
+                             parse_all_instances(text_of(family), family.file, choice));
+  for (Rule& rule : members) rule.is_proved_on_demand = !usual;
+  return members;
+}
+
+Result<std::vector<Rule>> instances_of(const WrittenRule& rule, const InstanceChoice& choice) {
+  ExpansionChoice expansion;
+  if (choice.operators) {
+    expansion.is_wanted = [&](std::string_view text) {
+      return may_match(called_words(text), *choice.operators);
+    };
+    if (!expansion.is_wanted(rule.text)) return std::vector<Rule>();
+  }
+  if (!rule.has_siblings) return parse_all_instances(text_of(rule), rule.file, expansion);
+  SOAPSTONE_ASSIGN_OR_RETURN(auto members, members_of(rule, choice.numbers, true, expansion));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto others, members_of(rule, choice.numbers, false, expansion));
+  std::ranges::move(others, std::back_inserter(members));
+  return members;
+}
+
+/// What `read` makes of each number below that, on several threads where that pays.
+template <class Read>
+std::vector<Result<std::vector<Rule>>> read_each(std::size_t count, const Read& read) {
+  std::vector<Result<std::vector<Rule>>> results(count, std::vector<Rule>());
+  std::atomic<std::size_t> next = 0;
+  const auto read_some = [&] {
+    for (std::size_t i; (i = next++) < count;) results[i] = read(i);
+  };
+  std::vector<std::jthread> helpers;
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  for (std::size_t k = 1; k < std::min(cores, count / kRulesPerThread); ++k)
+    helpers.emplace_back(read_some);
+  read_some();
+  helpers.clear();
+  return results;
 }
 
 /// Several errors as one: `where` is that of the first, the others follow its message, each on
@@ -125,34 +195,23 @@ void check_names(const std::vector<Rule>& rules, std::vector<core::Error>& error
 
 }  // namespace
 
-Result<RuleFile> parse_rules(std::string_view text, const fs::path& file, FamilyReading families) {
+Result<RuleFile> parse_rules(std::string_view text, const fs::path& file, RuleReading reading) {
   SplitRules split = split_rules(text);
   std::vector<core::Error> errors;
   for (const core::Error& error : split.errors)
     errors.push_back(file.empty() ? error : error.at(file.string()));
   std::vector<RuleText>& texts = split.rules;
   RuleFile result;
-  if (families == FamilyReading::kApart) {
-    const auto rest = std::ranges::stable_partition(texts, [](const RuleText& rule) {
-      return rule.text.find("in siblings(") == std::string::npos;
-    });
-    for (RuleText& rule : rest)
-      result.families.push_back({rule.name, rule.description, rule.text, file, rule.line});
-    texts.erase(rest.begin(), rest.end());
+  if (reading == RuleReading::kAsWritten) {
+    for (RuleText& rule : texts) {
+      const bool has_siblings = rule.text.find("in siblings(") != std::string::npos;
+      result.written.push_back({std::move(rule.name), std::move(rule.description),
+                                std::move(rule.text), file, rule.line, has_siblings});
+    }
+    texts.clear();
   }
-  std::vector<Result<std::vector<Rule>>> parsed(texts.size(), std::vector<Rule>());
-  std::atomic<std::size_t> next = 0;
-  const auto parse_some = [&] {
-    for (std::size_t i; (i = next++) < texts.size();)
-      parsed[i] = parse_all_instances(texts[i], file);
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    for (std::size_t k = 1; k < std::min(cores, texts.size() / kRulesPerThread); ++k)
-      helpers.emplace_back(parse_some);
-    parse_some();
-  }
+  auto parsed =
+      read_each(texts.size(), [&](std::size_t i) { return parse_all_instances(texts[i], file); });
   for (auto& rules : parsed) {
     if (!rules) {
       errors.push_back(rules.error());
@@ -171,19 +230,16 @@ Result<RuleFile> parse_rules(std::string_view text, const fs::path& file, Family
   return result;
 }
 
-Result<std::vector<Rule>> members_for(const SiblingFamily& family, const std::set<int>& numbers) {
-  const RuleText text{family.name, family.description, family.line, family.text};
-  std::vector<Rule> members;
-  for (const bool usual : {true, false}) {
-    std::set<int> some;
-    for (const int number : numbers)
-      if (usual_siblings().contains(number) == usual) some.insert(number);
-    if (some.empty()) continue;
-    SOAPSTONE_ASSIGN_OR_RETURN(auto rules, parse_all_instances(text, family.file, &some));
-    for (Rule& rule : rules) rule.is_proved_on_demand = !usual;
-    std::ranges::move(rules, std::back_inserter(members));
+Result<std::vector<Rule>> instances_of(std::span<const WrittenRule> rules,
+                                       const InstanceChoice& choice) {
+  auto read =
+      read_each(rules.size(), [&](std::size_t i) { return instances_of(rules[i], choice); });
+  std::vector<Rule> all;
+  for (auto& instances : read) {
+    if (!instances) return instances.error();
+    std::ranges::move(*instances, std::back_inserter(all));
   }
-  return members;
+  return all;
 }
 
 Result<RuleFile> read_rules(const fs::path& file) {
@@ -208,7 +264,6 @@ Result<RuleFile> read_rule_folder(const fs::path& folder) {
   for (const fs::path& file : files) {
     SOAPSTONE_ASSIGN_OR_RETURN(RuleFile part, read_rules(file));
     std::ranges::move(part.rules, std::back_inserter(all.rules));
-    std::ranges::move(part.families, std::back_inserter(all.families));
   }
   std::vector<core::Error> errors;
   check_names(all.rules, errors);

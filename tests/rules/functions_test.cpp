@@ -53,11 +53,11 @@ rule many
 )";
 
 TEST(Siblings, FamiliesHaveMembersForAnyNumber) {
-  const auto apart = parse_rules(kFamily, {}, FamilyReading::kApart);
+  const auto apart = parse_rules(kFamily, {}, RuleReading::kAsWritten);
   ASSERT_TRUE(apart.ok());
   EXPECT_TRUE(apart->rules.empty());
-  ASSERT_EQ(apart->families.size(), 1u);
-  const auto members = members_for(apart->families[0], {3, 7});
+  ASSERT_EQ(apart->written.size(), 1u);
+  const auto members = instances_of(apart->written, {{3, 7}});
   ASSERT_TRUE(members.ok());
   for (const Rule& rule : *members) {
     const bool is_seven = rule.name.find("N=7") != std::string::npos;

@@ -297,9 +297,9 @@ TEST(Families, AreInstancesOfOneRuleOfOneFile) {
 
 TEST(Families, OfOneNameInTwoFilesAreRefused) {
   std::vector<Rule> rules = {rule_at("a", "x", 1), rule_at("a", "x", 1), rule_at("b", "y", 2)};
-  EXPECT_TRUE(check_names(rules));
+  EXPECT_TRUE(check_names(rules, {}));
   rules.push_back(rule_at("a", "", 3));
-  const core::Status refused = check_names(rules);
+  const core::Status refused = check_names(rules, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().to_string(),
             "line 3 of the rules given as text: there are two rules a: the other one is at x:1 "

@@ -80,6 +80,7 @@ class Server {
       std::unique_ptr<jobs::LoadedRules>& loaded = loaded_[generated];
       if (!loaded) {
         SOAPSTONE_ASSIGN_OR_RETURN(auto read, jobs::load_rules(options, jobs::Context{}));
+        SOAPSTONE_RETURN_IF_ERROR(jobs::add_instances(jobs::all_instances(), options, read));
         SOAPSTONE_RETURN_IF_ERROR(jobs::refuse_unproved(read, options));
         loaded = std::make_unique<jobs::LoadedRules>(std::move(read));
       }
