@@ -84,8 +84,8 @@ class CostFile {
   std::unique_ptr<cost::CostDatabase> database_;
 };
 
-/// Who times asks whether there is time left, and the file is written now and then: whoever ends
-/// the process loses what was measured in the last seconds.
+/// Whoever times asks whether there is time left; there is for one launch, so that each call gets
+/// on. The file is written now and then: whoever ends the process loses the last seconds.
 class MeasuringTime {
  public:
   explicit MeasuringTime(const CostFile& file) : file_(file) {}
@@ -101,12 +101,13 @@ class MeasuringTime {
   cost::TimingOptions options(const core::StopToken& stop) {
     cost::TimingOptions options{.stop = &stop};
     options.is_over = [this] {
-      const bool is_over = SteadyClock::now() >= end_;
+      const bool is_over = has_measured_ && SteadyClock::now() >= end_;
       was_short_ |= is_over;
       return is_over;
     };
     options.kept = [this] {
       constexpr auto kBetween = std::chrono::seconds(10);
+      has_measured_ = true;
       if (SteadyClock::now() < written_ + kBetween) return;
       // What fails here fails again at the end, where it is reported.
       (void)file_.write();
@@ -118,6 +119,7 @@ class MeasuringTime {
  private:
   const CostFile& file_;
   SteadyClock::time_point end_, written_ = SteadyClock::now();
+  bool has_measured_ = false;
   bool was_short_ = false;
 };
 
@@ -176,9 +178,10 @@ core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const 
   outcome.asked_for = request.models.size();
   outcome.known_before = outcome.known = file.size();
   context.announce_results();
-  for (std::size_t m = 0; m < graphs.size() && left_s() > 0; ++m) {
+  for (std::size_t m = 0; m < graphs.size() && (m == 0 || left_s() > 0); ++m) {
     if (context.stop.stop_requested()) break;
-    const double share_s = left_s() / static_cast<double>(graphs.size() - m);
+    constexpr double kShortest = 1e-3;
+    const double share_s = std::max(left_s() / static_cast<double>(graphs.size() - m), kShortest);
     time.start(share_s);
     auto model =
         search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context);
