@@ -42,6 +42,10 @@ constexpr TiledGraph kTiled[] = {
             "  y = transpose(t; perm=[1, 0])\n  return y"},
     {"padded", "x: f32[38, 41]\n  t = pad(x; pads=[1, 2, 3, 0], value=1.5)\n"
                "  y = transpose(t; perm=[1, 0])\n  return y"},
+    {"padded_behind", "x: f32[38, 41]\n  t = transpose(x; perm=[1, 0])\n"
+                      "  y = pad(t; pads=[1, 2, 3, 0], value=1.5)\n  return y"},
+    {"joined_behind", "x: f32[40, 36]\n  z: f32[20, 36]\n  s = transpose(x; perm=[1, 0])\n"
+                      "  t = transpose(z; perm=[1, 0])\n  y = concat(s, t; axis=1)\n  return y"},
     {"joined", "x: f32[40, 36]\n  z: f32[20, 36]\n  t = concat(x, z; axis=0)\n"
                "  y = transpose(t; perm=[1, 0])\n  return y"},
 };
@@ -138,6 +142,18 @@ TEST(Tiles, AreForWhatMovesLessInThem) {
     for (const Segment& segment : plan_for_gpu(kernel.region).segments)
       EXPECT_FALSE(segment.tile) << text;
   }
+}
+
+/// Within a condition indices lie in narrower bounds: no quotient of a position is left to compute.
+TEST(Tiles, TakePositionsApartByWhatConditionsSay) {
+  const OneKernel joined("x: f32[40, 36]\n  z: f32[20, 36]\n  s = transpose(x; perm=[1, 0])\n"
+                         "  t = transpose(z; perm=[1, 0])\n  y = concat(s, t; axis=1)\n  return y");
+  const std::string source =
+      kernel_text(joined.region, plan_for_gpu(joined.region, {.tile = 1}), "k").source;
+  EXPECT_EQ(source.find("/ 40"), std::string::npos) << source;
+  EXPECT_EQ(source.find("/ 20"), std::string::npos) << source;
+  EXPECT_EQ(source.find("% 40"), std::string::npos) << source;
+  EXPECT_NE(source.find("/ 60"), std::string::npos) << source;
 }
 
 TEST(Tiles, HoldWhatTheirAxesHave) {
