@@ -4,14 +4,19 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "gpu/compile/nvrtc.h"
+#include "gpu/kernels/cover.h"
 #include "gpu/text/traffic.h"
 #include "runtime/generated/extent.h"
 #include "tests/gpu/kernel_checks.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::Group;
 using runtime::generated::GroupingOptions;
 using runtime::generated::region_of;
 
@@ -167,6 +172,27 @@ TEST(Tiles, HoldWhatTheirAxesHave) {
   EXPECT_EQ(tile.layers, 2);
   EXPECT_EQ(tile.width, 8);
   EXPECT_EQ(tile.height, 128);
+}
+
+std::ptrdiff_t kernels_of(const std::string& text) {
+  const auto groups = gpu_groups(soapstone::graph_of("graph g\n" + text));
+  return std::ranges::count(groups, Group::Kind::kKernel, &Group::kind);
+}
+
+/// Rows that would be stored across are stored along, and moved in tiles, where that moves less
+/// than a launch takes; a small result is stored in pieces.
+TEST(Tiles, MoveLargeRowsByThemselves) {
+  const auto softmax = [](const char* dims, const char* behind) {
+    return fmt::format("  x: f32[{}]\n  y = softmax(x; axis=1)\n{}", dims, behind);
+  };
+  const char* const across = "  z = transpose(y; perm=[1, 0])\n  return z\n";
+  EXPECT_EQ(kernels_of(softmax("4096, 1024", across)), 2);
+  EXPECT_EQ(kernels_of(softmax("128, 1024", across)), 1);
+  EXPECT_EQ(kernels_of(softmax("4096, 1024", "  z = relu(y)\n  return z\n")), 1);
+  // Whole rows change places: each is a piece that is long enough.
+  EXPECT_EQ(kernels_of("  x: f32[64, 64, 768]\n  s: f32[768]\n  t = rms_norm(x, s; axis=2)\n"
+                       "  y = transpose(t; perm=[1, 0, 2])\n  return y\n"),
+            1);
 }
 
 /// Sectors of 32 bytes of which 4 are needed: one of the two tensors moves eightfold. In tiles
