@@ -130,6 +130,12 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     const Split s = split(of, divisor);
     const auto [low, high] = bounds(s.rest);
     if (low >= 0 && high < divisor) return digit(s.quotient, 1, modulus);
+    // What the divisor divides adds to the quotient of the rest.
+    if (s.quotient != Affine{}) {
+      Affine whole = s.quotient;
+      whole.add(digit(s.rest, divisor, 0), 1);
+      return digit(whole, 1, modulus);
+    }
   } else if (modulus == 0) {
     return of;
   } else {
@@ -137,6 +143,7 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     Affine rest = split(of, modulus).rest;
     const auto [low, high] = bounds(rest);
     if (low >= 0 && high < modulus) return rest;
+    if (rest != of) return digit(rest, 1, modulus);
   }
   if (auto simpler = digit_of_multiple(of, divisor, modulus)) return *std::move(simpler);
   if (const Digit* inner = as_digit(of)) {
