@@ -203,7 +203,7 @@ TEST(LemmaRule, MatchesWhereItIsAndNowhereElse) {
     if (graph.node(id).op->name != "relu" && graph.node(id).inputs.back() != graph.inputs()[1])
       nodes.push_back(id);
   const std::vector<TensorId> inputs = {graph.inputs()[0], graph.inputs()[2]};
-  const auto match = match_at(graph, *rule, nodes, inputs);
+  const auto match = rules::match_at(graph, *rule, nodes, inputs);
   ASSERT_TRUE(match);
   EXPECT_EQ(match->outputs, std::vector<TensorId>{graph.outputs()[0]});
   const auto rewritten = rules::apply(graph, *rule, *match);
