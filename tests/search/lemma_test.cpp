@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rules/matching/match_at.h"
 #include "search/proofs/derivation.h"
 #include "tests/search/search_fixture.h"
 
@@ -210,12 +211,12 @@ TEST(LemmaRule, MatchesWhereItIsAndNowhereElse) {
   ASSERT_TRUE(rewritten.ok());
   EXPECT_EQ(rewritten->tensor(rewritten->outputs()[0]).name, "z");
 
-  EXPECT_FALSE(match_at(graph, *rule, nodes, std::vector<TensorId>{inputs[1], inputs[0]}));
+  EXPECT_FALSE(rules::match_at(graph, *rule, nodes, std::vector<TensorId>{inputs[1], inputs[0]}));
   EXPECT_FALSE(
-      match_at(graph, *rule, nodes, std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
-  EXPECT_FALSE(match_at(graph, *rule, std::vector<NodeId>{nodes[0], nodes[1]}, inputs));
-  EXPECT_FALSE(match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
-  EXPECT_FALSE(match_at(graph, *rule, ids({77, 78, 79}), inputs));
+      rules::match_at(graph, *rule, nodes, std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
+  EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[0], nodes[1]}, inputs));
+  EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
+  EXPECT_FALSE(rules::match_at(graph, *rule, ids({77, 78, 79}), inputs));
 }
 
 }  // namespace
