@@ -142,8 +142,8 @@ void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueS
   core::Dims dims(dims_.size(), 1);
   const std::int64_t count = core::element_count(request.dims(step.operand));
   if (step.kind == EpilogueKind::kBatchBias) {
-    dims.front() = dims_.front();
-    dims[channel_axis_] = dims_[channel_axis_];
+    dims = dims_;
+    dims[dims.size() - 2] = 1;  // the rows of a product
   } else if (count != 1) {
     dims[channel_axis_] = count;
   }

@@ -39,7 +39,8 @@ class LiftedOperator {
 
   std::optional<std::string> on_batch() {
     const auto before = attributes(false), after = attributes(true);
-    if (!after || lifting_.axis > shape(node_.outputs[0]).size()) return std::nullopt;
+    if (!after || !has_place_for_items() || lifting_.axis > shape(node_.outputs[0]).size())
+      return std::nullopt;
     Texts operands;
     for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
       auto lifted = lift_operand(k);
@@ -153,7 +154,15 @@ class LiftedOperator {
 
   /// Operands of lower rank than the result are aligned with its last dimensions.
   bool broadcasts() const {
-    return op_.op_class == OpClass::kElementwise || op_.has_operand(core::OperandRole::kLeftMatrix);
+    return op_.op_class == OpClass::kElementwise || op_.movement == Movement::kRepeat ||
+           op_.has_operand(core::OperandRole::kLeftMatrix);
+  }
+  /// Images have their channels at a fixed place. The axis of a selection is one of its data, which
+  /// have none for items if they are shared.
+  bool has_place_for_items() const {
+    using enum core::OperandRole;
+    return !op_.has_operand(kImage) && !op_.has_operand(kChannels) &&
+           (op_.movement != Movement::kSelect || lifting_.sources[0] != Source::kShared);
   }
   std::size_t missing_dimensions(std::size_t k) const {
     const std::size_t rank = shape(node_.inputs[k]).size(),

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.h"
+#include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "rules/batching/lifted_operator.h"
 
@@ -139,7 +140,8 @@ class Packer {
   }
 
   bool is_sum(NodeId id) const {
-    return id.valid() && graph_.node(id).op->name == "add" && have_one_type(graph_.node(id).inputs);
+    return id.valid() && ops::arithmetic_of(*graph_.node(id).op) == ops::Arithmetic::kSum &&
+           have_one_type(graph_.node(id).inputs);
   }
 
   /// A sum ends a pack at its last addition.
@@ -219,8 +221,11 @@ class Packer {
   bool add_step(Tuple results, Writer write, Lifting lifting,
                 FloatBehavior floats = FloatBehavior::kExact) {
     auto text = write(lifting);
+    // What a reshape says of sizes is no polynomial in the sizes of its operand.
+    const bool relates_sizes = lifting.node.op->movement == Movement::kReshape;
     lifting.any_sizes = false;
     auto exact_text = write(lifting);
+    if (relates_sizes) text = exact_text;
     if (!text || !exact_text) return false;
     add_step(std::move(results), *std::move(text), *std::move(exact_text), floats);
     return true;

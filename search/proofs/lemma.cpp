@@ -176,7 +176,8 @@ std::string origins_of(const Lemma& lemma, const rules::RuleSet& rules) {
     if (const std::string& name = rules[step.rule].base_name;
         std::ranges::find(names, name) == names.end())
       names.push_back(name);
-  return fmt::format("{}", fmt::join(names, " + "));
+  // Without any rule both sides are equal because equal nodes are one.
+  return names.empty() ? "merge_duplicates" : fmt::format("{}", fmt::join(names, " + "));
 }
 
 bool is_derived(const Lemma& lemma, verifier::Admission& rules) {

@@ -30,7 +30,8 @@ struct Lemma {
       rule;  ///< Without symbols. It is what its text says: the chain's reader has the same.
   std::vector<LemmaStep> steps;
 };
-/// The rules as written that it follows from: "associate_matmuls_right + merge_matmuls".
+/// The rules as written that it follows from: "associate_matmuls_right + merge_matmuls". One that
+/// follows from none makes equal nodes one: "merge_duplicates".
 std::string origins_of(const Lemma& lemma, const rules::RuleSet& rules);
 using LemmaPtr = std::shared_ptr<const Lemma>;
 

@@ -192,9 +192,9 @@ TEST(Contraction, BiasForEachProductOfABatch) {
   const auto expect_right = [](const std::string& left, const std::string& batch, unsigned seed) {
     const std::string body = "\n  x: f32" + left + "\n  w: f32[" + batch + "5, 6]\n  b: f32[" +
                              batch + "1, 6]\n  s: f32[6]\n  y = matmul(x, w)\n  z = add(y, b)\n";
-    for (const char* end : {"  r = relu(z)\n  return r\n", "  return z\n",
-                            "  t = add(z, s)\n  r = tanh(t)\n  return r\n",
-                            "  r = mul(z, s)\n  return r\n"})
+    for (const char* end :
+         {"  r = relu(z)\n  return r\n", "  return z\n",
+          "  t = add(z, s)\n  r = tanh(t)\n  return r\n", "  r = mul(z, s)\n  return r\n"})
       expect_right_both_ways(body + end, seed);
     const core::Graph one = parse(body + "  r = relu(z)\n  return r\n");
     EXPECT_EQ(runtime::plan_launches(one, backend().fusion(Fusion::kFull)).launches.size(), 1U);

@@ -1,6 +1,7 @@
 // Graphs that do the same to several tensors, with every operator that can be lifted to a batch.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ inline std::string branches(int count, std::string_view head, std::string_view e
 struct Lines {
   std::string_view name, inputs, nodes;  ///< Of one branch, which computes y#.
 };
+inline void PrintTo(const Lines& lines, std::ostream* out) { *out << lines.name; }
 
 /// Shapes have sizes of 1 and equal sizes, where a rule for all sizes says more than the graph.
 inline constexpr Lines kLiftedLines[] = {
@@ -72,7 +74,7 @@ inline constexpr Lines kLiftedLines[] = {
 
 /// What branches share.
 inline constexpr std::string_view kSharedInputs =
-    "  g: f32[4]\n  h: f32[4]\n  i: i64[2]\n  t: f32[5, 3]\n  s: f32[2, 1]\n  m: f32[2]\n";
+    "  g: f32[4]\n  h: f32[4]\n  i: i64[2]\n  t: f32[3, 3]\n  s: f32[2, 1]\n  m: f32[2]\n";
 
 /// The branches side by side, joined along their last dimension or not at all.
 inline std::string lifted_graph(const Lines& lines, int count, bool joined) {

@@ -136,8 +136,8 @@ TEST(MatchAt, TakesOneFloatingType) {
 }
 
 TEST(MatchAt, RefusesOtherOperatorsAndAttributes) {
-  const Rule rule = rule_of("x: [n, m]", "y = softmax(x; axis=1)\n    z = neg(y)",
-                            "t = softmax(x; axis=1)\n    z = neg(t)\n    y = neg(z)");
+  const Rule rule = rule_of("x: [n, m]\n  results y, z", "y = softmax(x; axis=1)\n    z = neg(y)",
+                            "y = softmax(x; axis=1)\n    t = abs(y)\n    z = neg(t)");
   const auto is_met = [&](std::string_view first, std::string_view second) {
     const Graph graph = graph_of("graph g\n  x: f32[2, 2]\n  y = " + std::string(first) +
                                  "\n  z = " + std::string(second) + "\n  return y, z\n");

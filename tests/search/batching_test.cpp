@@ -9,8 +9,8 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/launches/backend.h"
 #include "rules/batching/towers.h"
+#include "runtime/launches/backend.h"
 #include "search/optimize.h"
 #include "search/passes/checkpoint.h"
 #include "search_fixture.h"
@@ -87,8 +87,8 @@ class Batching : public ::testing::Test {
   }
 
   void expect_equal(const core::Graph& found) {
-    const auto report = check_equivalence(graph_, found, *backend_, {}, core::silent(),
-                                          core::StopToken());
+    const auto report =
+        check_equivalence(graph_, found, *backend_, {}, core::silent(), core::StopToken());
     ASSERT_TRUE(report.ok()) << report.error().to_string();
     EXPECT_TRUE(report->equal);
     EXPECT_GT(report->samples, 1);
@@ -122,9 +122,8 @@ TEST_F(Batching, OfHeadsCostsLessAndIsTheSame) {
 TEST_F(BatchedTerms, AreSummedAsOne) {
   const Candidate found = batched();
   EXPECT_LT(found.cost_us, cost_->graph_cost(graph_).total_us);
-  EXPECT_THAT(rules_of_steps(found),
-              testing::ElementsAre("batch_of_pieces", "batch_of_matmul", "batch_of_exp",
-                                   "batch_of_add"));
+  EXPECT_THAT(rules_of_steps(found), testing::ElementsAre("batch_of_pieces", "batch_of_matmul",
+                                                          "batch_of_exp", "batch_of_add"));
   expect_replayed(found);
   expect_equal(found.graph);
 }
@@ -183,30 +182,31 @@ TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {
   EXPECT_THAT(text, HasSubstr("batch_of_matmul"));
   const auto chain = parse_chain(text);
   ASSERT_TRUE(chain.ok()) << chain.error().to_string() << "\n" << text;
-  EXPECT_EQ(print(*chain), text);
+  EXPECT_THAT(chain->rules, testing::Each(testing::Field(&rules::Rule::is_placed, true)));
   const auto again = replay(*chain, graph_, *backend_, {}, core::silent(), core::StopToken{});
   ASSERT_TRUE(again.ok()) << again.error().to_string() << "\n" << text;
   EXPECT_TRUE(same_structure(again->graph, report->graph));
   EXPECT_GE(again->proofs, 3U);
 
-  // A chain that puts the items in another order does not hold.
+  // A rule that joins the items in another order is not proved.
   std::string wrong = text;
-  const std::size_t at = wrong.find("y1, y2");
-  if (at != std::string::npos) wrong.replace(at, 6, "y2, y1");
-  const auto refused = parse_chain(wrong);
-  EXPECT_TRUE(at == std::string::npos || !refused.ok() ||
-              !replay(*refused, graph_, *backend_, {}, core::silent(), core::StopToken{}).ok());
+  const std::string items = "concat(ar1, ar2";
+  const std::size_t at = wrong.find(items);
+  ASSERT_NE(at, std::string::npos) << text;
+  const auto other = parse_chain(wrong.replace(at, items.size(), "concat(ar2, ar1"));
+  ASSERT_TRUE(other.ok()) << other.error().to_string();
+  EXPECT_FALSE(replay(*other, graph_, *backend_, {}, core::silent(), core::StopToken{}).ok());
 }
 
-TEST_F(Batching, IsTheSameAfterAStop) {
+TEST_F(Batching, IsTheSameFromACheckpoint) {
   const TemporaryFolder folder;
   SearchOptions options;
   const auto run = [&] {
     Checkpoint checkpoint(folder / "checkpoint");
-    EXPECT_TRUE(checkpoint
-                    .open(identity_of(graph_, rules_, *cost_, runtime::Fusion::kFull, options),
-                          rules_)
-                    .ok());
+    EXPECT_TRUE(
+        checkpoint
+            .open(identity_of(graph_, rules_, *cost_, runtime::Fusion::kFull, options), rules_)
+            .ok());
     SearchOptions with = options;
     with.checkpoint = &checkpoint;
     SearchResult result =
@@ -220,7 +220,8 @@ TEST_F(Batching, IsTheSameAfterAStop) {
   EXPECT_THAT(rules_of_steps(first.best[0]), Contains("batch_of_matmul"));
   EXPECT_EQ(again.best[0].graph.hash(), first.best[0].graph.hash());
   EXPECT_EQ(again.graphs_built, first.graphs_built);
-  EXPECT_EQ(again.regions_resumed, first.regions_searched);
+  EXPECT_EQ(first.regions_resumed, 0U);
+  EXPECT_GT(again.regions_resumed, 0U);
 }
 
 }  // namespace

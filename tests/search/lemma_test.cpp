@@ -148,6 +148,7 @@ TEST_F(Derived, FromTheLogOfASaturation) {
   EXPECT_EQ((*steps)[1].inputs, std::vector<std::size_t>{5});
   Lemma lemma{*lemma_rule("lemma", source(), target(), {false, false}), *steps};
   EXPECT_TRUE(is_derived(lemma, admission_));
+  EXPECT_EQ(origins_of(lemma, rules_), "negated_product + twice");
   lemma.steps[1].inputs = {9};
   EXPECT_FALSE(is_derived(lemma, admission_));
   lemma.steps.pop_back();
@@ -157,6 +158,15 @@ TEST_F(Derived, FromTheLogOfASaturation) {
                       graph_of("graph g\n  x: f32[2, 3]\n  a: f32[3, 4]\n"
                                "  y = matmul(x, a)\n  z = neg(y)\n  return z"),
                       {graph, given, log}, graph[result].nodes, admission_, [] { return false; }));
+}
+
+TEST_F(Derived, ByEqualNodesBeingOne) {
+  const Graph twice =
+      graph_of("graph g\n  x: f32[4]\n  a = neg(x)\n  b = neg(x)\n  y = mul(a, b)\n  return y");
+  const Graph once = graph_of("graph g\n  x: f32[4]\n  a = neg(x)\n  y = mul(a, a)\n  return y");
+  const Lemma lemma{*lemma_rule("lemma", twice, once, {false}), {}};
+  EXPECT_TRUE(is_derived(lemma, admission_));
+  EXPECT_EQ(origins_of(lemma, rules_), "merge_duplicates");
 }
 
 TEST(NumberedTensors, AreThoseOfTheTextForEqualConstants) {
@@ -212,10 +222,11 @@ TEST(LemmaRule, MatchesWhereItIsAndNowhereElse) {
   EXPECT_EQ(rewritten->tensor(rewritten->outputs()[0]).name, "z");
 
   EXPECT_FALSE(rules::match_at(graph, *rule, nodes, std::vector<TensorId>{inputs[1], inputs[0]}));
-  EXPECT_FALSE(
-      rules::match_at(graph, *rule, nodes, std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
+  EXPECT_FALSE(rules::match_at(graph, *rule, nodes,
+                               std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
   EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[0], nodes[1]}, inputs));
-  EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
+  EXPECT_FALSE(
+      rules::match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
   EXPECT_FALSE(rules::match_at(graph, *rule, ids({77, 78, 79}), inputs));
 }
 
