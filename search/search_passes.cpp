@@ -161,12 +161,13 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-/// From the original with batches in place of what stands side by side: many steps that cost more
-/// until the last one is taken.
-void Searcher::go_on_from_batches(const Rung& rung, const Candidate& original) {
+/// With batches in place of what stands side by side: many steps that cost more until the last one
+/// is taken.
+void Searcher::go_on_from_batches(const Rung& rung, const Candidate& from) {
   if (stopped() || is_enough()) return;
-  now_ = batch_towers(original, admission_, objective_, stage_, [this] { return stopped(); });
-  if (now_.steps.size() == original.steps.size()) return;
+  const std::size_t steps = from.steps.size();
+  now_ = batch_towers(from, admission_, objective_, stage_, [this] { return stopped(); });
+  if (now_.steps.size() == steps) return;
   remember(now_);
   for (const Pass& pass : rung.turns) improve_until_settled(pass);
 }

@@ -213,6 +213,7 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
 }
 
 void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
+  if (!request.files.empty()) return;
   std::vector<Rule> all = rules::batching_rules(graph);
   leave_out(request, all);
   std::ranges::move(all, std::back_inserter(loaded.search));
