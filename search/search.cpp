@@ -65,6 +65,7 @@ void Searcher::run_stage(const Candidate& original) {
       reached_.insert(reached_.end(), reached.begin(), reached.end());
     }
     if (rung.folds_first) fold_before_merging(rung, original);
+    go_on_from_batches(rung, original);
     take_turns(rung);
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }

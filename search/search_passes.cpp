@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "search/base/trace.h"
+#include "search/passes/batching.h"
 #include "search/regions/region.h"
 #include "search/searcher.h"
 
@@ -158,6 +159,16 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
     const bool is_best = same_structure(result_.best.front().graph, now_.graph);
     if (rung.is_race && !is_best) return;
   }
+}
+
+/// From the original with batches in place of what stands side by side: many steps that cost more
+/// until the last one is taken.
+void Searcher::go_on_from_batches(const Rung& rung, const Candidate& original) {
+  if (stopped() || is_enough()) return;
+  now_ = batch_towers(original, admission_, objective_, stage_, [this] { return stopped(); });
+  if (now_.steps.size() == original.steps.size()) return;
+  remember(now_);
+  for (const Pass& pass : rung.turns) improve_until_settled(pass);
 }
 
 /// In turn from the best.

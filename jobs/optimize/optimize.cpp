@@ -13,6 +13,7 @@
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
 #include "jobs/rules/kept_proofs.h"
+#include "search/baseline/simplify.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -54,14 +55,19 @@ void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
 core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  const Context& context) {
   const auto started = SteadyClock::now();
-  SOAPSTONE_ASSIGN_OR_RETURN(const OptimizeJob job, prepare(request, context));
-  const rules::RuleSet baseline_rules(job.rules.baseline), search_rules(job.rules.search);
+  SOAPSTONE_ASSIGN_OR_RETURN(OptimizeJob job, prepare(request, context));
+  const rules::RuleSet baseline_rules(job.rules.baseline);
   KeptProofs kept(context.progress);
   const verifier::AdmissionOptions admission{.allow_unproved = request.rules.allow_unproved,
                                              .allow_range_changes =
                                                  request.rules.allow_range_changes,
                                              .memory = &kept};
-  verifier::Admission baseline(baseline_rules, admission), rules(search_rules, admission);
+  verifier::Admission baseline(baseline_rules, admission);
+  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph simple,
+                             search::simplify(job.model.graph, baseline, nullptr, context.stop));
+  add_batching(simple, request.rules, job.rules);
+  const rules::RuleSet search_rules(job.rules.search);
+  verifier::Admission rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(request, job);
   context.announce_results();
   OptimizeOutcome outcome;

@@ -12,6 +12,7 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "rules/batching/towers.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
@@ -178,7 +179,8 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  rules::OperatorNames operators;
+  // Rules that are made for the graph put these around its own operators.
+  rules::OperatorNames operators{"concat", "reduce_sum", "reshape", "slice", "split", "transpose"};
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
@@ -201,6 +203,12 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
   loaded.written_baseline.clear();
   loaded.written_search.clear();
   return core::Done{};
+}
+
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
+  std::vector<Rule> all = rules::batching_rules(graph);
+  leave_out(request, all);
+  std::ranges::move(all, std::back_inserter(loaded.search));
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

@@ -72,6 +72,9 @@ rules::InstanceChoice all_instances();
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded);
 
+/// Adds rules that are made for this graph (rules/batching).
+void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded);
+
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request);

@@ -214,7 +214,7 @@ Result<Rule> complete(Rule rule, TypingFailure* failure, Purpose purpose, int pa
   rule.parameters = parameters_of(rule.source, rule.target, false);
   rule.real_parameters = parameters_of(rule.source, rule.target, true);
   if (!rule.real_parameters.empty()) SOAPSTONE_RETURN_IF_ERROR(refuse_mixed_reals(rule));
-  if (matched) {
+  if (matched && !rule.is_placed) {
     if (auto pattern = compile_pattern(rule, Numbers::kConstants); !pattern) return pattern.error();
   }
   if (rule.parameters.empty()) {

@@ -241,6 +241,10 @@ void compare_families(std::span<const Rule> rules, std::vector<Pattern>& pattern
 RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
   auto index = std::make_shared<Index>();
   for (const Rule& rule : rules_) {
+    if (rule.is_placed) {
+      index->add_placed();
+      continue;
+    }
     auto pattern = compile_pattern(rule, Numbers::kConstants);
     CHECK(pattern, "rule `" + rule.name + "`: " + pattern.error().to_string());
     if (!rule.parameters.empty()) find_ranks(rule, *pattern);

@@ -22,6 +22,11 @@ struct RuleSet::Index {
   std::size_t slot_bound = 0, node_bound = 0, symbol_bound = 0, equation_bound = 0;
 
   void add(const Rule& rule, Pattern pattern);
+  /// A rule that no search finds.
+  void add_placed() {
+    symmetries.emplace_back();
+    patterns.emplace_back();
+  }
   /// Calls `use(entry)` for all that may start at the node until it returns false; returns that.
   /// `anchors_only`: for each rule only the node of its source where a search is cheapest.
   template <class Use>

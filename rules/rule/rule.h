@@ -64,6 +64,9 @@ struct Rule {
   Evidence evidence;
   /// Its file proves other members of its family: this one is proved before it is first used.
   bool is_proved_on_demand = false;
+  /// `placed`: only match_at() matches it. No search finds it, so its source may fall into parts
+  /// that share no tensor.
+  bool is_placed = false;
 };
 
 /// A rule as it stands in its file: instances_of() makes those of its instances that are of use.

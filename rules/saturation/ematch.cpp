@@ -72,6 +72,10 @@ SaturationRules::SaturationRules(std::span<const Rule> rules, bool once) : once_
 core::Status SaturationRules::add(const Rule& rule) {
   auto prepared = std::make_shared<PreparedRule>();
   prepared->rule = rule;
+  if (rule.is_placed) {  // It has a number, and no place to start from.
+    rules_.push_back(std::move(prepared));
+    return core::Done{};
+  }
   SOAPSTONE_ASSIGN_OR_RETURN(prepared->pattern, compile_pattern(prepared->rule, Numbers::kNodes));
   prepared->neighbors = neighbors_of(prepared->pattern);
   if (once_) prepared->symmetries = find_symmetries(prepared->rule, prepared->pattern);

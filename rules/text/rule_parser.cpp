@@ -79,6 +79,9 @@ class InstanceParser {
         SOAPSTONE_RETURN_IF_ERROR(parse_where());
       } else if (!declares && tokens_.at("choose")) {
         SOAPSTONE_RETURN_IF_ERROR(parse_choice());
+      } else if (!declares && tokens_.at("placed")) {
+        tokens_.next();
+        rule_.is_placed = true;
       } else if (!declares && (tokens_.at("results") || tokens_.at("result"))) {
         SOAPSTONE_RETURN_IF_ERROR(parse_results());
       } else {

@@ -26,7 +26,8 @@ class RulePrinter {
   std::string run() {
     choose_names();
     std::string body = inputs() + constants(rule_.source, source_names_);
-    body += constants(rule_.target, target_names_) + where() + choices() + results();
+    body += constants(rule_.target, target_names_) + where() + choices() + results() +
+            (rule_.is_placed ? line("placed") : "");
     body += line("source") + nodes(rule_.source, source_names_);
     body += line("target") + nodes(rule_.target, target_names_) + aliases();
     const std::string comment = rule_.description.empty() ? "" : "# " + rule_.description + "\n";

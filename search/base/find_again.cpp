@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-namespace soapstone::search {
+#include "rules/matching/match_at.h"
 
-std::optional<rules::Match> find_again(const core::Graph& graph, verifier::Admission& rules,
+namespace soapstone::search {
+namespace {
+
+std::optional<rules::Match> search_for(const core::Graph& graph, const verifier::Admission& rules,
                                        const Sought& sought) {
-  if (sought.lemma) return match_at(graph, sought.lemma->rule, sought.nodes, sought.inputs);
-  const auto is_gone = [&](core::NodeId id) { return !graph.contains(id); };
-  if (std::ranges::any_of(sought.nodes, is_gone)) return std::nullopt;
   std::optional<rules::Match> found;
   rules.rules().for_each_match_at(
       graph, sought.nodes.first(1), [&](core::RuleId rule, const rules::Match& match) {
@@ -19,6 +19,20 @@ std::optional<rules::Match> find_again(const core::Graph& graph, verifier::Admis
         if (same) found = match;
         return !found;
       });
+  return found;
+}
+
+}  // namespace
+
+std::optional<rules::Match> find_again(const core::Graph& graph, verifier::Admission& rules,
+                                       const Sought& sought) {
+  if (sought.lemma) return rules::match_at(graph, sought.lemma->rule, sought.nodes, sought.inputs);
+  const auto is_gone = [&](core::NodeId id) { return !graph.contains(id); };
+  if (std::ranges::any_of(sought.nodes, is_gone)) return std::nullopt;
+  std::optional<rules::Match> found =
+      rules::match_at(graph, rules.rules()[sought.rule], sought.nodes, sought.inputs);
+  if (!found || !std::ranges::equal(found->sizes, sought.sizes))
+    found = search_for(graph, rules, sought);
   if (found && !rules.admits(sought.rule, *found)) return std::nullopt;
   return found;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rules/matching/match_at.h"
 #include "core/base/clock.h"
 #include "core/base/file_io.h"
 #include "core/base/hash.h"
@@ -26,8 +27,9 @@ std::uint64_t hash_of(const rules::RuleSet& rules) {
 /// The match that a file speaks of, if it is there.
 std::optional<rules::Match> find_match(const Graph& graph, const rules::RuleSet& rules,
                                        const CheckpointEntry::Rewrite& rewrite) {
-  std::optional<rules::Match> found;
-  if (rewrite.nodes.empty() || !graph.contains(rewrite.nodes.front())) return found;
+  if (rewrite.nodes.empty() || !graph.contains(rewrite.nodes.front())) return std::nullopt;
+  auto found = rules::match_at(graph, rules[rewrite.rule], rewrite.nodes, rewrite.inputs);
+  if (found) return found;
   rules.for_each_match_at(
       graph, std::span(rewrite.nodes).first(1), [&](core::RuleId rule, const rules::Match& match) {
         if (rule == rewrite.rule && match.nodes == rewrite.nodes && match.inputs == rewrite.inputs)

@@ -194,49 +194,6 @@ bool is_derived(const Lemma& lemma, verifier::Admission& rules) {
   return derivation.gives(lemma.rule.target);
 }
 
-std::optional<rules::Match> match_at(const Graph& graph, const rules::Rule& rule,
-                                     std::span<const NodeId> nodes,
-                                     std::span<const TensorId> inputs) {
-  const Graph& source = rule.source;
-  if (nodes.size() != source.order().size() || inputs.size() != source.inputs().size() ||
-      source.symbols().size() > 0)
-    return std::nullopt;
-  std::vector<TensorId> mapped(source.tensor_bound());
-  const auto is_same = [&](TensorId mine, TensorId theirs) {
-    return theirs.valid() && graph.contains(theirs) &&
-           source.tensor(mine).type == graph.tensor(theirs).type;
-  };
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    if (!is_same(source.inputs()[k], inputs[k])) return std::nullopt;
-    mapped[source.inputs()[k].index()] = inputs[k];
-  }
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
-    if (!nodes[k].valid() || !graph.contains(nodes[k])) return std::nullopt;
-    const core::Node& wanted = source.node(source.order()[k]);
-    const core::Node& node = graph.node(nodes[k]);
-    if (node.op != wanted.op || node.op->is_opaque() || node.attributes != wanted.attributes ||
-        node.inputs.size() != wanted.inputs.size() || node.outputs.size() != wanted.outputs.size())
-      return std::nullopt;
-    for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-      const TensorId mine = wanted.inputs[j], theirs = node.inputs[j];
-      if (mine.valid() != theirs.valid()) return std::nullopt;
-      if (!mine.valid()) continue;
-      const core::LiteralPtr& value = source.tensor(mine).value;
-      if (value ? !is_same(mine, theirs) || !graph.tensor(theirs).value ||
-                      *graph.tensor(theirs).value != *value
-                : mapped[mine.index()] != theirs)
-        return std::nullopt;
-    }
-    for (std::size_t j = 0; j < node.outputs.size(); ++j) {
-      if (!is_same(wanted.outputs[j], node.outputs[j])) return std::nullopt;
-      mapped[wanted.outputs[j].index()] = node.outputs[j];
-    }
-  }
-  rules::Match match{{inputs.begin(), inputs.end()}, {nodes.begin(), nodes.end()}, {}, {}};
-  for (const TensorId id : source.outputs()) match.outputs.push_back(mapped[id.index()]);
-  return match;
-}
-
 std::optional<std::vector<LemmaStep>> derive(const Graph& source, const Graph& target,
                                              const SaturationLog& log,
                                              std::span<const ENodeId> chosen,

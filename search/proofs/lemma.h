@@ -39,12 +39,6 @@ using LemmaPtr = std::shared_ptr<const Lemma>;
 core::Result<rules::Rule> lemma_rule(std::string name, const core::Graph& source,
                                      const core::Graph& target, std::vector<bool> constant);
 
-/// The match of a rule without symbols at these nodes and inputs, if it is there.
-/// Complexity: linear in the source; nothing is searched for.
-std::optional<rules::Match> match_at(const core::Graph& graph, const rules::Rule& rule,
-                                     std::span<const core::NodeId> nodes,
-                                     std::span<const core::TensorId> inputs);
-
 /// Replays the steps as a reader of the lemma's text does.
 bool is_derived(const Lemma& lemma, verifier::Admission& rules);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "rules/matching/match_at.h"
 #include "rules/text/evidence.h"
 #include "search/baseline/simplify.h"
 #include "search/proofs/derivation.h"
@@ -113,7 +114,7 @@ class Replayer {
 
   Result<Graph> apply_derived(const Graph& graph, const ChainStep& step) {
     const Rule& lemma = chain_.rules[step.rule];
-    const auto match = match_at(graph, lemma, step.nodes, step.inputs);
+    const auto match = rules::match_at(graph, lemma, step.nodes, step.inputs);
     if (!match) return refused(fmt::format("{} does not match there", lemma.name));
     auto result = rules::apply(graph, lemma, *match);
     if (!result) return refused(fmt::format("{}: {}", lemma.name, result.error().message));
@@ -122,7 +123,8 @@ class Replayer {
 
   static std::optional<rules::Match> find(const Graph& graph, const rules::RuleSet& rule,
                                           const ChainStep& step) {
-    std::optional<rules::Match> found;
+    auto found = rules::match_at(graph, rule[core::RuleId(0)], step.nodes, step.inputs);
+    if (found) return found;
     rule.for_each_match_at(graph, std::span(step.nodes).first(1),
                            [&](core::RuleId, const rules::Match& match) {
                              if (match.nodes == step.nodes && match.inputs == step.inputs)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rules/matching/match_at.h"
 #include "search/base/real_gain.h"
 #include "search/proofs/derivation.h"
 #include "search/proofs/lemma.h"
@@ -231,7 +232,7 @@ class RegionSaturation {
     if (!steps) return lose(result);
     auto rule = lemma_rule("equality_saturation", parts_.graph, target, parts_.is_weight);
     if (!rule) return lose(result);
-    const auto match = match_at(region_, *rule, parts_.nodes, parts_.inputs);
+    const auto match = rules::match_at(region_, *rule, parts_.nodes, parts_.inputs);
     if (!match) return lose(result);
     const auto rewritten = rules::apply(region_, *rule, *match);
     if (!rewritten) return lose(result);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Small networks from papers, each with an expert's form of it: how far from that the search ends, by
-# roofline costs. There are two sets: the first is open, the later one (tests/bench/unseen/later) is
-# locked away while rules and the search change, so that its mean stays honest
-# (tests/bench/unseen/run.py --help). PYTHON needs onnx, numpy and onnxruntime; ARGUMENTS go to
+# roofline costs. There are three sets: the first and the later one are open, the third
+# (tests/bench/unseen/third) is locked away while rules and the search change, so that its mean stays
+# honest (tests/bench/unseen/run.py --help). PYTHON needs onnx, numpy and onnxruntime; ARGUMENTS go to
 # optimize-graph.
-#   BIN_DIR=build/bin bash tests/bench/unseen.sh [--set first|later] [--unlock] [--rules] [NETWORK...]
+#   BIN_DIR=build/bin bash tests/bench/unseen.sh [--set first|later|third] [--unlock] [--rules] [NETWORK...]
 set -euo pipefail
 : "${BIN_DIR:?BIN_DIR names the folder of the commands}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -10,6 +10,8 @@ from onnx import helper, numpy_helper
 OPSET = 23
 SEED = "soapstone-unseen-1"
 NETWORKS = {}
+SETS = {"first": "first", "later": "later, opened", "third": "third"}  # with titles, the oldest first
+LOCKED = {"third"}
 
 
 class Graph:
@@ -114,10 +116,15 @@ def build(name):
 
 
 def members(which):
-    """The names of a set. The later one is locked: whoever works on rules or on the search sees no
-    result of a single network of it, and does not read the folder."""
+    """The names of a set: of the first one in this folder, of another in a folder of its name. Of a
+    locked set, whoever works on rules or on the search sees no result of a single network, and does not
+    read the folder."""
     return [name for name, (function, _) in NETWORKS.items()
-            if function.__module__.startswith("later.") == (which == "later")]
+            if (function.__module__.rpartition(".")[0] or "first") == which]
+
+
+def is_locked(name):
+    return any(name in members(which) for which in LOCKED)
 
 
 def opened_late():
@@ -154,3 +161,14 @@ def passing(channels, kernel, groups=1):
 
 def side_by_side(*weights):
     return np.concatenate(weights, axis=-1)
+
+
+def block_diagonal(weights):
+    """Independent layers as one: matrices, or kernels of one size, along a diagonal."""
+    whole = np.zeros((*np.sum([weight.shape[:2] for weight in weights], axis=0),
+                      *weights[0].shape[2:]))
+    first, second = 0, 0
+    for weight in weights:
+        whole[first:first + weight.shape[0], second:second + weight.shape[1]] = weight
+        first, second = first + weight.shape[0], second + weight.shape[1]
+    return whole

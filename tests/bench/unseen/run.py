@@ -1,11 +1,12 @@
 """How far the search's result is from an expert's, on networks that no rule was written for.
 
 Both forms of each network are compared by compare-graphs first. The score of a network is the cost of the
-optimized graph over that of the best known one: the expert's, or ours where that is cheaper. The first
-set is open. The later one is locked away while rules and the search change: of it only the mean and the
-number of networks within 5 % are shown, unless --unlock asks for more."""
+optimized graph over that of the best known one: the expert's, or ours where that is cheaper. Sets are
+opened once a newer one is there. The newest is locked away while rules and the search change: of it only
+the mean and the number of networks within 5 % are shown, unless --unlock asks for more."""
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -14,22 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import attention  # noqa: F401  (each module registers its networks)
-import feed_forward  # noqa: F401
-import graphs  # noqa: F401
-import heads  # noqa: F401
-import images  # noqa: F401
-import later.functions  # noqa: F401
-import later.graph_networks  # noqa: F401
-import later.norms  # noqa: F401
-import later.queries  # noqa: F401
-import later.resolutions  # noqa: F401
-import later.sequences  # noqa: F401
-import later.siblings  # noqa: F401
 import networks
-import recurrent  # noqa: F401
-import reparameterized  # noqa: F401
-import towers  # noqa: F401
 
 COLUMNS = "| {:42} | {:>8} | {:>8} | {:>9} | {:>6} | {:>8} | {:>5} | {:5} |"
 
@@ -91,11 +77,19 @@ def of_one_network(rows):
     return {rule: names[0] for rule, names in sorted(where.items()) if len(names) == 1}
 
 
+def load_networks():
+    """Each module of this folder and of the sets' folders registers its networks."""
+    here = pathlib.Path(__file__).parent
+    for path in sorted(here.rglob("*.py")):
+        if path != pathlib.Path(__file__):
+            importlib.import_module(".".join(path.relative_to(here).with_suffix("").parts))
+
+
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="these networks alone")
-    parser.add_argument("--set", choices=("first", "later"), help="this set alone")
-    parser.add_argument("--unlock", action="store_true", help="show each network of the later set")
+    parser.add_argument("--set", choices=networks.SETS, help="this set alone")
+    parser.add_argument("--unlock", action="store_true", help="show each network of a locked set")
     parser.add_argument("--rules", action="store_true",
                         help="show which rules were applied, and which in one network alone")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the files of the networks there")
@@ -103,7 +97,7 @@ def read_options():
     for name in options.names:
         if name not in networks.NETWORKS:
             parser.error(f"there is no network {name}")
-        if name in networks.members("later") and not options.unlock:
+        if networks.is_locked(name) and not options.unlock:
             parser.error(f"{name} is locked: --unlock shows it")
     return options
 
@@ -116,30 +110,37 @@ def show(row, which, options):
         print("   ", ", ".join(f"{rule['rule']} {rule['count']}" for rule in row["rules"]))
 
 
+def part_of(which, name):
+    """What the summary calls the networks that this one is counted with."""
+    if which != "first":
+        return networks.SETS[which]
+    return "first, opened late" if name in networks.opened_late() else "first, open from the start"
+
+
 def main():
+    load_networks()
     options = read_options()
-    late, rows = networks.opened_late(), {}
-    if options.set != "later" or options.unlock:
+    chosen = [options.set] if options.set else list(networks.SETS)
+    shut = networks.LOCKED if not options.unlock else set()
+    parts, shown = {}, []
+    if set(chosen) - shut:
         print(COLUMNS.format("network", "given us", "expert", "optimized", "score", "launches",
                              "CPU s", "set"))
         print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(os.environ["BIN_DIR"], os.environ.get("ARGUMENTS", "").split(),
                       options.keep or folder)
-        for which in [options.set] if options.set else ("first", "later"):
+        for which in chosen:
             for name in networks.members(which):
                 if options.names and name not in options.names:
                     continue
                 row = bench.row(name)
-                rows.setdefault((which, name in late), []).append(row)
-                if which == "first" or options.unlock:
+                parts.setdefault((which, part_of(which, name)), []).append(row)
+                if which not in shut:
+                    shown.append(row)
                     show(row, which, options)
-    for (which, was_locked), part in rows.items():
-        half = {("first", False): ", open from the start", ("first", True): ", opened late"}
-        summary(which + half.get((which, was_locked), ""), part,
-                which == "later" and not options.unlock)
-    shown = [row for (which, _), part in rows.items() for row in part
-             if which == "first" or options.unlock]
+    for (which, title), rows in parts.items():
+        summary(title, rows, which in shut)
     if options.rules and shown:
         lonely = of_one_network(shown)
         print(f"{len(lonely)} rules are applied in one network alone:")

@@ -1,0 +1,393 @@
+// Everything is written as text, so that what a rule is and whether its types fit is decided in one
+// place, the parser of rules.
+#include "rules/batching/lifted_operator.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/op_definition.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::AttributeValue;
+using core::Movement;
+using core::Polynomial;
+using ops::OpClass;
+using Texts = std::vector<std::string>;
+
+class LiftedOperator {
+ public:
+  explicit LiftedOperator(const Lifting& lifting)
+      : lifting_(lifting), node_(lifting.node),
+        op_(static_cast<const ops::OpDefinition&>(*node_.op)),
+        count_(std::to_string(lifting.count)) {}
+
+  bool sizes_are_known() const {
+    const auto known = [&](core::TensorId id) {
+      return !id.valid() || std::ranges::all_of(type(id).shape, [](const Polynomial& n) {
+        return n.is_constant();
+      });
+    };
+    return std::ranges::all_of(node_.inputs, known) && std::ranges::all_of(node_.outputs, known);
+  }
+
+  std::optional<std::string> on_batch() {
+    const auto before = attributes(false), after = attributes(true);
+    if (!after || lifting_.axis > shape(node_.outputs[0]).size()) return std::nullopt;
+    Texts operands;
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      auto lifted = lift_operand(k);
+      if (!lifted) return std::nullopt;
+      operands.push_back(*std::move(lifted));
+    }
+    source_ += fmt::format("    each i in 1..{}  y{{i}} = {}({}{})\n", count_, op_.name,
+                           fmt::join(item_operands_, ", "), *before);
+    target_ += fmt::format("    y = {}({}{})\n", op_.name, fmt::join(operands, ", "), *after);
+    target_ += fmt::format("    t{{1..{0}}} = split(y; axis={1}, sizes=[{{{0} times 1}}])\n",
+                           count_, lifting_.axis);
+    target_ += fmt::format("    each i in 1..{}  y{{i}} = reshape(t{{i}}; shape=[{}])\n", count_,
+                           list(shape(node_.outputs[0])));
+    return text();
+  }
+
+  std::optional<std::string> joined() {
+    const Texts item = any_shape(node_.inputs[0]);
+    const std::size_t axis = ops::axis_by_role(node_);
+    Texts result = item;
+    result[axis] = fmt::format("{}*{}", count_, item[axis]);
+    take_items(0, item);
+    source_ += fmt::format("    y = {}(ar{{1..{}}}; axis={})\n", op_.name, count_, axis);
+    if (axis == 0) {
+      target_ += fmt::format("    y = reshape(a; shape=[{}])\n", list(result));
+      return text();
+    }
+    Texts order;
+    for (std::size_t d = 1; d <= item.size(); ++d) {
+      if (d == axis + 1) order.emplace_back("0");
+      order.push_back(std::to_string(d));
+    }
+    target_ += fmt::format("    t = transpose(a; perm=[{}])\n    y = reshape(t; shape=[{}])\n",
+                           list(order), list(result));
+    return text();
+  }
+
+  std::optional<std::string> summed() {
+    take_items(0, any_shape(node_.inputs[0]));
+    source_ += fmt::format("    y = {}(ar{{1..{}}})\n", op_.name, count_);
+    target_ += fmt::format("    y = reduce_sum(a; axes=[{}], keep_dims=0)\n", lifting_.axis);
+    return text();
+  }
+
+ private:
+  const core::TensorType& type(core::TensorId id) const { return lifting_.graph.tensor(id).type; }
+  static std::string size(const Polynomial& n) { return std::to_string(n.constant()); }
+  Texts shape(core::TensorId id) const {
+    Texts sizes;
+    for (const Polynomial& n : type(id).shape) sizes.push_back(size(n));
+    return sizes;
+  }
+  /// The same where a size of 1 is a size like any other.
+  Texts any_shape(core::TensorId id) const {
+    Texts sizes = shape(id);
+    if (lifting_.any_sizes) std::ranges::replace(sizes, "1", "d1");
+    return sizes;
+  }
+  static std::string list(const Texts& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
+  static Texts with(Texts sizes, std::size_t at, std::string size) {
+    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), std::move(size));
+    return sizes;
+  }
+
+  /// `f32[…]` for elements of no floating type.
+  std::string declared(core::TensorId id, const Texts& sizes) const {
+    const core::DataType of = type(id).data_type;
+    return fmt::format("{}[{}]", core::is_floating(of) ? "" : core::to_string(of), list(sizes));
+  }
+
+  /// Operands of lower rank than the result are aligned with its last dimensions.
+  bool broadcasts() const {
+    return op_.op_class == OpClass::kElementwise || op_.has_operand(core::OperandRole::kLeftMatrix);
+  }
+  std::size_t missing_dimensions(std::size_t k) const {
+    const std::size_t rank = shape(node_.inputs[k]).size(),
+                      of_result = shape(node_.outputs[0]).size();
+    return broadcasts() && rank < of_result ? of_result - rank : 0;
+  }
+
+  /// The shape of an operand of the lifted operator, with that size in place of the items.
+  Texts lifted_shape(std::size_t k, const std::string& items) const {
+    Texts sizes = shape(node_.inputs[k]);
+    for (std::size_t d = missing_dimensions(k); d > 0; --d) sizes.insert(sizes.begin(), "1");
+    return with(std::move(sizes), lifting_.axis, items);
+  }
+
+  /// Declares an operand of which each sibling reads an item.
+  void take_items(std::size_t k, const Texts& item) {
+    const char name = letter(k);
+    head_ += fmt::format("  {}: {}\n", name,
+                         declared(node_.inputs[k], with(item, lifting_.axis, count_)));
+    source_ += fmt::format("    {0}{{1..{1}}} = split({0}; axis={2}, sizes=[{{{1} times 1}}])\n",
+                           name, count_, lifting_.axis);
+    source_ += fmt::format("    each i in 1..{1}  {0}r{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
+                           name, count_, list(item));
+  }
+
+  /// Declares an operand; its name for the lifted operator.
+  std::optional<std::string> lift_operand(std::size_t k) {
+    const char name = letter(k);
+    switch (lifting_.sources[k]) {
+    case Source::kMissing:
+      item_operands_.emplace_back("_");
+      return "_";
+    case Source::kShared:
+      return lift_shared(k, name);
+    case Source::kItems:
+      if (lifting_.axis > shape(node_.inputs[k]).size()) return std::nullopt;
+      take_items(k, shape(node_.inputs[k]));
+      item_operands_.push_back(fmt::format("{}r{{i}}", name));
+      if (missing_dimensions(k) == 0) return std::string(1, name);
+      if (lifting_.axis != 0) return std::nullopt;
+      target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
+                             list(lifted_shape(k, count_)));
+      return fmt::format("{}s", name);
+    case Source::kSeparate:
+      head_ += fmt::format("  each i in 1..{1}  {0}{{i}}: {2}\n", name, count_,
+                           declared(node_.inputs[k], shape(node_.inputs[k])));
+      item_operands_.push_back(fmt::format("{}{{i}}", name));
+      if (lifting_.axis > shape(node_.inputs[k]).size() + missing_dimensions(k))
+        return std::nullopt;
+      target_ += fmt::format("    each i in 1..{1}  {0}u{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
+                             name, count_, list(lifted_shape(k, "1")));
+      target_ +=
+          fmt::format("    {0}s = concat({0}u{{1..{1}}}; axis={2})\n", name, count_, lifting_.axis);
+      return fmt::format("{}s", name);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> lift_shared(std::size_t k, char name) {
+    const Texts sizes = shape(node_.inputs[k]);
+    head_ += fmt::format("  {}: {}\n", name, declared(node_.inputs[k], sizes));
+    item_operands_.emplace_back(1, name);
+    const std::size_t left_out = missing_dimensions(k);
+    if (lifting_.axis <= left_out || !broadcasts()) return std::string(1, name);
+    // The dimension of items stands between those of the operand.
+    target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
+                           list(with(sizes, lifting_.axis - left_out, "1")));
+    return fmt::format("{}s", name);
+  }
+
+  /// Of the siblings, or of the lifted operator. None: an attribute says something of each
+  /// dimension that has no form for one more.
+  std::optional<std::string> attributes(bool lifted) const {
+    Texts texts;
+    for (const core::AttributeSchema& schema : op_.attributes) {
+      const AttributeValue* const value = node_.attributes.find(schema.name);
+      if (value == nullptr) continue;
+      auto text = attribute(schema.role, *value, lifted);
+      if (!text) return std::nullopt;
+      texts.push_back(fmt::format("{}={}", schema.name, *text));
+    }
+    return texts.empty() ? "" : fmt::format("; {}", fmt::join(texts, ", "));
+  }
+
+  std::optional<std::string> attribute(AttributeRole role, const AttributeValue& value,
+                                       bool lifted) const {
+    const std::size_t axis = lifting_.axis;
+    const auto moved = [&](const Polynomial& d) {
+      const auto old = static_cast<std::size_t>(d.constant());
+      return std::to_string(lifted && old >= axis ? old + 1 : old);
+    };
+    const auto moved_list = [&](const std::vector<Polynomial>& dimensions) {
+      Texts texts;
+      for (const Polynomial& d : dimensions) texts.push_back(moved(d));
+      return texts;
+    };
+    switch (role) {
+    case AttributeRole::kAxis:
+      return moved(std::get<Polynomial>(value));
+    case AttributeRole::kAxes:
+      return fmt::format("[{}]", list(moved_list(std::get<std::vector<Polynomial>>(value))));
+    case AttributeRole::kPermutation: {
+      Texts order = moved_list(std::get<std::vector<Polynomial>>(value));
+      if (lifted) order = with(order, axis, std::to_string(axis));
+      return fmt::format("[{}]", list(order));
+    }
+    case AttributeRole::kShape: {
+      Texts sizes;
+      for (const Polynomial& n : std::get<std::vector<Polynomial>>(value)) sizes.push_back(size(n));
+      if (axis > sizes.size()) return std::nullopt;
+      return fmt::format("[{}]", list(lifted ? with(sizes, axis, count_) : sizes));
+    }
+    case AttributeRole::kBorder:
+    case AttributeRole::kGap:
+    case AttributeRole::kRatio:
+    case AttributeRole::kStride:
+    case AttributeRole::kDilation:
+    case AttributeRole::kPad:
+    case AttributeRole::kWindow:
+      return std::nullopt;
+    default:
+      return core::to_string(value, lifting_.graph.symbols());
+    }
+  }
+
+  static char letter(std::size_t operand) { return static_cast<char>('a' + operand); }
+
+  std::string text() const {
+    return fmt::format("rule batch_of_{}\n{}  placed\n  source\n{}  target\n{}", op_.name, head_,
+                       source_, target_);
+  }
+
+  const Lifting& lifting_;
+  const core::Node& node_;
+  const ops::OpDefinition& op_;
+  std::string count_;
+  std::string head_, source_, target_;
+  Texts item_operands_;
+};
+
+/// Pieces of one tensor along one dimension.
+struct Pieces {
+  std::vector<std::int64_t> whole, piece;  ///< Shapes.
+  std::size_t axis = 0;
+  std::int64_t start = 0;  ///< Of the first one.
+  bool is_split = false;   ///< They are results of one node.
+};
+
+std::string list_of(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+std::optional<std::vector<std::int64_t>> known_shape(const core::TensorType& type) {
+  std::vector<std::int64_t> sizes;
+  for (const Polynomial& n : type.shape) {
+    if (!n.is_constant()) return std::nullopt;
+    sizes.push_back(n.constant());
+  }
+  return sizes;
+}
+
+std::optional<Pieces> pieces_along(const core::Graph& graph,
+                                   std::span<const core::TensorId> tensors) {
+  const core::Node& first = graph.node(graph.tensor(tensors[0]).producer);
+  const auto whole = known_shape(graph.tensor(first.inputs[0]).type);
+  const auto piece = known_shape(graph.tensor(tensors[0]).type);
+  if (!whole || !piece || !core::is_floating(graph.tensor(tensors[0]).type.data_type))
+    return std::nullopt;
+  Pieces found{*whole, *piece};
+  found.is_split = first.op->movement == Movement::kSplit;
+  if (found.is_split) {
+    found.axis = ops::axis_by_role(first);
+    const bool equal = std::ranges::all_of(
+        tensors, [&](core::TensorId id) { return known_shape(graph.tensor(id).type) == piece; });
+    return equal ? std::optional(found) : std::nullopt;
+  }
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const core::NodeId producer = graph.tensor(tensors[k]).producer;
+    if (!producer.valid()) return std::nullopt;
+    const core::Node& node = graph.node(producer);
+    if (node.op != first.op || node.inputs != first.inputs ||
+        known_shape(graph.tensor(tensors[k]).type) != piece)
+      return std::nullopt;
+    const auto& axes = ops::sizes_by_role(node, AttributeRole::kAxes);
+    if (axes.size() != 1 || ops::sizes_by_role(node, AttributeRole::kStep)[0] != Polynomial(1))
+      return std::nullopt;
+    const std::int64_t start = ops::sizes_by_role(node, AttributeRole::kStart)[0].constant();
+    const auto axis = static_cast<std::size_t>(axes[0].constant());
+    if (k == 0) {
+      found.axis = axis;
+      found.start = start;
+    }
+    if (axis != found.axis ||
+        start != found.start + static_cast<std::int64_t>(k) * found.piece[found.axis])
+      return std::nullopt;
+  }
+  return found;
+}
+
+/// Lines that give `s`, the tensor `now` of shape `taken` with its `count` pieces as items.
+std::string to_the_front(const Pieces& cut, std::vector<std::int64_t> taken, std::int64_t count,
+                         const std::string& now) {
+  const auto axis = static_cast<std::ptrdiff_t>(cut.axis);
+  std::vector<std::int64_t> items = cut.piece;
+  items.insert(items.begin(), count);
+  const bool moves = std::ranges::any_of(taken.begin(), taken.begin() + axis,
+                                         [](std::int64_t n) { return n != 1; });
+  if (!moves) return fmt::format("    s = reshape({}; shape=[{}])\n", now, list_of(items));
+  taken[cut.axis] = cut.piece[cut.axis];
+  taken.insert(taken.begin() + axis, count);
+  std::vector<std::int64_t> order{axis};
+  for (std::int64_t d = 0; d < std::ssize(taken); ++d)
+    if (d != axis) order.push_back(d);
+  return fmt::format("    p = reshape({}; shape=[{}])\n    s = transpose(p; perm=[{}])\n", now,
+                     list_of(taken), list_of(order));
+}
+
+/// Operands have one letter each, and some letters are taken.
+constexpr std::size_t kMostOperands = 10;
+
+}  // namespace
+
+bool can_be_lifted(const core::Graph& graph, const core::Node& node) {
+  Lifting lifting{.graph = graph, .node = node, .sources = {}};
+  for (const core::TensorId input : node.inputs)
+    lifting.sources.push_back(input.valid() ? Source::kItems : Source::kMissing);
+  return lifted_operator(lifting).has_value();
+}
+
+std::optional<std::string> lifted_operator(const Lifting& lifting) {
+  LiftedOperator op(lifting);
+  if (lifting.node.inputs.size() > kMostOperands || !op.sizes_are_known()) return std::nullopt;
+  return op.on_batch();
+}
+
+std::optional<std::string> joined_items(const Lifting& lifting) {
+  LiftedOperator op(lifting);
+  return op.sizes_are_known() ? op.joined() : std::nullopt;
+}
+
+std::optional<std::string> summed_items(const Lifting& lifting) {
+  LiftedOperator op(lifting);
+  return op.sizes_are_known() ? op.summed() : std::nullopt;
+}
+
+std::optional<std::string> taken_pieces(const core::Graph& graph,
+                                        std::span<const core::TensorId> pieces) {
+  const auto cut = pieces_along(graph, pieces);
+  if (!cut) return std::nullopt;
+  const std::string count = std::to_string(pieces.size()), whole = list_of(cut->whole);
+  const std::string piece = list_of(cut->piece);
+  std::string text = fmt::format("rule batch_of_pieces\n  x: [{}]\n  placed\n  source\n", whole);
+  std::vector<std::int64_t> taken = cut->whole;
+  taken[cut->axis] = cut->piece[cut->axis] * std::ssize(pieces);
+  if (cut->is_split) {
+    text += fmt::format("    y{{1..{0}}} = split(x; axis={1}, sizes=[{{{0} times {2}}}])\n", count,
+                        cut->axis, cut->piece[cut->axis]);
+  } else {
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      text += fmt::format(
+          "    y{} = slice(x; axes=[{}], starts=[{}], sizes=[{}], steps=[1])\n", k + 1, cut->axis,
+          cut->start + static_cast<std::int64_t>(k) * cut->piece[cut->axis], cut->piece[cut->axis]);
+    }
+  }
+  text += "  target\n";
+  std::string now = "x";
+  if (taken != cut->whole) {
+    text += fmt::format("    c = slice(x; axes=[{}], starts=[{}], sizes=[{}], steps=[1])\n",
+                        cut->axis, cut->start, taken[cut->axis]);
+    now = "c";
+  }
+  text += to_the_front(*cut, std::move(taken), std::ssize(pieces), now);
+  text += fmt::format("    t{{1..{0}}} = split(s; axis=0, sizes=[{{{0} times 1}}])\n", count);
+  return text +
+         fmt::format("    each i in 1..{}  y{{i}} = reshape(t{{i}}; shape=[{}])\n", count, piece);
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,47 @@
+// The text of rules that lift one operator from items to the tensor of which they are items.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::rules {
+
+/// Where an operand of siblings comes from.
+enum class Source : std::uint8_t {
+  kShared,    ///< All read one tensor.
+  kItems,     ///< Each reads an item of one tensor.
+  kSeparate,  ///< Each reads a tensor of its own; they are stacked.
+  kMissing,   ///< An optional operand that is left out.
+};
+
+/// A kind of node, and what becomes of it for a number of siblings.
+struct Lifting {
+  const core::Graph& graph;
+  const core::Node& node;
+  std::size_t count = 2;        ///< How many siblings.
+  std::vector<Source> sources;  ///< By operand.
+  std::size_t axis = 0;         ///< The dimension of which items are taken; of results, too.
+  /// Equal sizes of the node are equal sizes in the rule, whatever they are; otherwise they are
+  /// these very numbers.
+  bool any_sizes = true;
+};
+
+/// Whether the operator has a form for items of the first dimension at all.
+bool can_be_lifted(const core::Graph& graph, const core::Node& node);
+/// None: there is no such form.
+std::optional<std::string> lifted_operator(const Lifting& lifting);
+/// The rule for items that the node puts one behind the other. Precondition: its operator joins.
+std::optional<std::string> joined_items(const Lifting& lifting);
+/// The rule for the sum of that many items of the operand's shape.
+std::optional<std::string> summed_items(const Lifting& lifting);
+/// The rule that makes items of pieces of one tensor: the results of one split, or cuts of equal
+/// size one behind the other. None: these are no such pieces.
+std::optional<std::string> taken_pieces(const core::Graph& graph,
+                                        std::span<const core::TensorId> pieces);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,285 @@
+#include "rules/batching/towers.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/hash.h"
+#include "ops/definition/by_role.h"
+#include "rules/batching/lifted_operator.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+using Tuple = std::vector<TensorId>;
+
+/// Packs that end apart are many in large graphs.
+constexpr std::size_t kMostPacks = 200;
+
+/// What siblings have in common.
+std::string kind_of(const Graph& graph, const Node& node) {
+  std::string kind = node.op->name;
+  for (const auto& [name, value] : node.attributes.values())
+    kind += fmt::format(";{}={}", name, core::to_string(value, graph.symbols()));
+  for (const TensorId input : node.inputs) {
+    if (!input.valid()) {
+      kind += ",_";
+      continue;
+    }
+    const core::TensorType& type = graph.tensor(input).type;
+    kind += fmt::format(",{}{}", core::to_string(type.data_type),
+                        core::to_string(type.shape, graph.symbols()));
+  }
+  return kind;
+}
+
+class Packer {
+ public:
+  explicit Packer(const Graph& graph) : graph_(graph), place_(graph.node_bound()) {
+    for (std::size_t k = 0; k < graph.order().size(); ++k) place_[graph.order()[k].index()] = k;
+  }
+
+  std::vector<Towers> run() {
+    const auto order = graph_.order();
+    for (auto id = order.rbegin(); id != order.rend(); ++id) end_in_join(graph_.node(*id));
+    for (auto id = order.rbegin(); id != order.rend(); ++id) end_in_sum(*id);
+    end_apart();
+    return std::move(found_);
+  }
+
+ private:
+  const core::TensorType& type(TensorId id) const { return graph_.tensor(id).type; }
+  Lifting lifting_of(const Node& node, std::size_t count) const {
+    return {.graph = graph_, .node = node, .count = count, .sources = {}};
+  }
+  bool have_one_type(const Tuple& tuple) const {
+    return tuple.size() >= 2 && tuple.size() <= kMostTowers &&
+           std::ranges::all_of(tuple, [&](TensorId id) { return type(id) == type(tuple[0]); });
+  }
+
+  void end_in_join(const Node& node) {
+    if (node.op->movement != Movement::kJoin || !have_one_type(node.inputs)) return;
+    finish(node.inputs, node.outputs[0], joined_items, lifting_of(node, node.inputs.size()),
+           FloatBehavior::kExact);
+  }
+
+  bool is_sum(NodeId id) const {
+    return id.valid() && graph_.node(id).op->name == "add" && have_one_type(graph_.node(id).inputs);
+  }
+
+  /// A sum ends a pack at its last addition.
+  void end_in_sum(NodeId last) {
+    if (!is_sum(last)) return;
+    const TensorId result = graph_.node(last).outputs[0];
+    const auto readers = graph_.consumers(result);
+    if (readers.size() == 1 && is_sum(readers[0]) && graph_.node(readers[0]).inputs[0] == result)
+      return;
+    Tuple terms;
+    NodeId at = last;
+    for (;;) {
+      const Node& node = graph_.node(at);
+      terms.insert(terms.begin(), node.inputs[1]);
+      const NodeId before = graph_.tensor(node.inputs[0]).producer;
+      const bool goes_on = is_sum(before) && graph_.consumers(node.inputs[0]).size() == 1 &&
+                           !graph_.is_output(node.inputs[0]);
+      if (!goes_on) {
+        terms.insert(terms.begin(), node.inputs[0]);
+        break;
+      }
+      at = before;
+    }
+    if (!have_one_type(terms)) return;
+    finish(terms, result, summed_items, lifting_of(graph_.node(last), terms.size()),
+           FloatBehavior::kReassociates);
+  }
+
+  /// Siblings that no pack ends in so far.
+  void end_apart() {
+    std::map<std::pair<std::string, std::size_t>, Tuple> alike;
+    std::vector<std::size_t> depth(graph_.node_bound());
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      for (const TensorId input : node.inputs) {
+        if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
+        depth[id.index()] =
+            std::max(depth[id.index()], depth[graph_.tensor(input).producer.index()] + 1);
+      }
+      if (node.outputs.size() == 1 && !graph_.is_constant_expression(id))
+        alike[{kind_of(graph_, node), depth[id.index()]}].push_back(node.outputs[0]);
+    }
+    std::vector<std::pair<std::size_t, Tuple>> by_depth;
+    for (auto& [kind, tuple] : alike) by_depth.emplace_back(kind.second, std::move(tuple));
+    std::ranges::stable_sort(by_depth, std::ranges::greater{},
+                             [](const auto& entry) { return entry.first; });
+    for (auto& [ignored, tuple] : by_depth) {
+      std::erase_if(tuple, [&](TensorId id) { return packed_.contains(id); });
+      if (have_one_type(tuple)) finish(tuple);
+    }
+  }
+
+  using Writer = std::optional<std::string> (*)(const Lifting&);
+
+  void finish(const Tuple& tuple, TensorId result = TensorId::none(), Writer end = nullptr,
+              std::optional<Lifting> ending = {}, FloatBehavior floats = FloatBehavior::kExact) {
+    if (found_.size() >= kMostPacks) return;
+    steps_.clear();
+    lifted_.clear();
+    if (!lift(tuple) || (end != nullptr && !add_step({result}, end, *ending, floats))) return;
+    packed_.insert(tuple.begin(), tuple.end());
+    found_.push_back({std::move(steps_)});
+  }
+
+  void add_step(Tuple results, std::string text, std::string exact_text,
+                FloatBehavior floats = FloatBehavior::kExact) {
+    const std::size_t begin = std::string_view("rule ").size();
+    const std::string operation = text.substr(begin, text.find('\n') - begin);
+    std::string name = fmt::format("{}[{:016x}]", operation, core::hash_text(exact_text));
+    steps_.push_back(
+        {std::move(results), std::move(name), std::move(text), std::move(exact_text), floats});
+  }
+
+  bool add_step(Tuple results, Writer write, Lifting lifting,
+                FloatBehavior floats = FloatBehavior::kExact) {
+    auto text = write(lifting);
+    lifting.any_sizes = false;
+    auto exact_text = write(lifting);
+    if (!text || !exact_text) return false;
+    add_step(std::move(results), *std::move(text), *std::move(exact_text), floats);
+    return true;
+  }
+
+  /// True: the tensors are items of one, once the steps so far are taken.
+  bool lift(const Tuple& tuple) {
+    const auto [known, is_new] = lifted_.emplace(tuple, false);
+    if (!is_new) return known->second;
+    const bool is_lifted = are_pieces(tuple) ? take_pieces(tuple) : lift_siblings(tuple);
+    lifted_[tuple] = is_lifted;
+    if (is_lifted) packed_.insert(tuple.begin(), tuple.end());
+    return is_lifted;
+  }
+
+  bool lift_siblings(const Tuple& tuple) {
+    if (!are_siblings(tuple)) return false;
+    const Node& node = producer(tuple[0]);
+    if (!can_be_lifted(graph_, node)) return false;
+    Lifting lifting = lifting_of(node, tuple.size());
+    bool has_own = false;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      lifting.sources.push_back(source_of(tuple, k));
+      has_own = has_own || lifting.sources.back() == Source::kItems ||
+                lifting.sources.back() == Source::kSeparate;
+    }
+    if (!has_own) return false;
+    return add_step(tuple, lifted_operator, lifting);
+  }
+
+  const Node& producer(TensorId id) const { return graph_.node(graph_.tensor(id).producer); }
+
+  Source source_of(const Tuple& tuple, std::size_t k) {
+    Tuple operands;
+    for (const TensorId id : tuple) operands.push_back(producer(id).inputs[k]);
+    if (!operands[0].valid()) return Source::kMissing;
+    if (std::ranges::count(operands, operands[0]) == std::ssize(operands)) return Source::kShared;
+    const bool constant = std::ranges::all_of(
+        operands, [&](TensorId id) { return graph_.is_constant_expression(id); });
+    return !constant && lift(operands) ? Source::kItems : Source::kSeparate;
+  }
+
+  /// Results of different nodes of one kind of which none needs another.
+  bool are_siblings(const Tuple& tuple) const {
+    std::set<NodeId> nodes;
+    for (const TensorId id : tuple) {
+      const NodeId its = graph_.tensor(id).producer;
+      if (!its.valid() || graph_.node(its).outputs.size() != 1 ||
+          graph_.node(its).op->is_opaque() || graph_.is_constant_expression(id) ||
+          !nodes.insert(its).second)
+        return false;
+    }
+    const std::string kind = kind_of(graph_, producer(tuple[0]));
+    return std::ranges::all_of(
+               nodes, [&](NodeId id) { return kind_of(graph_, graph_.node(id)) == kind; }) &&
+           are_independent(nodes);
+  }
+
+  bool are_independent(const std::set<NodeId>& nodes) const {
+    std::size_t first = graph_.order().size();
+    for (const NodeId id : nodes) first = std::min(first, place_[id.index()]);
+    std::set<NodeId> seen;
+    std::vector<NodeId> pending(nodes.begin(), nodes.end());
+    while (!pending.empty()) {
+      const Node& node = graph_.node(pending.back());
+      pending.pop_back();
+      for (const TensorId input : node.inputs) {
+        if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
+        const NodeId before = graph_.tensor(input).producer;
+        if (nodes.contains(before)) return false;
+        if (place_[before.index()] > first && seen.insert(before).second) pending.push_back(before);
+      }
+    }
+    return true;
+  }
+
+  /// Whether these are all pieces of one tensor along one dimension, in order.
+  bool are_pieces(const Tuple& tuple) const {
+    const NodeId first = graph_.tensor(tuple[0]).producer;
+    if (!first.valid()) return false;
+    const Movement how = graph_.node(first).op->movement;
+    if (how == Movement::kSplit) return graph_.node(first).outputs == tuple;
+    if (how != Movement::kCut) return false;
+    return taken_pieces(graph_, tuple).has_value();
+  }
+
+  bool take_pieces(const Tuple& tuple) {
+    auto text = taken_pieces(graph_, tuple);
+    if (!text) return false;
+    std::string exact_text = *text;
+    add_step(tuple, *std::move(text), std::move(exact_text));
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<std::size_t> place_;  ///< By node: its number in the order.
+  std::vector<Towers> found_;
+  std::set<TensorId> packed_;
+  std::vector<TowerStep> steps_;  ///< Of the pack that is being made.
+  std::map<Tuple, bool> lifted_;  ///< Likewise.
+};
+
+}  // namespace
+
+std::vector<Towers> find_towers(const Graph& graph) { return Packer(graph).run(); }
+
+std::vector<Rule> batching_rules(const Graph& graph) {
+  std::vector<Rule> rules;
+  std::set<std::string> names;
+  for (const Towers& towers : find_towers(graph)) {
+    for (const TowerStep& step : towers.steps) {
+      if (!names.insert(step.name).second) continue;
+      auto parsed = parse_rules(step.text);
+      const auto is_plain = [&] {
+        return parsed && parsed->rules.size() == 1 && parsed->rules.front().guard.empty();
+      };
+      if (!is_plain()) parsed = parse_rules(step.exact_text);
+      if (!is_plain()) continue;
+      Rule& rule = parsed->rules.front();
+      rule.name = step.name;
+      rule.description = "What is done to each item is done to the tensor of which they are items.";
+      rule.floats = step.floats;
+      rule.evidence = {Evidence::Kind::kProved, "when it is first used"};
+      rule.is_proved_on_demand = true;
+      rules.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,17 @@
+// A match whose place is known.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "rules/rule/rule.h"
+
+namespace soapstone::rules {
+
+/// The match of a rule at these nodes (in the order of its source) and inputs, if it is there.
+/// None, too, where a rule cannot be matched without a search: it has parameters, conditions, or
+/// symbols that are no size of an input. Complexity: linear in the source.
+std::optional<Match> match_at(const Graph& graph, const Rule& rule, std::span<const NodeId> nodes,
+                              std::span<const TensorId> inputs);
+
+}  // namespace soapstone::rules
