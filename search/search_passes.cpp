@@ -62,7 +62,7 @@ bool Searcher::improve(const Pass& pass, const Way& way) {
 /// Searches regions in both ways until it is decided which suits each family. False: some families
 /// are left.
 bool Searcher::take_trials(const Pass& pass, const std::vector<Region>& regions) {
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   for (auto trials = contest_.trials(regions); !trials.empty(); trials = contest_.trials(regions)) {
     const bool all_moved = search_new(trials, pass, moves);
     const bool all_saturated = search_new(trials, pass, saturates);
@@ -78,8 +78,10 @@ bool Searcher::improve_by_contest(const Pass& pass) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
   bool is_all = take_trials(pass, regions);
+  if (stopped()) return false;
+  if (contest_.deepen()) is_all = take_trials(pass, regions);
   if (stopped() || !contest_.is_won_by_saturation()) return false;
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   std::vector<const Region*> to_move = pointers_to(regions), to_saturate;
   const auto prefers = [&](const Region* region) { return contest_.prefers_saturation(*region); };
   std::ranges::copy_if(to_move, std::back_inserter(to_saturate), prefers);
@@ -131,8 +133,10 @@ std::vector<Searcher::Reached> Searcher::race(const Rung& rung, const Pass& pass
   std::vector<Reached> reached;
   while (may_go_on(pass) && improve(pass)) {
     reached.push_back({result_.work() - before, now_.score});
-    const bool is_raced = rung.is_race && pass.method == Pass::Method::kMoves;
-    if (is_raced && is_behind(reached.back())) break;
+    // A deep contest is behind for long where it ends ahead.
+    const bool is_raced = pass.method == Pass::Method::kMoves ||
+                          (pass.method == Pass::Method::kContest && !contest_.is_deep());
+    if (rung.is_race && is_raced && is_behind(reached.back())) break;
   }
   if (!reached.empty()) remember(now_);
   return reached;
