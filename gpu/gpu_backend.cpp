@@ -7,19 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "gpu/device/generated_kernel.h"
 #include "gpu/kernels/cover.h"
 #include "gpu/making/attention_fit.h"
 #include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
 #include "gpu/making/makers.h"
-#include "runtime/generated/region_layouts.h"
 #include "runtime/launches/execution_plan.h"
 
 namespace soapstone::gpu {
 namespace {
-
-using runtime::generated::conversion_region;
 
 using core::TensorId;
 using runtime::Launch;
@@ -108,17 +104,7 @@ class GpuBackend final : public runtime::Backend {
   core::Result<std::unique_ptr<runtime::Kernel>> compile_conversion(const core::TensorType& type,
                                                                     runtime::Layout from,
                                                                     runtime::Layout to) override {
-    const TensorId input(0), output(1);
-    const Region region = conversion_region(type, input, from, output, to);
-    KernelVariant variant{kernel_text(region, plan_map(region, {.width = 1}), "convert"), 1};
-    KernelArguments arguments;
-    for (const TensorId id : variant.text.arguments)
-      arguments.list.push_back(
-          {id == input ? KernelArgument::Kind::kInput : KernelArgument::Kind::kOutput, 0});
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto binary, context_.compiler(std::span(&variant.text, 1)));
-    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel,
-                               GeneratedKernel::load(device_, binary, {std::move(variant)},
-                                                     std::move(arguments), "generated"));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto kernel, make_conversion(context_, type, from, to));
     return std::unique_ptr<runtime::Kernel>(std::move(kernel));
   }
 

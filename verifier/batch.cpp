@@ -84,13 +84,19 @@ class Examination {
     // How roundings differ is proved; that one side overflows is seen.
     if (report->floats >= rules::FloatBehavior::kExtendsRange) verdict_.floats = report->floats;
     verdict_.kind = VerdictKind::kProved;
-    prove();
+    if (options_.proves) {
+      prove();
+    } else {
+      verdict_.floats = std::max(verdict_.floats, rule_.floats);
+      verdict_.types = rule_.types;
+    }
     if (report->counterexample) compare(*report->counterexample);
     if (verdict_.kind != VerdictKind::kRefuted) try_edges(edge_tries);
   }
 
   /// Little is to be found in rules that keep every bit.
   void try_edges(int edge_tries) {
+    if (edge_tries == 0) return;
     constexpr int kSizesTried = 4, kShareOfExact = 8;
     const bool exact =
         verdict_.kind == VerdictKind::kProved && verdict_.floats == rules::FloatBehavior::kExact;

@@ -38,6 +38,9 @@ struct BatchOptions {
   /// Inputs at the edges of each floating type on which both sides are tried: for a rule with all
   /// its instances, 64 at least for one; fewer for rules that keep every bit.
   int edge_tries = 3000;
+  /// False: only numbers are looked at. The rules are known to be proved, and have the label that
+  /// their proofs gave them.
+  bool proves = true;
   /// Called once in each thread; none: none.
   std::function<SecondLook()> make_second_look = {};
 };

@@ -19,8 +19,13 @@ core::Status generate(const cli::CommandLine& line, const cli::GenerateOptions& 
   SOAPSTONE_ASSIGN_OR_RETURN(const jobs::GenerateOutcome outcome,
                              jobs::generate(request, session.context()));
   if (request.is_assistant()) return core::Done{};
-  return session.report(cli::generate_text(request, outcome, options.quiet),
-                        cli::generate_json(outcome));
+  SOAPSTONE_RETURN_IF_ERROR(session.report(cli::generate_text(request, outcome, options.quiet),
+                                           cli::generate_json(outcome)));
+  if (outcome.finished) return core::Done{};
+  return core::Error{core::ErrorCode::kInterrupted,
+                     fmt::format("interrupted; {} has what was kept till then", request.output),
+                     {},
+                     {}};
 }
 
 core::Status generate_as_rank(const cli::CommandLine& line, const cli::GenerateOptions& options,

@@ -113,7 +113,7 @@ Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core:
     } else if (step.kind == EpilogueKind::kResidual) {
       steps_.append_sum(1.0f);
       residual_ = request.number(step.operand);
-    } else if (first && !bias_ && node.op->name == "add" &&
+    } else if (first && !bias_ && node.op->name == "add" && step.kind == EpilogueKind::kBias &&
                core::element_count(request.dims(step.operand)) == dims_[channel_axis_]) {
       bias_ = step.operand;
     } else {
@@ -141,7 +141,12 @@ void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueS
   const Node& node = request.graph.node(step.node);
   core::Dims dims(dims_.size(), 1);
   const std::int64_t count = core::element_count(request.dims(step.operand));
-  if (count != 1) dims[channel_axis_] = count;
+  if (step.kind == EpilogueKind::kBatchBias) {
+    dims.front() = dims_.front();
+    dims[channel_axis_] = dims_[channel_axis_];
+  } else if (count != 1) {
+    dims[channel_axis_] = count;
+  }
   const Descriptor descriptor = describe(dims, runtime::Layout::kRowMajor);
   const int position = steps_.len();
   steps_.append_binary(binary_algorithm(node.op->name), descriptor);

@@ -16,6 +16,7 @@
 #include "generator/generalization/roles.h"
 #include "generator/generalization/term_hash.h"
 #include "rules/checking/complete.h"
+#include "rules/checking/counterexample.h"
 #include "rules/rule/constraints.h"
 #include "rules/rule/typing.h"
 #include "rules/sampling/sample.h"
@@ -93,8 +94,8 @@ std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& t
 bool hold(std::span<const Rule> instances) {
   const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
   return std::ranges::all_of(instances, [&](const Rule& rule) {
-    const auto report = rules::check(rule, checks, 1);
-    return report && !report->counterexample;
+    const auto counterexample = rules::find_counterexample(rule, checks, 1);
+    return counterexample && !*counterexample;
   });
 }
 

@@ -24,14 +24,9 @@ core::Result<Region> region_for(const KernelRequest& request) {
   return region;
 }
 
-KernelPlan plan_for(const Region& region, const KernelOptions& options) {
-  const auto planned = plan_kernel(region, options);
-  return planned ? *planned : plan_map(region, options);
-}
-
 /// The text with loads of several elements, if it has any, and one without.
 std::vector<KernelVariant> variants_of(const Region& region, const KernelOptions& options) {
-  const KernelPlan wide = plan_for(region, options);
+  const KernelPlan wide = plan_for_gpu(region, options);
   std::size_t bytes = 1;
   for (const RegionTensor& tensor : region.tensors)
     if (tensor.id.valid()) bytes = std::max(bytes, core::size_bytes(tensor.data_type));
@@ -48,8 +43,11 @@ std::vector<KernelVariant> variants_of(const Region& region, const KernelOptions
 }  // namespace
 
 std::string name_of(const KernelOptions& options) {
-  if (options.threads == 0 && options.lanes == 0 && options.width == 0) return "generated";
-  return fmt::format("generated {}/{}/{}", options.threads, options.lanes, options.width);
+  const std::string tile = options.tile == 0   ? ""
+                           : options.tile == 1 ? " without tiles"
+                                               : fmt::format(" in tiles of {}", options.tile);
+  if (options.threads == 0 && options.lanes == 0 && options.width == 0) return "generated" + tile;
+  return fmt::format("generated {}/{}/{}{}", options.threads, options.lanes, options.width, tile);
 }
 
 std::vector<KernelOptions> generated_options(const KernelRequest& request) {
@@ -58,13 +56,16 @@ std::vector<KernelOptions> generated_options(const KernelRequest& request) {
                                       {.threads = 512},
                                       {.threads = 128, .lanes = 32},
                                       {.threads = 256, .lanes = 256},
-                                      {.threads = 256, .width = 1}};
+                                      {.threads = 256, .width = 1},
+                                      {.tile = 1},
+                                      {.tile = 16},
+                                      {.tile = 64}};
   std::vector<KernelOptions> different;
   std::vector<std::string> texts;
   const auto region = region_for(request);
   if (!region) return {KernelOptions{}};
   for (const KernelOptions& options : kTried) {
-    const KernelPlan plan = plan_for(*region, options);
+    const KernelPlan plan = plan_for_gpu(*region, options);
     const KernelText text = kernel_text(*region, plan, "tried");
     const std::string key = fmt::format("{}\n{}", text.threads, text.source);
     if (std::ranges::find(texts, key) != texts.end()) continue;
@@ -78,16 +79,21 @@ namespace {
 
 using MadeKernel = core::Result<std::unique_ptr<GpuKernel>>;
 
-MadeKernel make_of_region(const MakerContext& context, const KernelRequest& request,
-                          const Region& region, const KernelOptions& options, std::string name) {
-  std::vector<KernelVariant> variants = variants_of(region, options);
-  SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
-                             arguments_for(context, request, variants[0].text.arguments));
+MadeKernel load_variants(const MakerContext& context, std::vector<KernelVariant> variants,
+                         KernelArguments arguments, std::string name) {
   std::vector<KernelText> texts;
   for (const KernelVariant& variant : variants) texts.push_back(variant.text);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::byte> binary, context.compiler(texts));
   return GeneratedKernel::load(context.device, binary, std::move(variants), std::move(arguments),
                                std::move(name));
+}
+
+MadeKernel make_of_region(const MakerContext& context, const KernelRequest& request,
+                          const Region& region, const KernelOptions& options, std::string name) {
+  std::vector<KernelVariant> variants = variants_of(region, options);
+  SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
+                             arguments_for(context, request, variants[0].text.arguments));
+  return load_variants(context, std::move(variants), std::move(arguments), std::move(name));
 }
 
 /// A tensor that is none of the graph, nor of those that passes made before.
@@ -169,6 +175,19 @@ core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& cont
                                                         const KernelOptions& options) {
   SOAPSTONE_ASSIGN_OR_RETURN(const Region region, region_for(request));
   return make_of_region(context, request, region, options, name_of(options));
+}
+
+core::Result<std::unique_ptr<GpuKernel>> make_conversion(const MakerContext& context,
+                                                         const core::TensorType& type,
+                                                         runtime::Layout from, runtime::Layout to) {
+  const core::TensorId input(0), output(1);
+  std::vector<KernelVariant> variants =
+      variants_of(runtime::generated::conversion_region(type, input, from, output, to), {});
+  KernelArguments arguments;
+  for (const core::TensorId id : variants[0].text.arguments)
+    arguments.list.push_back(
+        {id == input ? KernelArgument::Kind::kInput : KernelArgument::Kind::kOutput, 0});
+  return load_variants(context, std::move(variants), std::move(arguments), name_of({}));
 }
 
 }  // namespace soapstone::gpu

@@ -46,6 +46,10 @@ inline constexpr std::string_view kInParts = "in parts";
 core::Result<std::unique_ptr<GpuKernel>> make_generated(const MakerContext& context,
                                                         const KernelRequest& request,
                                                         const KernelOptions& options);
+/// A generated kernel that copies a tensor from one layout into another.
+core::Result<std::unique_ptr<GpuKernel>> make_conversion(const MakerContext& context,
+                                                         const core::TensorType& type,
+                                                         runtime::Layout from, runtime::Layout to);
 /// Generated kernels one after the other, where few rows are so long that one block takes long for
 /// its own: kInPasses. Errors: kUnsupported if there are no such rows.
 core::Result<std::unique_ptr<GpuKernel>> make_in_passes(const MakerContext& context,
@@ -56,7 +60,7 @@ inline constexpr std::string_view kInPasses = "generated in passes";
 
 /// Those that lead to different texts, the default first.
 std::vector<KernelOptions> generated_options(const KernelRequest& request);
-/// "generated" or "generated 128/32/4": threads, lanes, width.
+/// "generated" or "generated 128/32/4 in tiles of 64": threads, lanes, width.
 std::string name_of(const KernelOptions& options);
 
 }  // namespace soapstone::gpu

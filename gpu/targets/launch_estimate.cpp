@@ -11,7 +11,7 @@
 
 #include "gpu/targets/library_proposals.h"
 #include "gpu/text/kernel_text.h"
-#include "runtime/generated/kernel_plan.h"
+#include "gpu/text/traffic.h"
 #include "runtime/generated/region.h"
 
 namespace soapstone::gpu {
@@ -42,11 +42,12 @@ double rate_of(const runtime::DeviceKind& kind, core::DataType type) {
 }
 
 /// Of the result, computed by one block; `share`: of the peak rate that it reaches in long sums.
-struct Tile {
+struct ProductTile {
   double elements, share;
 };
-constexpr std::array kTiles = {Tile{256 * 128, 0.85}, Tile{128 * 128, 0.8}, Tile{128 * 64, 0.7},
-                               Tile{64 * 64, 0.55}, Tile{64 * 32, 0.35}};
+constexpr std::array kTiles = {ProductTile{256 * 128, 0.85}, ProductTile{128 * 128, 0.8},
+                               ProductTile{128 * 64, 0.7}, ProductTile{64 * 64, 0.55},
+                               ProductTile{64 * 32, 0.35}};
 /// Into so many parts a sum is divided at most.
 constexpr std::array kSplits = {1, 2, 4, 8, 16};
 
@@ -119,7 +120,7 @@ class LaunchEstimator::Impl {
     double best_us = std::numeric_limits<double>::infinity();
     const std::span<const int> splits =
         parts_said > 1 ? std::span(&parts_said, 1) : std::span<const int>(kSplits);
-    for (const Tile& tile : kTiles) {
+    for (const ProductTile& tile : kTiles) {
       for (const int parts : splits) {
         const double blocks = std::ceil(elements / tile.elements) * parts;
         const double waves = std::ceil(blocks / target_.multiprocessors);
@@ -135,8 +136,7 @@ class LaunchEstimator::Impl {
   }
 
   double generated_us(const Region& region, double rate, const Work& work) {
-    const auto planned = plan_kernel(region);
-    const KernelPlan plan = planned ? *planned : plan_map(region);
+    const KernelPlan plan = plan_for_gpu(region);
     const KernelText text = kernel_text(region, plan, "estimated");
     if (text.blocks == 0) return 0;
     const double resident = std::max(resident_of(text), 1);
@@ -149,10 +149,13 @@ class LaunchEstimator::Impl {
     const double moved_per_us = std::min(bandwidth() / 1e6, in_flight / target_.latency_us);
     const double busy = std::min(1.0, threads / kThreadsToCompute / target_.multiprocessors);
     const double computed_per_us = rate * kOfVectorRate * busy / 1e6;
-    // Rows are read once for each sum over them, and again for what is stored.
-    const double passes = plan.row_count > 0 ? static_cast<double>(plan.rows.size()) + 1 : 1;
+    // Rows are read once for each sum over them, and again for what is stored; tiles are stored
+    // when they have been read.
+    const double passes = plan.row_count > 0 ? static_cast<double>(plan.rows.size()) + 1
+                                             : 1 + static_cast<double>(text.shared_bytes > 0);
+    const double moved = work.bytes + excess_bytes(region, plan);
     return target_.launch_us + passes * target_.latency_us +
-           std::max(work.bytes / moved_per_us, work.flops / computed_per_us);
+           std::max(moved / moved_per_us, work.flops / computed_per_us);
   }
 
   int resident_of(const KernelText& text) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/text/tile_text.h"
 #include "runtime/generated/element_types.h"
 
 namespace soapstone::gpu {
@@ -16,47 +17,54 @@ using runtime::generated::element_name;
 using runtime::generated::ExpressionText;
 using runtime::generated::IndexSpace;
 using runtime::generated::RegionTensor;
-using runtime::generated::Segment;
-
-/// The statements of a kernel.
-struct KernelDraft {
-  std::string body;
-  std::int64_t blocks = 0;
-};
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Threads along the elements of a segment.
+KernelDraft draft_segment(const Region& region, const KernelPlan& plan, const Segment& segment,
+                          const std::string& block) {
+  const std::int64_t width = dividing(plan.width, segment.elements);
+  const std::int64_t chunk = plan.threads * width;
+  const std::string start = width == 1 ? "e" : "es";
+  const std::string thread =
+      width == 1 ? "(int)threadIdx.x" : fmt::format("(int)threadIdx.x * {}", width);
+  IndexSpace space;
+  const std::uint32_t element = space.add("e", 0, segment.elements);
+  ExpressionText text(region, space);
+  KernelDraft draft;
+  draft.blocks = ceil_divide(segment.elements, chunk);
+  draft.body = text.block(1, [&] {
+    text.line(fmt::format("const int {} = {} * {} + {};", start, block, chunk, thread));
+    text.one_chunk(start, {element, width}, [&](const Affine& at) {
+      for (std::uint32_t tensor : segment.tensors) text.store(tensor, at);
+    });
+  });
+  return draft;
+}
 
 /// Each segment has blocks of its own.
 KernelDraft draft_map(const Region& region, const KernelPlan& plan) {
   KernelDraft draft;
-  IndexSpace space;
-  ExpressionText text(region, space);
   for (const Segment& segment : plan.segments) {
-    const std::int64_t width = dividing(plan.width, segment.elements);
-    const std::int64_t chunk = plan.threads * width;
-    const std::int64_t last = draft.blocks + ceil_divide(segment.elements, chunk);
-    const std::string start = text.fresh("e");
     const std::string block =
         draft.blocks == 0 ? "(int)blockIdx.x" : fmt::format("((int)blockIdx.x - {})", draft.blocks);
-    const std::string thread =
-        width == 1 ? "(int)threadIdx.x" : fmt::format("(int)threadIdx.x * {}", width);
-    const std::string lines = text.block(1, [&] {
-      text.line(fmt::format("const int {} = {} * {} + {};", start, block, chunk, thread));
-      text.one_chunk(start, segment.elements, width, [&](const Affine& element) {
-        for (std::uint32_t tensor : segment.tensors) text.store(tensor, element);
-      });
-    });
+    const KernelDraft own = segment.tile ? draft_tiles(region, segment, plan, block)
+                                         : draft_segment(region, plan, segment, block);
+    const std::int64_t last = draft.blocks + own.blocks;
     const bool is_only = plan.segments.size() == 1;
-    draft.body += is_only ? lines
+    draft.body += is_only ? own.body
                           : fmt::format("if (blockIdx.x >= {} && blockIdx.x < {}) {{\n{}}}\n",
-                                        draft.blocks, last, lines);
+                                        draft.blocks, last, own.body);
     draft.blocks = last;
+    draft.has_barriers |= own.has_barriers;
+    draft.shared_bytes += own.shared_bytes;
   }
   return draft;
 }
 
 KernelDraft draft_rows(const Region& region, const KernelPlan& plan) {
   KernelDraft draft;
+  draft.has_barriers = plan.lanes > 1;
   IndexSpace space;
   const std::int64_t rows_of_block = plan.threads / plan.lanes;
   draft.blocks = ceil_divide(plan.row_count, rows_of_block);
@@ -106,7 +114,8 @@ KernelText kernel_text(const Region& region, const KernelPlan& plan, const std::
   for (std::uint32_t tensor : region.outputs) add(tensor, "");
   text.blocks = draft.blocks;
   text.threads = plan.threads;
-  text.has_barriers = plan.lanes > 1;
+  text.has_barriers = draft.has_barriers;
+  text.shared_bytes = draft.shared_bytes;
   text.source = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n",
                             plan.threads, name, list, indented(draft.body));
   return text;

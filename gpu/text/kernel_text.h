@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/generated/kernel_plan.h"
+#include "gpu/text/tiles.h"
 
 namespace soapstone::gpu {
-
-using runtime::generated::KernelPlan;
-using runtime::generated::Region;
 
 struct KernelText {
   std::string name;
@@ -19,7 +16,8 @@ struct KernelText {
   std::vector<std::string> parameters;    ///< Their types in the text.
   std::int64_t blocks = 0;                ///< 0: there is nothing to compute.
   int threads = 256;
-  bool has_barriers = false;  ///< Threads of a warp or block wait for each other.
+  bool has_barriers = false;      ///< Threads of a warp or block wait for each other.
+  std::int64_t shared_bytes = 0;  ///< Of tiles, in a block.
 };
 
 KernelText kernel_text(const Region& region, const KernelPlan& plan, const std::string& name);

@@ -60,6 +60,18 @@ template <int kWidth, class T> __device__ inline void store(T* to, const Pack<T,
   *(Pack<T, kWidth>*)to = pack;
 }
 
+#ifndef SOAPSTONE_HOST
+#define SOAPSTONE_CHECK_INDEX(k, count)
+#endif
+// An array of all threads of a block.
+template <class T, int kCount> struct Shared {
+  T at[kCount];
+  __device__ inline T& operator[](int k) {
+    SOAPSTONE_CHECK_INDEX(k, kCount);
+    return at[k];
+  }
+};
+
 template <class T> __device__ inline T fn_relu(T x) { return x < 0 ? (T)0 : x; }
 template <class T> __device__ inline T fn_abs(T x) { return x < 0 ? -x : x; }
 template <class T> __device__ inline Integer fn_less(T x, T y) { return x < y; }

@@ -51,12 +51,13 @@ Checked check_kept(const std::vector<generator::Enumeration>& found,
 
 }  // namespace
 
-core::Result<Completeness> complete(const std::vector<generator::Enumeration>& found,
-                                    const generator::MinimizeOptions& minimize,
-                                    const GenerateRequest& request, const Context& context,
-                                    std::vector<generator::RuleCandidate>& kept) {
+std::optional<Completeness> complete(const std::vector<generator::Enumeration>& found,
+                                     const generator::MinimizeOptions& minimize,
+                                     const GenerateRequest& request, const Context& context,
+                                     std::vector<generator::RuleCandidate>& kept) {
+  const auto stopped = [&] { return context.stop.stop_requested(); };
   Checked checked = check_kept(found, minimize.background, kept, request, context);
-  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
+  if (stopped()) return std::nullopt;
   if (checked.candidates.empty()) return std::move(checked.counts);
   generator::MinimizeOptions again = minimize;
   for (const generator::RuleCandidate& candidate : kept)
@@ -66,10 +67,10 @@ core::Result<Completeness> complete(const std::vector<generator::Enumeration>& f
                                 (*direction)->instances.end());
   auto more =
       generator::minimize(std::move(checked.candidates), again, context.progress, context.stop);
-  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   std::ranges::move(more, std::back_inserter(kept));
+  if (stopped()) return std::nullopt;
   checked = check_kept(found, minimize.background, kept, request, context);
-  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
+  if (stopped()) return std::nullopt;
   return std::move(checked.counts);
 }
 

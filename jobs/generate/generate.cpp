@@ -170,6 +170,7 @@ core::Status minimize_and_prove(const GenerateRequest& request, const Context& c
   outcome.with_several_results = parts.size();
   std::ranges::move(parts, std::back_inserter(candidates));
   context.progress.stage("minimizing and proving");
+  context.announce_results();
   generator::MinimizeOptions minimize;
   minimize.limits = request.limits;
   minimize.jobs = request.jobs;
@@ -177,12 +178,12 @@ core::Status minimize_and_prove(const GenerateRequest& request, const Context& c
   minimize.background = found.reducer.constant_laws();
   minimize.background.insert(minimize.background.end(), known.begin(), known.end());
   auto kept = generator::minimize(std::move(candidates), minimize, context.progress, context.stop);
-  if (request.check && !context.stop.stop_requested()) {
-    SOAPSTONE_ASSIGN_OR_RETURN(outcome.check,
-                               complete(found.enumerations, minimize, request, context, kept));
-  }
+  if (request.check && !context.stop.stop_requested())
+    outcome.check = complete(found.enumerations, minimize, request, context, kept);
+  outcome.finished = !context.stop.stop_requested();
+  context.progress.stage("labeling what is kept");
+  prover.label(kept, context.progress, never());
   outcome.minimize_s = core::process_cpu_s() - outcome.enumerate_s - outcome.reduce_s;
-  SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   if (!prover.status()) return prover.status().error();
   outcome.kept = kept.size();
   outcome.rules = named_rules(kept);
@@ -190,7 +191,7 @@ core::Status minimize_and_prove(const GenerateRequest& request, const Context& c
 }
 
 /// The words that make the same file again.
-std::string heading(const GenerateRequest& request) {
+std::string heading(const GenerateRequest& request, bool finished) {
   const std::string what = request.operators.empty()
                                ? "--preset " + request.preset
                                : fmt::format("--operators {}", fmt::join(request.operators, ","));
@@ -206,9 +207,9 @@ std::string heading(const GenerateRequest& request) {
   const std::string nodes = request.limits.nodes == GenerateRequest{}.limits.nodes
                                 ? ""
                                 : fmt::format(" --derivation-nodes {}", request.limits.nodes);
-  return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{}{} --seed {}`.\n", request.ops,
-                     what, ranks, known, rank, nodes, request.check ? " --check" : "",
-                     request.seed);
+  return fmt::format("# Made by `generate-rules --ops {} {}{}{}{}{}{} --seed {}`{}.\n", request.ops,
+                     what, ranks, known, rank, nodes, request.check ? " --check" : "", request.seed,
+                     finished ? "" : ", which was interrupted");
 }
 
 /// A path that cannot be written is reported before hours of work, not after.
@@ -237,10 +238,11 @@ core::Result<GenerateOutcome> generate_unguarded(const GenerateRequest& request,
   outcome.reduce_s = core::process_cpu_s() - outcome.enumerate_s;
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
   SOAPSTONE_RETURN_IF_ERROR(minimize_and_prove(request, context, known, found, prover, outcome));
-  SOAPSTONE_RETURN_IF_ERROR(note_gains(costs, request.seed, context, outcome));
+  if (outcome.finished)
+    SOAPSTONE_RETURN_IF_ERROR(note_gains(costs, request.seed, context, outcome));
   outcome.unproved = prover.unproved();
   outcome.prove_ms = prover.cpu_ms();
-  outcome.text = rule_file_text(outcome.rules, heading(request));
+  outcome.text = rule_file_text(outcome.rules, heading(request, outcome.finished));
   if (writes) SOAPSTONE_RETURN_IF_ERROR(core::write_file(request.output, outcome.text));
   return outcome;
 }

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/tasks/tasks.h"
 #include "verifier/verdict_evidence.h"
 
 namespace soapstone::jobs {
 namespace {
 
+using generator::DirectedRule;
 using generator::RuleCandidate;
 using rules::Rule;
 using verifier::RuleVerdict;
@@ -40,6 +42,15 @@ std::string operators_of(const core::Graph& side) {
 /// The text of a rule under another name.
 std::string renamed(const std::string& text, const std::string& name) {
   return "rule " + name + text.substr(text.find('\n'));
+}
+
+/// Adds the instances so that verify_all() gives them one verdict: they share a place in a file.
+void add_as_one(std::span<const Rule> instances, int number, std::vector<Rule>& rules) {
+  for (Rule rule : instances) {
+    rule.base_name = fmt::format("found_{}", number);
+    rule.line = number;
+    rules.push_back(std::move(rule));
+  }
 }
 
 int directions_of(const RuleCandidate& candidate) {
@@ -76,11 +87,17 @@ void RuleProver::admit(std::span<RuleCandidate* const> candidates) {
     attempt.wanted = directions_of(*candidate);
     attempt.now = *candidate;
   }
+  core::TaskArena arena(options_.jobs);
   while (!attempts.empty()) {
     prove(attempts);
+    std::vector<std::uint8_t> going_on(attempts.size());
+    arena.parallel_for(0, attempts.size(), [&](std::size_t k) {
+      going_on[k] = !stop_.stop_requested() && goes_on(attempts[k]) ? 1 : 0;
+    });
     std::vector<Attempt> next;
-    for (Attempt& attempt : attempts) {
-      if (!stop_.stop_requested() && goes_on(attempt)) {
+    for (std::size_t k = 0; k < attempts.size(); ++k) {
+      Attempt& attempt = attempts[k];
+      if (going_on[k] != 0) {
         next.push_back(std::move(attempt));
         continue;
       }
@@ -151,42 +168,79 @@ void RuleProver::prove(std::span<Attempt> attempts) {
 
 void RuleProver::prove(std::span<const std::pair<Attempt*, bool>> directions) {
   std::vector<Rule> rules;
-  for (const auto& [attempt, forward] : directions) {
-    // verify_all() gives one verdict to the rules that share a place in a file.
-    ++named_;
-    for (Rule rule : (forward ? attempt->now.forward : attempt->now.backward)->instances) {
-      rule.base_name = fmt::format("found_{}", named_);
-      rule.line = named_;
-      rules.push_back(std::move(rule));
-    }
-  }
-  const auto verdicts = verifier::verify_all(rules, options_, core::silent(), stop_);
+  for (const auto& [attempt, forward] : directions)
+    add_as_one((forward ? attempt->now.forward : attempt->now.backward)->instances, ++named_,
+               rules);
+  verifier::BatchOptions options = options_;
+  // Enough to see that there are sizes. The rest is for label().
+  constexpr int kSizesOfProof = 4;
+  options.check_sizes = kSizesOfProof;
+  options.edge_tries = 0;
+  auto verdicts = verifier::verify_all(rules, options, core::silent(), stop_);
   for (std::size_t k = 0; k < directions.size(); ++k) {
     const auto& [attempt, forward] = directions[k];
     if (k < verdicts.size()) {
-      settle(*attempt, forward, verdicts[k]);
+      settle(*attempt, forward, std::move(verdicts[k]));
     } else {  // stopped
       (forward ? attempt->now.forward : attempt->now.backward).reset();
     }
   }
 }
 
-void RuleProver::settle(Attempt& attempt, bool forward, const RuleVerdict& verdict) {
+void RuleProver::settle(Attempt& attempt, bool forward, RuleVerdict verdict) {
   auto& direction = forward ? attempt.now.forward : attempt.now.backward;
   cpu_ms_ += verdict.cpu_ms;
-  if (!verdict.disagreement.empty())
-    status_ = core::Error{core::ErrorCode::kInternal,
-                          fmt::format("a rule was proved, but {}", verdict.disagreement),
-                          {},
-                          "this is a fault of the prover: please report it with the rule\n" +
-                              direction->text};
+  note_disagreement(*direction, verdict);
   if (verdict.kind == VerdictKind::kProved && verdict.disagreement.empty()) {
-    direction->evidence = verifier::evidence_of(verdict);
+    proved_.insert_or_assign(direction->text, std::move(verdict));
     return;
   }
   attempt.failures.emplace_back(forward,
                                 UnprovedRule{direction->text, verdict.kind, reason_of(verdict)});
   direction.reset();
+}
+
+void RuleProver::note_disagreement(const DirectedRule& rule, const RuleVerdict& verdict) {
+  if (verdict.disagreement.empty()) return;
+  status_ =
+      core::Error{core::ErrorCode::kInternal,
+                  fmt::format("a rule was proved, but {}", verdict.disagreement),
+                  {},
+                  "this is a fault of the prover: please report it with the rule\n" + rule.text};
+}
+
+void RuleProver::label(std::span<RuleCandidate> kept, core::ProgressSink& progress,
+                       const core::StopToken& stop) {
+  std::vector<std::optional<DirectedRule>*> directions;
+  std::vector<Rule> rules;
+  for (RuleCandidate& candidate : kept)
+    for (auto* direction : {&candidate.forward, &candidate.backward}) {
+      if (!*direction) continue;
+      directions.push_back(direction);
+      const std::size_t first = rules.size();
+      add_as_one((*direction)->instances, static_cast<int>(directions.size()), rules);
+      const RuleVerdict& proof = proved_.at((*direction)->text);
+      for (std::size_t k = first; k < rules.size(); ++k) {
+        rules[k].floats = proof.floats;
+        rules[k].types = proof.types;
+      }
+    }
+  verifier::BatchOptions options = options_;
+  options.proves = false;
+  const auto verdicts = verifier::verify_all(rules, options, progress, stop);
+  for (std::size_t k = 0; k < directions.size(); ++k) {
+    std::optional<DirectedRule>& direction = *directions[k];
+    if (k >= verdicts.size()) {
+      direction.reset();
+      continue;
+    }
+    note_disagreement(*direction, verdicts[k]);
+    RuleVerdict proof = proved_.at(direction->text);
+    proof.law_of_function = proof.law_of_function || verdicts[k].law_of_function;
+    proof.floats = verdicts[k].floats;
+    proof.edges = verdicts[k].edges;
+    direction->evidence = verifier::evidence_of(proof);
+  }
 }
 
 std::vector<NamedRule> named_rules(std::span<const RuleCandidate> candidates) {

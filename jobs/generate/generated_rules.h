@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -29,6 +30,11 @@ class RuleProver {
   }
 
   void admit(std::span<generator::RuleCandidate* const> candidates);
+  /// Puts what numbers say of rounding and of the edges of types into the evidence of rules that
+  /// were admitted. It takes about as long as their proofs did, and is only worth it for what is
+  /// written. Stopped: what was not looked at loses its direction.
+  void label(std::span<generator::RuleCandidate> kept, core::ProgressSink& progress,
+             const core::StopToken& stop);
   const std::vector<UnprovedRule>& unproved() const { return unproved_; }
   double cpu_ms() const { return cpu_ms_; }
   /// kInternal if numbers contradict a proof.
@@ -40,11 +46,13 @@ class RuleProver {
   /// True: forward.
   void prove(std::span<const std::pair<Attempt*, bool>> directions);
   static bool goes_on(Attempt& attempt);
-  void settle(Attempt& attempt, bool forward, const verifier::RuleVerdict& verdict);
+  void settle(Attempt& attempt, bool forward, verifier::RuleVerdict verdict);
+  void note_disagreement(const generator::DirectedRule& rule, const verifier::RuleVerdict& verdict);
 
   verifier::BatchOptions options_;
   const core::StopToken& stop_;
   std::vector<UnprovedRule> unproved_;
+  std::unordered_map<std::string, verifier::RuleVerdict> proved_;  ///< By the text of a direction.
   int named_ = 0;
   double cpu_ms_ = 0;
   core::Status status_ = core::Done{};

@@ -65,7 +65,9 @@ struct GenerateOutcome {
   std::vector<UnprovedRule> unproved;
   std::vector<NotedGain> gains;
   std::optional<Completeness> check;  ///< If the request asks for it.
-  std::string text;                   ///< The rules as a rule file.
+  /// False: it was told to stop while it minimized. `rules` are then what was kept till then.
+  bool finished = true;
+  std::string text;  ///< The rules as a rule file.
   double enumerate_s = 0, reduce_s = 0, minimize_s = 0, prove_ms = 0;  ///< CPU time of the process.
 };
 

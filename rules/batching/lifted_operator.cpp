@@ -56,24 +56,62 @@ class LiftedOperator {
     return text();
   }
 
-  std::optional<std::string> joined() {
-    const Texts item = any_shape(node_.inputs[0]);
+  std::optional<std::string> joined_in_groups() {
     const std::size_t axis = ops::axis_by_role(node_);
+    Texts parts, whole;  // operands before and after
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      parts.push_back(fmt::format("u{}", k));
+      head_ += fmt::format("  u{}: {}\n", k, declared(node_.inputs[k], any_shape(node_.inputs[k])));
+    }
+    std::size_t next = 0;
+    for (const Run& run : lifting_.runs) {
+      whole.insert(whole.end(), parts.begin() + offset(next), parts.begin() + offset(run.first));
+      const Texts members(parts.begin() + offset(run.first), parts.begin() + offset(run.end()));
+      whole.push_back(fmt::format("r{}", run.first));
+      target_ += fmt::format("    {} = {}({}; axis={})\n", whole.back(), op_.name,
+                             fmt::join(members, ", "), axis);
+      next = run.end();
+    }
+    whole.insert(whole.end(), parts.begin() + offset(next), parts.end());
+    source_ += fmt::format("    y = {}({}; axis={})\n", op_.name, fmt::join(parts, ", "), axis);
+    target_ += fmt::format("    y = {}({}; axis={})\n", op_.name, fmt::join(whole, ", "), axis);
+    return text();
+  }
+
+  std::optional<std::string> joined() {
+    const std::size_t axis = ops::axis_by_role(node_);
+    const Run& run = lifting_.runs.front();
+    const Texts item = any_shape(node_.inputs[run.first]);
+    const std::string count = std::to_string(run.count);
+    Texts parts, lined_up;
+    for (std::size_t k = 0; k < run.period; ++k) {
+      const std::string name(1, letter(k));
+      take_items(name, count, node_.inputs[run.first], item, 0);
+      target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
+                             list(with(with(item, 0, "1"), 0, count)));
+      lined_up.push_back(name + "s");
+    }
+    for (std::size_t i = 1; i <= run.count; ++i)
+      for (std::size_t k = 0; k < run.period; ++k)
+        parts.push_back(fmt::format("{}r{}", letter(k), i));
+    source_ += fmt::format("    y = {}({}; axis={})\n", op_.name, fmt::join(parts, ", "), axis);
+    std::string all = lined_up[0];
+    if (run.period > 1) {
+      all = "all";
+      target_ += fmt::format("    all = concat({}; axis=1)\n", fmt::join(lined_up, ", "));
+    }
     Texts result = item;
-    result[axis] = fmt::format("{}*{}", count_, item[axis]);
-    take_items(0, item);
-    source_ += fmt::format("    y = {}(ar{{1..{}}}; axis={})\n", op_.name, count_, axis);
-    if (axis == 0) {
-      target_ += fmt::format("    y = reshape(a; shape=[{}])\n", list(result));
-      return text();
+    result[axis] = fmt::format("{}*{}", run.count * run.period, item[axis]);
+    if (axis > 0) {
+      Texts order;
+      for (std::size_t d = 2; d < item.size() + 2; ++d) {
+        if (d == axis + 2) order.insert(order.end(), {"0", "1"});
+        order.push_back(std::to_string(d));
+      }
+      target_ += fmt::format("    t = transpose({}; perm=[{}])\n", all, list(order));
+      all = "t";
     }
-    Texts order;
-    for (std::size_t d = 1; d <= item.size(); ++d) {
-      if (d == axis + 1) order.emplace_back("0");
-      order.push_back(std::to_string(d));
-    }
-    target_ += fmt::format("    t = transpose(a; perm=[{}])\n    y = reshape(t; shape=[{}])\n",
-                           list(order), list(result));
+    target_ += fmt::format("    y = reshape({}; shape=[{}])\n", all, list(result));
     return text();
   }
 
@@ -86,7 +124,10 @@ class LiftedOperator {
 
  private:
   const core::TensorType& type(core::TensorId id) const { return lifting_.graph.tensor(id).type; }
-  static std::string size(const Polynomial& n) { return std::to_string(n.constant()); }
+  std::string size(const Polynomial& n) const {
+    const std::int64_t value = n.constant();
+    return value == 1 || !lifting_.any_sizes ? std::to_string(value) : fmt::format("d{}", value);
+  }
   Texts shape(core::TensorId id) const {
     Texts sizes;
     for (const Polynomial& n : type(id).shape) sizes.push_back(size(n));
@@ -129,13 +170,15 @@ class LiftedOperator {
 
   /// Declares an operand of which each sibling reads an item.
   void take_items(std::size_t k, const Texts& item) {
-    const char name = letter(k);
-    head_ += fmt::format("  {}: {}\n", name,
-                         declared(node_.inputs[k], with(item, lifting_.axis, count_)));
+    take_items(std::string(1, letter(k)), count_, node_.inputs[k], item, lifting_.axis);
+  }
+  void take_items(const std::string& name, const std::string& count, core::TensorId id,
+                  const Texts& item, std::size_t axis) {
+    head_ += fmt::format("  {}: {}\n", name, declared(id, with(item, axis, count)));
     source_ += fmt::format("    {0}{{1..{1}}} = split({0}; axis={2}, sizes=[{{{1} times 1}}])\n",
-                           name, count_, lifting_.axis);
+                           name, count, axis);
     source_ += fmt::format("    each i in 1..{1}  {0}r{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
-                           name, count_, list(item));
+                           name, count, list(item));
   }
 
   /// Declares an operand; its name for the lifted operator.
@@ -238,6 +281,7 @@ class LiftedOperator {
     }
   }
 
+  static std::ptrdiff_t offset(std::size_t k) { return static_cast<std::ptrdiff_t>(k); }
   static char letter(std::size_t operand) { return static_cast<char>('a' + operand); }
 
   std::string text() const {
@@ -346,6 +390,11 @@ std::optional<std::string> lifted_operator(const Lifting& lifting) {
   LiftedOperator op(lifting);
   if (lifting.node.inputs.size() > kMostOperands || !op.sizes_are_known()) return std::nullopt;
   return op.on_batch();
+}
+
+std::optional<std::string> joined_in_groups(const Lifting& lifting) {
+  LiftedOperator op(lifting);
+  return op.sizes_are_known() ? op.joined_in_groups() : std::nullopt;
 }
 
 std::optional<std::string> joined_items(const Lifting& lifting) {

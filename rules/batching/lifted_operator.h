@@ -19,12 +19,20 @@ enum class Source : std::uint8_t {
   kMissing,   ///< An optional operand that is left out.
 };
 
+/// Operands of a join that are items in turn: operands first, first + period, … are the items of
+/// one tensor, those behind each of them those of a second one, and so on.
+struct Run {
+  std::size_t first = 0, period = 1, count = 2;
+  std::size_t end() const { return first + period * count; }
+};
+
 /// A kind of node, and what becomes of it for a number of siblings.
 struct Lifting {
   const core::Graph& graph;
   const core::Node& node;
   std::size_t count = 2;        ///< How many siblings.
   std::vector<Source> sources;  ///< By operand.
+  std::vector<Run> runs = {};   ///< Of the operands of a join.
   std::size_t axis = 0;         ///< The dimension of which items are taken; of results, too.
   /// Equal sizes of the node are equal sizes in the rule, whatever they are; otherwise they are
   /// these very numbers.
@@ -35,7 +43,10 @@ struct Lifting {
 bool can_be_lifted(const core::Graph& graph, const core::Node& node);
 /// None: there is no such form.
 std::optional<std::string> lifted_operator(const Lifting& lifting);
-/// The rule for items that the node puts one behind the other. Precondition: its operator joins.
+/// The rule that joins what stands in runs before all is joined. Preconditions: the operator joins;
+/// runs are in order, of operands of one type each.
+std::optional<std::string> joined_in_groups(const Lifting& lifting);
+/// The rule for items that are joined. Precondition: there is one run.
 std::optional<std::string> joined_items(const Lifting& lifting);
 /// The rule for the sum of that many items of the operand's shape.
 std::optional<std::string> summed_items(const Lifting& lifting);

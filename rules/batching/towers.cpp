@@ -24,6 +24,8 @@ using Tuple = std::vector<TensorId>;
 
 /// Packs that end apart are many in large graphs.
 constexpr std::size_t kMostPacks = 200;
+/// Of kinds that take turns in a join.
+constexpr std::size_t kLongestPeriod = 4;
 
 /// What siblings have in common.
 std::string kind_of(const Graph& graph, const Node& node) {
@@ -67,9 +69,73 @@ class Packer {
   }
 
   void end_in_join(const Node& node) {
-    if (node.op->movement != Movement::kJoin || !have_one_type(node.inputs)) return;
-    finish(node.inputs, node.outputs[0], joined_items, lifting_of(node, node.inputs.size()),
-           FloatBehavior::kExact);
+    if (node.op->movement != Movement::kJoin || found_.size() >= kMostPacks) return;
+    steps_.clear();
+    lifted_.clear();
+    Lifting ending = lifting_of(node, 0);
+    for (std::size_t k = 0; k < node.inputs.size();) {
+      const Run run = run_from(node.inputs, k);
+      const bool is_lifted = run.count >= 2 && lift_run(node.inputs, run);
+      if (is_lifted) ending.runs.push_back(run);
+      k = is_lifted ? run.end() : k + 1;
+    }
+    if (!ending.runs.empty() && join(node, ending)) found_.push_back({std::move(steps_)});
+  }
+
+  bool join(const Node& node, const Lifting& ending) {
+    const std::vector<Run>& runs = ending.runs;
+    if (runs.size() == 1 && runs[0].period * runs[0].count == node.inputs.size())
+      return add_ending({node.outputs[0]}, joined_items, ending);
+    if (!add_ending({node.outputs[0]}, joined_in_groups, ending)) return false;
+    std::size_t members = 0;  // of the groups before, less the groups
+    for (const Run& run : runs) {
+      Lifting group = ending;
+      group.runs = {run};
+      if (!add_ending({}, joined_items, group)) return false;
+      steps_.back().operand = run.first - members;
+      members += run.period * run.count - 1;
+    }
+    return true;
+  }
+
+  /// The operand's producer, as one of siblings.
+  std::string kind_of_operand(TensorId id) const {
+    const NodeId its = graph_.tensor(id).producer;
+    return its.valid() && !graph_.is_constant_expression(id) ? kind_of(graph_, graph_.node(its))
+                                                             : std::string();
+  }
+
+  /// The longest run that begins there; of runs equally long the one with the shortest period.
+  Run run_from(const Tuple& operands, std::size_t first) const {
+    Run longest{.first = first, .count = 1};
+    for (std::size_t period = 1; period <= kLongestPeriod; ++period) {
+      std::size_t length = 0;
+      while (first + length < operands.size() && length < kMostTowers * period &&
+             goes_on(operands, first, period, length))
+        ++length;
+      const Run run{first, period, length / period};
+      if (run.count >= 2 && run.end() > longest.end()) longest = run;
+    }
+    return longest;
+  }
+
+  bool goes_on(const Tuple& operands, std::size_t first, std::size_t period,
+               std::size_t length) const {
+    const TensorId id = operands[first + length];
+    if (type(id) != type(operands[first])) return false;
+    const std::string kind = kind_of_operand(id);
+    return !kind.empty() &&
+           (length < period || kind == kind_of_operand(operands[first + length - period]));
+  }
+
+  bool lift_run(const Tuple& operands, const Run& run) {
+    for (std::size_t k = 0; k < run.period; ++k) {
+      Tuple tuple;
+      for (std::size_t i = 0; i < run.count; ++i)
+        tuple.push_back(operands[run.first + i * run.period + k]);
+      if (!have_one_type(tuple) || !lift(tuple)) return false;
+    }
+    return true;
   }
 
   bool is_sum(NodeId id) const {
@@ -133,7 +199,7 @@ class Packer {
     if (found_.size() >= kMostPacks) return;
     steps_.clear();
     lifted_.clear();
-    if (!lift(tuple) || (end != nullptr && !add_step({result}, end, *ending, floats))) return;
+    if (!lift(tuple) || (end != nullptr && !add_ending({result}, end, *ending, floats))) return;
     packed_.insert(tuple.begin(), tuple.end());
     found_.push_back({std::move(steps_)});
   }
@@ -143,8 +209,11 @@ class Packer {
     const std::size_t begin = std::string_view("rule ").size();
     const std::string operation = text.substr(begin, text.find('\n') - begin);
     std::string name = fmt::format("{}[{:016x}]", operation, core::hash_text(exact_text));
-    steps_.push_back(
-        {std::move(results), std::move(name), std::move(text), std::move(exact_text), floats});
+    steps_.push_back({.results = std::move(results),
+                      .name = std::move(name),
+                      .text = std::move(text),
+                      .exact_text = std::move(exact_text),
+                      .floats = floats});
   }
 
   bool add_step(Tuple results, Writer write, Lifting lifting,
@@ -154,6 +223,13 @@ class Packer {
     auto exact_text = write(lifting);
     if (!text || !exact_text) return false;
     add_step(std::move(results), *std::move(text), *std::move(exact_text), floats);
+    return true;
+  }
+
+  bool add_ending(Tuple results, Writer write, const Lifting& lifting,
+                  FloatBehavior floats = FloatBehavior::kExact) {
+    if (!add_step(std::move(results), write, lifting, floats)) return false;
+    steps_.back().ends = true;
     return true;
   }
 

@@ -3,6 +3,7 @@
 // (Larsen and Amarasinghe 2000).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,14 @@ inline constexpr std::size_t kMostTowers = 64;
 /// and taken apart again.
 struct TowerStep {
   std::vector<core::TensorId> results;  ///< Of the siblings, or the one that a batch ends in.
-  std::string name;                     ///< That of the rule that says so, and of no other one.
-  std::string text;                     ///< The rule, if possible for all sizes.
-  std::string exact_text;               ///< For those of the graph.
+  /// If set: the only result is this operand of the node that now computes the result of the last
+  /// step without one.
+  std::optional<std::size_t> operand = {};
+  bool ends =
+      false;  ///< What was a batch is joined or summed, which may cost more than to leave it.
+  std::string name;        ///< That of the rule that says so, and of no other one.
+  std::string text;        ///< The rule, if possible for all sizes.
+  std::string exact_text;  ///< For those of the graph.
   FloatBehavior floats = FloatBehavior::kExact;
 };
 

@@ -9,6 +9,7 @@
 #include "ops/definition/registry.h"
 #include "ops/definition/valid_values.h"
 #include "ops/evaluation/evaluate.h"
+#include "rules/checking/counterexample.h"
 #include "rules/floats/edge_trials.h"
 #include "rules/floats/float_behavior.h"
 #include "rules/floats/typed_check.h"
@@ -124,10 +125,14 @@ bool is_too_large(const Graph& side) {
          });
 }
 
+/// Whether roundings are looked at where they decide nothing.
+enum class Observe : std::uint8_t { kRoundings, kNothing };
+
 class Checker {
  public:
-  Checker(const Rule& rule, std::uint64_t seed, int edge_tries)
-      : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries) {}
+  Checker(const Rule& rule, std::uint64_t seed, int edge_tries, Observe observe)
+      : rule_(rule), sampler_(rule), random_(seed), edge_random_(seed), edge_tries_(edge_tries),
+        observe_(observe) {}
 
   Result<CheckReport> run(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
@@ -172,7 +177,9 @@ class Checker {
     const bool is_up_to_doubles = needs_doubles(sides.source) || needs_doubles(sides.target);
     if (difference && (difference->is_rejected || !is_up_to_doubles)) return difference;
     if (!difference && trial >= kFloatTrials) return difference;
-    const FloatObservation floats = observe_floats(sides, random_.next());
+    const std::uint64_t seed = random_.next();
+    if (!difference && !is_up_to_doubles && observe_ == Observe::kNothing) return difference;
+    const FloatObservation floats = observe_floats(sides, seed);
     report_.floats = std::max(report_.floats, floats.behavior);
     if (!floats.difference) {
       report_.law_of_function = report_.law_of_function || difference;
@@ -195,7 +202,7 @@ class Checker {
       return std::optional(
           Difference{d.output, d.element, std::move(d.source), std::move(d.target), true});
     }
-    if (trial < kFloatTrials)
+    if (trial < kFloatTrials && observe_ == Observe::kRoundings)
       report_.floats = std::max(report_.floats, observe_floats(sides, random_.next()).behavior);
     return std::optional<Difference>();
   }
@@ -270,13 +277,21 @@ class Checker {
   Random random_;
   Random edge_random_;  ///< A stream of its own, so that edges change nothing of the rest.
   const int edge_tries_;
+  const Observe observe_;
   CheckReport report_;
 };
 
 }  // namespace
 
 Result<CheckReport> check(const Rule& rule, int size_count, std::uint64_t seed, int edge_tries) {
-  return Checker(rule, seed, edge_tries).run(size_count);
+  return Checker(rule, seed, edge_tries, Observe::kRoundings).run(size_count);
+}
+
+Result<std::optional<Counterexample>> find_counterexample(const Rule& rule, int size_count,
+                                                          std::uint64_t seed) {
+  SOAPSTONE_ASSIGN_OR_RETURN(CheckReport report,
+                             Checker(rule, seed, 0, Observe::kNothing).run(size_count));
+  return std::move(report.counterexample);
 }
 
 }  // namespace soapstone::rules

@@ -18,8 +18,8 @@ bool reads(const NodePattern& node, std::int32_t slot) {
   return std::ranges::find(node.inputs, slot) != node.inputs.end();
 }
 
-std::vector<PreparedRule::Neighbors> neighbors_of(const Pattern& pattern) {
-  std::vector<PreparedRule::Neighbors> all(pattern.nodes.size());
+std::vector<Neighbors> neighbors_of(const Pattern& pattern) {
+  std::vector<Neighbors> all(pattern.nodes.size());
   for (const NodePattern& maker : pattern.nodes)
     for (std::int32_t slot : maker.outputs)
       for (std::size_t k = 0; k < pattern.nodes.size(); ++k) {
@@ -111,7 +111,7 @@ void SaturationRules::add_starts(std::uint32_t rule) {
   for (std::uint32_t k = 0; k < pattern.nodes.size(); ++k) {
     const NodePattern& node = pattern.nodes[k];
     const auto rank = node.result_rank < 0 ? kAnyRank : static_cast<std::size_t>(node.result_rank);
-    starts_[key(node.op, rank, pattern_key(node))].push_back({rule, k});
+    starts_[key(node.op, rank, pattern_key(node))].push_back({rule, k, rules_[rule]->neighbors[k]});
   }
 }
 
@@ -133,8 +133,12 @@ class EMatcher {
     for (ENodeId id : starts_) {
       if (graph_.op(id) == nullptr || !graph_.is_live(id)) continue;
       const core::TensorType& type = graph_.type(graph_.results(id)[0]);
+      // Most starts fail here, of which there are thousands for an e-node.
+      const Neighbors there = neighbors(id);
       rules_.for_each_start(graph_.operation(id), type.shape.size(),
-                            [&](const SaturationRules::Start& start) { begin(start, id); });
+                            [&](const SaturationRules::Start& start) {
+                              if (there.contain(start.neighbors)) begin(start, id);
+                            });
       if (ended_) break;
     }
     return !limited_;
@@ -187,7 +191,7 @@ class EMatcher {
     const auto operands = graph_.operands(id);
     if (operands.size() != wanted.inputs.size() ||
         graph_.results(id).size() != wanted.outputs.size() || is_taken(id, k) ||
-        !has_neighbors(prepared_->neighbors[which], id))
+        (k > 0 && !neighbors(id).contain(prepared_->neighbors[which])))
       return;
     const Mark before = mark();
     nodes_[which] = id;
@@ -212,14 +216,12 @@ class EMatcher {
     return false;
   }
 
-  bool has_neighbors(const PreparedRule::Neighbors& wanted, ENodeId id) const {
-    std::uint64_t makers = 0, readers = 0;
-    if (wanted.makers != 0)
-      for (ClassId operand : graph_.operands(id))
-        if (operand.valid()) makers |= graph_[operand].made_by;
-    if (wanted.readers != 0)
-      for (ClassId result : graph_.results(id)) readers |= graph_[result].read_by;
-    return (wanted.makers & ~makers) == 0 && (wanted.readers & ~readers) == 0;
+  Neighbors neighbors(ENodeId id) const {
+    Neighbors all;
+    for (ClassId operand : graph_.operands(id))
+      if (operand.valid()) all.makers |= graph_[operand].made_by;
+    for (ClassId result : graph_.results(id)) all.readers |= graph_[result].read_by;
+    return all;
   }
 
   /// `exchanged`: the first two change places.

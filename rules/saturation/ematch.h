@@ -16,16 +16,20 @@
 
 namespace soapstone::rules {
 
+/// Operators that make operands of an e-node and that read its results, as bits like those of
+/// EClass.
+struct Neighbors {
+  std::uint64_t makers = 0, readers = 0;
+  bool contain(const Neighbors& wanted) const {
+    return (wanted.makers & ~makers) == 0 && (wanted.readers & ~readers) == 0;
+  }
+};
+
 /// A rule with what matching and applying it in an e-graph take.
 struct PreparedRule {
   Rule rule;
   Pattern pattern;
-  /// Per node of the source: operators that must be among the makers of its operands and the
-  /// readers of its results, as in EClass.
-  struct Neighbors {
-    std::uint64_t makers = 0, readers = 0;
-  };
-  std::vector<Neighbors> neighbors;
+  std::vector<Neighbors> neighbors;  ///< By node of the source: those that it must have.
   std::vector<Symmetry> symmetries;  ///< If they were asked for.
   /// The target as slots: inputs, then its constants, then results of its nodes.
   struct TargetNode {
@@ -53,9 +57,11 @@ class SaturationRules {
   const PreparedRule& operator[](std::size_t k) const { return *rules_[k]; }
   std::size_t family_count() const { return families_.size(); }
 
-  /// A place to start a match: node number `node` of the source of rule number `rule`.
+  /// A place to start a match: node number `node` of the source of rule number `rule`. Nothing
+  /// starts at an e-node without these neighbors.
   struct Start {
     std::uint32_t rule, node;
+    Neighbors neighbors;
   };
   /// Calls `use(start)` for all that may start at an e-node with this operator, attributes and rank
   /// of its first result.

@@ -132,18 +132,28 @@ std::string ExpressionText::text_at_column(const Affine& position, const std::st
   return text;
 }
 
-/// Notes how positions that are read or stored follow each other from column to column.
-void ExpressionText::note_step(const Affine& position, bool may_stay) {
-  if (!chunk_) return;
-  const std::uint32_t column = chunk_->chunk.variable;
-  const auto step = space_.step(position, {column, space_.variable(column).high});
-  if (step != 1 && !(may_stay && step == 0)) readings_.is_even = false;
+/// Notes the access, and how such positions follow each other from column to column.
+void ExpressionText::note_access(std::uint32_t tensor, const Affine& position, bool is_store) {
+  MemoryAccess access{tensor, position, std::nullopt, is_store};
+  if (chunk_) {
+    const std::uint32_t column = chunk_->chunk.variable;
+    access.column = column;
+    const auto step = space_.step(position, {column, space_.variable(column).high});
+    if (step != 1 && (is_store || step != 0)) readings_.is_even = false;
+  }
+  readings_.accesses.push_back(std::move(access));
+}
+
+void ExpressionText::hold(std::uint32_t tensor, const Affine& position, std::string text) {
+  held_.insert_or_assign(key_of(tensor, position), std::move(text));
 }
 
 /// Elements that all columns of a chunk read, or one after the other, are loaded before them.
 Value ExpressionText::load(std::uint32_t tensor, const Affine& position) {
   const Scalar type = region_.tensors[tensor].scalar;
-  note_step(position, true);
+  if (const auto held = held_.find(key_of(tensor, position)); held != held_.end())
+    return declare(type, fmt::format("widen({})", held->second));
+  note_access(tensor, position, false);
   if (is_in_columns() && chunk_->chunk.width > 1) {
     const auto step = space_.step(position, chunk_->chunk);
     const std::string name = fresh("p");
@@ -167,7 +177,7 @@ void ExpressionText::store(std::uint32_t tensor, const Affine& position) {
   const std::string_view type = element_name(region_.tensors[tensor].data_type);
   const std::string narrow = fmt::format("Narrow<{}>::of({})", type, value.text);
   const Affine at = space_.joined(position);
-  note_step(at, false);
+  note_access(tensor, at, true);
   const bool is_wide = chunk_ && chunk_->chunk.width > 1;
   if (!is_wide || space_.step(at, chunk_->chunk) != 1 || !space_.is_aligned(at, chunk_->chunk)) {
     line(fmt::format("a{}[{}] = {};", tensor, space_.text(at), narrow));
@@ -240,12 +250,13 @@ void ExpressionText::over_columns(std::int64_t count, int lanes, std::int64_t wi
   columns(std::move(open), head, static_cast<double>(count), body);
 }
 
-void ExpressionText::one_chunk(const std::string& start, std::int64_t count, std::int64_t width,
+void ExpressionText::one_chunk(const std::string& start, const Chunk& chunk,
                                const std::function<void(const Affine& column)>& body) {
   OpenChunk open;
   open.start = start;
-  open.name = width == 1 ? start : start + "k";
-  open.chunk = {space_.add(open.name, 0, count), width};
+  open.name = space_.variable(chunk.variable).name;
+  open.chunk = chunk;
+  const std::int64_t count = space_.variable(chunk.variable).high;
   columns(std::move(open), fmt::format("if ({} < {}) {{", start, count), static_cast<double>(count),
           body);
 }

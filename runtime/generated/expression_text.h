@@ -20,6 +20,15 @@ struct Value {
   Scalar type = Scalar::kFloat;
 };
 
+/// A place in the text where an element is loaded from memory or stored there.
+struct MemoryAccess {
+  std::uint32_t tensor = 0;
+  Affine position;
+  /// The variable whose values threads side by side have, if a loop over columns is open.
+  std::optional<std::uint32_t> column;
+  bool is_store = false;
+};
+
 /// What the text asks of the tensors.
 struct Readings {
   /// By tensor: how many elements of it are computed, at one after the other.
@@ -28,6 +37,7 @@ struct Readings {
   std::map<std::uint32_t, std::vector<Affine>> rows;
   /// By tensor: the first position at which it is read or computed.
   std::map<std::uint32_t, Affine> first;
+  std::vector<MemoryAccess> accesses;
   /// False: a result of a row was read where it is not known.
   bool is_complete = true;
   /// False: in loops over columns, neighbors are read that are no neighbors in memory, or something
@@ -63,9 +73,12 @@ class ExpressionText {
   /// A loop over `count` columns that `lanes` threads share, `width` at a time.
   void over_columns(std::int64_t count, int lanes, std::int64_t width,
                     const std::function<void(const Affine& column)>& body);
-  /// The same for one thread that starts at `start`, a variable of the text: no loop.
-  void one_chunk(const std::string& start, std::int64_t count, std::int64_t width,
+  /// The same for one thread without a loop: the values of a variable from `start` on, which is the
+  /// variable's own name where the chunk is one value wide.
+  void one_chunk(const std::string& start, const Chunk& chunk,
                  const std::function<void(const Affine& column)>& body);
+  /// From now on the tensor's element at that position is not loaded from memory: it is `text`.
+  void hold(std::uint32_t tensor, const Affine& position, std::string text);
   void store(std::uint32_t tensor, const Affine& position);
 
   void line(const std::string& text);
@@ -99,7 +112,7 @@ class ExpressionText {
   Value compute_reduction(const TreeNode& node, const Substitution& at);
   Value compute_lookup(const TreeNode& node, const Substitution& at);
   Value joined(const TreeNode& node, const Substitution& at, const char* symbol);
-  void note_step(const Affine& position, bool may_stay);
+  void note_access(std::uint32_t tensor, const Affine& position, bool is_store);
   Value load(std::uint32_t tensor, const Affine& position);
   Value declare(Scalar type, const std::string& text);
 
@@ -121,6 +134,7 @@ class ExpressionText {
   const Region& region_;
   IndexSpace& space_;
   std::set<std::uint32_t> rows_;
+  std::map<std::string, std::string> held_;  ///< Texts of elements by key_of().
   std::vector<Scope> scopes_;
   std::optional<OpenChunk> chunk_;
   int lanes_ = 0;  ///< Above 0: sums in scope `lane_scope_` are shared by so many.

@@ -31,6 +31,31 @@ std::pair<std::int64_t, std::int64_t> IndexSpace::bounds(const Affine& a) const 
   return b;
 }
 
+std::int64_t IndexSpace::value_at(const Affine& a,
+                                  const std::map<std::uint32_t, std::int64_t>& at) const {
+  std::int64_t value = a.constant;
+  for (const auto& [id, c] : a.coefficients) {
+    const IndexVariable& v = variables_[id];
+    if (!v.digit) {
+      const auto found = at.find(id);
+      value += c * (found == at.end() ? v.low : found->second);
+      continue;
+    }
+    const std::int64_t quotient = floor_divide(value_at(v.digit->of, at), v.digit->divisor);
+    value += c * (v.digit->modulus == 0 ? quotient : quotient % v.digit->modulus);
+  }
+  return value;
+}
+
+void IndexSpace::add_variables_of(const Affine& a, std::set<std::uint32_t>& variables) const {
+  for (const auto& [id, c] : a.coefficients) {
+    if (variables_[id].digit)
+      add_variables_of(variables_[id].digit->of, variables);
+    else
+      variables.insert(id);
+  }
+}
+
 const Digit* IndexSpace::as_digit(const Affine& a) const {
   if (a.constant != 0 || a.coefficients.size() != 1) return nullptr;
   const auto& [id, c] = *a.coefficients.begin();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -52,6 +53,10 @@ class IndexSpace {
   /// Adjacent digits of one expression put together again.
   Affine joined(const Affine& a);
   std::pair<std::int64_t, std::int64_t> bounds(const Affine& a) const;  ///< least and most
+  /// The value where declared variables have these values; those not named have their least.
+  std::int64_t value_at(const Affine& a, const std::map<std::uint32_t, std::int64_t>& at) const;
+  /// Adds the declared variables that the value of `a` follows from, through digits as well.
+  void add_variables_of(const Affine& a, std::set<std::uint32_t>& variables) const;
 
   /// By how much `a` grows from one value of the chunk to the next; none: not evenly.
   std::optional<std::int64_t> step(const Affine& a, const Chunk& chunk) const;

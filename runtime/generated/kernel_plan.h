@@ -16,6 +16,7 @@ struct KernelOptions {
   int threads = 0;         ///< Of a block, a multiple of 32; 0: fewer where there are few blocks.
   int lanes = 0;           ///< Threads of a row: 1, 32 or all of a block; 0: chosen by its length.
   std::int64_t width = 0;  ///< Elements that a thread handles at once; 0: as 16 bytes hold.
+  int tile = 0;            ///< Side of tiles, where a device has them; 0: chosen; 1: none.
 };
 
 /// An output, and where in it the element of a row and column lies: every element exactly once.
@@ -25,10 +26,18 @@ struct RowStore {
   std::vector<PlaceDigit> place;
 };
 
+/// Element x + columns · (y + rows · z) of a result, by whose x and y threads share tiles: what
+/// lies side by side along y is loaded so, and what is computed of it is stored along x.
+struct Tile {
+  std::int64_t columns = 1, rows = 1, layers = 1;  ///< Of the result: x, y and z lie below.
+  std::int64_t width = 1, height = 1;              ///< Of a tile, along x and y: powers of two.
+};
+
 /// Outputs of one number of elements, each thread computing the same element of all.
 struct Segment {
   std::int64_t elements = 0;
   std::vector<std::uint32_t> tensors;
+  std::optional<Tile> tile = {};  ///< None: threads go along the result alone.
 };
 
 struct KernelPlan {

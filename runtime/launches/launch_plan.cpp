@@ -38,6 +38,20 @@ bool is_per_channel(const Shape& operand, const Shape& result, std::size_t axis)
   return true;
 }
 
+/// True if `operand` has a row of its own for each product of a batch of matrix products that have
+/// right sides of their own.
+bool is_per_product(const Graph& graph, const Node& head, const Shape& operand,
+                    const Shape& result) {
+  const std::size_t rank = result.size();
+  if (head.op->operand_role(0) != core::OperandRole::kLeftMatrix || rank < 3 ||
+      operand.size() != rank || !is_one(operand[rank - 2]) || operand[rank - 1] != result[rank - 1])
+    return false;
+  const Shape& right = graph.tensor(head.inputs[1]).type.shape;
+  const auto batch = static_cast<std::ptrdiff_t>(rank) - 2;
+  return right.size() == rank && std::equal(right.begin(), right.begin() + batch, result.begin()) &&
+         std::equal(operand.begin(), operand.begin() + batch, result.begin());
+}
+
 std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, TensorId result,
                                         NodeId id) {
   const Node& node = graph.node(id);
@@ -56,6 +70,8 @@ std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, Te
     return EpilogueStep{adds || subtracts ? EpilogueKind::kBias : EpilogueKind::kScale, id,
                         operand};
   }
+  if (adds && is_per_product(graph, head, other.shape, type.shape))
+    return EpilogueStep{EpilogueKind::kBatchBias, id, operand};
   if (adds && other == type) return EpilogueStep{EpilogueKind::kResidual, id, operand};
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "core/base/hash.h"
 #include "rules/batching/towers.h"
 #include "rules/matching/match_at.h"
+#include "rules/matching/rewrite.h"
 #include "search/proofs/lemma.h"
 
 namespace soapstone::search {
@@ -64,42 +65,58 @@ class BackwardMatch {
   std::map<NodeId, NodeId> nodes_;        // by node of the source
 };
 
-/// Takes the steps of one pack, as far as they can be taken. Those that are done are left out.
-Candidate batched(const Candidate& from, const rules::Towers& towers,
-                  const std::map<std::string, core::RuleId>& by_name,
-                  std::set<std::vector<TensorId>>& done, verifier::Admission& admission) {
+/// Results that are items already.
+using Done = std::set<std::vector<TensorId>>;
+
+struct Batched {
+  Candidate candidate;  ///< Its steps are new ones.
+  Done done;
+};
+
+/// Takes the steps of one pack, as far as they can be taken, without those that are done: what
+/// there is before the batch ends, and when it has ended.
+std::vector<Batched> batched(const Candidate& from, const Done& before, const rules::Towers& towers,
+                             const std::map<std::string, core::RuleId>& by_name,
+                             verifier::Admission& admission) {
+  std::vector<Batched> found;
   Candidate now{from.graph, from.cost_us, {}, {}};
-  std::uint64_t kind = 0;
+  Done done = before;
+  const auto keep = [&] {
+    if (!now.steps.empty()) found.push_back({now, done});
+  };
+  TensorId last = TensorId::none();
   for (const rules::TowerStep& wanted : towers.steps) {
-    if (done.contains(wanted.results)) continue;
+    if (!wanted.operand && done.contains(wanted.results)) continue;
+    if (wanted.ends && found.empty()) keep();
     const auto known = by_name.find(wanted.name);
-    if (known == by_name.end()) {
-      if (getenv("DBG"))
-        fprintf(stderr, "no rule %s\n%s", wanted.name.c_str(), wanted.text.c_str());
-      break;
-    }
+    if (known == by_name.end()) break;
+    std::vector<TensorId> results = wanted.results;
+    if (wanted.operand)
+      results = {now.graph.node(now.graph.tensor(last).producer).inputs[*wanted.operand]};
     const rules::Rule& rule = admission.rules()[known->second];
-    const auto match = BackwardMatch(now.graph, rule).find(wanted.results);
-    if (!match || !admission.admits(known->second, *match)) {
-      if (getenv("DBG"))
-        fprintf(stderr, "%s %s: %s\n%s", match ? "refused" : "no match", wanted.name.c_str(),
-                match ? admission.refusal(known->second, *match).c_str() : "", wanted.text.c_str());
-      break;
-    }
-    if (getenv("DBG")) fprintf(stderr, "ok %s %zu\n", wanted.name.c_str(), wanted.results.size());
-    auto next = rules::apply(now.graph, rule, *match);
+    const auto match = BackwardMatch(now.graph, rule).find(results);
+    if (!match || !admission.admits(known->second, *match)) break;
+    auto next = rules::apply_and_follow(now.graph, rule, *match);
     if (!next) break;
-    now.graph = *std::move(next);
-    done.insert(wanted.results);
-    kind = core::hash_combine(kind, core::hash_text(rule.name));
+    now.graph = std::move(next->graph);
+    if (!wanted.operand) {
+      done.insert(wanted.results);
+      last = next->results.front();
+    }
     Step& step = now.steps.emplace_back();
     step.rule = rule.name;
     step.base_rule = rule.base_name;
     step.id = known->second;
     step.match = *match;
   }
-  for (Step& step : now.steps) step.kind = kind;
-  return now;
+  keep();
+  return found;
+}
+
+void mark_kind(std::vector<Step>& steps) {
+  std::uint64_t kind = 0;
+  for (const Step& step : steps) kind = core::hash_combine(kind, core::hash_text(step.rule));
+  for (Step& step : steps) step.kind = kind;
 }
 
 }  // namespace
@@ -112,22 +129,23 @@ Candidate batch_towers(const Candidate& from, verifier::Admission& admission,
   for (std::size_t k = 0; k < all.size(); ++k)
     if (all[k].is_proved_on_demand) by_name.emplace(all[k].name, core::RuleId(k));
   Candidate best = from;
-  std::set<std::vector<TensorId>> done;  // results that are items already
+  Done done;
   for (const rules::Towers& towers : rules::find_towers(from.graph)) {
     if (stopped()) break;
-    auto done_now = done;
-    Candidate next = batched(best, towers, by_name, done_now, admission);
-    if (next.steps.empty()) continue;
-    next.score = objective.score(next.graph, stage);
-    next.cost_us = next.score.latency_us;
-    if (getenv("DBG")) fprintf(stderr, "== %f -> %f\n", best.cost_us, next.cost_us);
-    if (!objective.is_gain(best.score, next.score, stage)) continue;
-    next.steps.back().gain_us = best.cost_us - next.cost_us;
-    std::vector<Step> steps = std::move(best.steps);
-    append_steps(steps, std::move(next.steps));
-    next.steps = std::move(steps);
-    best = std::move(next);
-    done = std::move(done_now);
+    const Candidate before = best;
+    for (Batched& next : batched(before, Done(done), towers, by_name, admission)) {
+      Candidate& now = next.candidate;
+      now.score = objective.score(now.graph, stage);
+      now.cost_us = now.score.latency_us;
+      if (!objective.is_gain(best.score, now.score, stage)) continue;
+      now.steps.back().gain_us = before.cost_us - now.cost_us;
+      mark_kind(now.steps);
+      std::vector<Step> steps = before.steps;
+      append_steps(steps, std::move(now.steps));
+      now.steps = std::move(steps);
+      best = std::move(now);
+      done = std::move(next.done);
+    }
   }
   return best;
 }

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import signal
+import subprocess
 import unittest
 from pathlib import Path
 
@@ -135,6 +137,29 @@ class GenerateRules(unittest.TestCase):
         for _ in range(2):
             again, _ = self.generate(*words, "--resume", kept, name="again.rules")
             self.assertEqual(whole.read_text(), again.read_text())
+
+    def test_an_interrupt_leaves_what_was_kept(self):
+        path = self.space.path / "interrupted.rules"
+        process = subprocess.Popen([commands.BIN_DIR / "generate-rules", "--ops", "3", "--preset", "taso",
+                                    "--rank", "none", "--jobs", "1", "-v", "-o", path],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # Each round is a line; the first rounds are short.
+        commands.wait_for_line(process.stderr, "minimizing and proving")
+        used_s = commands.processor_seconds(process)
+        commands.wait_for(lambda: commands.processor_seconds(process) > used_s + 1)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=commands.DEADLINE_S)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("has what was kept till then", stderr)
+        text = path.read_text()
+        self.assertIn("which was interrupted", text.splitlines()[0])
+        rules = re.findall(r"^rule (\S+)", text, re.MULTILINE)
+        self.assertGreater(len(rules), 0)
+        self.assertLess(len(rules), len(re.findall(r"^rule ", SHIPPED.read_text(), re.MULTILINE)))
+        verified = run("verify-rules", path, "--json", "-")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        # What was proved carries its label, too.
+        self.assertEqual(len(re.findall(r"^  proof all-sizes.*; edges: ", text, re.MULTILINE)), len(rules))
 
     def test_wrong_usage(self):
         out = self.space.path / "wrong.rules"

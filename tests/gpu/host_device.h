@@ -19,6 +19,14 @@
 #define __launch_bounds__(threads)
 #define __align__(bytes) alignas(bytes)
 
+/// Stops the program where a kernel leaves an array that it shares.
+inline void check_index(int index, int count) {
+  if (index >= 0 && index < count) return;
+  std::fprintf(stderr, "index %d of %d shared elements\n", index, count);
+  std::abort();
+}
+#define SOAPSTONE_CHECK_INDEX(k, count) check_index(k, count)
+
 struct HostIndex {
   unsigned x;
 };

@@ -101,8 +101,7 @@ KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const Grouping
       ADD_FAILURE() << region.error().to_string();
       continue;
     }
-    const auto plan = plan_kernel(*region, options.kernel);
-    texts_.push_back(kernels.add(*region, plan ? *plan : plan_map(*region, options.kernel)));
+    texts_.push_back(kernels.add(*region, plan_for_gpu(*region, options.kernel)));
   }
 }
 

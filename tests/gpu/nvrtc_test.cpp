@@ -34,8 +34,7 @@ std::vector<KernelText> kernels_of(const std::string& network, core::DataType ty
   for (const Group& group : gpu_groups(built->graph)) {
     if (group.kind != Group::Kind::kKernel) continue;
     const auto region = region_of(built->graph, group.nodes);
-    const auto plan = plan_kernel(*region);
-    kernels.add(*region, plan ? *plan : plan_map(*region));
+    kernels.add(*region, plan_for_gpu(*region));
   }
   return kernels.texts();
 }

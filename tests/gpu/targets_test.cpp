@@ -73,6 +73,7 @@ class Estimates : public testing::Test {
     LaunchEstimator estimator(*find_target(target), folder_);
     return estimator.launch_us(*graph, plan.launches.front(), {flops, bytes});
   }
+  const std::filesystem::path& folder() const { return folder_; }
   double matmul_us(std::int64_t n, DataType type = DataType::kFloat32, const char* on = "h200") {
     const auto d = static_cast<double>(n);
     return us("matmul", {{n, n}, {n, n}}, 2 * d * d * d,
@@ -105,6 +106,37 @@ TEST_F(Estimates, OfSmallLaunchesAreThoseOfALaunch) {
   EXPECT_LT(add_us(16), 5);
   EXPECT_GT(add_us(16), find_target("h200")->launch_us);
   EXPECT_LT(matmul_us(64), 10);
+}
+
+/// A softmax that is stored across rows moves seven times its result in vain.
+TEST_F(Estimates, CountWholeSectors) {
+  const auto us = [&](const std::string& behind) {
+    const core::Graph graph = soapstone::graph_of(
+        "graph g\n  x: f32[8192, 4096]\n  y = softmax(x; axis=1)\n" + behind + "\n");
+    runtime::Launch launch;
+    launch.head = graph.order()[0];
+    launch.others.assign(graph.order().begin() + 1, graph.order().end());
+    launch.inputs = {graph.inputs()[0]};
+    launch.outputs = {graph.outputs()[0]};
+    const Work work{0, 2.0 * 8192 * 4096 * 4};
+    return LaunchEstimator(*find_target("h200"), folder()).launch_us(graph, launch, work);
+  };
+  const double along = us("  return y"), across = us("  z = transpose(y; perm=[1, 0])\n  return z");
+  EXPECT_GT(across, 4 * along);
+  EXPECT_LT(across, 5 * along);
+}
+
+/// A transpose through tiles moves what it needs.
+TEST_F(Estimates, OfTransposesAreNearThoseOfCopies) {
+  const core::Graph graph = soapstone::graph_of(
+      "graph g\n  x: f32[8192, 4096]\n  y = transpose(x; perm=[1, 0])\n  return y\n");
+  const auto plan = runtime::plan_launches(graph, runtime::generic_fusion(runtime::Fusion::kFull));
+  const double bytes = 2.0 * 8192 * 4096 * 4;
+  LaunchEstimator estimator(*find_target("h200"), folder());
+  const double ratio =
+      estimator.launch_us(graph, plan.launches.front(), {0, bytes}) / estimator.copy_us(bytes);
+  EXPECT_GE(ratio, 1);
+  EXPECT_LT(ratio, 1.1);
 }
 
 /// One tile that no other multiprocessor helps with takes longer than its share of the card's rate.

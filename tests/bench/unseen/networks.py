@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 OPSET = 23
 SEED = "soapstone-unseen-1"
 NETWORKS = {}
-SETS = {"first": "first", "later": "later, opened", "third": "third"}  # with titles, the oldest first
-LOCKED = {"third"}
+SETS = ("first", "later", "third")  # the oldest first
+HALF_LOCKED = {"third"}
 
 
 class Graph:
@@ -116,24 +116,22 @@ def build(name):
 
 
 def members(which):
-    """The names of a set: of the first one in this folder, of another in a folder of its name. Of a
-    locked set, whoever works on rules or on the search sees no result of a single network, and does not
-    read the folder."""
+    """The names of a set: of the first one in this folder, of another in a folder of its name."""
     return [name for name, (function, _) in NETWORKS.items()
             if (function.__module__.rpartition(".")[0] or "first") == which]
 
 
-def is_locked(name):
-    return any(name in members(which) for which in LOCKED)
-
-
-def opened_late():
-    """The half of the first set that was locked until the later set was written, picked by the seed
-    alone."""
+def second_half(which):
+    """Half of a set, picked by the seed alone."""
     def rank(name):
         return hashlib.sha256(f"{SEED}/{name}".encode()).digest()
-    first = members("first")
-    return set(sorted(first, key=rank)[:len(first) // 2])
+    names = members(which)
+    return set(sorted(names, key=rank)[:len(names) // 2])
+
+
+def is_locked(name):
+    """Of a locked network, whoever works on rules or on the search sees no result and reads no text."""
+    return any(name in second_half(which) for which in HALF_LOCKED)
 
 
 def folded(weight, norm, epsilon=1e-5, bias=0.0):

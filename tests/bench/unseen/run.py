@@ -2,8 +2,8 @@
 
 Both forms of each network are compared by compare-graphs first. The score of a network is the cost of the
 optimized graph over that of the best known one: the expert's, or ours where that is cheaper. Sets are
-opened once a newer one is there. The newest is locked away while rules and the search change: of it only
-the mean and the number of networks within 5 % are shown, unless --unlock asks for more."""
+opened once a newer one is there. Half of the newest is locked away while rules and the search change: of
+that only the mean and the number of networks within 5 % are shown, unless --unlock asks for more."""
 
 import argparse
 import importlib
@@ -89,7 +89,7 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="these networks alone")
     parser.add_argument("--set", choices=networks.SETS, help="this set alone")
-    parser.add_argument("--unlock", action="store_true", help="show each network of a locked set")
+    parser.add_argument("--unlock", action="store_true", help="show each network that is locked")
     parser.add_argument("--rules", action="store_true",
                         help="show which rules were applied, and which in one network alone")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the files of the networks there")
@@ -112,35 +112,36 @@ def show(row, which, options):
 
 def part_of(which, name):
     """What the summary calls the networks that this one is counted with."""
-    if which != "first":
-        return networks.SETS[which]
-    return "first, opened late" if name in networks.opened_late() else "first, open from the start"
+    if networks.is_locked(name):
+        return which + ", locked"
+    if which == "first" and name in networks.second_half(which):
+        return "first, opened late"
+    halves = which == "first" or which in networks.HALF_LOCKED
+    return which + (", open from the start" if halves else ", opened")
 
 
 def main():
     load_networks()
     options = read_options()
-    chosen = [options.set] if options.set else list(networks.SETS)
-    shut = networks.LOCKED if not options.unlock else set()
     parts, shown = {}, []
-    if set(chosen) - shut:
-        print(COLUMNS.format("network", "given us", "expert", "optimized", "score", "launches",
-                             "CPU s", "set"))
-        print("|---|---|---|---|---|---|---|---|")
+    print(COLUMNS.format("network", "given us", "expert", "optimized", "score", "launches", "CPU s",
+                         "set"))
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(os.environ["BIN_DIR"], os.environ.get("ARGUMENTS", "").split(),
                       options.keep or folder)
-        for which in chosen:
+        for which in [options.set] if options.set else networks.SETS:
             for name in networks.members(which):
+                shut = networks.is_locked(name) and not options.unlock
                 if options.names and name not in options.names:
                     continue
                 row = bench.row(name)
-                parts.setdefault((which, part_of(which, name)), []).append(row)
-                if which not in shut:
+                parts.setdefault((part_of(which, name), shut), []).append(row)
+                if not shut:
                     shown.append(row)
                     show(row, which, options)
-    for (which, title), rows in parts.items():
-        summary(title, rows, which in shut)
+    for (title, shut), rows in parts.items():
+        summary(title, rows, shut)
     if options.rules and shown:
         lonely = of_one_network(shown)
         print(f"{len(lonely)} rules are applied in one network alone:")
