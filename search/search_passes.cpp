@@ -133,10 +133,8 @@ std::vector<Searcher::Reached> Searcher::race(const Rung& rung, const Pass& pass
   std::vector<Reached> reached;
   while (may_go_on(pass) && improve(pass)) {
     reached.push_back({result_.work() - before, now_.score});
-    // A deep contest is behind for long where it ends ahead.
-    const bool is_raced = pass.method == Pass::Method::kMoves ||
-                          (pass.method == Pass::Method::kContest && !contest_.is_deep());
-    if (rung.is_race && is_raced && is_behind(reached.back())) break;
+    const bool is_raced = rung.is_race && pass.method == Pass::Method::kMoves;
+    if (is_raced && is_behind(reached.back())) break;
   }
   if (!reached.empty()) remember(now_);
   return reached;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rules/matching/match_at.h"
 #include "search/proofs/derivation.h"
 #include "tests/search/search_fixture.h"
 
@@ -13,6 +14,7 @@ using core::Graph;
 using core::NodeId;
 using core::RuleId;
 using core::TensorId;
+using rules::match_at;
 using testing::HasSubstr;
 
 constexpr const char* kRules = R"(
