@@ -179,6 +179,21 @@ core::Status CostDatabase::store(std::string_view device, std::string_view signa
   return state_->put(device, signature, measurement);
 }
 
+std::vector<CostDatabase::Entry> CostDatabase::entries(std::string_view device) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Entry> entries;
+  auto query = Statement::prepare(state_->handle.get(),
+                                  "SELECT signature, cost_us, spread_us, samples, implementation"
+                                  " FROM measurements WHERE device = ? ORDER BY signature");
+  if (!query) return entries;
+  query->bind(0, device);
+  while (query->step() == SQLITE_ROW)
+    entries.push_back(
+        {query->text(0),
+         {query->real(1), query->real(2), static_cast<int>(query->integer(3)), query->text(4)}});
+  return entries;
+}
+
 std::vector<CostDatabase::Device> CostDatabase::devices() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<Device> devices;

@@ -43,6 +43,13 @@ class CostDatabase {
   core::Status store(std::string_view device, std::string_view signature,
                      const Measurement& measurement);
 
+  struct Entry {
+    std::string signature;
+    Measurement measurement;
+  };
+  /// All that is known of the device, by signature.
+  std::vector<Entry> entries(std::string_view device) const;
+
   struct Device {
     std::string key;
     std::int64_t measurements = 0;

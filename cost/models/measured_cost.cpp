@@ -2,9 +2,12 @@
 // it looked up in memory, then in the database, then timed, and only then estimated.
 #include "cost/models/measured_cost.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cost/models/calibration.h"
+#include "cost/models/estimate_scale.h"
 #include "cost/models/launch_cache.h"
 #include "cost/models/roofline.h"
 #include "cost/timing/kernel_choice.h"
@@ -137,27 +140,48 @@ class MeasuredCost final : public CostModel {
       }
     }
     if (!timing_) return core::unavailable("no cost of it was recorded");
-    if (timing_->stop && timing_->stop->stop_requested())
-      return core::unavailable("interrupted before it was timed");
+    if (timing_->must_stop()) return core::unavailable("interrupted before it was timed");
     SOAPSTONE_ASSIGN_OR_RETURN(const Measurement measured, step.time(backend_, *timing_));
     // A database that cannot be written costs time in the next run, nothing else.
-    if (database_) (void)database_->store(device_, signature, measured);
+    if (database_ && database_->store(device_, signature, measured) && timing_->kept)
+      timing_->kept();
     return measured;
   }
 
+  /// Scaled by what was measured of the device, if that is all that there will be.
   Priced estimate(const Step& step, std::string_view why) {
-    return {{estimate_us(step), 0, true}, fmt::format("estimate: {}", why)};
+    const double us = step.is_launch() ? launch_estimate_us(step.graph, step.launch())
+                                       : copy_estimate_us(step.work());
+    if (timing_ || !database_) return {{rounded_us(us), 0, true}, fmt::format("estimate: {}", why)};
+    if (!scale_)
+      scale_.emplace(database_->entries(device_),
+                     [this](const Graph& graph, const runtime::Launch& launch) {
+                       return launch_estimate_us(graph, launch);
+                     });
+    const EstimateScale::Scale scale = step.is_launch()
+                                           ? scale_->scale_for(step.graph, step.launch())
+                                           : scale_->scale_for(step.work());
+    std::string note = fmt::format("estimate: {}", why);
+    if (scale.launches > 0)
+      note +=
+          fmt::format("; times {:.3g}, as measured of {} like it", scale.factor, scale.launches);
+    return {{rounded_us(std::max(us * scale.factor, scale_->least_us())), 0, true},
+            std::move(note)};
   }
 
-  double estimate_us(const Step& step) {
-    if (step.is_launch() && estimates_.launch_us)
-      return rounded_us(estimates_.launch_us(step.graph, step.launch()));
-    if (!step.is_launch() && estimates_.copy_us)
-      return rounded_us(estimates_.copy_us(step.work().bytes));
-    if (!calibration_) {
+  double launch_estimate_us(const Graph& graph, const runtime::Launch& launch) {
+    if (estimates_.launch_us) return estimates_.launch_us(graph, launch);
+    return roofline_us(launch_work(graph, launch), calibration());
+  }
+  double copy_estimate_us(const LaunchWork& work) {
+    if (estimates_.copy_us) return estimates_.copy_us(work.bytes);
+    return roofline_us(work, calibration());
+  }
+
+  const RooflineParameters& calibration() {
+    if (!calibration_)
       calibration_ = calibrate([this](const Graph& graph) { return time_of(graph); });
-    }
-    return roofline_us(step.work(), *calibration_);
+    return *calibration_;
   }
 
   std::optional<double> time_of(const Graph& graph) {
@@ -179,6 +203,7 @@ class MeasuredCost final : public CostModel {
   DeviceEstimates estimates_;
   LaunchCache cache_;
   std::optional<RooflineParameters> calibration_;
+  std::optional<EstimateScale> scale_;
 };
 
 }  // namespace

@@ -27,7 +27,9 @@ struct DeviceEstimates {
 };
 /// The costs of a device that need not be present, from the database alone (null: nothing was
 /// recorded). What is not in it is an estimate: that of `estimates`, or else a roofline through
-/// what is in it. `backend` plans the launches only: one of the kind that runs on that device.
+/// what is in it, scaled as launches like it took that are in it (estimate_scale.h), and never
+/// below the least time in it. `backend` plans the launches only: one of the kind that runs on that
+/// device.
 std::unique_ptr<CostModel> make_recorded_cost(runtime::Backend& backend, runtime::Fusion fusion,
                                               CostDatabase* database, std::string device,
                                               DeviceEstimates estimates = {});

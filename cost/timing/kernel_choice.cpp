@@ -33,7 +33,7 @@ core::Result<Measurement> time_best_kernel(runtime::Backend& backend, const core
   const std::string signature = runtime::launch_signature(graph, launch, layouts);
   std::optional<Measurement> best;
   for (const std::string& name : names) {
-    if (options.stop && options.stop->stop_requested())
+    if (options.must_stop())
       return core::unavailable("interrupted before all ways to run it were timed");
     backend.choose(signature, name);
     const auto measured = time_launch(backend, graph, launch, layouts, options);

@@ -18,6 +18,12 @@ struct TimingOptions {
   double max_total_us = 200'000;  ///< A launch's budget.
   /// Set: nothing more is timed. Must outlive what has these options; null: never.
   const core::StopToken* stop = nullptr;
+  /// True: the time for all timing is over. None: there is as much as it takes.
+  std::function<bool()> is_over = {};
+  /// Called after each time that was put into a database.
+  std::function<void()> kept = {};
+
+  bool must_stop() const { return (stop && stop->stop_requested()) || (is_over && is_over()); }
 };
 
 /// Runs something that many times and returns how long all of it took, in microseconds.

@@ -1,6 +1,7 @@
 // See candidates.h. The forms of an equality, most general first: numbers of windows and kernels
 // are symbols, or not; sizes are as different as they may be, or as they were found; offsets are
-// anything, or what they were found to be; ranks are left open, or not.
+// anything, or what they were found to be; ranks are left open, or not, and which inputs are
+// broadcast.
 #include "generator/generalization/candidates.h"
 
 #include <algorithm>
@@ -8,14 +9,15 @@
 #include <tuple>
 #include <utility>
 
+#include "generator/generalization/broadcast.h"
 #include "generator/generalization/generalize.h"
 #include "generator/generalization/lift.h"
 #include "generator/generalization/parametrize.h"
 #include "generator/generalization/printed_attributes.h"
 #include "generator/generalization/reversal.h"
 #include "generator/generalization/roles.h"
+#include "generator/generalization/rule_between.h"
 #include "generator/generalization/term_hash.h"
-#include "rules/checking/complete.h"
 #include "rules/checking/counterexample.h"
 #include "rules/rule/constraints.h"
 #include "rules/rule/typing.h"
@@ -67,30 +69,6 @@ std::optional<Sides> instance_of(const Rule& rule) {
   return std::nullopt;
 }
 
-bool uses(const core::Graph& side, core::TensorId input) {
-  return !side.consumers(input).empty() || side.is_output(input);
-}
-
-/// None where a match would not say what some input of the target is, or where a result of the
-/// source is no node's.
-std::optional<Rule> rule_between(const core::Graph& source, const core::Graph& target) {
-  for (core::TensorId id : source.outputs())
-    if (!source.tensor(id).producer.valid()) return std::nullopt;
-  for (std::size_t k = 0; k < source.inputs().size(); ++k)
-    if (uses(target, target.inputs()[k]) && !uses(source, source.inputs()[k])) return std::nullopt;
-  Rule rule;
-  rule.name = "rule";
-  rule.source = source;
-  rule.target = target;
-  rule.constant_inputs.assign(source.inputs().size(), false);
-  // Many forms are tried; one that fits rarely is not worth the time.
-  constexpr int kParameterAttempts = 12;
-  if (auto complete =
-          rules::complete(std::move(rule), nullptr, rules::Purpose::kMatching, kParameterAttempts))
-    return *std::move(complete);
-  return std::nullopt;
-}
-
 bool hold(std::span<const Rule> instances) {
   const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
   return std::ranges::all_of(instances, [&](const Rule& rule) {
@@ -99,10 +77,21 @@ bool hold(std::span<const Rule> instances) {
   });
 }
 
+/// How far the shapes of inputs are left open.
+enum class Shapes : std::uint8_t { kFound, kAnyRank, kBroadcast };
+
+std::vector<std::string> plain_texts(const Rule& rule, Shapes shapes) {
+  if (shapes == Shapes::kFound) return {rules::print(rule)};
+  if (shapes == Shapes::kAnyRank) return lifted_texts(rule);
+  const auto broadcasts = broadcasts_of(rule);
+  if (!broadcasts) return {};
+  return lifted_texts(broadcasts->largest, broadcasts->choices);
+}
+
 /// Most general first.
-std::vector<std::string> texts_of(const Rule& rule, bool lifted) {
+std::vector<std::string> texts_of(const Rule& rule, Shapes shapes) {
   std::vector<std::string> texts;
-  for (std::string& text : lifted ? lifted_texts(rule) : std::vector{rules::print(rule)}) {
+  for (std::string& text : plain_texts(rule, shapes)) {
     if (auto either = for_either_flag(text)) texts.push_back(*std::move(either));
     texts.push_back(std::move(text));
   }
@@ -157,7 +146,8 @@ bool contains(const core::Graph& whole, const core::Graph& part) {
 
 struct Form {
   Parametrize numbers;
-  bool general_sizes = true, lifted = false;
+  bool general_sizes = true;
+  Shapes shapes = Shapes::kFound;
   Offsets offsets = {};
 };
 
@@ -167,28 +157,34 @@ std::vector<Form> all_forms() {
   constexpr std::size_t kMostRank = 4;
   for (std::size_t axis = 0; axis < kMostRank; ++axis)
     offsets.push_back({Offsets::Kind::kInputs, axis});
-  forms.push_back(
-      {{.kernel_sizes = true, .ones = true, .windows = true, .pads = true}, true, true, {}});
-  forms.push_back({{.ones = true, .windows = true, .pads = true}, true, true, {}});
+  forms.push_back({{.kernel_sizes = true}, true, Shapes::kBroadcast, {}});
+  forms.push_back({{}, true, Shapes::kBroadcast, {}});
+  forms.push_back({{.kernel_sizes = true, .ones = true, .windows = true, .pads = true},
+                   true,
+                   Shapes::kAnyRank,
+                   {}});
+  forms.push_back({{.ones = true, .windows = true, .pads = true}, true, Shapes::kAnyRank, {}});
   for (const Offsets& offset : offsets) {
-    forms.push_back({{.kernel_sizes = true, .ones = true}, true, true, offset});
-    forms.push_back({{.kernel_sizes = true}, true, true, offset});
-    forms.push_back({{}, true, true, offset});
+    forms.push_back({{.kernel_sizes = true, .ones = true}, true, Shapes::kAnyRank, offset});
+    forms.push_back({{.kernel_sizes = true}, true, Shapes::kAnyRank, offset});
+    forms.push_back({{}, true, Shapes::kAnyRank, offset});
     for (bool ones : {true, false})
       forms.push_back(
           {{.kernel_sizes = true, .ones = ones, .windows = true, .pads = true, .perms = true},
            true,
-           false,
+           Shapes::kFound,
            offset});
-    forms.push_back({{.windows = true, .pads = true}, true, false, offset});
-    forms.push_back({{.kernel_sizes = true, .ones = true, .windows = true}, true, false, offset});
+    forms.push_back({{.windows = true, .pads = true}, true, Shapes::kFound, offset});
+    forms.push_back(
+        {{.kernel_sizes = true, .ones = true, .windows = true}, true, Shapes::kFound, offset});
     for (bool kernel_sizes : {true, false})
-      forms.push_back({{.kernel_sizes = kernel_sizes, .windows = true}, true, false, offset});
-    forms.push_back({{.kernel_sizes = true, .pads = true}, true, false, offset});
-    forms.push_back({{.kernel_sizes = true}, true, false, offset});
-    forms.push_back({{}, true, false, offset});
+      forms.push_back(
+          {{.kernel_sizes = kernel_sizes, .windows = true}, true, Shapes::kFound, offset});
+    forms.push_back({{.kernel_sizes = true, .pads = true}, true, Shapes::kFound, offset});
+    forms.push_back({{.kernel_sizes = true}, true, Shapes::kFound, offset});
+    forms.push_back({{}, true, Shapes::kFound, offset});
   }
-  forms.push_back({{}, false, false, {}});
+  forms.push_back({{}, false, Shapes::kFound, {}});
   return forms;
 }
 
@@ -249,7 +245,7 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
                                                  : contains(sized.source, sized.target);
     const bool only_derives = adds && !(*rule)->source.inputs().empty();
-    for (const std::string& text : texts_of(**rule, form.lifted))
+    for (const std::string& text : texts_of(**rule, form.shapes))
       if (!*into) *into = directed(text);
     if (!*into && !only_derives) return std::nullopt;
     if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
@@ -284,7 +280,7 @@ std::optional<RuleCandidate> candidate_of(const Sides& found, int first_form) {
   for (auto number = static_cast<std::size_t>(first_form); number < kForms.size(); ++number) {
     const Form& form = kForms[number];
     if (form.offsets.kind != Offsets::Kind::kApart && !any_offsets) continue;
-    if (form.lifted && form.numbers.windows && !with_open_windows) continue;
+    if (form.shapes == Shapes::kAnyRank && form.numbers.windows && !with_open_windows) continue;
     const bool is_same = number > 0 && kForms[number - 1].offsets == form.offsets;
     if (form.general_sizes && (!general || !is_same)) general = generalized(sides, form.offsets);
     Result<Sides> sized = form.general_sizes ? *general : sides;

@@ -57,7 +57,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Lifter {
  public:
-  explicit Lifter(const rules::Rule& rule) : rule_(rule) {
+  Lifter(const rules::Rule& rule, std::span<const InputShapes> choices)
+      : rule_(rule), choices_(choices) {
     for (core::TensorId id : rule.source.inputs())
       shapes_.push_back(rule.source.tensor(id).type.shape);
     note(rule.source);
@@ -76,6 +77,13 @@ class Lifter {
   }
 
   std::vector<std::string> run() const {
+    std::vector<std::string> texts = open_texts();
+    if (!choices_.empty()) texts.push_back(text(std::nullopt));
+    return texts;
+  }
+
+ private:
+  std::vector<std::string> open_texts() const {
     if (is_fixed_) return {};
     std::vector<Open> ways;
     if (has_windows_) {
@@ -93,7 +101,6 @@ class Lifter {
     return texts;
   }
 
- private:
   void note(const Graph& side) {
     for (core::NodeId id : side.order()) {
       const core::Node& node = side.node(id);
@@ -142,7 +149,19 @@ class Lifter {
     for (const Shape& shape : shapes_)
       for (std::size_t d = 0; d < shape.size(); ++d)
         if (shape[d].mentions(symbol) && !(is_largest(shape) && d == dimension)) return true;
+    for (const InputShapes& choice : choices_)
+      for (const Shape& shape : choice)
+        if (!is_largest(shape) && std::ranges::any_of(shape, [&](const core::Size& size) {
+              return size.mentions(symbol);
+            }))
+          return true;
     return false;
+  }
+
+  /// Whether the choices differ in the shape of that input.
+  bool varies(std::size_t input) const {
+    return std::ranges::any_of(
+        choices_, [&](const InputShapes& choice) { return choice[input] != choices_[0][input]; });
   }
 
   /// All along one of the dimensions before the windows, and the other is the same everywhere.
@@ -163,46 +182,74 @@ class Lifter {
     });
   }
 
-  std::string text(const Shape& shape, const Open& open) const {
+  std::string text(const Shape& shape, const std::optional<Open>& open) const {
     std::vector<std::string> sizes;
     const auto add = [&](std::size_t begin, std::size_t end) {
       for (std::size_t d = begin; d < end; ++d)
         sizes.push_back(core::to_string(core::AttributeValue(shape[d]), rule_.source.symbols()));
     };
-    if (!is_largest(shape)) {
+    if (!open || !is_largest(shape)) {
       add(0, shape.size());
     } else {
       const std::size_t behind = has_windows_ ? kWindow : 0;
-      const std::size_t end = rank_ - behind - open.trailing.value_or(0);
+      const std::size_t end = rank_ - behind - open->trailing.value_or(0);
       sizes.emplace_back("A..");
-      add(open.leading, end);
-      if (open.trailing) sizes.emplace_back("B..");
+      add(open->leading, end);
+      if (open->trailing) sizes.emplace_back("B..");
       add(rank_ - behind, rank_);
     }
     return fmt::format("[{}]", fmt::join(sizes, ", "));
   }
 
-  std::string text(const Open& open) const {
+  /// None: ranks are as they are.
+  std::string text(const std::optional<Open>& open) const {
     std::istringstream lines(rules::print(rule_));
     std::string result, line;
     std::size_t shape = 0;
     while (std::getline(lines, line)) {
       if (line.starts_with("  symbols ")) continue;
-      if (line == "  source" && has_windows_)
-        result += fmt::format("  where |A| + |B| = {}\n", kImage - kWindow - 1);
-      else if (line == "  source" && open.trailing)
-        result += fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
+      if (line == "  source" && open) result += condition(*open);
       // Inputs, and the shapes of `full`, follow each other as in `shapes_`.
       const std::size_t input = line.find(": [");
       const Given full = given(line, core::AttributeRole::kShape);
-      if (shape < rule_.source.inputs().size() && input != std::string::npos)
-        line = line.substr(0, input) + ": " + text(shapes_[shape++], open);
-      else if (full)
+      if (shape < rule_.source.inputs().size() && input != std::string::npos) {
+        line = line.substr(0, input) + ": " +
+               (varies(shape) ? variable(shape) : text(shapes_[shape], open));
+        ++shape;
+      } else if (full && open) {
         line.replace(full.begin, full.size, text(shapes_[shape++], open));
-      result += with_lifted_axis(line, open) + "\n";
-      if (line.starts_with("rule ")) result += ranges(open);
+      }
+      result += (open ? with_lifted_axis(line, *open) : line) + "\n";
+      if (line.starts_with("rule ")) result += (open ? ranges(*open) : "") + loop(open);
     }
     return result;
+  }
+
+  /// The `where` of the ranks.
+  std::string condition(const Open& open) const {
+    if (has_windows_) return fmt::format("  where |A| + |B| = {}\n", kImage - kWindow - 1);
+    if (open.trailing) return fmt::format("  where |A| + |B| <= {}\n", kMostRank - middle(open));
+    return {};
+  }
+
+  static std::string variable(std::size_t input) { return fmt::format("S{}", input + 1); }
+
+  /// `  for (S1, S2) in {([n], []), ([], [n])}`
+  std::string loop(const std::optional<Open>& open) const {
+    std::vector<std::string> variables, values;
+    for (std::size_t k = 0; !choices_.empty() && k < choices_[0].size(); ++k)
+      if (varies(k)) variables.push_back(variable(k));
+    if (variables.empty()) return {};
+    const auto tuple = [](const std::vector<std::string>& parts) {
+      return parts.size() == 1 ? parts[0] : fmt::format("({})", fmt::join(parts, ", "));
+    };
+    for (const InputShapes& choice : choices_) {
+      std::vector<std::string> shapes;
+      for (std::size_t k = 0; k < choice.size(); ++k)
+        if (varies(k)) shapes.push_back(text(choice[k], open));
+      values.push_back(tuple(shapes));
+    }
+    return fmt::format("  for {} in {{{}}}\n", tuple(variables), fmt::join(values, ", "));
   }
 
   std::string ranges(const Open& open) const {
@@ -240,6 +287,7 @@ class Lifter {
   }
 
   const rules::Rule& rule_;
+  std::span<const InputShapes> choices_;
   std::vector<Shape> shapes_;  ///< The inputs' shapes, then those of each `full`.
   std::vector<std::size_t> axes_;
   std::size_t rank_ = 0;
@@ -248,7 +296,10 @@ class Lifter {
 
 }  // namespace
 
-std::vector<std::string> lifted_texts(const rules::Rule& rule) { return Lifter(rule).run(); }
+std::vector<std::string> lifted_texts(const rules::Rule& rule,
+                                      std::span<const InputShapes> choices) {
+  return Lifter(rule, choices).run();
+}
 
 bool lifts_windows(const Graph& side) {
   const auto is_one = [&](core::NodeId id) { return is_windowed(side.node(id)); };

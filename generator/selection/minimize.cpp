@@ -74,15 +74,15 @@ class Minimizer {
       chosen.push_back(candidate);
       add_directions(*candidate, rules);
     }
-    using Shape = std::tuple<int, bool, bool>;
-    const auto shape = [](const RuleCandidate* c) {
-      return Shape{c->form, c->forward.has_value(), c->backward.has_value()};
+    using FormKey = std::tuple<int, bool, bool>;
+    const auto key_of_form = [](const RuleCandidate* c) {
+      return FormKey{c->form, c->forward.has_value(), c->backward.has_value()};
     };
-    std::vector<Shape> wanted;
-    std::ranges::transform(chosen, std::back_inserter(wanted), shape);
+    std::vector<FormKey> wanted;
+    std::ranges::transform(chosen, std::back_inserter(wanted), key_of_form);
     if (options_.admit) options_.admit(chosen);
-    std::vector<Shape> admitted;
-    std::ranges::transform(chosen, std::back_inserter(admitted), shape);
+    std::vector<FormKey> admitted;
+    std::ranges::transform(chosen, std::back_inserter(admitted), key_of_form);
     for (RuleCandidate* candidate : chosen) {
       if (!candidate->forward && !candidate->backward) continue;
       const std::uint32_t family = add_directions(*candidate, rules_);

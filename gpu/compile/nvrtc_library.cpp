@@ -23,7 +23,8 @@ core::Result<Nvrtc> load_nvrtc() {
       !library.find("nvrtcGetProgramLogSize", nvrtc.log_size) ||
       !library.find("nvrtcGetProgramLog", nvrtc.log) ||
       !library.find("nvrtcGetCUBINSize", nvrtc.cubin_size) ||
-      !library.find("nvrtcGetCUBIN", nvrtc.cubin))
+      !library.find("nvrtcGetCUBIN", nvrtc.cubin) ||
+      !library.find("nvrtcGetPTXSize", nvrtc.ptx_size) || !library.find("nvrtcGetPTX", nvrtc.ptx))
     return core::unavailable("the library lacks functions of NVRTC");
   return nvrtc;
 }

@@ -22,8 +22,8 @@ struct Nvrtc {
       create;
   std::function<int(Program*)> destroy;
   std::function<int(Program, int, const char* const*)> compile;  ///< Numbers of options, options.
-  std::function<int(Program, std::size_t*)> log_size, cubin_size;
-  std::function<int(Program, char*)> log, cubin;
+  std::function<int(Program, std::size_t*)> log_size, cubin_size, ptx_size;
+  std::function<int(Program, char*)> log, cubin, ptx;
 };
 
 /// Loaded at the first call. Errors: kUnavailable.

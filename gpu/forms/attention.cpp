@@ -13,6 +13,9 @@ namespace {
 using ops::evaluation::NodeKind;
 using runtime::generated::RegionTensor;
 
+/// A library is called so often at most: each call takes as long as a launch.
+constexpr std::int64_t kMostRuns = 64;
+
 /// A loop over rows of scores, and how far apart its neighbors lie in each tensor, in elements.
 struct RowLoop {
   std::int64_t size = 1;
@@ -104,26 +107,30 @@ class AttentionFinder {
   core::Result<Attention> describe() {
     SOAPSTONE_RETURN_IF_ERROR(check_products());
     SOAPSTONE_RETURN_IF_ERROR(find_added());
-    JoinedLoops rows(false), heads(true), batch(true);
-    SOAPSTONE_RETURN_IF_ERROR(sort_loops(rows, heads, batch));
-    // A batch has keys of its own.
-    if (batch.loop().size != batch.key_loop().size)
-      return core::unsupported("keys that several batches share");
+    JoinedLoops rows(false), heads(true), batch(true), runs(true);
+    JoinedLoops* const all[] = {&rows, &heads, &batch, &runs};
+    SOAPSTONE_RETURN_IF_ERROR(sort_loops(all));
+    for (const JoinedLoops* const own : {&batch, &runs})
+      if (own->loop().size != own->key_loop().size)
+        return core::unsupported("keys that several batches share");
+    if (runs.loop().size > kMostRuns) return core::unsupported("attention in too many parts");
+    attention_.runs = runs.loop().size;
     const RowLoop &b = batch.loop(), &h = heads.loop(), &r = rows.loop();
-    const RowLoop &of_batch = batch.key_loop(), &of_head = heads.key_loop();
+    const RowLoop &of_batch = batch.key_loop(), &of_head = heads.key_loop(), &run = runs.loop(),
+                  &of_run = runs.key_loop();
     const std::int64_t size = scores_.summed.size, columns = scores_.column.size,
                        value_size = context_.column.size;
     attention_.queries = tensor(scores_.left, scores_.left_offset, {b.size, h.size, r.size, size},
-                                {b.queries, h.queries, r.queries, 1});
+                                {b.queries, h.queries, r.queries, 1}, run.queries);
     attention_.keys =
         tensor(scores_.right, scores_.right_offset, {of_batch.size, of_head.size, size, columns},
-               {of_batch.keys, of_head.keys, 1, scores_.column.right});
-    attention_.values = tensor(context_.right, context_.right_offset,
-                               {of_batch.size, of_head.size, columns, value_size},
-                               {of_batch.values, of_head.values, context_.summed.right, 1});
+               {of_batch.keys, of_head.keys, 1, scores_.column.right}, of_run.keys);
+    attention_.values = tensor(
+        context_.right, context_.right_offset, {of_batch.size, of_head.size, columns, value_size},
+        {of_batch.values, of_head.values, context_.summed.right, 1}, of_run.values);
     attention_.result = tensor(region_.outputs[0], 0, {b.size, h.size, r.size, value_size},
-                               {b.result, h.result, r.result, 1});
-    for (std::size_t k = 0; k < added_.size(); ++k) describe_added(k, b, h, r);
+                               {b.result, h.result, r.result, 1}, run.result);
+    for (std::size_t k = 0; k < added_.size(); ++k) describe_added(k, b, h, r, run);
     return std::move(attention_);
   }
 
@@ -140,14 +147,18 @@ class AttentionFinder {
     return core::Done{};
   }
 
-  GraphTensor tensor(std::uint32_t id, std::int64_t offset, core::Dims dims,
-                     core::Dims strides) const {
+  /// `step`: from run to run.
+  GraphTensor tensor(std::uint32_t id, std::int64_t offset, core::Dims dims, core::Dims strides,
+                     std::int64_t step) const {
     const RegionTensor& t = region_.tensors[id];
-    return {t.id, t.data_type, std::move(dims), std::move(strides), offset, {}, false};
+    GraphTensor made{t.id, t.data_type, std::move(dims), std::move(strides), offset, {}, false};
+    made.step = attention_.runs > 1 ? step : 0;
+    return made;
   }
 
-  /// Number k of what is added, over loops of batches, heads and rows.
-  void describe_added(std::size_t k, const RowLoop& b, const RowLoop& h, const RowLoop& r) {
+  /// Number k of what is added, over loops of batches, heads, rows and runs.
+  void describe_added(std::size_t k, const RowLoop& b, const RowLoop& h, const RowLoop& r,
+                      const RowLoop& run) {
     const FlatNode& read = scores_.expression.nodes[added_[k]];
     const auto stride = [&](const RowLoop& loop) { return loop.size > 1 ? loop.added[k] : 0; };
     core::Dims strides{stride(b), stride(h), stride(r),
@@ -155,8 +166,8 @@ class AttentionFinder {
     core::Dims dims{b.size, h.size, r.size, scores_.column.size};
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (strides[d] == 0) dims[d] = 1;
-    attention_.added.push_back(
-        tensor(read.tensor, read.position.constant, std::move(dims), std::move(strides)));
+    attention_.added.push_back(tensor(read.tensor, read.position.constant, std::move(dims),
+                                      std::move(strides), stride(run)));
   }
 
   /// What is added to the product of queries and keys.
@@ -208,13 +219,13 @@ class AttentionFinder {
     return loops;
   }
 
-  core::Status sort_loops(JoinedLoops& rows, JoinedLoops& heads, JoinedLoops& batch) const {
+  /// Each loop goes to the first of those that are left which takes it.
+  core::Status sort_loops(std::span<JoinedLoops* const> all) const {
     SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<RowLoop> loops, row_loops());
-    JoinedLoops* const all[] = {&rows, &heads, &batch};
-    std::size_t at = 0;
+    auto at = all.begin();
     for (const RowLoop& loop : loops) {
-      while (at < std::size(all) && !all[at]->take(loop)) ++at;
-      if (at == std::size(all)) return core::unsupported("heads at more than two distances");
+      while (at != all.end() && !(*at)->take(loop)) ++at;
+      if (at == all.end()) return core::unsupported("heads at more than three distances");
     }
     return core::Done{};
   }

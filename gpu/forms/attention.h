@@ -11,7 +11,9 @@ namespace soapstone::gpu {
 
 /// result = softmax(scale · queries · keys + added…) · values, with the softmax along the columns
 /// of the scores. All tensors have four dimensions, and the elements of a head lie side by side.
-/// Several heads of queries may share one of keys and values.
+/// Several heads of queries may share one of keys and values. It may take several runs, one for
+/// each image of shifted windows, say, whose mask is the same for all images: no strides say so at
+/// once.
 struct Attention {
   GraphTensor queries;             ///< [batch, heads, rows, size]
   GraphTensor keys;                ///< [batch, heads of keys, size, columns]
@@ -19,6 +21,7 @@ struct Attention {
   GraphTensor result;              ///< [batch, heads, rows, size of a value]
   std::vector<GraphTensor> added;  ///< Repeated to [batch, heads, rows, columns].
   double scale = 1;
+  std::int64_t runs = 1;  ///< How far apart they lie is the step of each tensor.
 };
 
 /// The only output of a region of the graph. Errors: kUnsupported, with the reason.

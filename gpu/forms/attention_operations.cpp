@@ -30,6 +30,7 @@ class AttentionDraft {
     GraphTensor result = attention_.result;
     result.is_result = true;
     product(shares, add(attention_.values), add(std::move(result)));
+    graph_.runs = attention_.runs;
     return std::move(graph_);
   }
 

@@ -22,6 +22,7 @@ struct GraphTensor {
   std::optional<double> number;  ///< Set: the only element, known when the graph is made.
   bool is_result = false;
   bool is_rounded = false;  ///< An intermediate result that is rounded to its type all the same.
+  std::int64_t step = 0;  ///< Elements from its place in one run of the graph to that in the next.
 };
 
 /// What is computed of one element of each input.
@@ -67,6 +68,7 @@ struct Operation {
 struct OperationGraph {
   std::vector<GraphTensor> tensors;
   std::vector<Operation> operations;  ///< In an order in which they can run.
+  std::int64_t runs = 1;              ///< So often all of them run, on other parts of tensors.
 };
 
 /// Where tensors of a launch lie otherwise than row-major.

@@ -55,6 +55,14 @@ class CudnnKernel final : public LibraryKernel {
     const Cudnn& cudnn = graph_.cudnn();
     SOAPSTONE_ASSIGN_OR_RETURN(void* const handle, handles().cudnn());
     SOAPSTONE_RETURN_IF_ERROR(checked(cudnn, cudnn.set_stream(handle, stream), "cudnnSetStream"));
+    for (std::int64_t run = 0; run < graph_.operations().runs; ++run)
+      SOAPSTONE_RETURN_IF_ERROR(execute(handle, run, call));
+    return core::Done{};
+  }
+
+ private:
+  core::Status execute(void* handle, std::int64_t run, const runtime::KernelCall& call) {
+    const Cudnn& cudnn = graph_.cudnn();
     std::vector<std::int64_t> ids;
     std::vector<void*> pointers;
     const auto& tensors = graph_.operations().tensors;
@@ -63,7 +71,8 @@ class CudnnKernel final : public LibraryKernel {
       if (!tensor.id.valid() && !tensor.number) continue;
       ids.push_back(static_cast<std::int64_t>(k));
       pointers.push_back(tensor.number ? &host_numbers_[k]
-                                       : address(tensor.id, tensor.data_type, tensor.offset, call));
+                                       : address(tensor.id, tensor.data_type,
+                                                 tensor.offset + run * tensor.step, call));
     }
     void* const workspace = pointer_to(call.scratch.value());
     CudnnDescriptor pack(cudnn, cudnn::Descriptor::kVariantPack);
@@ -76,7 +85,6 @@ class CudnnKernel final : public LibraryKernel {
                    "cudnnBackendExecute");
   }
 
- private:
   CudnnGraph graph_;
   CudnnPlan plan_;
   std::vector<float> host_numbers_;  // by tensor: those that are given by value

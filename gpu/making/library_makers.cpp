@@ -64,6 +64,11 @@ core::Result<CudnnChoice> cudnn_choice(const MakerContext& context, const Kernel
   SOAPSTONE_ASSIGN_OR_RETURN(
       OperationGraph operations,
       operation_graph_of(request.graph, request.nodes, request.outputs, request.layouts));
+  for (const GraphTensor& tensor : operations.tensors)
+    if (tensor.step * static_cast<std::int64_t>(core::size_bytes(tensor.data_type)) %
+            static_cast<std::int64_t>(kLibraryAlignment) !=
+        0)
+      return core::unsupported("runs that begin where libraries cannot read");
   SOAPSTONE_ASSIGN_OR_RETURN(CudnnGraph graph,
                              CudnnGraph::make(libraries.cudnn, std::move(operations)));
   SOAPSTONE_ASSIGN_OR_RETURN(const CudnnDescriptor* device, context.handles->cudnn_device());

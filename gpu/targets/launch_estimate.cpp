@@ -104,7 +104,9 @@ class LaunchEstimator::Impl {
                     double rate, const Work& work) {
     const LibraryProposals::Answer answer = proposals_.ask(graph, launch);
     const double elements = elements_of(graph, launch.outputs.front());
-    if (answer.has_engine) return contraction_us(elements, rate, work, answer.proposal.parts);
+    if (answer.has_engine)
+      return contraction_us(elements, rate, work, answer.proposal.parts) +
+             static_cast<double>(answer.runs - 1) * target_.launch_us;
     if (launch.nodes().size() == 1) return generated_us(region, rate, work);
     // In parts: what lies between is stored and read again.
     const core::DataType type = graph.tensor(launch.outputs.front()).type.data_type;

@@ -45,19 +45,19 @@ LibraryProposals::Answer LibraryProposals::ask(const core::Graph& graph,
   if (!device_ || is_matrix_product(graph, launch)) return {};
   const auto operations =
       operation_graph_of(graph, launch.nodes(), launch.outputs, layouts_of(graph, launch));
-  if (!operations) return {false, {}};
+  if (!operations) return {false, {}, 1};
   const auto made = CudnnGraph::make(cudnn_, *operations);
-  if (!made) return {false, {}};
+  if (!made) return {false, {}, 1};
   for (const auto mode : {cudnn::HeuristicMode::kA, cudnn::HeuristicMode::kFallback}) {
     const auto configurations = made->configurations(*device_, mode, FloatMath::kExact);
     if (!configurations) return {};
     for (const CudnnDescriptor& configuration : *configurations) {
       const auto proposal = proposal_of(configuration);
       if (proposal && proposal->workspace_bytes <= GpuOptions{}.workspace_limit)
-        return {true, *proposal};
+        return {true, *proposal, operations->runs};
     }
   }
-  return {false, {}};
+  return {false, {}, 1};
 }
 
 }  // namespace soapstone::gpu

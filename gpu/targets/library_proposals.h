@@ -21,6 +21,7 @@ class LibraryProposals {
   struct Answer {
     bool has_engine = true;
     CudnnProposal proposal;
+    std::int64_t runs = 1;  ///< The library is called so often.
   };
   /// Products of matrices are cuBLASLt's, which answers only where its device is; all else that is
   /// no generated kernel is cuDNN's: its first proposal within the limit of workspaces.

@@ -22,7 +22,6 @@
 #include "jobs/gains/gain_costs.h"
 #include "jobs/generate/completion.h"
 #include "jobs/generate/tile_exchange.h"
-#include "jobs/rules/belief.h"
 #include "jobs/rules/rule_library.h"
 
 namespace soapstone::jobs {
@@ -56,8 +55,8 @@ core::Result<std::vector<rules::Rule>> known_rules(const GenerateRequest& reques
     for (const std::string& file : files) {
       if (file != name && std::filesystem::path(file).filename() == kGeneratedRules) continue;
       if (is_own_rule_file(file)) {
-        SOAPSTONE_ASSIGN_OR_RETURN(auto believed, read_believed(file, false, context));
-        std::ranges::move(believed.rules, std::back_inserter(known));
+        SOAPSTONE_ASSIGN_OR_RETURN(auto believed, read_believed_instances(file, context));
+        std::ranges::move(believed, std::back_inserter(known));
         continue;
       }
       SOAPSTONE_ASSIGN_OR_RETURN(RuleFileContents contents, read_rule_file(file));

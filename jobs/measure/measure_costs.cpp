@@ -84,6 +84,45 @@ class CostFile {
   std::unique_ptr<cost::CostDatabase> database_;
 };
 
+/// Whoever times asks whether there is time left; there is for one launch, so that each call gets
+/// on. The file is written now and then: whoever ends the process loses the last seconds.
+class MeasuringTime {
+ public:
+  explicit MeasuringTime(const CostFile& file) : file_(file) {}
+
+  void start(double time_s) {
+    end_ = SteadyClock::now() +
+           std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(time_s));
+    was_short_ = false;
+  }
+  /// True if something was not timed since start().
+  bool was_short() const { return was_short_; }
+
+  cost::TimingOptions options(const core::StopToken& stop) {
+    cost::TimingOptions options{.stop = &stop};
+    options.is_over = [this] {
+      const bool is_over = has_measured_ && SteadyClock::now() >= end_;
+      was_short_ |= is_over;
+      return is_over;
+    };
+    options.kept = [this] {
+      constexpr auto kBetween = std::chrono::seconds(10);
+      has_measured_ = true;
+      if (SteadyClock::now() < written_ + kBetween) return;
+      // What fails here fails again at the end, where it is reported.
+      (void)file_.write();
+      written_ = SteadyClock::now();
+    };
+    return options;
+  }
+
+ private:
+  const CostFile& file_;
+  SteadyClock::time_point end_, written_ = SteadyClock::now();
+  bool has_measured_ = false;
+  bool was_short_ = false;
+};
+
 /// Searches a model as optimize() would, for what it asks of the costs on the way.
 core::Result<MeasureOutcome::Model> search_model(const MeasureRequest& request,
                                                  const std::string& name, core::Graph graph,
@@ -131,20 +170,24 @@ core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const 
     SOAPSTONE_ASSIGN_OR_RETURN(core::Graph graph, read_or_build(model, context));
     graphs.push_back(std::move(graph));
   }
+  MeasuringTime time(file);
   const std::shared_ptr<cost::CostModel> cost = cost::make_measured_cost(
-      *backend, request.device.fusion, &file.database(), {.stop = &context.stop});
+      *backend, request.device.fusion, &file.database(), time.options(context.stop));
   MeasureOutcome outcome;
   outcome.device = key;
   outcome.asked_for = request.models.size();
   outcome.known_before = outcome.known = file.size();
   context.announce_results();
-  for (std::size_t m = 0; m < graphs.size() && left_s() > 0; ++m) {
+  for (std::size_t m = 0; m < graphs.size() && (m == 0 || left_s() > 0); ++m) {
     if (context.stop.stop_requested()) break;
-    const double share_s = left_s() / static_cast<double>(graphs.size() - m);
+    constexpr double kShortest = 1e-3;
+    const double share_s = std::max(left_s() / static_cast<double>(graphs.size() - m), kShortest);
+    time.start(share_s);
     auto model =
         search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context);
     SOAPSTONE_RETURN_IF_ERROR(file.write());  // Also what was measured until something failed.
     if (!model) return model.error();
+    model->has_ended &= !time.was_short();
     model->measured = file.size() - std::exchange(outcome.known, file.size());
     outcome.models.push_back(*std::move(model));
   }

@@ -39,7 +39,8 @@ struct MeasureOutcome {
   std::size_t asked_for = 0;
 };
 
-/// The file is written after each model, and when the job is told to stop. Errors: kUsage; those of
+/// A model's launches are timed as long as its share of the time lasts, and the file is written
+/// every ten seconds, after each model, and when the job is told to stop. Errors: kUsage; those of
 /// reading the models and the file; kInvalidInput for a file of another device's costs;
 /// kUnavailable without the device.
 core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request,

@@ -193,6 +193,14 @@ rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules&
 
 rules::InstanceChoice all_instances() { return {rules::usual_siblings()}; }
 
+core::Result<std::vector<Rule>> read_believed_instances(const std::string& file,
+                                                        const Context& context) {
+  SOAPSTONE_ASSIGN_OR_RETURN(rules::RuleFile read, read_believed(file, false, context));
+  SOAPSTONE_ASSIGN_OR_RETURN(auto written, rules::instances_of(read.written, all_instances()));
+  std::ranges::move(written, std::back_inserter(read.rules));
+  return std::move(read.rules);
+}
+
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded) {
   SOAPSTONE_ASSIGN_OR_RETURN(auto baseline, rules::instances_of(loaded.written_baseline, choice));

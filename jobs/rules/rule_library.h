@@ -68,6 +68,9 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded);
 /// All instances, for the usual numbers of siblings.
 rules::InstanceChoice all_instances();
+/// The rules of read_believed() with all instances of those that it leaves as they are written.
+core::Result<std::vector<rules::Rule>> read_believed_instances(const std::string& file,
+                                                               const Context& context);
 /// Makes those instances of the rules that are written. Errors: those of reading rules.
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "jobs/base/guard.h"
-#include "jobs/rules/belief.h"
 #include "jobs/rules/rule_library.h"
 
 namespace soapstone::jobs {
@@ -28,15 +27,15 @@ core::Result<std::vector<rules::Rule>> read_premise_file(const std::string& file
     SOAPSTONE_ASSIGN_OR_RETURN(RuleFileContents contents, read_rule_file(file));
     return std::move(contents.rules);
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed(file, false, context));
-  for (const rules::Rule& rule : read.rules) {
+  SOAPSTONE_ASSIGN_OR_RETURN(auto read, read_believed_instances(file, context));
+  for (const rules::Rule& rule : read) {
     if (rule.evidence.kind == rules::Evidence::Kind::kProved) continue;
     context.progress.log(core::LogLevel::kWarning,
                          fmt::format("{}:{}: rule {} has no proof, nor has what follows from it",
                                      rule.file.string(), rule.line, rule.name));
     break;
   }
-  return std::move(read.rules);
+  return read;
 }
 
 core::Result<Premises> read_premises(const DeriveRequest& request, const Context& context) {

@@ -107,6 +107,30 @@ std::string ExpressionText::condition(const Domain& domain, const Substitution& 
   return text;
 }
 
+/// The indices where the conditions hold: variables whose bounds follow from one are narrower
+/// there.
+ExpressionText::Substitution ExpressionText::within(const Domain& domain, Substitution at) {
+  for (const auto& c : domain.constraints) {
+    const Affine form = substituted(c.expression, at);
+    if (form.coefficients.size() != 1) continue;
+    const auto [variable, times] = *form.coefficients.begin();
+    const IndexVariable& whole = space_.variable(variable);
+    if (times != 1 && times != -1) continue;
+    const std::int64_t edge = -form.constant * times;  // where the form is 0
+    const bool is_zero = c.kind == ops::Constraint::Kind::kZero;
+    const auto narrow = space_.narrowed(variable, times > 0 || is_zero ? edge : whole.low,
+                                        times < 0 || is_zero ? edge + 1 : whole.high);
+    if (!narrow) continue;
+    for (auto& [index, value] : at) {
+      const std::int64_t step = value.coefficient(variable);
+      if (step == 0) continue;
+      value.add(IndexSpace::value_of(variable), -step);
+      value.add(IndexSpace::value_of(*narrow), step);
+    }
+  }
+  return at;
+}
+
 Value ExpressionText::compute_guard(const TreeNode& node, const Substitution& at) {
   const Scalar type = type_of(region_, node);
   const std::string name = fresh("g");
@@ -114,7 +138,8 @@ Value ExpressionText::compute_guard(const TreeNode& node, const Substitution& at
   line(fmt::format("{} {} = 0;\nif ({}) {{", scalar_name(type), name,
                    condition(node.domains[0], at)));
   scopes_.back().lines += block(1, [&] {
-    line(fmt::format("{} = {};", name, converted(compute(node.children[0], at), type)));
+    line(fmt::format("{} = {};", name,
+                     converted(compute(node.children[0], within(node.domains[0], at)), type)));
   });
   line("}");
   return {name, type};
@@ -126,7 +151,7 @@ void ExpressionText::loop(const Domain& domain, std::size_t first, Substitution 
   if (first == domain.ranges.size()) {
     const std::string test = condition(domain, at);
     if (test.empty()) return body(at);
-    const std::string lines = block(1, [&] { body(at); });
+    const std::string lines = block(1, [&] { body(within(domain, at)); });
     line(fmt::format("if ({}) {{", test));
     scopes_.back().lines += lines + "}\n";
     return;

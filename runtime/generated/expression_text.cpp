@@ -19,7 +19,7 @@ ExpressionText::ExpressionText(const Region& region, IndexSpace& space,
 // --- elements -----------------------------------------------------------------------------------
 
 Value ExpressionText::element(std::uint32_t tensor, const Affine& given) {
-  const Affine position = space_.joined(given);
+  const Affine position = space_.plain(given);
   const std::string key = key_of(tensor, position);
   if (rows_.contains(tensor)) readings_.rows[tensor].push_back(position);
   for (const Scope& scope : scopes_)
@@ -35,7 +35,8 @@ Value ExpressionText::element(std::uint32_t tensor, const Affine& given) {
   } else {
     readings_.computed[tensor] += scopes_.back().times;
     const StageTree& tree = region_.stages[*facts.stage].tree;
-    value = compute(tree.body, indices_of(tree, position));
+    // What conditions say of the position helps to take it apart.
+    value = compute(tree.body, indices_of(tree, space_.joined(given)));
     if (value.type != facts.scalar) value = declare(facts.scalar, converted(value, facts.scalar));
   }
   scopes_.back().known.emplace(key, value);

@@ -123,6 +123,7 @@ class ExpressionText {
   std::string column_key(const TreeNode& node, const Substitution& at);
   Value kept_column(const std::string& key, Scalar type, const std::function<Value()>& compute);
   bool is_in_columns() const { return chunk_ && scopes_.size() == chunk_->scope; }
+  Substitution within(const ops::evaluation::Domain& domain, Substitution at);
   std::string condition(const ops::evaluation::Domain& domain, const Substitution& at);
   Affine substituted(const Affine& a, const Substitution& at);
   Substitution indices_of(const StageTree& tree, const Affine& position);

@@ -205,6 +205,8 @@ class Fuser {
     const auto plan = plan_kernel(*region, options_.kernel);
     if (!plan || !is_cheap(*region, *plan)) return false;
     if (options_.joins && !options_.joins(*region, *plan)) return false;
+    if (options_.apart && options_.apart(*region, *plan, groups_[from].nodes, groups_[into].nodes))
+      return false;
     for (NodeId node : groups_[from].nodes) group_[node.index()] = into;
     groups_[from].nodes.clear();
     groups_[into].nodes = std::move(nodes);

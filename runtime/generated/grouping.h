@@ -39,6 +39,10 @@ struct GroupingOptions {
   ContractionRule contractions = {};  ///< None: every contraction is a kernel by itself.
   /// True if one kernel runs what groups are to be joined; none: what analysis allows is good.
   std::function<bool(const Region& region, const KernelPlan& plan)> joins = {};
+  /// True if two lists of nodes are better two kernels, although one could run both; none: never.
+  std::function<bool(const Region& joined, const KernelPlan& plan, std::span<const core::NodeId> a,
+                     std::span<const core::NodeId> b)>
+      apart = {};
   /// Groups that are decided already, in topological order each; others do not grow into them.
   std::vector<std::vector<core::NodeId>> given = {};
 };

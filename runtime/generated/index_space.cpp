@@ -1,6 +1,8 @@
 // See index_space.h.
 #include "runtime/generated/index_space.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace soapstone::runtime::generated {
@@ -19,6 +21,32 @@ std::uint32_t IndexSpace::add(std::string name, std::int64_t low, std::int64_t h
 
 void IndexSpace::rename(std::uint32_t variable, std::string name) {
   variables_[variable].name = std::move(name);
+}
+
+std::optional<std::uint32_t> IndexSpace::narrowed(std::uint32_t variable, std::int64_t low,
+                                                  std::int64_t high) {
+  const IndexVariable whole = variables_[variable];
+  low = std::max(low, whole.low);
+  high = std::min(high, whole.high);
+  if (low >= high || (low == whole.low && high == whole.high)) return std::nullopt;
+  has_narrowed_ = true;
+  variables_.push_back({low, high, "", Digit{value_of(variable), 1, 0}});
+  return static_cast<std::uint32_t>(variables_.size() - 1);
+}
+
+Affine IndexSpace::plain(const Affine& a) {
+  if (!has_narrowed_) return joined(a);
+  Affine result{a.constant, {}};
+  for (const auto& [id, c] : a.coefficients) {
+    const std::optional<Digit> digit = variables_[id].digit;
+    if (!digit)
+      result.add(value_of(id), c);
+    else if (digit->divisor == 1 && digit->modulus == 0)
+      result.add(plain(digit->of), c);
+    else
+      result.add(IndexSpace::digit(plain(digit->of), digit->divisor, digit->modulus), c);
+  }
+  return joined(result);
 }
 
 std::pair<std::int64_t, std::int64_t> IndexSpace::bounds(const Affine& a) const {
@@ -62,17 +90,19 @@ const Digit* IndexSpace::as_digit(const Affine& a) const {
   return c == 1 && variables_[id].digit ? &*variables_[id].digit : nullptr;
 }
 
-/// a = quotient · divisor + rest, term by term.
+/// a = quotient · divisor + rest, term by term; the least value of the rest is below the divisor.
 IndexSpace::Split IndexSpace::split(const Affine& a, std::int64_t divisor) const {
   Split s;
-  s.quotient.constant = floor_divide(a.constant, divisor);
-  s.rest.constant = a.constant - s.quotient.constant * divisor;
+  s.rest.constant = a.constant;
   for (const auto& [id, c] : a.coefficients) {
     if (c % divisor == 0)
       s.quotient.coefficients[id] = c / divisor;
     else
       s.rest.coefficients[id] = c;
   }
+  const std::int64_t carry = floor_divide(bounds(s.rest).first, divisor);
+  s.quotient.constant += carry;
+  s.rest.constant -= carry * divisor;
   return s;
 }
 
@@ -100,6 +130,12 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     const Split s = split(of, divisor);
     const auto [low, high] = bounds(s.rest);
     if (low >= 0 && high < divisor) return digit(s.quotient, 1, modulus);
+    // What the divisor divides adds to the quotient of the rest.
+    if (s.quotient != Affine{}) {
+      Affine whole = s.quotient;
+      whole.add(digit(s.rest, divisor, 0), 1);
+      return digit(whole, 1, modulus);
+    }
   } else if (modulus == 0) {
     return of;
   } else {
@@ -107,6 +143,7 @@ Affine IndexSpace::digit(const Affine& given, std::int64_t divisor, std::int64_t
     Affine rest = split(of, modulus).rest;
     const auto [low, high] = bounds(rest);
     if (low >= 0 && high < modulus) return rest;
+    if (rest != of) return digit(rest, 1, modulus);
   }
   if (auto simpler = digit_of_multiple(of, divisor, modulus)) return *std::move(simpler);
   if (const Digit* inner = as_digit(of)) {

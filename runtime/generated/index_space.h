@@ -44,6 +44,13 @@ class IndexSpace {
   const IndexVariable& variable(std::uint32_t id) const { return variables_[id]; }
   std::span<const IndexVariable> variables() const { return variables_; }
 
+  /// A variable that is another one where that lies in low ≤ value < high: of its digits more is
+  /// known. None: it never does, or the bounds say nothing new.
+  std::optional<std::uint32_t> narrowed(std::uint32_t variable, std::int64_t low,
+                                        std::int64_t high);
+  /// The same without narrowed variables, for what holds elsewhere too.
+  Affine plain(const Affine& a);
+
   static Affine value_of(std::uint32_t variable) { return Affine{0, {{variable, 1}}}; }
   /// The digit as simply as it can be said: an exact quotient needs no division, and a digit of a
   /// digit is one of the same expression.
@@ -81,6 +88,7 @@ class IndexSpace {
       std::tuple<std::int64_t, std::map<std::uint32_t, std::int64_t>, std::int64_t, std::int64_t>;
   std::vector<IndexVariable> variables_;
   std::map<Key, std::uint32_t> digits_;
+  bool has_narrowed_ = false;
 };
 
 }  // namespace soapstone::runtime::generated

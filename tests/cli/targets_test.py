@@ -42,6 +42,18 @@ class Costs(unittest.TestCase):
         self.assertEqual(report["costs"], first["device"])
         self.assertIsNone(report["latency_before_us"])
 
+    def test_what_there_was_no_time_for_is_measured_in_the_next_call(self):
+        """Each call measures at least one launch, whatever the time."""
+        file = P / "little_time.jsonl"
+        known = 0
+        for _ in range(3):
+            report = self.measure(file, "--models", "inception_v3", "--time", "0.01")
+            self.assertFalse(report["complete"])
+            self.assertEqual(report["launches_before"], known)
+            self.assertGreater(report["launches"], known)
+            known = report["launches"]
+        self.assertLess(known, 20)
+
     def test_costs_of_another_device_are_refused(self):
         file = P / "mine.jsonl"
         self.measure(file, "--models", SPACE.model)
@@ -65,13 +77,14 @@ def has_gpu_library():
 @unittest.skipUnless(has_gpu_library(), "built without CUDA")
 class Gpus(unittest.TestCase):
     def test_what_was_not_measured_is_called_an_estimate(self):
-        done = run("optimize-graph", SPACE.model, "--target", "h200", "-o", P / "gpu.onnx", "--json",
-                   "-", "-q", "--cost-db", P / "empty.db")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        report = json.loads(done.stdout)
-        self.assertEqual(report["estimated_share"], 1)
-        self.assertEqual(report["costs"], "NVIDIA H200, estimated")
-        self.assertIsNone(report["speedup"])
+        for target, name in (("h200", "NVIDIA H200"), ("a100", "NVIDIA A100-SXM4-80GB")):
+            done = run("optimize-graph", SPACE.model, "--target", target, "-o", P / "gpu.onnx",
+                       "--json", "-", "-q", "--cost-db", P / "empty.db")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(report["estimated_share"], 1)
+            self.assertEqual(report["costs"], f"{name}, estimated")
+            self.assertIsNone(report["speedup"])
 
     def test_costs_in_the_database_come_first(self):
         """Records under the key of a card are those of the target of its name."""
@@ -86,10 +99,10 @@ class Gpus(unittest.TestCase):
         self.assertEqual(
             run("bench-graph", "--cost-db", database, "--import-costs", lines, "-q").returncode, 0)
         done = run("optimize-graph", SPACE.model, "--target", "h200", "-o", P / "gpu.onnx", "--json",
-                   "-", "-q", "--cost-db", database, "--fusion", "none",
-                   # In other forms nothing is measured, and an estimate wins against 1 ms.
-                   "--strategy", "backtracking")
+                   "-", "-q", "--cost-db", database, "--fusion", "none")
         report = json.loads(done.stdout)
+        # What nobody measured is no faster than what somebody did.
+        self.assertGreaterEqual(report["cost_after_us"], 1000)
         self.assertLess(report["estimated_share"], 1)
         self.assertIn("NVIDIA H200 (sm_90)", report["costs"])
         self.assertGreaterEqual(report["cost_before_us"], 1000)

@@ -14,7 +14,7 @@ using runtime::Fusion;
 using runtime::test::kRemoteKernelUs;
 using runtime::test::RemoteBackend;
 
-constexpr TimingOptions kExact{.min_sample_us = 100, .samples = 3, .max_total_us = 2000};
+const TimingOptions kExact{.min_sample_us = 100, .samples = 3, .max_total_us = 2000};
 
 /// Constants, kernels that write over their input, indices, and channels-last convolutions.
 constexpr std::string_view kGraph = R"(graph g

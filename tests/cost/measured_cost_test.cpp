@@ -96,7 +96,7 @@ class FakeBackend final : public runtime::HostBackend {
   runtime::DeviceInfo device_{"fake", "none", 1};
 };
 
-constexpr TimingOptions kQuick{.min_sample_us = 1, .samples = 3, .max_total_us = 1000};
+const TimingOptions kQuick{.min_sample_us = 1, .samples = 3, .max_total_us = 1000};
 
 constexpr std::string_view kTwoEqualMatmuls = R"(graph g
   x: f32[4, 4]
@@ -252,6 +252,34 @@ TEST_F(MeasuredCostTest, RecordedCostsMeasureNothing) {
   EXPECT_EQ(elsewhere->graph_cost(graph).estimated_share(), 1);
   EXPECT_EQ(elsewhere->breakdown(graph)[0].implementation, "estimate: no cost of it was recorded");
   EXPECT_EQ(backend_.compiled, 0);
+}
+
+/// A session in which there is time for two launches: the next one goes on where it ended, and
+/// measures nothing again.
+TEST_F(MeasuredCostTest, GoesOnInTheNextSessionWhereTimeWasOver) {
+  const Graph graph = graph_of(R"(graph g
+    x: f32[4, 4]
+    a = relu(x)
+    b = softmax(a; axis=1)
+    c = tanh(b)
+    d = softmax(c; axis=0)
+    e = exp(d)
+    return e)");
+  auto kept = database();
+  const auto known = [&] { return kept->entries(backend_.device().key()).size(); };
+  std::vector<std::size_t> after;
+  for (int session = 0; session < 8 && (after.empty() || known() < 5); ++session) {
+    int timed = 0;
+    TimingOptions options = kQuick;
+    options.is_over = [&] { return timed >= 2; };
+    options.kept = [&] { ++timed; };
+    const GraphCost cost =
+        make_measured_cost(backend_, Fusion::kFull, kept.get(), options)->graph_cost(graph);
+    EXPECT_EQ(cost.launches, 5u);
+    EXPECT_EQ(cost.estimated_us > 0, known() < 5);
+    after.push_back(known());
+  }
+  EXPECT_EQ(after, (std::vector<std::size_t>{2, 4, 5}));
 }
 
 TEST_F(MeasuredCostTest, ComparesTwoExecutables) {

@@ -10,8 +10,9 @@
 #include "gpu/kernels/cover.h"
 #include "gpu/making/attention_fit.h"
 #include "models/networks/builders.h"
-#include "runtime/launches/launch_plan.h"
+#include "runtime/launches/signature_reader.h"
 #include "tests/gpu/transformer_layer.h"
+#include "tests/models/small_sizes.h"
 #include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
@@ -51,19 +52,21 @@ void add_in_16_bits(std::string& text) {
     return std::ranges::count_if(
         groups, [](const Group& group) { return group.kind != Group::Kind::kView; });
   };
-  for (const char* name : {"bert_base", "swin", "gpt", "llama", "moe"}) {
+  const auto add = [&](const std::string& name, const models::ParameterValues& sizes,
+                       const char* what) {
     models::NetworkOptions options;
     options.type = core::DataType::kFloat16;
-    models::ParameterValues sizes;
-    if (name != std::string_view("swin")) sizes["layers"] = 1;
     const auto built = models::build_network(name, sizes, options);
     ASSERT_TRUE(built.ok()) << built.error().to_string();
     const std::vector<Group> apart = gpu_groups(built->graph);
-    text += fmt::format("{}{} in 16 bits: {} launches, {} with attention apart\n", name,
-                        sizes.empty() ? "" : " of one layer",
+    text += fmt::format("{}{} in 16 bits: {} launches, {} with attention apart\n", name, what,
                         count(join_attention(built->graph, apart, is_attention_of_known_cards)),
                         count(apart));
-  }
+  };
+  for (const char* name : {"bert_base", "gpt", "llama", "moe"})
+    add(name, {{"layers", 1}}, " of one layer");
+  add("swin", {}, "");
+  add("swin", {{"batch", 4}}, " of four images");
 }
 
 TEST(Launches, AreThoseOfTheFile) {
@@ -86,6 +89,38 @@ TEST(Launches, AreThoseOfTheFile) {
   std::ostringstream wanted;
   wanted << std::ifstream(SOAPSTONE_SOURCE_DIR "/tests/golden/launches.txt").rdbuf();
   EXPECT_EQ(text, wanted.str());
+}
+
+/// The signature without what a reader of it cannot know: which inputs are constants.
+std::string without_constants(std::string signature) {
+  constexpr std::string_view kConstant = "constant ";
+  for (std::size_t at = 0; (at = signature.find(kConstant, at)) != std::string::npos;) {
+    const bool is_number = signature.find_first_of("0123456789-", at) == at + kConstant.size();
+    if (is_number)
+      at += kConstant.size();
+    else
+      signature.erase(at, kConstant.size());
+  }
+  return signature;
+}
+
+/// From what the cost database keeps of a launch the launch can be made again.
+TEST(Launches, AreReadBackFromTheirSignatures) {
+  std::size_t count = 0;
+  for (const models::ModelBuilder& builder : models::builders()) {
+    const auto graph = models::build_model(builder.name, models::few_repeats(builder.name));
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    const auto launches = cover(*graph, runtime::Fusion::kFull, is_attention_of_known_cards);
+    for (const runtime::Launch& launch : launches.value()) {
+      const std::string signature = runtime::launch_signature(*graph, launch);
+      const auto read = runtime::read_launch_signature(signature);
+      ASSERT_TRUE(read.ok()) << signature << "\n" << read.error().to_string();
+      EXPECT_EQ(runtime::launch_signature(read->graph, read->launch, read->layouts),
+                without_constants(signature));
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 500u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "cost/models/measured_cost.h"
@@ -82,9 +83,12 @@ constexpr const char* kRunConvolution =
     "\n  x: f32[2, 3, 6, 5]\n  w: f32[4, 3, 3, 3]\n  b: f32[4]\n  t = conv(x, w, b)\n"
     "  y = relu(t)\n  return y\n";
 
-/// Runs a convolution by a cuDNN that computes nothing.
-core::Status convolve(FakeDriver& fake, FakeCompiler& compiler, test::FakeCudnn& cudnn) {
-  const core::Graph graph = runtime::test::parse(kRunConvolution);
+constexpr std::uint64_t kFirstInput = 1 << 20, kInputStep = 1 << 14, kOutput = 1 << 21;
+
+/// Runs the only launch of a graph by a cuDNN that computes nothing.
+core::Status run_by_cudnn(const char* text, FakeDriver& fake, FakeCompiler& compiler,
+                          test::FakeCudnn& cudnn) {
+  const core::Graph graph = runtime::test::parse(text);
   SOAPSTONE_ASSIGN_OR_RETURN(auto backend, make_gpu_backend(fake.driver(), 0, compiler.compiler(),
                                                             {cudnn.library(), nullptr}));
   const auto plan = runtime::plan_execution(graph, *backend, Fusion::kFull);
@@ -96,29 +100,57 @@ core::Status convolve(FakeDriver& fake, FakeCompiler& compiler, test::FakeCudnn&
   // Where cuDNN fails, the kernel is generated.
   if (kernel->implementation() != "cuDNN 0") return core::unavailable("no cuDNN: 5000");
   runtime::KernelCall call{kernel.get()};
-  std::uint64_t place = 1 << 20;
   for (std::size_t k = 0; k < plan.launches[0].inputs.size(); ++k)
-    call.inputs.emplace_back(place += 1 << 10);
-  call.outputs = {runtime::DeviceAddress(1 << 21)};
+    call.inputs.emplace_back(kFirstInput + k * kInputStep);
+  call.outputs = {runtime::DeviceAddress(kOutput)};
   call.scratch = runtime::DeviceAddress(1 << 22);
   SOAPSTONE_ASSIGN_OR_RETURN(auto queue, backend->make_queue());
   queue->enqueue(std::span(&call, 1));
   return queue->wait();
 }
 
+/// What the last execution was given.
+std::set<std::uintptr_t> addresses(const test::FakeCudnn& cudnn) {
+  std::set<std::uintptr_t> given;
+  for (void* pointer : cudnn.pointers()) given.insert(reinterpret_cast<std::uintptr_t>(pointer));
+  return given;
+}
+
 TEST(GpuLibraries, GivesCudnnWhatItComputesWith) {
   FakeCompiler compiler;
   FakeDriver fake(compiler);
   test::FakeCudnn cudnn;
-  const core::Status status = convolve(fake, compiler, cudnn);
+  const core::Status status = run_by_cudnn(kRunConvolution, fake, compiler, cudnn);
   ASSERT_TRUE(status.ok()) << status.error().to_string();
   EXPECT_EQ(cudnn.executions(), 1);
-  std::set<std::uintptr_t> given;
-  for (void* pointer : cudnn.pointers()) given.insert(reinterpret_cast<std::uintptr_t>(pointer));
-  const std::uintptr_t inputs = 1 << 20, step = 1 << 10;
-  EXPECT_EQ(given, (std::set<std::uintptr_t>{inputs + step, inputs + 2 * step, inputs + 3 * step,
-                                             1 << 21}));
+  EXPECT_EQ(addresses(cudnn), (std::set<std::uintptr_t>{kFirstInput, kFirstInput + kInputStep,
+                                                        kFirstInput + 2 * kInputStep, kOutput}));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cudnn.workspace()), std::uintptr_t{1 << 22});
+}
+
+/// Windows of two images with one mask: the second time queries, keys, values and the result lie
+/// behind the two windows of the first image, and the mask where it was.
+TEST(GpuLibraries, RunsAttentionOfShiftedWindowsOncePerImage) {
+  constexpr const char* kWindows =
+      "\n  q: f32[4, 3, 5, 8]\n  k: f32[4, 3, 5, 8]\n  v: f32[4, 3, 5, 8]\n"
+      "  m: f32[1, 2, 1, 5, 5]\n  kt = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, kt)\n"
+      "  t = reshape(s; shape=[2, 2, 3, 5, 5])\n  u = add(t, m)\n"
+      "  w = reshape(u; shape=[4, 3, 5, 5])\n  p = softmax(w; axis=3)\n  y = matmul(p, v)\n"
+      "  return y\n";
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn cudnn;
+  const core::Status status = run_by_cudnn(kWindows, fake, compiler, cudnn);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  EXPECT_EQ(cudnn.executions(), 2);
+  constexpr std::uintptr_t kImage = 2 * 3 * 5 * 8 * sizeof(float);
+  const std::set<std::uintptr_t> given = addresses(cudnn);
+  std::map<std::uintptr_t, int> offsets;  // of inputs
+  for (const std::uintptr_t address : given)
+    if (address >= kFirstInput && address < kOutput)
+      ++offsets[(address - kFirstInput) % kInputStep];
+  EXPECT_EQ(offsets, (std::map<std::uintptr_t, int>{{0, 1}, {kImage, 3}}));
+  EXPECT_TRUE(given.contains(kOutput + kImage));
 }
 
 /// A library that fails is left out, or one message names its call; nothing is lost.
@@ -126,11 +158,11 @@ TEST(GpuLibraries, LosesNothingWhereverCudnnFails) {
   FakeCompiler compiler;
   FakeDriver fake(compiler);
   test::FakeCudnn whole;
-  ASSERT_TRUE(convolve(fake, compiler, whole).ok());
+  ASSERT_TRUE(run_by_cudnn(kRunConvolution, fake, compiler, whole).ok());
   EXPECT_EQ(whole.alive(), 0u);
   for (int k = 0; k < whole.calls(); ++k) {
     test::FakeCudnn cudnn(k);
-    const core::Status status = convolve(fake, compiler, cudnn);
+    const core::Status status = run_by_cudnn(kRunConvolution, fake, compiler, cudnn);
     EXPECT_EQ(cudnn.alive(), 0u) << "call " << k;
     EXPECT_EQ(fake.alive(), 0u) << "call " << k;
     ASSERT_FALSE(status.ok()) << "call " << k;

@@ -232,7 +232,12 @@ TensorValues all_values(const core::Graph& graph) {
 }
 
 void run_operations(const OperationGraph& graph, TensorValues& values) {
-  OperationRun(graph, values).run();
+  OperationGraph part = graph;
+  for (std::int64_t run = 0; run < graph.runs; ++run) {
+    for (std::size_t k = 0; k < part.tensors.size(); ++k)
+      part.tensors[k].offset = graph.tensors[k].offset + run * graph.tensors[k].step;
+    OperationRun(part, values).run();
+  }
 }
 
 void run_product(const MatrixProduct& p, TensorValues& values) {

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "gpu/compile/nvrtc.h"
+#include "gpu/kernels/cover.h"
 #include "gpu/text/traffic.h"
 #include "runtime/generated/extent.h"
 #include "tests/gpu/kernel_checks.h"
+#include "tests/support/graphs.h"
 
 namespace soapstone::gpu {
 namespace {
 
+using runtime::generated::Group;
 using runtime::generated::GroupingOptions;
 using runtime::generated::region_of;
 
@@ -42,6 +47,10 @@ constexpr TiledGraph kTiled[] = {
             "  y = transpose(t; perm=[1, 0])\n  return y"},
     {"padded", "x: f32[38, 41]\n  t = pad(x; pads=[1, 2, 3, 0], value=1.5)\n"
                "  y = transpose(t; perm=[1, 0])\n  return y"},
+    {"padded_behind", "x: f32[38, 41]\n  t = transpose(x; perm=[1, 0])\n"
+                      "  y = pad(t; pads=[1, 2, 3, 0], value=1.5)\n  return y"},
+    {"joined_behind", "x: f32[40, 36]\n  z: f32[20, 36]\n  s = transpose(x; perm=[1, 0])\n"
+                      "  t = transpose(z; perm=[1, 0])\n  y = concat(s, t; axis=1)\n  return y"},
     {"joined", "x: f32[40, 36]\n  z: f32[20, 36]\n  t = concat(x, z; axis=0)\n"
                "  y = transpose(t; perm=[1, 0])\n  return y"},
 };
@@ -140,6 +149,18 @@ TEST(Tiles, AreForWhatMovesLessInThem) {
   }
 }
 
+/// Within a condition indices lie in narrower bounds: no quotient of a position is left to compute.
+TEST(Tiles, TakePositionsApartByWhatConditionsSay) {
+  const OneKernel joined("x: f32[40, 36]\n  z: f32[20, 36]\n  s = transpose(x; perm=[1, 0])\n"
+                         "  t = transpose(z; perm=[1, 0])\n  y = concat(s, t; axis=1)\n  return y");
+  const std::string source =
+      kernel_text(joined.region, plan_for_gpu(joined.region, {.tile = 1}), "k").source;
+  EXPECT_EQ(source.find("/ 40"), std::string::npos) << source;
+  EXPECT_EQ(source.find("/ 20"), std::string::npos) << source;
+  EXPECT_EQ(source.find("% 40"), std::string::npos) << source;
+  EXPECT_NE(source.find("/ 60"), std::string::npos) << source;
+}
+
 TEST(Tiles, HoldWhatTheirAxesHave) {
   const OneKernel few("x: f32[2, 8, 12, 20]\n  y = transpose(x; perm=[0, 2, 3, 1])\n  return y");
   const KernelPlan plan = plan_for_gpu(few.region, {.width = 1});
@@ -151,6 +172,27 @@ TEST(Tiles, HoldWhatTheirAxesHave) {
   EXPECT_EQ(tile.layers, 2);
   EXPECT_EQ(tile.width, 8);
   EXPECT_EQ(tile.height, 128);
+}
+
+std::ptrdiff_t kernels_of(const std::string& text) {
+  const auto groups = gpu_groups(soapstone::graph_of("graph g\n" + text));
+  return std::ranges::count(groups, Group::Kind::kKernel, &Group::kind);
+}
+
+/// Rows that would be stored across are stored along, and moved in tiles, where that moves less
+/// than a launch takes; a small result is stored in pieces.
+TEST(Tiles, MoveLargeRowsByThemselves) {
+  const auto softmax = [](const char* dims, const char* behind) {
+    return fmt::format("  x: f32[{}]\n  y = softmax(x; axis=1)\n{}", dims, behind);
+  };
+  const char* const across = "  z = transpose(y; perm=[1, 0])\n  return z\n";
+  EXPECT_EQ(kernels_of(softmax("4096, 1024", across)), 2);
+  EXPECT_EQ(kernels_of(softmax("128, 1024", across)), 1);
+  EXPECT_EQ(kernels_of(softmax("4096, 1024", "  z = relu(y)\n  return z\n")), 1);
+  // Whole rows change places: each is a piece that is long enough.
+  EXPECT_EQ(kernels_of("  x: f32[64, 64, 768]\n  s: f32[768]\n  t = rms_norm(x, s; axis=2)\n"
+                       "  y = transpose(t; perm=[1, 0, 2])\n  return y\n"),
+            1);
 }
 
 /// Sectors of 32 bytes of which 4 are needed: one of the two tensors moves eightfold. In tiles

@@ -205,19 +205,19 @@ TEST(LemmaRule, MatchesWhereItIsAndNowhereElse) {
     if (graph.node(id).op->name != "relu" && graph.node(id).inputs.back() != graph.inputs()[1])
       nodes.push_back(id);
   const std::vector<TensorId> inputs = {graph.inputs()[0], graph.inputs()[2]};
-  const auto match = match_at(graph, *rule, nodes, inputs);
+  const auto match = rules::match_at(graph, *rule, nodes, inputs);
   ASSERT_TRUE(match);
   EXPECT_EQ(match->outputs, std::vector<TensorId>{graph.outputs()[0]});
   const auto rewritten = rules::apply(graph, *rule, *match);
   ASSERT_TRUE(rewritten.ok());
   EXPECT_EQ(rewritten->tensor(rewritten->outputs()[0]).name, "z");
 
-  EXPECT_FALSE(match_at(graph, *rule, nodes, std::vector<TensorId>{inputs[1], inputs[0]}));
+  EXPECT_FALSE(rules::match_at(graph, *rule, nodes, std::vector<TensorId>{inputs[1], inputs[0]}));
   EXPECT_FALSE(
-      match_at(graph, *rule, nodes, std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
-  EXPECT_FALSE(match_at(graph, *rule, std::vector<NodeId>{nodes[0], nodes[1]}, inputs));
-  EXPECT_FALSE(match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
-  EXPECT_FALSE(match_at(graph, *rule, ids({77, 78, 79}), inputs));
+      rules::match_at(graph, *rule, nodes, std::vector<TensorId>{graph.inputs()[0], graph.inputs()[1]}));
+  EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[0], nodes[1]}, inputs));
+  EXPECT_FALSE(rules::match_at(graph, *rule, std::vector<NodeId>{nodes[2], nodes[1], nodes[0]}, inputs));
+  EXPECT_FALSE(rules::match_at(graph, *rule, ids({77, 78, 79}), inputs));
 }
 
 }  // namespace
