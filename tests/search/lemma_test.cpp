@@ -14,7 +14,6 @@ using core::Graph;
 using core::NodeId;
 using core::RuleId;
 using core::TensorId;
-using rules::match_at;
 using testing::HasSubstr;
 
 constexpr const char* kRules = R"(
