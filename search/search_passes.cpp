@@ -62,7 +62,7 @@ bool Searcher::improve(const Pass& pass, const Way& way) {
 /// Searches regions in both ways until it is decided which suits each family. False: some families
 /// are left.
 bool Searcher::take_trials(const Pass& pass, const std::vector<Region>& regions) {
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   for (auto trials = contest_.trials(regions); !trials.empty(); trials = contest_.trials(regions)) {
     const bool all_moved = search_new(trials, pass, moves);
     const bool all_saturated = search_new(trials, pass, saturates);
@@ -78,8 +78,10 @@ bool Searcher::improve_by_contest(const Pass& pass) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
   bool is_all = take_trials(pass, regions);
+  if (stopped()) return false;
+  if (contest_.deepen()) is_all = take_trials(pass, regions);
   if (stopped() || !contest_.is_won_by_saturation()) return false;
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   std::vector<const Region*> to_move = pointers_to(regions), to_saturate;
   const auto prefers = [&](const Region* region) { return contest_.prefers_saturation(*region); };
   std::ranges::copy_if(to_move, std::back_inserter(to_saturate), prefers);

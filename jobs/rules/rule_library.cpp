@@ -179,7 +179,8 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  rules::OperatorNames operators;
+  // Rules that are made for the graph put these around its own operators.
+  rules::OperatorNames operators{"concat", "reduce_sum", "reshape", "slice", "split", "transpose"};
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
