@@ -61,6 +61,8 @@ core::Result<bool> is_named(const WrittenRule& rule, const std::string& name) {
 core::Status require_known(const LoadedRules& loaded, const std::vector<std::string>& names,
                            std::string_view field) {
   for (const std::string& name : names) {
+    // Those that are made for a graph are not known before it is read.
+    if (name.starts_with(rules::kBatchingPrefix)) continue;
     bool known = std::ranges::any_of(loaded.search,
                                      [&](const Rule& rule) { return is_named(rule, {name}); });
     for (const WrittenRule& rule : loaded.written_search) {
