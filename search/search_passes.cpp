@@ -62,7 +62,7 @@ bool Searcher::improve(const Pass& pass, const Way& way) {
 /// Searches regions in both ways until it is decided which suits each family. False: some families
 /// are left.
 bool Searcher::take_trials(const Pass& pass, const std::vector<Region>& regions) {
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   for (auto trials = contest_.trials(regions); !trials.empty(); trials = contest_.trials(regions)) {
     const bool all_moved = search_new(trials, pass, moves);
     const bool all_saturated = search_new(trials, pass, saturates);
@@ -78,8 +78,10 @@ bool Searcher::improve_by_contest(const Pass& pass) {
   const std::vector<Region> regions = regions_of(pass.region_size);
   if (stopped()) return false;
   bool is_all = take_trials(pass, regions);
+  if (stopped()) return false;
+  if (contest_.deepen()) is_all = take_trials(pass, regions);
   if (stopped() || !contest_.is_won_by_saturation()) return false;
-  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates();
+  const Way moves = pass.moves(Guide::kLatency), saturates = pass.saturates(contest_.is_deep());
   std::vector<const Region*> to_move = pointers_to(regions), to_saturate;
   const auto prefers = [&](const Region* region) { return contest_.prefers_saturation(*region); };
   std::ranges::copy_if(to_move, std::back_inserter(to_saturate), prefers);
@@ -161,12 +163,13 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-/// From the original with batches in place of what stands side by side: many steps that cost more
-/// until the last one is taken.
-void Searcher::go_on_from_batches(const Rung& rung, const Candidate& original) {
+/// With batches in place of what stands side by side: many steps that cost more until the last one
+/// is taken.
+void Searcher::go_on_from_batches(const Rung& rung, const Candidate& from) {
   if (stopped() || is_enough()) return;
-  now_ = batch_towers(original, admission_, objective_, stage_, [this] { return stopped(); });
-  if (now_.steps.size() == original.steps.size()) return;
+  const std::size_t steps = from.steps.size();
+  now_ = batch_towers(from, admission_, objective_, stage_, [this] { return stopped(); });
+  if (now_.steps.size() == steps) return;
   remember(now_);
   for (const Pass& pass : rung.turns) improve_until_settled(pass);
 }

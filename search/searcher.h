@@ -63,7 +63,7 @@ class Searcher {
   bool may_go_on(const Pass& pass) const;
   bool improve_until_settled(const Pass& pass);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  void go_on_from_batches(const Rung& rung, const Candidate& original);
+  void go_on_from_batches(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   /// A graph that an opening has come to, and the work behind it.

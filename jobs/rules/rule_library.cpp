@@ -61,6 +61,8 @@ core::Result<bool> is_named(const WrittenRule& rule, const std::string& name) {
 core::Status require_known(const LoadedRules& loaded, const std::vector<std::string>& names,
                            std::string_view field) {
   for (const std::string& name : names) {
+    // Those that are made for a graph are not known before it is read.
+    if (name.starts_with(rules::kBatchingPrefix)) continue;
     bool known = std::ranges::any_of(loaded.search,
                                      [&](const Rule& rule) { return is_named(rule, {name}); });
     for (const WrittenRule& rule : loaded.written_search) {
@@ -179,7 +181,8 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  rules::OperatorNames operators;
+  // Rules that are made for the graph put these around its own operators.
+  rules::OperatorNames operators{"concat", "reduce_sum", "reshape", "slice", "split", "transpose"};
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
@@ -213,6 +216,7 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
 }
 
 void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
+  if (!request.files.empty()) return;
   std::vector<Rule> all = rules::batching_rules(graph);
   leave_out(request, all);
   std::ranges::move(all, std::back_inserter(loaded.search));

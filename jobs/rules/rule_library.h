@@ -75,7 +75,7 @@ core::Result<std::vector<rules::Rule>> read_believed_instances(const std::string
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded);
 
-/// Adds rules that are made for this graph (rules/batching).
+/// Adds rules that are made for this graph (rules/batching), unless the request names files.
 void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and

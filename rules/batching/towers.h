@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -14,6 +15,9 @@ namespace soapstone::rules {
 
 /// How many towers may stand side by side.
 inline constexpr std::size_t kMostTowers = 64;
+
+/// How the names of their rules begin: `batch_of_matmul`.
+inline constexpr std::string_view kBatchingPrefix = "batch_of_";
 
 /// One rewrite on the way to a batch: what siblings compute is computed for all of them at once,
 /// and taken apart again.

@@ -9,6 +9,9 @@
 namespace soapstone::search {
 namespace {
 
+/// Saturation that gains less than this share of what moves gain is hopeless.
+constexpr double kHopeless = 0.4;
+
 /// Equal for regions that have the same kinds of operators, in any number.
 std::uint64_t family_of(const Region& region) {
   std::set<std::uint64_t> operators;
@@ -22,15 +25,12 @@ std::uint64_t family_of(const Region& region) {
 
 }  // namespace
 
-bool Contest::Score::is_for_saturation() const { return moves_us < saturation_us * kRealGain; }
+bool Contest::Score::is_close() const { return saturation_us > kHopeless * moves_us; }
 
 bool Contest::Score::is_decided() const {
   constexpr int kMostTrials = 4;
-  constexpr double kHopeless = 0.5;  // of what moves gain
   if (trials == 0) return false;
-  const bool is_close =
-      saturation_us > kHopeless * moves_us && saturation_us < kRealGain * moves_us;
-  return trials == kMostTrials || !is_close;
+  return trials == kMostTrials || !is_close() || saturation_us >= kRealGain * moves_us;
 }
 
 std::vector<const Region*> Contest::trials(const std::vector<Region>& regions) const {
@@ -52,17 +52,34 @@ void Contest::judge(const Region& region, const RegionResult& moves,
   score.moves_us += moves.gain_us();
   score.saturation_us += saturation.gain_us();
   ++score.trials;
+  if (moves.stop == RegionStop::kExhausted && saturation.stop == RegionStop::kBudget) ++score.ended;
   tried_.insert(region.signature);
+}
+
+bool Contest::deepen() {
+  const bool decides = !is_depth_decided_;
+  is_depth_decided_ = true;
+  if (!decides ||
+      std::ranges::none_of(scores_, [](const auto& entry) { return entry.second.is_stuck(); }))
+    return false;
+  is_deep_ = true;
+  scores_.clear();
+  tried_.clear();
+  return true;
+}
+
+bool Contest::is_for_saturation(const Score& score) const {
+  return score.moves_us < score.saturation_us * kRealGain || (is_deep_ && score.is_stuck());
 }
 
 bool Contest::prefers_saturation(const Region& region) const {
   const auto score = scores_.find(family_of(region));
-  return score != scores_.end() && score->second.is_for_saturation();
+  return score != scores_.end() && is_for_saturation(score->second);
 }
 
 bool Contest::is_won_by_saturation() const {
   return std::ranges::any_of(scores_,
-                             [](const auto& entry) { return entry.second.is_for_saturation(); });
+                             [&](const auto& entry) { return is_for_saturation(entry.second); });
 }
 
 }  // namespace soapstone::search

@@ -26,8 +26,9 @@ constexpr std::size_t kBatch = 32;
 /// The number of regions that share the memory. At most this many of a batch are searched at once
 /// for long.
 constexpr double kAlive = 16;
-/// New kinds that a pass without a budget searches, at most: so work is looked at often enough.
-constexpr std::size_t kKindsAtOnce = 96;
+/// New kinds that a pass without a budget searches, at most, and in e-graphs of many e-nodes fewer:
+/// so work is looked at often enough.
+constexpr std::size_t kKindsAtOnce = 96, kFewestAtOnce = 16, kNodesAtOnce = 96'000;
 /// Rounds for a sharp lower bound.
 constexpr int kBoundRounds = 200;
 /// Graphs that a pass without a budget may expand in one region.
@@ -59,8 +60,13 @@ bool Kinds::search_new(std::span<const Region* const> regions, const Way& way, c
   for (const Region* region : regions)
     if (!known.contains(region->signature) && met.insert(region->signature).second)
       fresh.push_back(region);
-  const bool is_all = pass.budget || fresh.size() <= kKindsAtOnce;
-  if (!is_all) fresh.resize(kKindsAtOnce);
+  const std::size_t at_once =
+      way.saturates
+          ? std::clamp<std::uint64_t>(kNodesAtOnce / std::max<std::uint64_t>(way.limit, 1),
+                                      kFewestAtOnce, kKindsAtOnce)
+          : kKindsAtOnce;
+  const bool is_all = pass.budget || fresh.size() <= at_once;
+  if (!is_all) fresh.resize(at_once);
   trace_pass(regions, fresh.size(), pass);
   if (way.saturates && !prepared_) prepare_to_saturate();
   search_all(fresh, way, pass, stage);

@@ -26,7 +26,7 @@ Rung single_strategy(const SearchOptions& options) {
 std::vector<Rung> all_rungs() {
   constexpr Pass kLarge{Method::kMoves, 48, 80, 0}, kSmall{Method::kMoves, 24, 80, 0};
   constexpr Pass kPatient{Method::kMoves, 96, 400, 0}, kSlow{Method::kMoves, 200, 1'500, 0};
-  constexpr Pass kContest{Method::kContest, 48, 80, 1'000};
+  constexpr Pass kContest{Method::kContest, 48, 80, 1'000, 3'000};
   constexpr Pass kDeep{Method::kSaturation, 40, 0, 5'000}, kWide{Method::kSaturation, 96, 0, 3'000};
   constexpr Pass kDeeper{Method::kSaturation, 40, 0, 20'000},
       kWider{Method::kSaturation, 96, 0, 20'000};

@@ -30,11 +30,14 @@ struct Pass {
   };
   Method method = Method::kMoves;
   std::size_t region_size = 0;
-  std::uint64_t patience = 0;  ///< Graphs to expand in a region after its last gain.
-  std::size_t e_nodes = 0;     ///< Most e-nodes for one region.
+  std::uint64_t patience = 0;    ///< Graphs to expand in a region after its last gain.
+  std::size_t e_nodes = 0;       ///< Most e-nodes for one region.
+  std::size_t deep_e_nodes = 0;  ///< The same for a contest that goes deep.
 
   Way moves(Guide guide) const { return {false, guide, method == Method::kFolds, patience}; }
-  Way saturates() const { return {true, Guide::kLatency, false, e_nodes}; }
+  Way saturates(bool deep = false) const {
+    return {true, Guide::kLatency, false, deep ? deep_e_nodes : e_nodes};
+  }
 };
 
 }  // namespace soapstone::search
