@@ -174,14 +174,15 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   return core::Done{};
 }
 
-/// Whether the forms of that shipped file are of use: without a runtime to try them in, none are.
+/// Whether that shipped file, which is not for every run, is of use in this one.
 bool wants_forms(std::string_view file, const OptimizeRequest& request, const OptimizeJob& job) {
+  if (file == kStrided) return !job.clock;
   return job.clock && (file == kForms || request.contrib);
 }
 
 /// Makes the instances of rules that the model may have use of.
 core::Status add_rules(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
-  for (const std::string_view file : {kForms, kContribForms}) {
+  for (const std::string_view file : {kForms, kContribForms, kStrided}) {
     if (wants_forms(file, request, job)) continue;
     const auto is_form = [&](const auto& rule) { return rule.file.filename() == file; };
     std::erase_if(job.rules.search, is_form);

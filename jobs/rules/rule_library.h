@@ -34,6 +34,8 @@ std::filesystem::path rules_folder();
 inline constexpr std::string_view kGeneratedRules = "generated.rules";
 /// The file in that folder whose rules are for trials in a runtime alone.
 inline constexpr std::string_view kForms = "forms.rules";
+/// The file in that folder whose rules are for runs that no other runtime times.
+inline constexpr std::string_view kStrided = "strided.rules";
 /// Likewise, of forms in operators that ONNX Runtime adds to those of ONNX.
 inline constexpr std::string_view kContribForms = "contrib.rules";
 /// All files of the folder, in order, for the word `shipped`; else the file of that name.
