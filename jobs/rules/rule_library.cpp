@@ -12,6 +12,7 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
+#include "rules/batching/lifted_operator.h"
 #include "rules/batching/towers.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/rule/families.h"
@@ -181,8 +182,7 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  // Rules that are made for the graph put these around its own operators.
-  rules::OperatorNames operators{"concat", "reduce_sum", "reshape", "slice", "split", "transpose"};
+  rules::OperatorNames operators = rules::operators_of_batches();
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})

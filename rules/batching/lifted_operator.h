@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "rules/rule/rule.h"
 
 namespace soapstone::rules {
 
@@ -39,6 +40,8 @@ struct Lifting {
   bool any_sizes = true;
 };
 
+/// The operators that these rules put around those of the graph.
+OperatorNames operators_of_batches();
 /// Whether the operator has a form for items of the first dimension at all.
 bool can_be_lifted(const core::Graph& graph, const core::Node& node);
 /// None: there is no such form.
