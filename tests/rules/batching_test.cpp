@@ -3,6 +3,7 @@
 #include "rules/batching/towers.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -155,6 +156,22 @@ TEST_P(BatchingRules, HoldAndRoundAsTheySay) {
         << print(rule) << (report->counterexample ? report->counterexample->text : "");
     EXPECT_LE(report->floats, rule.floats) << print(rule);
   }
+}
+
+/// Otherwise graphs from which no rule is made would pass what is asked of each rule.
+TEST(BatchingRulesOfAll, CoverTheOperators) {
+  std::set<std::string> lifted;
+  for (const Lines& lines : kLiftedLines)
+    for (const Rule& rule : batching_rules(graph_of(lifted_graph(lines, 2, true))))
+      lifted.insert(rule.base_name.substr(kBatchingPrefix.size()));
+  EXPECT_THAT(lifted,
+              testing::IsSupersetOf(
+                  {"add",        "relu",       "mul",        "clip",       "less",    "where",
+                   "matmul",     "softmax",    "transpose",  "neg",        "reshape", "slice",
+                   "concat",     "expand",     "layer_norm", "cast",       "gather",  "cumsum",
+                   "reduce_sum", "reduce_max", "rms_norm",   "reduce_mean"}));
+  for (const char* none : {"batch_norm", "max_pool", "global_average_pool", "pad"})
+    EXPECT_FALSE(lifted.contains(none)) << none;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BatchingRules, testing::ValuesIn(kLiftedLines),
