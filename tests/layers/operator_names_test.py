@@ -35,7 +35,6 @@ ALLOWED = {
     "cli/drawing": (4, "Graphviz calls the outline of a node its shape"),
     "cli/optimize/explanation_drawing.cpp": (2, "Graphviz calls the outline of a node its shape"),
     "cli": (31, "words of options and reports: equal, full, where, shape, steps"),
-    "jobs/rules/rule_library.cpp": (6, "operators that rules made for a graph put around its own"),
     "jobs/optimize/trace_writer_json.cpp": (3, "words of the trace: equal, alpha, steps"),
     "models/files/npz.cpp": (1, "a word of NumPy's files: shape"),
     "parallel/simulation/trace_json.cpp": (1, "a key of traces: to"),
