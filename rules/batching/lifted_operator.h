@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -53,9 +52,5 @@ std::optional<std::string> joined_in_groups(const Lifting& lifting);
 std::optional<std::string> joined_items(const Lifting& lifting);
 /// The rule for the sum of that many items of the operand's shape.
 std::optional<std::string> summed_items(const Lifting& lifting);
-/// The rule that makes items of pieces of one tensor: the results of one split, or cuts of equal
-/// size one behind the other. None: these are no such pieces.
-std::optional<std::string> taken_pieces(const core::Graph& graph,
-                                        std::span<const core::TensorId> pieces);
 
 }  // namespace soapstone::rules

@@ -12,6 +12,7 @@
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "rules/batching/lifted_operator.h"
+#include "rules/batching/pieces.h"
 
 namespace soapstone::rules {
 namespace {
