@@ -29,7 +29,7 @@ class Documents(unittest.TestCase):
                 if re.search(r"^rule \w+$", block, re.MULTILINE) and "$ " not in block]
 
     def test_rules_are_proved(self):
-        for name, count in (("README.md", 1), ("docs/rules.md", 3), ("CONTRIBUTING.md", 1)):
+        for name, count in (("README.md", 1), ("docs/rules.md", 4), ("CONTRIBUTING.md", 1)):
             found = self.rules_of(name)
             self.assertEqual(len(found), count, name)
             for block in found:
