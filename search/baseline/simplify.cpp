@@ -173,12 +173,21 @@ Graph merge_duplicates(const Graph& original, int* merged, bool behind_opaque) {
 
 namespace {
 
+std::size_t count_tensors(const Graph& graph) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < graph.tensor_bound(); ++i) count += graph.contains(TensorId(i));
+  return count;
+}
+
 void merge(Graph& graph, SimplifyReport& report, bool behind_opaque) {
   int merged = 0;
   const std::uint64_t before = graph.hash();
+  const std::size_t tensors_before = count_tensors(graph);
   graph = merge_duplicates(graph, &merged, behind_opaque);
   report.merged_duplicates += merged;
-  if (graph.hash() != before) report.steps.push_back({std::nullopt, {}, graph.hash()});
+  // Equal constants that become one leave the hash as it is; a later step may need that they are.
+  if (graph.hash() != before || count_tensors(graph) != tensors_before)
+    report.steps.push_back({std::nullopt, {}, graph.hash()});
 }
 
 }  // namespace
