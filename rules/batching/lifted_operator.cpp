@@ -39,19 +39,13 @@ class LiftedOperator {
 
   std::optional<std::string> on_batch() {
     const auto before = attributes(false), after = attributes(true);
-    if (!after || !has_place_for_items() || lifting_.axis > shape(node_.outputs[0]).size())
-      return std::nullopt;
+    if (!after || !has_place_for_items()) return std::nullopt;
     Texts operands;
-    for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
-      auto lifted = lift_operand(k);
-      if (!lifted) return std::nullopt;
-      operands.push_back(*std::move(lifted));
-    }
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) operands.push_back(lift_operand(k));
     source_ += fmt::format("    each i in 1..{}  y{{i}} = {}({}{})\n", count_, op_.name,
                            fmt::join(item_operands_, ", "), *before);
     target_ += fmt::format("    y = {}({}{})\n", op_.name, fmt::join(operands, ", "), *after);
-    target_ += fmt::format("    t{{1..{0}}} = split(y; axis={1}, sizes=[{{{0} times 1}}])\n",
-                           count_, lifting_.axis);
+    target_ += fmt::format("    t{{1..{0}}} = split(y; axis=0, sizes=[{{{0} times 1}}])\n", count_);
     target_ += fmt::format("    each i in 1..{}  y{{i}} = reshape(t{{i}}; shape=[{}])\n", count_,
                            list(shape(node_.outputs[0])));
     return text();
@@ -87,9 +81,9 @@ class LiftedOperator {
     Texts parts, lined_up;
     for (std::size_t k = 0; k < run.period; ++k) {
       const std::string name(1, letter(k));
-      take_items(name, count, node_.inputs[run.first], item, 0);
+      take_items(name, count, node_.inputs[run.first], item);
       target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
-                             list(with(with(item, 0, "1"), 0, count)));
+                             list(behind({count, "1"}, item)));
       lined_up.push_back(name + "s");
     }
     for (std::size_t i = 1; i <= run.count; ++i)
@@ -119,7 +113,7 @@ class LiftedOperator {
   std::optional<std::string> summed() {
     take_items(0, any_shape(node_.inputs[0]));
     source_ += fmt::format("    y = {}(ar{{1..{}}})\n", op_.name, count_);
-    target_ += fmt::format("    y = reduce_sum(a; axes=[{}], keep_dims=0)\n", lifting_.axis);
+    target_ += "    y = reduce_sum(a; axes=[0], keep_dims=0)\n";
     return text();
   }
 
@@ -141,9 +135,9 @@ class LiftedOperator {
     return sizes;
   }
   static std::string list(const Texts& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
-  static Texts with(Texts sizes, std::size_t at, std::string size) {
-    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), std::move(size));
-    return sizes;
+  static Texts behind(Texts first, const Texts& rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
   }
 
   /// `f32[…]` for elements of no floating type.
@@ -172,67 +166,52 @@ class LiftedOperator {
 
   /// The shape of an operand of the lifted operator, with that size in place of the items.
   Texts lifted_shape(std::size_t k, const std::string& items) const {
-    Texts sizes = shape(node_.inputs[k]);
-    for (std::size_t d = missing_dimensions(k); d > 0; --d) sizes.insert(sizes.begin(), "1");
-    return with(std::move(sizes), lifting_.axis, items);
+    Texts sizes{items};
+    sizes.resize(1 + missing_dimensions(k), "1");
+    return behind(std::move(sizes), shape(node_.inputs[k]));
   }
 
   /// Declares an operand of which each sibling reads an item.
   void take_items(std::size_t k, const Texts& item) {
-    take_items(std::string(1, letter(k)), count_, node_.inputs[k], item, lifting_.axis);
+    take_items(std::string(1, letter(k)), count_, node_.inputs[k], item);
   }
   void take_items(const std::string& name, const std::string& count, core::TensorId id,
-                  const Texts& item, std::size_t axis) {
-    head_ += fmt::format("  {}: {}\n", name, declared(id, with(item, axis, count)));
-    source_ += fmt::format("    {0}{{1..{1}}} = split({0}; axis={2}, sizes=[{{{1} times 1}}])\n",
-                           name, count, axis);
+                  const Texts& item) {
+    head_ += fmt::format("  {}: {}\n", name, declared(id, behind({count}, item)));
+    source_ += fmt::format("    {0}{{1..{1}}} = split({0}; axis=0, sizes=[{{{1} times 1}}])\n",
+                           name, count);
     source_ += fmt::format("    each i in 1..{1}  {0}r{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
                            name, count, list(item));
   }
 
   /// Declares an operand; its name for the lifted operator.
-  std::optional<std::string> lift_operand(std::size_t k) {
-    const char name = letter(k);
-    switch (lifting_.sources[k]) {
-    case Source::kMissing:
+  std::string lift_operand(std::size_t k) {
+    const std::string name(1, letter(k));
+    const Source source = lifting_.sources[k];
+    if (source == Source::kMissing) {
       item_operands_.emplace_back("_");
       return "_";
-    case Source::kShared:
-      return lift_shared(k, name);
-    case Source::kItems:
-      if (lifting_.axis > shape(node_.inputs[k]).size()) return std::nullopt;
-      take_items(k, shape(node_.inputs[k]));
-      item_operands_.push_back(fmt::format("{}r{{i}}", name));
-      if (missing_dimensions(k) == 0) return std::string(1, name);
-      if (lifting_.axis != 0) return std::nullopt;
-      target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
-                             list(lifted_shape(k, count_)));
-      return fmt::format("{}s", name);
-    case Source::kSeparate:
+    }
+    if (source == Source::kSeparate) {
       head_ += fmt::format("  each i in 1..{1}  {0}{{i}}: {2}\n", name, count_,
                            declared(node_.inputs[k], shape(node_.inputs[k])));
-      item_operands_.push_back(fmt::format("{}{{i}}", name));
-      if (lifting_.axis > shape(node_.inputs[k]).size() + missing_dimensions(k))
-        return std::nullopt;
+      item_operands_.push_back(name + "{i}");
       target_ += fmt::format("    each i in 1..{1}  {0}u{{i}} = reshape({0}{{i}}; shape=[{2}])\n",
                              name, count_, list(lifted_shape(k, "1")));
-      target_ +=
-          fmt::format("    {0}s = concat({0}u{{1..{1}}}; axis={2})\n", name, count_, lifting_.axis);
-      return fmt::format("{}s", name);
+      target_ += fmt::format("    {0}s = concat({0}u{{1..{1}}}; axis=0)\n", name, count_);
+      return name + "s";
     }
-    return std::nullopt;
-  }
-
-  std::optional<std::string> lift_shared(std::size_t k, char name) {
-    const Texts sizes = shape(node_.inputs[k]);
-    head_ += fmt::format("  {}: {}\n", name, declared(node_.inputs[k], sizes));
-    item_operands_.emplace_back(1, name);
-    const std::size_t left_out = missing_dimensions(k);
-    if (lifting_.axis <= left_out || !broadcasts()) return std::string(1, name);
-    // The dimension of items stands between those of the operand.
-    target_ += fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name,
-                           list(with(sizes, lifting_.axis - left_out, "1")));
-    return fmt::format("{}s", name);
+    if (source == Source::kShared) {
+      head_ += fmt::format("  {}: {}\n", name, declared(node_.inputs[k], shape(node_.inputs[k])));
+      item_operands_.push_back(name);
+      return name;
+    }
+    take_items(k, shape(node_.inputs[k]));
+    item_operands_.push_back(name + "r{i}");
+    if (missing_dimensions(k) == 0) return name;
+    target_ +=
+        fmt::format("    {0}s = reshape({0}; shape=[{1}])\n", name, list(lifted_shape(k, count_)));
+    return name + "s";
   }
 
   /// Of the siblings, or of the lifted operator. None: an attribute says something of each
@@ -251,11 +230,7 @@ class LiftedOperator {
 
   std::optional<std::string> attribute(AttributeRole role, const AttributeValue& value,
                                        bool lifted) const {
-    const std::size_t axis = lifting_.axis;
-    const auto moved = [&](const Polynomial& d) {
-      const auto old = static_cast<std::size_t>(d.constant());
-      return std::to_string(lifted && old >= axis ? old + 1 : old);
-    };
+    const auto moved = [&](const Polynomial& d) { return std::to_string(d.constant() + lifted); };
     const auto moved_list = [&](const std::vector<Polynomial>& dimensions) {
       Texts texts;
       for (const Polynomial& d : dimensions) texts.push_back(moved(d));
@@ -268,14 +243,13 @@ class LiftedOperator {
       return fmt::format("[{}]", list(moved_list(std::get<std::vector<Polynomial>>(value))));
     case AttributeRole::kPermutation: {
       Texts order = moved_list(std::get<std::vector<Polynomial>>(value));
-      if (lifted) order = with(order, axis, std::to_string(axis));
+      if (lifted) order = behind({"0"}, order);
       return fmt::format("[{}]", list(order));
     }
     case AttributeRole::kShape: {
       Texts sizes;
       for (const Polynomial& n : std::get<std::vector<Polynomial>>(value)) sizes.push_back(size(n));
-      if (axis > sizes.size()) return std::nullopt;
-      return fmt::format("[{}]", list(lifted ? with(sizes, axis, count_) : sizes));
+      return fmt::format("[{}]", list(lifted ? behind({count_}, sizes) : sizes));
     }
     case AttributeRole::kBorder:
     case AttributeRole::kGap:

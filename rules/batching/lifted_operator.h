@@ -26,14 +26,14 @@ struct Run {
   std::size_t end() const { return first + period * count; }
 };
 
-/// A kind of node, and what becomes of it for a number of siblings.
+/// A kind of node, and what becomes of it for a number of siblings. Items are taken of the first
+/// dimension.
 struct Lifting {
   const core::Graph& graph;
   const core::Node& node;
   std::size_t count = 2;        ///< How many siblings.
   std::vector<Source> sources;  ///< By operand.
   std::vector<Run> runs = {};   ///< Of the operands of a join.
-  std::size_t axis = 0;         ///< The dimension of which items are taken; of results, too.
   /// Equal sizes of the node are equal sizes in the rule, whatever they are; otherwise they are
   /// these very numbers.
   bool any_sizes = true;
@@ -41,7 +41,7 @@ struct Lifting {
 
 /// The operators that these rules put around those of the graph.
 OperatorNames operators_of_batches();
-/// Whether the operator has a form for items of the first dimension at all.
+/// Whether the operator has a form for items at all.
 bool can_be_lifted(const core::Graph& graph, const core::Node& node);
 /// None: there is no such form.
 std::optional<std::string> lifted_operator(const Lifting& lifting);

@@ -171,7 +171,7 @@ class Packer {
            FloatBehavior::kReassociates);
   }
 
-  /// Siblings that no pack ends in so far.
+  /// Siblings that were lifted for no pack so far, kept or not.
   void end_apart() {
     std::map<std::pair<std::string, std::size_t>, Tuple> alike;
     std::vector<std::size_t> depth(graph_.node_bound());

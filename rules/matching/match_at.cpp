@@ -142,4 +142,20 @@ std::optional<Match> match_at(const Graph& graph, const Rule& rule, std::span<co
   return PlacedMatch(graph, rule).find(nodes, inputs);
 }
 
+std::optional<Match> find_match_at(const Graph& graph, const RuleSet& rules, core::RuleId rule,
+                                   std::span<const NodeId> nodes,
+                                   std::span<const TensorId> inputs) {
+  const auto is_gone = [&](NodeId id) { return !graph.contains(id); };
+  if (nodes.empty() || std::ranges::any_of(nodes, is_gone)) return std::nullopt;
+  auto found = match_at(graph, rules[rule], nodes, inputs);
+  if (found) return found;
+  rules.for_each_match_at(graph, nodes.first(1), [&](core::RuleId of, const Match& match) {
+    if (of == rule && std::ranges::equal(match.nodes, nodes) &&
+        std::ranges::equal(match.inputs, inputs))
+      found = match;
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace soapstone::rules

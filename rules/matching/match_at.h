@@ -14,4 +14,8 @@ namespace soapstone::rules {
 std::optional<Match> match_at(const Graph& graph, const Rule& rule, std::span<const NodeId> nodes,
                               std::span<const TensorId> inputs);
 
+/// The same by a search, where that is what it takes.
+std::optional<Match> find_match_at(const Graph& graph, const RuleSet& rules, core::RuleId rule,
+                                   std::span<const NodeId> nodes, std::span<const TensorId> inputs);
+
 }  // namespace soapstone::rules

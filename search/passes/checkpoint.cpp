@@ -24,21 +24,6 @@ std::uint64_t hash_of(const rules::RuleSet& rules) {
   return hash;
 }
 
-/// The match that a file speaks of, if it is there.
-std::optional<rules::Match> find_match(const Graph& graph, const rules::RuleSet& rules,
-                                       const CheckpointEntry::Rewrite& rewrite) {
-  if (rewrite.nodes.empty() || !graph.contains(rewrite.nodes.front())) return std::nullopt;
-  auto found = rules::match_at(graph, rules[rewrite.rule], rewrite.nodes, rewrite.inputs);
-  if (found) return found;
-  rules.for_each_match_at(
-      graph, std::span(rewrite.nodes).first(1), [&](core::RuleId rule, const rules::Match& match) {
-        if (rule == rewrite.rule && match.nodes == rewrite.nodes && match.inputs == rewrite.inputs)
-          found = match;
-        return !found;
-      });
-  return found;
-}
-
 core::Status differs(const CheckpointIdentity& file, const CheckpointIdentity& mine) {
   const auto error = [](std::string message) {
     return core::invalid_input(std::move(message),
@@ -138,7 +123,8 @@ std::optional<RegionResult> Checkpoint::find(const Region& region, const Way& wa
   if (result.cost_before_us != entry.cost_before_us) return std::nullopt;
   Graph graph = region.graph;
   for (const CheckpointEntry::Rewrite& rewrite : entry.rewrites) {
-    auto match = find_match(graph, admission.rules(), rewrite);
+    auto match =
+        rules::find_match_at(graph, admission.rules(), rewrite.rule, rewrite.nodes, rewrite.inputs);
     if (!match || !admission.admits(rewrite.rule, *match)) return std::nullopt;
     auto next = rules::apply(graph, admission.rules()[rewrite.rule], *match);
     if (!next) return std::nullopt;

@@ -70,7 +70,8 @@ class Replayer {
   Result<Graph> apply(const Graph& graph, const ChainStep& step) {
     ProvableRule& rule = provable(step.rule);
     const std::string& name = chain_.rules[step.rule].name;
-    const auto match = find(graph, rule.set, step);
+    const auto match =
+        rules::find_match_at(graph, rule.set, core::RuleId(0), step.nodes, step.inputs);
     if (!match) return refused(fmt::format("rule {} does not match there", name));
     const std::string reason = rule.admission.refusal(core::RuleId(0), *match);
     if (!reason.empty()) return refused(fmt::format("rule {} is not admitted: {}", name, reason));
@@ -119,19 +120,6 @@ class Replayer {
     auto result = rules::apply(graph, lemma, *match);
     if (!result) return refused(fmt::format("{}: {}", lemma.name, result.error().message));
     return result;
-  }
-
-  static std::optional<rules::Match> find(const Graph& graph, const rules::RuleSet& rule,
-                                          const ChainStep& step) {
-    auto found = rules::match_at(graph, rule[core::RuleId(0)], step.nodes, step.inputs);
-    if (found) return found;
-    rule.for_each_match_at(graph, std::span(step.nodes).first(1),
-                           [&](core::RuleId, const rules::Match& match) {
-                             if (match.nodes == step.nodes && match.inputs == step.inputs)
-                               found = match;
-                             return !found;
-                           });
-    return found;
   }
 
   const ProofChain& chain_;
