@@ -54,13 +54,16 @@ core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDat
   if (request.against.empty()) {
     context.progress.stage("timing");
     runtime::Executable* const alone[] = {&model.executable};
-    report.models[0].timing = cost::time_in_turn(alone, request.rounds, time_us, context.stop)[0];
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto timings,
+                               cost::time_in_turn(alone, request.rounds, time_us, context.stop));
+    report.models[0].timing = timings[0];
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(Loaded other,
                                load(request.against, request, *backend, database, context));
     context.progress.stage("timing in turn");
-    const cost::Comparison comparison = cost::compare_and_time(
-        other.executable, model.executable, request.rounds, time_us, context.stop);
+    SOAPSTONE_ASSIGN_OR_RETURN(const cost::Comparison comparison,
+                               cost::compare_and_time(other.executable, model.executable,
+                                                      request.rounds, time_us, context.stop));
     report.models[0].timing = comparison.b;
     report.models.push_back({request.against, comparison.a, other.executable.report()});
     report.ratio = comparison.ratio;
