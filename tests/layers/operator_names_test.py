@@ -26,7 +26,7 @@ ALLOWED = {
     "search/saturation/eqsat_costs.cpp": (4, "builds a network of launches"),
     "search/equivalence/value_roles.cpp": (2, "nodes without a definition divide integers"),
     "generator/vocabulary/presets.cpp": (174, "vocabularies are lists of operators"),
-    "generator/generalization": (12, "builds constants of a shape, and the parts of a whole"),
+    "generator/sides": (12, "builds constants of a shape, and the parts of a whole"),
     "models/layers": (67, "builds networks"),
     "models/networks": (72, "builds networks"),
     "parallel/training": (21, "builds losses, sums and updates"),
