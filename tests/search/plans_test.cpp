@@ -1,0 +1,118 @@
+// Linear parts and windows through the whole optimization: what comes out costs less, is equal, and
+// its chain of proofs replays.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "runtime/launches/backend.h"
+#include "search/optimize.h"
+#include "search_fixture.h"
+
+namespace soapstone::search {
+namespace {
+
+using testing::HasSubstr;
+
+/// A forecast: a linear layer on a moving average, and one on what it leaves.
+constexpr std::string_view kForecast = R"(graph forecast
+  x: f32[2, 24, 3]
+  first = slice(x; axes=[1], starts=[0], sizes=[1], steps=[1])
+  last = slice(x; axes=[1], starts=[23], sizes=[1], steps=[1])
+  c = concat(first, first, x, last, last; axis=1)
+  t = transpose(c; perm=[0, 2, 1])
+  a = average_pool(t; kernel=[5], strides=[1], dilations=[1], pads=[0, 0])
+  m = transpose(a; perm=[0, 2, 1])
+  d = sub(x, m)
+  dt = transpose(d; perm=[0, 2, 1])
+  mt = transpose(m; perm=[0, 2, 1])
+  p = matmul(dt, w0)
+  q = add(p, b0)
+  r = matmul(mt, v0)
+  s = add(q, r)
+  y = tanh(s)
+  return y
+)";
+
+/// Three depthwise windows of one image, summed.
+constexpr std::string_view kWindows = R"(graph windows
+  x: f32[1, 8, 10, 10]
+  p = conv(x, a0; pads=[2, 2, 2, 2], group=8)
+  q = conv(x, b0; pads=[2, 2, 2, 2], dilations=[2, 2], group=8)
+  r = conv(x, c0, d0; pads=[1, 1, 1, 1], group=8)
+  s = add(p, q)
+  t = add(s, r)
+  y = relu(t)
+  return y
+)";
+
+/// With constants of those names and shapes.
+core::Graph with_constants(std::string text,
+                           const std::vector<std::pair<std::string, std::string>>& types) {
+  std::string nodes;
+  double value = 0.5;
+  for (const auto& [name, shape] : types) {
+    nodes += fmt::format("  {} = full(; shape={}, value={})\n", name, shape, value);
+    value *= 0.5;
+  }
+  text.insert(text.rfind('\n', text.find(" = ")) + 1, nodes);
+  return graph_of(text);
+}
+
+class Plans : public ::testing::Test {
+ protected:
+  void expect_taken(const core::Graph& graph, std::string_view rule, std::size_t launches) {
+    const rules::RuleSet none(std::vector<rules::Rule>{});
+    verifier::Admission baseline(none), admission(none);
+    OptimizeOptions options;
+    options.measure = false;
+    options.search.admits_made = [](const rules::Rule&) { return true; };
+    const auto report = optimize(graph, baseline, admission, *cost_, *backend_, options,
+                                 core::silent(), core::StopToken());
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->result, ResultKind::kRewritten);
+    ASSERT_TRUE(report->equivalence);
+    EXPECT_TRUE(report->equivalence->equal);
+    EXPECT_EQ(cost_->graph_cost(report->graph).launches, launches);
+    const std::string text = print(report->chain);
+    EXPECT_THAT(text, HasSubstr(std::string(rule)));
+    const auto chain = parse_chain(text);
+    ASSERT_TRUE(chain.ok()) << chain.error().to_string() << "\n" << text;
+    const auto again = replay(*chain, graph, *backend_, {}, core::silent(), core::StopToken{});
+    ASSERT_TRUE(again.ok()) << again.error().to_string() << "\n" << text;
+    EXPECT_TRUE(same_structure(again->graph, report->graph));
+  }
+
+  const std::unique_ptr<cost::CostModel> cost_ = cost::make_roofline_cost(runtime::Fusion::kFull);
+  const std::unique_ptr<runtime::Backend> backend_ = runtime::make_reference_backend();
+};
+
+core::Graph forecast() {
+  return with_constants(std::string(kForecast),
+                        {{"w0", "[24, 6]"}, {"b0", "[6]"}, {"v0", "[24, 6]"}});
+}
+
+TEST_F(Plans, MakeOneProductOfALinearPart) { expect_taken(forecast(), "linear_map_of_matmul", 2); }
+
+TEST_F(Plans, MakeOneConvolutionOfWindows) {
+  const core::Graph graph = with_constants(
+      std::string(kWindows),
+      {{"a0", "[8, 1, 5, 5]"}, {"b0", "[8, 1, 3, 3]"}, {"c0", "[8, 1, 3, 3]"}, {"d0", "[8]"}});
+  expect_taken(graph, "window_of_sum", 1);
+}
+
+TEST_F(Plans, AreNotMadeUnlessTheyMayBe) {
+  const rules::RuleSet none(std::vector<rules::Rule>{});
+  verifier::Admission admission(none);
+  const SearchResult result =
+      search(forecast(), admission, *cost_, {}, core::silent(), core::StopToken());
+  EXPECT_TRUE(result.best.empty());
+  EXPECT_TRUE(admission.rules().rules().empty());
+}
+
+}  // namespace
+}  // namespace soapstone::search
