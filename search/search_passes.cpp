@@ -6,6 +6,7 @@
 
 #include "rules/batching/towers.h"
 #include "rules/linear_maps/linear_maps.h"
+#include "rules/windows/windows.h"
 #include "search/base/trace.h"
 #include "search/regions/region.h"
 #include "search/searcher.h"
@@ -174,12 +175,12 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds.
 void Searcher::go_on_from_plans(const Rung& rung, Candidate from) {
-  static constexpr std::array<PlanFinder, 2> kMapsFirst{rules::find_linear_maps,
-                                                        rules::find_towers},
-      kTowersFirst{rules::find_towers, rules::find_linear_maps};
+  static constexpr std::array<PlanFinder, 3> kTowersLast{
+      rules::find_windows, rules::find_linear_maps, rules::find_towers},
+      kTowersFirst{rules::find_towers, rules::find_windows, rules::find_linear_maps};
   if (!options_.admits_made) return;
   std::optional<std::uint64_t> seen;
-  for (const auto& finders : {kMapsFirst, kTowersFirst}) {
+  for (const auto& finders : {kTowersLast, kTowersFirst}) {
     if (stopped() || is_enough()) return;
     now_ = with_plans(from, finders);
     if (now_.steps.size() == from.steps.size() || seen == now_.graph.hash()) continue;

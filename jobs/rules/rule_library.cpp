@@ -18,6 +18,7 @@
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
+#include "rules/windows/windows.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
@@ -33,6 +34,9 @@ using rules::Rule;
 using rules::WrittenRule;
 
 constexpr std::string_view kBaseline = "baseline";
+/// Of the names of rules that are made for a graph.
+constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
+                                              rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -65,7 +69,7 @@ core::Status require_known(const LoadedRules& loaded, const std::vector<std::str
                            std::string_view field) {
   for (const std::string& name : names) {
     // Those that are made for a graph are not known before it is read.
-    if (name.starts_with(rules::kBatchingPrefix) || name.starts_with(rules::kLinearMapPrefix))
+    if (std::ranges::any_of(kMadePrefixes, [&](auto prefix) { return name.starts_with(prefix); }))
       continue;
     bool known = std::ranges::any_of(loaded.search,
                                      [&](const Rule& rule) { return is_named(rule, {name}); });

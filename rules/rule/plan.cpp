@@ -10,7 +10,7 @@
 namespace soapstone::rules {
 
 OperatorNames operators_of_plans() {
-  return {"add",        "concat",  "einsum", "eye",   "full",     "matmul",
+  return {"add",        "concat",  "einsum", "eye",   "full",     "matmul",  "pad",
           "reduce_sum", "reshape", "slice",  "split", "transpose"};
 }
 
