@@ -1,4 +1,4 @@
-"""tests/bench/gpu.sh without a GPU: on the CPU, in several calls, and what its tables say of made-up results."""
+"""tests/bench/gpu/run.sh without a GPU: on the CPU, in several calls, and what its tables say of made-up results."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from pathlib import Path
 
 ROOT = Path(os.environ.get("SOURCE_DIR", Path(__file__).parents[2]))
 BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build"))
-BENCH = ROOT / "tests" / "bench"
+BENCH = ROOT / "tests" / "bench" / "gpu"
 PROGRAMS = BUILD / "tests"
 
 
 def table_of(folder):
-    done = subprocess.run([sys.executable, BENCH / "gpu_table.py", folder], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, BENCH / "table.py", folder], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -31,7 +31,7 @@ class Program(unittest.TestCase):
         environment = {**os.environ, "BIN_DIR": os.environ.get("BIN_DIR", str(BUILD / "bin")),
                        "TEST_DIR": str(PROGRAMS), "PYTHON": sys.executable, "MODELS": "lenet", "BATCHES": "1",
                        "COMPARED": "lenet", "SEARCH_S": "1", "OPERATORS_S": "1", "MIB": "1", **options}
-        return subprocess.run(["bash", BENCH / "gpu.sh", self.results, device], env=environment,
+        return subprocess.run(["bash", BENCH / "run.sh", self.results, device], env=environment,
                               capture_output=True, text=True)
 
     def test_without_a_card_it_says_so_and_keeps_nothing(self):

@@ -130,6 +130,23 @@ TEST(Cudnn, PlansForDevicesThatAreNotThere) {
   }
 }
 
+/// One more row than a product, or a pool, has.
+TEST(Cudnn, RefusesWrongShapesOfProductsAndPools) {
+  NEEDS_CUDNN();
+  for (const char* text :
+       {"x: f16[64, 32]\n  w: f16[32, 48]\n  y = matmul(x, w)\n  return y",
+        "x: f16[4, 32, 16, 16]\n  y = max_pool(x; kernel=[2, 2], strides=[2, 2])\n  return y"}) {
+    OperationGraph operations = operations_of(text, runtime::Layout::kRowMajor);
+    ASSERT_TRUE(CudnnGraph::make(cudnn_library(), operations).ok()) << text;
+    auto& dims = operations.tensors[operations.operations[0].output].dims;
+    ++dims[dims.size() - 2];
+    const auto wrong = CudnnGraph::make(cudnn_library(), operations);
+    ASSERT_FALSE(wrong.ok()) << text;
+    EXPECT_NE(wrong.error().message.find("2000 (CUDNN_STATUS_BAD_PARAM)"), std::string::npos)
+        << text << ": " << wrong.error().message;
+  }
+}
+
 TEST(Cudnn, ComputesAsExactlyAsItIsTold) {
   NEEDS_CUDNN();
   const auto device = described_device(*cudnn_library(), cudnn_properties(*find_target("h100")));

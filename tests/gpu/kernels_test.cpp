@@ -58,7 +58,9 @@ INSTANTIATE_TEST_SUITE_P(All, RandomGraphs,
                          ::testing::Values(std::pair{0U, core::DataType::kFloat32},
                                            std::pair{100U, core::DataType::kFloat32},
                                            std::pair{200U, core::DataType::kFloat32},
-                                           std::pair{0U, core::DataType::kFloat16}),
+                                           std::pair{0U, core::DataType::kFloat16},
+                                           std::pair{100U, core::DataType::kFloat16},
+                                           std::pair{200U, core::DataType::kFloat16}),
                          [](const auto& graphs) {
                            return std::string(core::to_string(graphs.param.second)) + "_from_" +
                                   std::to_string(graphs.param.first);

@@ -209,6 +209,25 @@ TEST(GpuLibraries, LosesNothingWhereverCublasLtFails) {
   EXPECT_GT(failed, 0);
 }
 
+/// A plan that needs more than a run may have is not run.
+TEST(GpuLibraries, AreLeftOutWhoseWorkspaceIsTooLarge) {
+  FakeCompiler compiler;
+  FakeDriver fake(compiler);
+  test::FakeCudnn cudnn;  // each plan needs 32 bytes
+  const core::Graph graph = runtime::test::parse(kRunConvolution);
+  for (const std::size_t limit : {std::size_t{31}, std::size_t{32}}) {
+    auto backend = make_gpu_backend(fake.driver(), 0, compiler.compiler(),
+                                    {cudnn.library(), nullptr}, {.workspace_limit = limit});
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const auto plan = runtime::plan_execution(graph, **backend, Fusion::kFull);
+    const auto kernel = (*backend)->compile(
+        graph, plan.launches.at(0), plan.layouts.at(0),
+        [](core::TensorId) { return core::LiteralPtr(); }, nullptr);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    EXPECT_EQ((*kernel)->implementation(), limit == 32 ? "cuDNN 0" : "generated");
+  }
+}
+
 /// Where no library has the whole, it is measured in two parts, not as a generated contraction.
 TEST(GpuLibraries, AreMeasuredWithWhatStandsBehindThem) {
   FakeCompiler compiler;

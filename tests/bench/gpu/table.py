@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The tables of what tests/bench/gpu.sh has left in a folder, and which aims are reached.
+"""The tables of what tests/bench/gpu/run.sh has left in a folder, and which aims are reached.
 
-    gpu_table.py RESULTS
+    table.py RESULTS
 """
 
 import json

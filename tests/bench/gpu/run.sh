@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is to be known of a GPU, in one table: whether kernels are right, bandwidth of generated ones, each
 # convolution and product beside PyTorch's, whole models before and after and as predicted, other runtimes.
-#   BIN_DIR=build/bin TEST_DIR=build/tests bash tests/bench/gpu.sh RESULTS [DEVICE]
+#   BIN_DIR=build/bin TEST_DIR=build/tests bash tests/bench/gpu/run.sh RESULTS [DEVICE]
 # RESULTS is a folder. Each step leaves a file there and takes at most STEP_S (480) seconds; a call begins no step after
 # CALL_S (60) seconds, so that it ends within ten minutes. Called again, it goes on; at the end it exits with 0, before with 5.
 # MODELS, BATCHES: other models and batches than those of the tables. DEVICE: cuda:0, or cpu to try the program.
@@ -53,17 +53,17 @@ for model in "${models[@]}"; do
       --device "$device" --cost-db "$costs" --time "${SEARCH_S:-240}" -q --json -
     step "onnxruntime.$name" "$bin/bench-graph" "$file" --runtime onnxruntime --provider CUDAExecutionProvider \
       --python "$python" --cost-db none -q --time 20 --json -
-    step "torch.$name" "$python" "$here/gpu_torch.py" model "$model" "$batch"
+    step "torch.$name" "$python" "$here/torch_times.py" model "$model" "$batch"
   done
 done
 for model in $compared; do
   file=$results/models/$model.1.onnx
   [[ -e $file ]] || "$bin/build-model" "$model" -o "$file" -q >/dev/null
-  step "operators.$model" "$python" "$here/gpu_torch.py" operators "$file" "$bin/bench-graph" "$device" "$costs" \
+  step "operators.$model" "$python" "$here/torch_times.py" operators "$file" "$bin/bench-graph" "$device" "$costs" \
     "${OPERATORS_S:-420}"
 done
 
-"$python" "$here/gpu_table.py" "$results"
+"$python" "$here/table.py" "$results"
 if ((left > 0)); then
   echo "$left steps are left: call it again" >&2
   exit 5

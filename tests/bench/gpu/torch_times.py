@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What PyTorch takes on a GPU, for tests/bench/gpu.sh; exits with 4 where it is not installed.
+"""What PyTorch takes on a GPU, for tests/bench/gpu/run.sh; exits with 4 where it is not installed.
 
-    gpu_torch.py model NAME BATCH                        whole: eager in a CUDA graph, and compiled
-    gpu_torch.py operators FILE BENCH DEVICE COSTS TIME  each different convolution and product of a model, beside ours
+    torch_times.py model NAME BATCH                        whole: eager in a CUDA graph, and compiled
+    torch_times.py operators FILE BENCH DEVICE COSTS TIME  each different convolution and product of a model, beside ours
 
 The second one times ours in any case. Both print JSON; times are microseconds, medians by CUDA events.
 """
