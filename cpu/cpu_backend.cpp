@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <dnnl.hpp>
@@ -70,10 +71,31 @@ std::string_view instruction_set(dnnl::cpu_isa isa) {
   }
 }
 
-runtime::DeviceInfo describe_device(int threads) {
+/// Costs of one precision are none of another.
+runtime::DeviceInfo describe_device(const CpuOptions& options) {
   const dnnl_version_t* version = dnnl_version();
+  std::string libraries =
+      fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+  if (options.precision != core::DataType::kFloat32)
+    libraries += fmt::format(", {}", core::to_string(options.precision));
   return {fmt::format("{} ({})", processor_name(), instruction_set(dnnl::get_effective_cpu_isa())),
-          fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch), threads};
+          std::move(libraries), options.threads};
+}
+
+bool multiplies_bf16(dnnl::cpu_isa isa) {
+  return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+}
+
+core::Status check_precision(core::DataType precision) {
+  if (precision == core::DataType::kFloat32) return core::Done{};
+  if (precision != core::DataType::kBFloat16)
+    return core::invalid_input(
+        fmt::format("a CPU backend does not round factors to {}", core::to_string(precision)));
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  if (multiplies_bf16(isa)) return core::Done{};
+  return core::unavailable(fmt::format("this processor has no bf16 instructions: {} ({})",
+                                       processor_name(), instruction_set(isa)),
+                           "stay with f32, or run on a processor with avx512_bf16");
 }
 
 class ConversionKernel final : public HostKernel {
@@ -99,7 +121,8 @@ class ConversionKernel final : public HostKernel {
 class CpuBackend final : public runtime::HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options)
-      : device_(describe_device(options.threads)), loops_(options.loops),
+      : device_(describe_device(options)), loops_(options.loops),
+        rounds_(options.precision == core::DataType::kBFloat16),
         engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
   const runtime::DeviceInfo& device() const override { return device_; }
@@ -114,19 +137,24 @@ class CpuBackend final : public runtime::HostBackend {
     cpu::choose_layouts(graph, launch, stored, wanted);
   }
 
-  /// Direct convolution, or Winograd's algorithm.
+  /// The kernel that runs unless someone measured, Winograd's algorithm, and rounded factors.
   std::vector<std::string> candidates(const core::Graph& graph, const runtime::Launch& launch,
                                       const runtime::LaunchLayouts& layouts) override {
     use_threads(device_.threads);
     const runtime::ConstantValue value = [&](core::TensorId id) { return graph.tensor(id).value; };
     const KernelRequest request{graph,   launch,  layouts,         value,
                                 engine_, stream_, device_.threads, packed_};
-    if (!launch.others.empty()) return {};
-    const auto winograd = make_winograd_kernel(request);
-    if (!winograd) return {};
-    const auto direct = make_convolution_kernel(request);
-    if (!direct) return {};
-    return {(*direct)->implementation(), (*winograd)->implementation()};
+    if (!launch.others.empty() || !ops::definition_of(request.head())) return {};
+    std::vector<std::string> others;
+    for (const Way& way : ways_) {
+      if (way.rounds && !rounds_) continue;
+      if (const auto kernel = way.make(request)) others.push_back((*kernel)->implementation());
+    }
+    if (others.empty()) return {};
+    const auto usual = make_usual_kernel(request, nullptr);
+    if (!usual) return {};
+    others.insert(others.begin(), (*usual)->implementation());
+    return others;
   }
 
   void choose(const std::string& signature, const std::string& candidate) override {
@@ -156,18 +184,24 @@ class CpuBackend final : public runtime::HostBackend {
       if (!compiler()) return core::unavailable("there is no compiler for generated loops");
       return make_generated_kernel(request, *compiler());
     }
-    if (ops::definition_of(graph.node(launch.head))) {
-      if (is_chosen_winograd(request)) {
-        auto kernel = make_winograd_kernel(request);
-        if (kernel) return kernel;
-      }
+    if (const Way* const way = chosen_way(request)) {
+      auto kernel = way->make(request);
+      if (kernel) return kernel;
+    }
+    return make_usual_kernel(request, why_not);
+  }
+
+  static core::Result<std::unique_ptr<HostKernel>>
+  make_usual_kernel(const KernelRequest& request, std::vector<std::string>* why_not) {
+    if (ops::definition_of(request.head())) {
       for (MakeKernel make : kernel_makers()) {
         auto kernel = make(request);
         if (kernel) return kernel;
         if (why_not && !kernel.error().message.empty()) why_not->push_back(kernel.error().message);
       }
     }
-    return runtime::compile_reference(graph, launch, layouts, constants);
+    return runtime::compile_reference(request.graph, request.launch, request.layouts,
+                                      request.constants);
   }
 
   core::Result<std::unique_ptr<HostKernel>> make_conversion(const core::TensorType& type,
@@ -182,11 +216,23 @@ class CpuBackend final : public runtime::HostBackend {
     });
   }
 
-  bool is_chosen_winograd(const KernelRequest& request) const {
-    if (choices_.empty() || request.op() != "conv") return false;
+  /// A way to run a launch besides the usual one, which runs only where it was chosen.
+  struct Way {
+    std::string_view mark;  ///< In the names of its kernels, and of no others.
+    MakeKernel make;
+    bool rounds;
+  };
+
+  /// Null: the usual one.
+  const Way* chosen_way(const KernelRequest& request) const {
+    if (choices_.empty()) return nullptr;
     const auto choice =
         choices_.find(runtime::launch_signature(request.graph, request.launch, request.layouts));
-    return choice != choices_.end() && choice->second.find("wino") != std::string::npos;
+    if (choice == choices_.end()) return nullptr;
+    const auto way = std::ranges::find_if(ways_, [&](const Way& each) {
+      return (rounds_ || !each.rounds) && choice->second.find(each.mark) != std::string::npos;
+    });
+    return way == ways_.end() ? nullptr : &*way;
   }
 
   /// Looked for when it is needed first; null: there is none.
@@ -199,6 +245,9 @@ class CpuBackend final : public runtime::HostBackend {
 
   runtime::DeviceInfo device_;
   std::filesystem::path loops_;
+  bool rounds_;
+  std::array<Way, 2> ways_ = {
+      {{"wino", make_winograd_kernel, false}, {"bf16 factors", make_rounded_kernel, true}}};
   mutable std::once_flag is_compiler_known_;
   mutable std::unique_ptr<LoopCompiler> compiler_;
   dnnl::engine engine_;
@@ -214,6 +263,7 @@ class CpuBackend final : public runtime::HostBackend {
 
 core::Result<std::unique_ptr<runtime::Backend>> make_cpu_backend(const CpuOptions& options) {
   if (options.threads < 1) return core::invalid_input("a CPU backend needs at least one thread");
+  SOAPSTONE_RETURN_IF_ERROR(check_precision(options.precision));
   try {
     return std::unique_ptr<runtime::Backend>(std::make_unique<CpuBackend>(options));
   } catch (const dnnl::error& error) {

@@ -13,12 +13,16 @@ struct CpuOptions {
   int threads = 1;
   /// Where compiled loops of Fusion::kGenerated are kept; empty: default_loop_folder().
   std::filesystem::path loops = {};
+  /// To which convolutions and products may round what they multiply: kFloat32, which rounds
+  /// nothing, or kBFloat16. Rounding is one of a launch's candidates; who measures chooses it where
+  /// it is faster, and nothing is rounded otherwise.
+  core::DataType precision = core::DataType::kFloat32;
 };
 
 /// Compiled primitives are kept in oneDNN's own cache, which drops the least recently used, so
 /// that compiling the same launch again is cheap. Kernels of one backend run one at a time.
-/// Errors: kUnavailable if the processor lacks what oneDNN needs; kInvalidInput for less than one
-/// thread.
+/// Errors: kUnavailable if the processor lacks what oneDNN or the precision needs; kInvalidInput
+/// for less than one thread, and for another precision.
 core::Result<std::unique_ptr<runtime::Backend>> make_cpu_backend(const CpuOptions& options = {});
 
 }  // namespace soapstone::cpu

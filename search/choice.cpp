@@ -123,7 +123,7 @@ bool Optimizer::has_to_be_faster() const {
 core::Status Optimizer::choose_by_time() {
   progress_.stage("timing");
   SOAPSTONE_ASSIGN_OR_RETURN(auto before,
-                             executable_of(report_.baseline, backend_, options_.fusion));
+                             executable_of(report_.baseline, timing_, options_.fusion));
   note_reference_kernels(before);
   const auto& best = report_.search.best;
   std::vector<Executable> candidates;
@@ -131,13 +131,15 @@ core::Status Optimizer::choose_by_time() {
   for (const Candidate& candidate : best) {
     if (interrupted()) return core::Done{};
     SOAPSTONE_ASSIGN_OR_RETURN(auto executable,
-                               executable_of(candidate.graph, backend_, options_.fusion));
+                               executable_of(candidate.graph, timing_, options_.fusion));
     candidates.push_back(std::move(executable));
   }
   for (Executable& executable : candidates) in_turn.push_back(&executable);
   // The baseline alone is timed for the report.
   const double budget_us = (best.empty() ? 0.2 : 1.0) * options_.measure_time_s * 1e6;
-  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto timings,
+      cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_));
   if (interrupted()) return core::Done{};
   report_.latency_before = Latency{timings[0], before.report().arena_bytes};
   report_.latency_after = report_.latency_before;
@@ -151,8 +153,9 @@ core::Status Optimizer::choose_by_time() {
     if (!allowed) return core::Done{};
     winner = *allowed;
   }
-  const auto speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
-                                             0.5 * budget_us, stop_);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto speedup, cost::compare_in_turn(before, candidates[winner],
+                                                                       options_.measure_rounds,
+                                                                       0.5 * budget_us, stop_));
   if (interrupted()) return core::Done{};
   report_.speedup = speedup;
   if (has_to_be_faster() && speedup.low <= 1.0) {
@@ -182,11 +185,12 @@ core::Status Optimizer::compare_baseline() {
     faster = report_.baseline_speedup && report_.baseline_speedup->low > 1;
   } else if (options_.measure && !interrupted()) {
     progress_.stage("timing the baseline");
-    SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, backend_, options_.fusion));
+    SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, timing_, options_.fusion));
     SOAPSTONE_ASSIGN_OR_RETURN(auto after,
-                               executable_of(report_.baseline, backend_, options_.fusion));
-    const auto speedup = cost::compare_in_turn(before, after, options_.measure_rounds,
-                                               0.5e6 * options_.measure_time_s, stop_);
+                               executable_of(report_.baseline, timing_, options_.fusion));
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto speedup,
+                               cost::compare_in_turn(before, after, options_.measure_rounds,
+                                                     0.5e6 * options_.measure_time_s, stop_));
     if (!interrupted()) {
       report_.baseline_speedup = speedup;
       faster = speedup.low > 1;
@@ -217,7 +221,7 @@ core::Status Optimizer::choose() {
   const core::Graph run_here = ops::expanded(report_.graph);
   // A cost that learns may say something else of the baseline now.
   report_.cost_after = chosen_ ? cost_.graph_cost(run_here) : report_.cost_before;
-  report_.memory_after = runtime::memory_use(run_here, backend_, options_.fusion);
+  report_.memory_after = runtime::memory_use(run_here, timing_, options_.fusion);
   report_.nodes_before = count_nodes(report_.baseline);
   report_.nodes_after = count_nodes(report_.graph);
   if (!chosen_) return compare_baseline();

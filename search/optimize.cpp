@@ -51,7 +51,7 @@ core::Status Optimizer::search_graphs() {
       start_.steps.empty() ? report_.search.cost_before : cost_.graph_cost(report_.baseline);
   report_.objective = options_.objective;
   report_.peak_limit_bytes = options_.peak_limit_bytes;
-  report_.memory_before = runtime::memory_use(report_.baseline, backend_, options_.fusion);
+  report_.memory_before = runtime::memory_use(report_.baseline, timing_, options_.fusion);
   return core::Done{};
 }
 

@@ -32,6 +32,9 @@ struct OptimizeOptions {
   /// Time the original and the best graphs end to end, in turn, and keep the original unless the
   /// gain is real. Off for costs that are not of this device (roofline).
   bool measure = true;
+  /// Runs what is timed. None: the backend that checks and folds, too. Rounded factors are for
+  /// timing alone.
+  runtime::Backend* timing = nullptr;
   /// The runtime in which the result will be deployed: what is found is accepted by trials there
   /// (run_trials), and the result has to be faster there than the original. None: it is timed here.
   TrialClock* clock = nullptr;

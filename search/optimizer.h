@@ -25,8 +25,9 @@ class Optimizer {
             cost::CostModel& cost, runtime::Backend& backend, const OptimizeOptions& options,
             core::ProgressSink& progress, const core::StopToken& stop)
       : original_(original), baseline_(baseline), rules_(rules), cost_(cost), backend_(backend),
-        options_(options), progress_(progress), stop_(stop),
-        objective_(options.objective, options.peak_limit_bytes, cost, backend, options.fusion) {
+        timing_(options.timing ? *options.timing : backend), options_(options), progress_(progress),
+        stop_(stop),
+        objective_(options.objective, options.peak_limit_bytes, cost, timing_, options.fusion) {
     if (options.clock != nullptr) clock_.emplace(*options.clock);
   }
 
@@ -86,7 +87,8 @@ class Optimizer {
   verifier::Admission& baseline_;
   verifier::Admission& rules_;
   cost::CostModel& cost_;
-  runtime::Backend& backend_;
+  runtime::Backend& backend_;  ///< Checks.
+  runtime::Backend& timing_;   ///< Times.
   const OptimizeOptions& options_;
   core::ProgressSink& progress_;
   const core::StopToken& stop_;

@@ -19,7 +19,7 @@ core::Status bench(const cli::CommandLine& line, const cli::BenchOptions& option
                              "give an ONNX file; bench-graph --help shows examples");
   }
   std::unique_ptr<cost::CostDatabase> database;
-  if (exchanges || request.breakdown) {
+  if (exchanges || request.breakdown || request.device.rounds()) {
     SOAPSTONE_ASSIGN_OR_RETURN(database, jobs::open_costs(request.device));
   }
   if (exchanges && !database) {

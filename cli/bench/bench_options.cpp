@@ -17,6 +17,7 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
   add_runtime_options(line, options.runtime);
   add_python_option(line, options.python);
   add_timing_device_options(line, options.request.device);
+  add_precision_option(line, options.request.device.precision);
   line.add("--import-costs", options.import_costs, "Read costs that --export-costs wrote")
       .type("FILE");
   line.add("--export-costs", options.export_costs,
@@ -27,6 +28,7 @@ void add_bench_options(CommandLine& line, BenchOptions& options) {
   set_examples(line, "  $ bench-graph model.onnx --breakdown\n"
                      "  $ bench-graph model.opt.onnx --against model.onnx\n"
                      "  $ bench-graph model.onnx --runtime openvino --threads 2\n"
+                     "  $ bench-graph model.onnx --runtime soapstone --precision bf16\n"
                      "  $ bench-graph --export-costs costs.jsonl");
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/reports/json_text.h"
+#include "cli/reports/rounding_report.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/units.h"
 
@@ -135,6 +136,7 @@ std::string place_text(const jobs::BenchOutcome& report) {
 std::string bench_text(const jobs::BenchOutcome& report) {
   std::string text = fmt::format("timed in: {}\n\n{}", place_text(report), model_table(report));
   if (report.ratio) text += ratio_text(report);
+  if (report.rounding) text += rounding_text(*report.rounding) + "\n";
   if (report.kernels) text += kernel_table(*report.kernels);
   if (!report.launches.empty()) text += launch_table(report);
   return text;
@@ -156,6 +158,7 @@ std::string bench_json(const jobs::BenchOutcome& report) {
     json["speedup"] = report.ratio->median;
     json["speedup_interval"] = {report.ratio->low, report.ratio->high};
   }
+  if (report.rounding) json["rounding"] = rounding_json(*report.rounding);
   if (report.kernels) add_kernels(json, *report.kernels);
   if (report.launches.empty()) return json_text(json);
   json["sum_of_launches_us"] = sum_us(report);

@@ -5,6 +5,7 @@
 #include "cli/optimize/explanation_report.h"
 #include "cli/optimize/optimize_report.h"
 #include "cli/reports/json_text.h"
+#include "cli/reports/rounding_report.h"
 
 namespace soapstone::cli {
 namespace {
@@ -171,6 +172,7 @@ std::string optimize_json(const jobs::OptimizeOutcome& outcome) {
   add_equivalence(json, report);
   json["costs"] = run.costs;
   json["device"] = run.device;
+  json["rounding"] = json_or_null(run.rounding, rounding_json);
   json["notes"] = outcome.notes();
   if (explanation) json["explanation"] = explanation_json(*explanation);
   return json_text(json);

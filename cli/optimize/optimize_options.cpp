@@ -105,6 +105,7 @@ void declare_search(CommandLine& line, OptimizeOptions& options) {
   add_cost_db_option(line, options.request.device);
   add_fusion_option(line, options.request.device.fusion);
   add_device_options(line, options.request.device);
+  add_precision_option(line, options.request.device.precision);
   add_runtime_options(line, options.runtime);
   line.add("--measure-time", options.request.measure_s,
            "Most seconds to try changes in the runtime")

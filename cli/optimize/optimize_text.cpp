@@ -6,6 +6,7 @@
 
 #include "cli/equivalence/equivalence_report.h"
 #include "cli/optimize/optimize_report.h"
+#include "cli/reports/rounding_report.h"
 #include "cli/terminal/units.h"
 
 namespace soapstone::cli {
@@ -269,6 +270,7 @@ std::string optimize_text(const jobs::OptimizeOutcome& outcome) {
   add_search(lines, report);
   lines.line(fmt::format("costs:  {}", run.costs));
   lines.line(fmt::format("device: {}", run.device));
+  if (run.rounding) lines.line(fmt::format("rounding: {}", rounding_text(*run.rounding)));
   lines.line(fmt::format("total:  {:.1f} s, {:.1f} CPU s, {:.0f} MB peak", run.total_wall_s,
                          run.total_cpu_s, run.peak_rss_mb));
   for (const std::string& note : outcome.notes()) lines.line(fmt::format("note:   {}", note));

@@ -34,6 +34,16 @@ void add_fusion_option(CommandLine& line, runtime::Fusion& fusion) {
       .shows_default();
 }
 
+void add_precision_option(CommandLine& line, core::DataType& precision) {
+  line.add_choice<core::DataType>(
+          "--precision", precision,
+          {{"f32", core::DataType::kFloat32}, {"bf16", core::DataType::kBFloat16}},
+          "bf16: convolutions and products of our own executor on the CPU round what they multiply "
+          "where that is measured to be faster; the report has the error")
+      .type("TYPE")
+      .shows_default();
+}
+
 void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request) {
   line.add("--cost-db", request.costs,
            "Database of measured costs; none keeps nothing [" +

@@ -47,7 +47,7 @@ core::Result<jobs::RuntimeRequest> runtime_of(const RuntimeOptions& options,
 core::Result<jobs::RuntimeRequest>
 runtime_of(const CommandLine& line, const RuntimeOptions& options, const std::string& python) {
   SOAPSTONE_ASSIGN_OR_RETURN(auto request, runtime_of(options, python));
-  for (const char* const ours : {"--device", "--fusion"}) {
+  for (const char* const ours : {"--device", "--fusion", "--precision"}) {
     if (!line.was_given(ours)) continue;
     using Kind = jobs::RuntimeRequest::Kind;
     if (request.kind == Kind::kWorker) {

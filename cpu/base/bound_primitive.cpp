@@ -47,6 +47,16 @@ void BoundPrimitive::run(const dnnl::stream& stream, std::byte* scratch) {
   CHECK(status == dnnl_success, "oneDNN refuses to run what it agreed to");
 }
 
+Reorder::Reorder(const dnnl::engine& engine, const Descriptor& from, const Descriptor& to)
+    : primitive_(engine, make_reorder(engine, from, to, plain_attributes())),
+      from_(primitive_.add(DNNL_ARG_FROM, from)), to_(primitive_.add(DNNL_ARG_TO, to)) {}
+
+void Reorder::run(const void* from, void* to, const dnnl::stream& stream, std::byte* scratch) {
+  primitive_.set(from_, from);
+  primitive_.set(to_, to);
+  primitive_.run(stream, scratch);
+}
+
 std::shared_ptr<const std::byte> packed(const KernelRequest& request,
                                         const core::LiteralPtr& literal, const Descriptor& from,
                                         const Descriptor& to) {

@@ -39,6 +39,18 @@ class BoundPrimitive {
   std::size_t scratchpad_;
 };
 
+/// A copy of a tensor from one form to another.
+class Reorder {
+ public:
+  Reorder(const dnnl::engine& engine, const Descriptor& from, const Descriptor& to);
+  void run(const void* from, void* to, const dnnl::stream& stream, std::byte* scratch);
+  std::size_t scratch_bytes() const { return primitive_.scratch_bytes(); }
+
+ private:
+  BoundPrimitive primitive_;
+  std::size_t from_, to_;
+};
+
 /// Calls `make`, which uses oneDNN. Errors: a dnnl::error as a refusal.
 template <class Make>
 auto guarded(const Make& make) -> decltype(make()) {

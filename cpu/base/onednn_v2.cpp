@@ -28,6 +28,12 @@ dnnl::convolution_forward::desc operation_of(dnnl::algorithm algorithm, const De
 
 }  // namespace
 
+Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type) {
+  Descriptor result = tensor;
+  result.data.data_type = dnnl::memory::convert_to_c(type);
+  return result;
+}
+
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,

@@ -12,6 +12,9 @@ namespace soapstone::cpu {
 
 using Descriptor = dnnl::memory::desc;
 
+/// The same tensor, lying the same way, with elements of another type.
+Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type);
+
 /// A primitive, and how it wants the tensors that were described as `any`.
 struct Primitive {
   dnnl::primitive primitive;

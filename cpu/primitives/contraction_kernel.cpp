@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cpu/base/threads.h"
 
 namespace soapstone::cpu {
+namespace {
+
+constexpr auto kRoundedType = dnnl::memory::data_type::bf16;
+
+}  // namespace
 
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch) {
@@ -32,14 +38,19 @@ Window window_of(const core::Attributes& attributes) {
   return window;
 }
 
+Descriptor as_factor(const KernelRequest& request, const Descriptor& given) {
+  return request.factors == core::DataType::kBFloat16 ? with_type(given, kRoundedType) : given;
+}
+
 ContractionKernel::ContractionKernel(const KernelRequest& request, const Contraction& contraction,
                                      const Epilogue& epilogue)
     : stream_(request.stream), threads_(request.threads), inputs_(request),
       primitive_(request.engine, contraction.primitive), residual_(epilogue.residual()),
       output_bytes_(runtime::storage_bytes(request.output_type())) {
   const Primitive& primitive = primitive_.primitive();
-  arguments_.push_back(
-      {primitive_.add(DNNL_ARG_SRC, primitive.source), request.number(contraction.source)});
+  source_ = {primitive_.add(DNNL_ARG_SRC, primitive.source), request.number(contraction.source)};
+  if (contraction.source_descriptor != primitive.source)
+    to_source_.emplace(request.engine, contraction.source_descriptor, primitive.source);
   destination_ = primitive_.add(DNNL_ARG_DST, primitive.destination);
   add_weights(request, contraction);
   if (contraction.bias) {
@@ -62,32 +73,41 @@ void ContractionKernel::add_weights(const KernelRequest& request, const Contract
     packed_ = packed(request, literal, given, primitive.weights);
     return;
   }
-  repack_.emplace(request.engine,
-                  make_reorder(request.engine, given, primitive.weights, plain_attributes()));
-  repack_from_ = repack_->add(DNNL_ARG_FROM, given);
-  repack_to_ = repack_->add(DNNL_ARG_TO, primitive.weights);
+  repack_.emplace(request.engine, given, primitive.weights);
 }
 
 std::size_t ContractionKernel::scratch_bytes() const {
-  if (!repack_) return primitive_.scratch_bytes();
-  return aligned(primitive_.primitive().weights.get_size()) +
-         std::max(primitive_.scratch_bytes(), repack_->scratch_bytes());
+  std::size_t held = 0, most = primitive_.scratch_bytes();
+  if (to_source_) {
+    held += aligned(primitive_.primitive().source.get_size());
+    most = std::max(most, to_source_->scratch_bytes());
+  }
+  if (repack_) {
+    held += aligned(primitive_.primitive().weights.get_size());
+    most = std::max(most, repack_->scratch_bytes());
+  }
+  return held + most;
+}
+
+std::string ContractionKernel::implementation() const {
+  const bool rounds = primitive_.primitive().source.data_type() == kRoundedType;
+  return (rounds ? "bf16 factors, " : "") + primitive_.implementation();
 }
 
 core::Status ContractionKernel::run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
                                     std::byte* scratch) {
   use_threads(threads_);
-  const void* weights = packed_.get();
-  if (repack_) {
-    std::byte* packed = scratch;
-    scratch += aligned(primitive_.primitive().weights.get_size());
-    repack_->set(repack_from_, inputs_.find(weights_input_, inputs));
-    repack_->set(repack_to_, packed);
-    repack_->run(stream_, scratch);
-    weights = packed;
-  }
-  if (!weights) weights = inputs_.find(weights_input_, inputs);
-  primitive_.set(weights_argument_, weights);
+  const auto hold = [&scratch](const Descriptor& form) {
+    return std::exchange(scratch, scratch + aligned(form.get_size()));
+  };
+  std::byte* const source = to_source_ ? hold(primitive_.primitive().source) : nullptr;
+  std::byte* const repacked = repack_ ? hold(primitive_.primitive().weights) : nullptr;
+  const std::byte* const given = inputs_.find(source_.input, inputs);
+  if (to_source_) to_source_->run(given, source, stream_, scratch);
+  primitive_.set(source_.argument, to_source_ ? source : given);
+  const std::byte* weights = packed_ ? packed_.get() : inputs_.find(weights_input_, inputs);
+  if (repack_) repack_->run(weights, repacked, stream_, scratch);
+  primitive_.set(weights_argument_, repack_ ? repacked : weights);
   for (const Argument& argument : arguments_)
     primitive_.set(argument.argument, inputs_.find(argument.input, inputs));
   if (residual_) {

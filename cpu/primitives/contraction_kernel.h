@@ -15,7 +15,8 @@ namespace soapstone::cpu {
 /// A source and weights, as they lie, and which primitive contracts them.
 struct Contraction {
   core::TensorId source, weights;
-  Descriptor weights_descriptor;   ///< The layout in which weights are given.
+  /// How they are given; the primitive may want another layout, or rounded elements.
+  Descriptor source_descriptor, weights_descriptor;
   std::optional<Descriptor> bias;  ///< The descriptor of Epilogue::bias().
   Primitive primitive;
 };
@@ -28,6 +29,9 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
 /// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
 Window window_of(const core::Attributes& attributes);
 
+/// A factor of the launch's contraction, rounded to the type in which it is to be multiplied.
+Descriptor as_factor(const KernelRequest& request, const Descriptor& given);
+
 /// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
 runtime::Layout effective_layout(const core::TensorType& type, runtime::Layout layout);
 
@@ -39,7 +43,7 @@ class ContractionKernel final : public runtime::HostKernel {
                    std::byte* scratch) override;
   std::size_t scratch_bytes() const override;
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
-  std::string implementation() const override { return primitive_.implementation(); }
+  std::string implementation() const override;
 
  private:
   struct Argument {
@@ -52,12 +56,13 @@ class ContractionKernel final : public runtime::HostKernel {
   Inputs inputs_;
   BoundPrimitive primitive_;
   std::vector<Argument> arguments_;  // that come from inputs as they are
+  Argument source_;
+  std::optional<Reorder> to_source_;  // None: the source comes as the primitive wants it.
   std::size_t destination_;
   // Weights: packed once, or given at run time and packed each time if need be.
   std::shared_ptr<const std::byte> packed_;
   std::size_t weights_argument_ = 0, weights_input_ = 0;
-  std::optional<BoundPrimitive> repack_;
-  std::size_t repack_from_ = 0, repack_to_ = 0;
+  std::optional<Reorder> repack_;
   // The residual: the result is added to what lies in the destination.
   std::optional<std::size_t> residual_, in_place_;
   std::size_t output_bytes_;

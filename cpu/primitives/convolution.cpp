@@ -57,11 +57,16 @@ make_convolution_kernel(const KernelRequest& request) {
     const Window window = window_of(request.attributes());
     const bool trips = epilogue.steps().len() > 0 &&
                        may_see_padding_only(window, request.dims(source), weight_dims);
-    Contraction contraction{
-        source, weights, describe(weight_dims, Layout::kRowMajor), bias,
-        make_convolution(request.engine, describe(request.dims(source), source_layout),
-                         describe_any(weight_dims), bias, describe(dims, layout), window,
-                         attributes, trips ? "brgconv" : "")};
+    const Descriptor given = describe(request.dims(source), source_layout);
+    const Contraction contraction{source,
+                                  weights,
+                                  given,
+                                  describe(weight_dims, Layout::kRowMajor),
+                                  bias,
+                                  make_convolution(request.engine, as_factor(request, given),
+                                                   as_factor(request, describe_any(weight_dims)),
+                                                   bias, describe(dims, layout), window, attributes,
+                                                   trips ? "brgconv" : "")};
     return std::unique_ptr<runtime::HostKernel>(
         std::make_unique<ContractionKernel>(request, contraction, epilogue));
   });

@@ -41,11 +41,17 @@ make_deconvolution_kernel(const KernelRequest& request) {
     const Descriptor given = weights_descriptor(request.dims(weights), group);
     std::optional<Descriptor> bias;
     if (epilogue.bias()) bias = describe({dims[1]}, Layout::kRowMajor);
-    const Contraction contraction{
-        source, weights, given, bias,
-        make_deconvolution(request.engine, describe(request.dims(source), Layout::kRowMajor),
-                           describe_any(given.dims()), bias, describe(dims, Layout::kRowMajor),
-                           window_of(request.attributes()), attributes)};
+    const Descriptor given_source = describe(request.dims(source), Layout::kRowMajor);
+    const Contraction contraction{source,
+                                  weights,
+                                  given_source,
+                                  given,
+                                  bias,
+                                  make_deconvolution(request.engine,
+                                                     as_factor(request, given_source),
+                                                     as_factor(request, describe_any(given.dims())),
+                                                     bias, describe(dims, Layout::kRowMajor),
+                                                     window_of(request.attributes()), attributes)};
     return std::unique_ptr<runtime::HostKernel>(
         std::make_unique<ContractionKernel>(request, contraction, epilogue));
   });

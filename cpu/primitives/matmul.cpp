@@ -51,12 +51,17 @@ make_matmul_launch(const KernelRequest& request) {
   }
   // Only a constant is worth packing: packing reads and writes what is then read once.
   const bool packs = rank == 2 && request.constant(b) != nullptr;
-  const Descriptor given = describe(shapes.b, Layout::kRowMajor);
-  const Contraction contraction{a, b, given, bias,
-                                make_matmul(request.engine, describe(shapes.a, Layout::kRowMajor),
-                                            packs ? describe_any(shapes.b) : given, bias,
-                                            describe(shapes.result, Layout::kRowMajor),
-                                            attributes)};
+  const Descriptor given_a = describe(shapes.a, Layout::kRowMajor),
+                   given_b = describe(shapes.b, Layout::kRowMajor);
+  const Contraction contraction{
+      a,
+      b,
+      given_a,
+      given_b,
+      bias,
+      make_matmul(request.engine, as_factor(request, given_a),
+                  as_factor(request, packs ? describe_any(shapes.b) : given_b), bias,
+                  describe(shapes.result, Layout::kRowMajor), attributes)};
   return std::unique_ptr<runtime::HostKernel>(
       std::make_unique<ContractionKernel>(request, contraction, epilogue));
 }

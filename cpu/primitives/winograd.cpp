@@ -11,34 +11,15 @@ namespace {
 using core::TensorId;
 using runtime::Layout;
 
-/// A copy from one form to another.
-class Reorder {
- public:
-  Reorder(const KernelRequest& request, const Descriptor& from, const Descriptor& to)
-      : primitive_(request.engine, make_reorder(request.engine, from, to, plain_attributes())),
-        from_(primitive_.add(DNNL_ARG_FROM, from)), to_(primitive_.add(DNNL_ARG_TO, to)) {}
-
-  void run(const void* from, void* to, const dnnl::stream& stream, std::byte* scratch) {
-    primitive_.set(from_, from);
-    primitive_.set(to_, to);
-    primitive_.run(stream, scratch);
-  }
-  std::size_t scratch_bytes() const { return primitive_.scratch_bytes(); }
-
- private:
-  BoundPrimitive primitive_;
-  std::size_t from_, to_;
-};
-
 class WinogradKernel final : public runtime::HostKernel {
  public:
   WinogradKernel(const KernelRequest& request, const Contraction& convolution,
-                 const Epilogue& epilogue, const Descriptor& given, const Descriptor& wanted)
+                 const Epilogue& epilogue, const Descriptor& wanted)
       : stream_(request.stream), threads_(request.threads), inputs_(request),
         primitive_(request.engine, convolution.primitive),
-        to_blocks_(request, given, convolution.primitive.source),
-        from_blocks_(request, convolution.primitive.destination, wanted),
-        residual_to_blocks_(request, wanted, convolution.primitive.destination),
+        to_blocks_(request.engine, convolution.source_descriptor, convolution.primitive.source),
+        from_blocks_(request.engine, convolution.primitive.destination, wanted),
+        residual_to_blocks_(request.engine, wanted, convolution.primitive.destination),
         source_input_(request.number(convolution.source)), residual_(epilogue.residual()),
         weights_(packed(request, request.constant(convolution.weights),
                         convolution.weights_descriptor, convolution.primitive.weights)) {
@@ -113,16 +94,20 @@ make_winograd_kernel(const KernelRequest& request) {
     std::optional<Descriptor> bias;
     if (epilogue.bias()) bias = describe({dims[1]}, Layout::kRowMajor);
     const core::Dims source_dims = request.dims(source), weight_dims = request.dims(weights);
-    const Contraction convolution{source, weights, describe(weight_dims, Layout::kRowMajor), bias,
+    const Descriptor given =
+        describe(source_dims, effective_layout(request.type(source), request.layout(source)));
+    const Contraction convolution{source,
+                                  weights,
+                                  given,
+                                  describe(weight_dims, Layout::kRowMajor),
+                                  bias,
                                   make_winograd(request.engine, describe_any(source_dims),
                                                 describe_any(weight_dims), bias, describe_any(dims),
                                                 window_of(request.attributes()), attributes)};
-    const Descriptor given =
-        describe(source_dims, effective_layout(request.type(source), request.layout(source)));
     const Descriptor wanted =
         describe(dims, effective_layout(request.output_type(), request.output_layout()));
     return std::unique_ptr<runtime::HostKernel>(
-        std::make_unique<WinogradKernel>(request, convolution, epilogue, given, wanted));
+        std::make_unique<WinogradKernel>(request, convolution, epilogue, wanted));
   });
 }
 

@@ -20,13 +20,21 @@ struct Loaded {
   runtime::Executable executable;
 };
 
-/// Launches whose kernels were chosen by measurement before run by these.
+/// Launches whose kernels were chosen by measurement before run by these; if factors may be
+/// rounded, the others are measured now.
 core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
-                          runtime::Backend& backend, const cost::CostDatabase* database,
+                          runtime::Backend& backend, cost::CostDatabase* database,
                           const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(models::OnnxModel model, read_model(path, request.shapes, context));
   SOAPSTONE_RETURN_IF_ERROR(check_can_run(path, model.graph));
-  if (database) cost::recall_kernels(backend, model.graph, request.device.fusion, *database);
+  if (request.device.rounds()) {
+    context.progress.stage("choosing kernels for " + path);
+    cost::make_measured_cost(backend, request.device.fusion, database, {.stop = &context.stop})
+        ->graph_cost(model.graph);
+    SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());
+  } else if (database) {
+    cost::recall_kernels(backend, model.graph, request.device.fusion, *database);
+  }
   context.progress.stage("compiling " + path);
   auto executable =
       runtime::Executable::make(model.graph, backend, {.fusion = request.device.fusion});
@@ -41,9 +49,28 @@ core::Result<Loaded> load(const std::string& path, const BenchRequest& request,
   return Loaded{std::move(model.graph), *std::move(executable)};
 }
 
+core::Result<RoundingError> rounding_of(const core::Graph& graph, runtime::Backend& exact,
+                                        runtime::Backend& rounding, const BenchRequest& request,
+                                        cost::CostDatabase* database, const Context& context) {
+  context.progress.stage("measuring the rounding error");
+  const runtime::Fusion fusion = request.device.fusion;
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      RoundingError error,
+      measure_rounding({graph, exact}, {graph, rounding}, fusion, request.seed, {}));
+  error.precision = request.device.precision;
+  const auto cost = cost::make_measured_cost(rounding, fusion, database, {.stop = &context.stop});
+  count_rounded(cost->breakdown(graph), error);
+  return error;
+}
+
 core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDatabase* database,
                                       const Context& context) {
   SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
+  std::unique_ptr<cost::CostDatabase> own;
+  if (request.device.rounds() && !database) {
+    SOAPSTONE_ASSIGN_OR_RETURN(own, cost::CostDatabase::in_memory());
+    database = own.get();
+  }
   BenchOutcome report;
   report.device = backend->device().key();
   report.fusion = request.device.fusion;
@@ -51,18 +78,30 @@ core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDat
                              load(request.model, request, *backend, database, context));
   report.models.push_back({request.model, {}, model.executable.report()});
   const double time_us = request.time_s * 1e6;
-  if (request.against.empty()) {
+  std::unique_ptr<runtime::Backend> exact;
+  if (request.device.rounds()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(exact, make_exact_backend(request.device));
+    SOAPSTONE_ASSIGN_OR_RETURN(
+        report.rounding, rounding_of(model.graph, *exact, *backend, request, database, context));
+  }
+  const bool beside_exact = exact && request.against.empty();
+  if (request.against.empty() && !exact) {
     context.progress.stage("timing");
     runtime::Executable* const alone[] = {&model.executable};
-    report.models[0].timing = cost::time_in_turn(alone, request.rounds, time_us, context.stop)[0];
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto timings,
+                               cost::time_in_turn(alone, request.rounds, time_us, context.stop));
+    report.models[0].timing = timings[0];
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(Loaded other,
-                               load(request.against, request, *backend, database, context));
+                               load(beside_exact ? request.model : request.against, request,
+                                    beside_exact ? *exact : *backend, database, context));
     context.progress.stage("timing in turn");
-    const cost::Comparison comparison = cost::compare_and_time(
-        other.executable, model.executable, request.rounds, time_us, context.stop);
+    SOAPSTONE_ASSIGN_OR_RETURN(const cost::Comparison comparison,
+                               cost::compare_and_time(other.executable, model.executable,
+                                                      request.rounds, time_us, context.stop));
     report.models[0].timing = comparison.b;
-    report.models.push_back({request.against, comparison.a, other.executable.report()});
+    report.models.push_back({beside_exact ? request.model + " in f32" : request.against,
+                             comparison.a, other.executable.report()});
     report.ratio = comparison.ratio;
   }
   SOAPSTONE_RETURN_IF_ERROR(context.check_interrupt());

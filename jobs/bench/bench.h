@@ -11,6 +11,7 @@
 #include "jobs/base/context.h"
 #include "jobs/deployment/deployment.h"
 #include "jobs/devices/devices.h"
+#include "jobs/devices/rounding.h"
 #include "jobs/models/model_files.h"
 #include "runtime/execution/executor.h"
 
@@ -44,6 +45,9 @@ struct BenchOutcome {
   std::string device;
   runtime::Fusion fusion = runtime::Fusion::kFull;
   std::vector<Model> models;  ///< The one asked for, then the one that it is compared with.
+  /// What rounded factors do to the first model; none: it is not run with any. It is then timed in
+  /// turn with itself in f32, unless there is another to compare it with.
+  std::optional<RoundingError> rounding;
   /// Time of the other over time of the first, of two models.
   std::optional<cost::RatioInterval> ratio;
   std::vector<cost::CostModel::Item>

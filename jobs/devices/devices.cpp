@@ -34,9 +34,18 @@ core::Status take_device(std::string_view name, DeviceRequest& request) {
 }
 
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request) {
+  if (request.rounds() && request.device != DeviceKind::kCpu)
+    return usage_error(
+        fmt::format("{} is a precision of the CPU alone", core::to_string(request.precision)),
+        "leave out the device, or the precision");
   if (request.device == DeviceKind::kCuda) return make_cuda_backend(request.ordinal);
   if (request.device == DeviceKind::kReference) return runtime::make_reference_backend();
-  return cpu::make_cpu_backend({.threads = request.threads});
+  return cpu::make_cpu_backend({.threads = request.threads, .precision = request.precision});
+}
+
+core::Result<std::unique_ptr<runtime::Backend>> make_exact_backend(DeviceRequest request) {
+  request.precision = core::DataType::kFloat32;
+  return make_backend(request);
 }
 
 core::Result<std::unique_ptr<cost::CostDatabase>> open_costs(const DeviceRequest& request) {

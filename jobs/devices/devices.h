@@ -25,12 +25,19 @@ struct DeviceRequest {
   runtime::Fusion fusion = runtime::Fusion::kFull;
   /// Path of the database of measured costs; empty: the user's own; `none`: nothing is kept.
   std::string costs;
+  /// To which convolutions and products may round what they multiply, where that is faster: see
+  /// cpu::CpuOptions. Of kCpu alone.
+  core::DataType precision = core::DataType::kFloat32;
+
+  bool rounds() const { return precision != core::DataType::kFloat32; }
 };
 
 /// Takes "cpu", "reference", "cuda" or "cuda:1". Errors: kUsage.
 core::Status take_device(std::string_view name, DeviceRequest& request);
-/// Errors: kUnavailable.
+/// Errors: kUnavailable; kUsage for a precision that the device does not have.
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request);
+/// The same without rounding. Errors: as make_backend().
+core::Result<std::unique_ptr<runtime::Backend>> make_exact_backend(DeviceRequest request);
 /// Null for `none`. Errors: kUnavailable.
 core::Result<std::unique_ptr<cost::CostDatabase>> open_costs(const DeviceRequest& request);
 

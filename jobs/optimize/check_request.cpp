@@ -67,6 +67,19 @@ core::Status check_target(const OptimizeRequest& request) {
   return core::Done{};
 }
 
+/// A file has no precision of its own: our executor rounds what the file has in f32.
+core::Status check_precision(const OptimizeRequest& request) {
+  if (!request.device.rounds()) return core::Done{};
+  if (request.runtime.is_wanted() && request.runtime.kind != RuntimeRequest::Kind::kSoapstone)
+    return usage_error("`precision` says how our own executor runs, but another runtime is named",
+                       "leave out one of them");
+  if (request.costs != CostKind::kMeasured || request.has_own_costs() || !request.target.empty())
+    return usage_error("`precision` is chosen where it is measured to be faster, but costs are not "
+                       "measured here",
+                       "leave out `precision`, or the costs");
+  return core::Done{};
+}
+
 /// Only ONNX Runtime has these operators.
 core::Status check_contrib(const OptimizeRequest& request) {
   using Kind = RuntimeRequest::Kind;
@@ -121,6 +134,7 @@ core::Status check_request(const OptimizeRequest& request) {
   SOAPSTONE_RETURN_IF_ERROR(check_model(request));
   SOAPSTONE_RETURN_IF_ERROR(check_costs(request));
   SOAPSTONE_RETURN_IF_ERROR(check_target(request));
+  SOAPSTONE_RETURN_IF_ERROR(check_precision(request));
   SOAPSTONE_RETURN_IF_ERROR(check_contrib(request));
   SOAPSTONE_RETURN_IF_ERROR(check_objective(request));
   SOAPSTONE_RETURN_IF_ERROR(check_verification(request));

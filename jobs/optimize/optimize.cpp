@@ -13,7 +13,7 @@
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
 #include "jobs/rules/kept_proofs.h"
-#include "search/baseline/simplify.h"
+#include "ops/composites/composite.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -52,6 +52,26 @@ void log_refused(const LabelRefusals& refusals, const OptimizeRequest& request,
   }
 }
 
+/// Of the result, beside the original. A model that cannot be compared is no reason to lose the
+/// result.
+void add_rounding(const OptimizeRequest& request, OptimizeJob& job, OptimizeOutcome& outcome,
+                  const Context& context) {
+  context.progress.stage("measuring the rounding error");
+  std::span<const std::vector<core::Literal>> inputs;
+  if (job.optimize.verify) inputs = job.optimize.verify->inputs;
+  auto error =
+      measure_rounding({job.model.graph, *job.backend}, {outcome.report.graph, *job.rounding},
+                       request.device.fusion, request.seed, inputs);
+  if (!error) {
+    outcome.run.notes.push_back(
+        fmt::format("the rounding error was not measured: {}", error.error().to_string()));
+    return;
+  }
+  error->precision = request.device.precision;
+  count_rounded(job.cost->breakdown(ops::expanded(outcome.report.graph)), *error);
+  outcome.run.rounding = *std::move(error);
+}
+
 core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  const Context& context) {
   const auto started = SteadyClock::now();
@@ -63,9 +83,6 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  request.rules.allow_range_changes,
                                              .memory = &kept};
   verifier::Admission baseline(baseline_rules, admission);
-  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph simple,
-                             search::simplify(job.model.graph, baseline, nullptr, context.stop));
-  add_batching(simple, request.rules, job.rules);
   const rules::RuleSet search_rules(job.rules.search);
   verifier::Admission rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(request, job);
@@ -82,7 +99,8 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   run.left_out =
       refused_by_label(baseline, rules, request.search.strategy == search::Strategy::kEqsat);
   log_refused(run.left_out, request, context);
-  run.device = job.backend->device().key();
+  run.device = job.timing().device().key();
+  if (job.rounding) add_rounding(request, job, outcome, context);
   run.total_cpu_s = core::process_cpu_s();
   run.total_wall_s = std::chrono::duration<double>(SteadyClock::now() - started).count();
   run.peak_rss_mb = peak_rss_mb();

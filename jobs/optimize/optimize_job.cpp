@@ -79,6 +79,16 @@ core::Status find_model(const OptimizeRequest& request, OptimizeJob& job, const 
   return core::Done{};
 }
 
+/// Weights are folded and results are checked in full precision.
+core::Status make_backends(const DeviceRequest& request, OptimizeJob& job) {
+  if (request.rounds()) {
+    SOAPSTONE_ASSIGN_OR_RETURN(job.rounding, make_backend(request));
+    job.optimize.timing = job.rounding.get();
+  }
+  SOAPSTONE_ASSIGN_OR_RETURN(job.backend, make_exact_backend(request));
+  return core::Done{};
+}
+
 /// The runtime that looks at the result besides us, if there is one.
 core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
   job.optimize.allow_unchecked = request.allow_unchecked;
@@ -100,6 +110,7 @@ core::Status find_judge(const OptimizeRequest& request, OptimizeJob& job) {
 
 /// The runtime in which the result will be deployed, if it is not ours.
 core::Status find_clock(const OptimizeRequest& request, OptimizeJob& job, const Context& context) {
+  if (job.rounding) return core::Done{};
   const bool is_named = request.runtime.kind == RuntimeRequest::Kind::kWorker;
   if (!is_named && !job.optimize.measure) return core::Done{};
   SOAPSTONE_ASSIGN_OR_RETURN(OpenedDeployment opened,
@@ -168,7 +179,7 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
       SOAPSTONE_ASSIGN_OR_RETURN(job.cost, runtime_cost(request, job, context));
       if (job.cost) return core::Done{};
     }
-    job.cost = cost::make_measured_cost(*job.backend, request.device.fusion, job.database.get(),
+    job.cost = cost::make_measured_cost(job.timing(), request.device.fusion, job.database.get(),
                                         {.stop = &context.stop});
   }
   return core::Done{};
@@ -281,11 +292,12 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
                          fmt::format("{}: {} ({}) is kept as it is: {}", request.model, node.name,
                                      node.op_type, node.reason));
   }
-  SOAPSTONE_ASSIGN_OR_RETURN(job.backend, make_backend(request.device));
+  SOAPSTONE_RETURN_IF_ERROR(make_backends(request.device, job));
   SOAPSTONE_RETURN_IF_ERROR(choose_costs(request, job, context));
   job.optimize.objective = request.objective;
   job.optimize.peak_limit_bytes = request.peak_limit_bytes;
   job.optimize.search = request.search;
+  job.optimize.search.admits_made = admits_made(request.rules);
   if (!request.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
     job.optimize.search.trace = job.trace.get();

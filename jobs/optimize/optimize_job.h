@@ -25,6 +25,9 @@ struct OptimizeJob {
   models::OnnxModel model;
   LoadedRules rules;
   std::unique_ptr<runtime::Backend> backend;
+  /// The same device with factors rounded as the request says, for what is timed. Null: nothing is
+  /// rounded.
+  std::unique_ptr<runtime::Backend> rounding;
   std::unique_ptr<cost::CostDatabase> database;
   std::shared_ptr<cost::CostModel> cost;
   std::unique_ptr<FileJudge> judge;                ///< Null: there is none.
@@ -32,6 +35,8 @@ struct OptimizeJob {
   std::unique_ptr<TraceWriter> trace;              ///< Null: no trace was asked for.
   std::unique_ptr<search::Checkpoint> checkpoint;  ///< Null: the search keeps no checkpoint.
   search::OptimizeOptions optimize;
+
+  runtime::Backend& timing() const { return rounding ? *rounding : *backend; }
 };
 
 /// Errors: those of check_request(), and of reading the model, the rules and the inputs;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/devices/rounding.h"
 #include "jobs/optimize/explained_changes.h"
 #include "search/optimize.h"
 #include "verifier/admission.h"
@@ -20,6 +21,8 @@ struct RunSummary {
       notes;          ///< Notes on writing the result; the report has those of the search.
   std::string costs;  ///< CostModel::description().
   std::string device;
+  /// What rounded factors do to the result; none: none were asked for, or notes say why not.
+  std::optional<RoundingError> rounding;
   /// Rules that matched tensors of a type for which their label forbids them.
   std::vector<verifier::Admission::LabelRefusal> left_out;
   /// CPU time of the whole process while the job ran: other jobs that ran beside it are in it.

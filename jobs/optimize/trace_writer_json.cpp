@@ -93,7 +93,7 @@ void TraceWriter::run_begins(const OptimizeRequest& request, const OptimizeJob& 
                  {"rules", job.rules.search.size()},
                  {"baseline_rules", job.rules.baseline.size()},
                  {"costs", job.cost->description()},
-                 {"device", job.backend->device().key()},
+                 {"device", job.timing().device().key()},
                  {"options", options_json(request)}},
                 {{"jobs", request.search.jobs}});
 }

@@ -1,51 +1,13 @@
 // Kernels that pack weights in ways of their own: products of one row, Winograd's convolutions, and
 // the store of packed weights.
 #include "cpu/base/packed_weights.h"
-#include "ops/definition/registry.h"
-#include "runtime/launches/execution_plan.h"
-#include "tests/cpu/cpu_test.h"
+#include "tests/cpu/sketch.h"
 
 namespace soapstone::cpu::test {
 namespace {
 
 using core::TensorId;
 using runtime::Fusion;
-
-core::LiteralPtr numbers(core::Dims dims) {
-  std::vector<float> values(static_cast<std::size_t>(core::element_count(dims)));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = 0.01F * static_cast<float>(i * 37 % 101) - 0.5F;
-  return std::make_shared<const core::Literal>(core::Literal::floats(std::move(dims), values));
-}
-
-/// A graph that is put together in a few lines; sizes are f32.
-class Sketch {
- public:
-  TensorId input(const char* name, core::Dims dims) {
-    return builder_.add_input(name, {core::DataType::kFloat32, core::to_shape(dims), true});
-  }
-  TensorId constant(core::Dims dims) { return builder_.add_constant(numbers(std::move(dims))); }
-  TensorId add(const char* op, std::vector<TensorId> inputs, core::Attributes attributes = {}) {
-    auto made = ops::append(builder_, op, std::move(inputs), std::move(attributes));
-    EXPECT_TRUE(made.ok()) << (made ? "" : made.error().to_string());
-    return (*made)[0];
-  }
-  core::Graph finish(TensorId output) {
-    builder_.set_outputs({output});
-    return *std::move(builder_).finish();
-  }
-
- private:
-  core::GraphBuilder builder_{"sketch"};
-};
-
-/// How the first launch of a graph is run.
-std::string implementation(const core::Graph& graph, runtime::Backend& made) {
-  const runtime::ExecutionPlan plan = runtime::plan_execution(graph, made, Fusion::kFull);
-  const runtime::ConstantValue value = [&](TensorId id) { return graph.tensor(id).value; };
-  const auto kernel = made.compile(graph, plan.launches[0], plan.layouts[0], value, nullptr);
-  return kernel ? (*kernel)->implementation() : kernel.error().to_string();
-}
 
 /// Products of one row: whole panels and parts of them, with all kinds of steps behind them.
 TEST(VectorMatrix, IsComputedWithItsSteps) {

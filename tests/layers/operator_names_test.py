@@ -17,10 +17,13 @@ FOLDERS = ["core", "rules", "runtime", "models", "cost", "generator", "verifier"
 # Folders and files, the most names that they may have, and why.
 ALLOWED = {
     "rules/taso": (37, "reads the names that TASO gives its operators"),
-    "cost/models/taso_cost.cpp": (13, "TASO's own table of costs"),
+    "cost/models/taso_cost.cpp": (14, "TASO's own table of costs"),
     "cost/models/calibration.cpp": (3, "times graphs of one node"),
-    "rules/batching/lifted_operator.cpp": (37, "writes rules as text: how items are taken and joined"),
+    "rules/batching/lifted_operator.cpp": (31, "writes rules as text: how items are taken and joined"),
     "rules/batching/pieces.cpp": (24, "writes rules as text: how pieces become items"),
+    "rules/linear_maps": (34, "writes rules as text: units, contractions and products"),
+    "rules/windows": (25, "writes rules as text: windows, joins and sums of convolutions"),
+    "rules/rule/plan.cpp": (12, "the operators that rules made for a graph put round others"),
     "rules/matching/pattern.cpp": (8, "how common operators are in networks, where matching starts"),
     "runtime/launches/fusion_rules.cpp": (14, "what kernels of a device of no make fuse"),
     "search/saturation/eqsat_costs.cpp": (4, "builds a network of launches"),
