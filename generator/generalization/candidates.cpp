@@ -215,17 +215,22 @@ bool has_free_offsets(const Rule& rule) {
   return false;
 }
 
-/// Examples at the rank at which the rule was found, and of other instances of the family: a rule
-/// that follows among scalars need not follow at other ranks.
+/// Which instances of so many have an example beside the rule as it was found: a rule that follows
+/// among scalars need not follow at other ranks.
+std::vector<std::size_t> with_examples(std::size_t instances) {
+  if (instances < 2) return {};
+  if (instances == 2) return {1};
+  return {instances / 2, instances - 1};
+}
+
 std::vector<Sides> examples_of(const Rule& rule, const std::vector<Rule>& instances) {
   std::vector<Sides> examples;
   const auto add = [&](const Rule& wanted) {
     if (auto example = instance_of(wanted)) examples.push_back(*std::move(example));
   };
   add(rule);
-  if (examples.empty() || instances.size() < 2) return examples;
-  add(instances[instances.size() / 2]);
-  if (instances.size() > 2) add(instances.back());
+  if (examples.empty()) return examples;
+  for (const std::size_t k : with_examples(instances.size())) add(instances[k]);
   return examples;
 }
 
@@ -257,8 +262,9 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
   // If a constant's split point is free, split it where the other tensors are split; a rule that
   // the point is free adds nothing.
   const auto found = has_free_offsets(rule) ? rule_between(sides.source, sides.target) : there;
-  candidate.examples = has_free_offsets(rule) && found ? examples_of(*found, {})
-                                                       : examples_of(rule, direction->instances);
+  candidate.only_as_found = has_free_offsets(rule) && found;
+  candidate.examples =
+      candidate.only_as_found ? examples_of(*found, {}) : examples_of(rule, direction->instances);
   candidate.weight = weight(rule.source) + weight(rule.target);
   candidate.inputs = rule.source.inputs().size();
   candidate.depth = std::max(depth(rule.source), depth(rule.target));
@@ -297,6 +303,19 @@ std::optional<RuleCandidate> candidate_of(const Sides& found, int first_form) {
 
 std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides) {
   return candidate_of(sides, static_cast<int>(forms().size()) - 1);
+}
+
+std::vector<Sides> further_examples(const RuleCandidate& candidate) {
+  std::vector<Sides> examples;
+  const auto& direction = candidate.forward ? candidate.forward : candidate.backward;
+  if (candidate.only_as_found || !direction) return examples;
+  const auto known = with_examples(direction->instances.size());
+  for (std::size_t k = 0; k < direction->instances.size(); ++k) {
+    if (std::ranges::find(known, k) != known.end()) continue;
+    if (auto example = instance_of(direction->instances[k]))
+      examples.push_back(*std::move(example));
+  }
+  return examples;
 }
 
 std::optional<Sides> example_of(const Sides& sides) {

@@ -27,9 +27,11 @@ struct RuleCandidate {
   /// is derived may need it.
   std::optional<DirectedRule> expansion;
   /// Both sides with numbers for all sizes, as different as the guard allows: of the rank that it
-  /// was found at, and of a family's largest. It follows where all do. None if no such numbers were
-  /// found: nothing can then be said of what derives it.
+  /// was found at, and of two more of a family. What does not follow there does not follow. None if
+  /// no such numbers were found: nothing can then be said of what derives it.
   std::vector<Sides> examples;
+  /// What it says at other ranks adds nothing.
+  bool only_as_found = false;
   std::size_t weight = 0;  ///< Operators of both sides, more or less.
   std::size_t inputs = 0;
   std::size_t symbols = 0;  ///< Different sizes.
@@ -43,6 +45,9 @@ struct RuleCandidate {
 std::optional<RuleCandidate> candidate_of(const Sides& sides, int first_form = 0);
 /// The equality in its least general form, as it was found.
 std::optional<RuleCandidate> narrowest_candidate_of(const Sides& sides);
+
+/// Those of the other instances of a family: it follows where these and its own examples do.
+std::vector<Sides> further_examples(const RuleCandidate& candidate);
 
 /// Both sides as they were found, with numbers for all sizes. None if neither direction can be
 /// written as a rule.

@@ -1,15 +1,18 @@
 // See minimize.h. Candidates are looked at in rounds: all of a round against the rules kept before
 // it, in parallel; then what is left against each other, in order. What follows mostly does so in a
-// small e-graph, and what does not follow fills any: so all e-graphs are small there. In the end
-// each that is kept is looked at again, in a large one: a rule that came after it may derive it.
+// small e-graph, and what does not follow fills any: so all e-graphs are small there. What followed
+// at a few ranks of a family is then looked at at all of them. In the end each that is kept is
+// looked at again, in a large e-graph: a rule that came after it may derive it.
 #include "generator/selection/minimize.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "core/tasks/tasks.h"
 
@@ -40,6 +43,7 @@ class Minimizer {
       length = std::min(2 * length, kLongestRound);
       progress_.update(begin, candidates.size(), fmt::format("{} kept", kept_.size()));
     }
+    look_at_all_ranks();
     return without_late_ones();
   }
 
@@ -56,7 +60,7 @@ class Minimizer {
     });
     std::vector<RuleCandidate*> open;
     for (std::size_t k = 0; k < candidates.size(); ++k)
-      if (derived[k] == 0) open.push_back(&candidates[k]);
+      (derived[k] == 0 ? open : left_out_).push_back(&candidates[k]);
     // If an equality is not admitted, whatever was derived with it must be looked at again.
     while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
@@ -88,15 +92,42 @@ class Minimizer {
       const std::uint32_t family = add_directions(*candidate, rules_);
       kept_.push_back({std::move(*candidate), family});
     }
-    return admitted == wanted ? std::vector<RuleCandidate*>{} : others;
+    if (admitted != wanted) return others;
+    left_out_.insert(left_out_.end(), others.begin(), others.end());
+    return {};
+  }
+
+  /// Keeps of what was left out that which does not follow at some rank.
+  void look_at_all_ranks() {
+    at_all_ranks_ = true;
+    std::vector<RuleCandidate*> looked_at = std::exchange(left_out_, {});
+    std::ranges::sort(looked_at);  // as they stand in the list: most general first
+    std::vector<std::uint8_t> derived(looked_at.size());
+    std::atomic<std::size_t> done = 0;
+    arena_.parallel_for(0, looked_at.size(), [&](std::size_t k) {
+      derived[k] = stop_.stop_requested() || follows_further(*looked_at[k], rules_, first_limits_);
+      progress_.update(++done, looked_at.size(), "looking at all ranks");
+    });
+    std::vector<RuleCandidate*> open;
+    for (std::size_t k = 0; k < looked_at.size(); ++k)
+      if (derived[k] == 0) open.push_back(looked_at[k]);
+    while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
 
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules,
                const DerivationLimits& limits) const {
-    return !candidate.examples.empty() &&
-           std::ranges::all_of(candidate.examples, [&](const Sides& example) {
-             return derivable(example.source, example.target, rules, limits);
-           });
+    return !candidate.examples.empty() && follow(candidate.examples, rules, limits) &&
+           (!at_all_ranks_ || follows_further(candidate, rules, limits));
+  }
+  static bool follows_further(const RuleCandidate& candidate, const SaturationRules& rules,
+                              const DerivationLimits& limits) {
+    return follow(further_examples(candidate), rules, limits);
+  }
+  static bool follow(const std::vector<Sides>& examples, const SaturationRules& rules,
+                     const DerivationLimits& limits) {
+    return std::ranges::all_of(examples, [&](const Sides& example) {
+      return derivable(example.source, example.target, rules, limits);
+    });
   }
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
     return follows(candidate, rules, first_limits_);
@@ -142,6 +173,9 @@ class Minimizer {
   core::TaskArena arena_;
   DerivationLimits first_limits_;
   std::vector<Kept> kept_;
+  /// Candidates that followed.
+  std::vector<RuleCandidate*> left_out_;
+  bool at_all_ranks_ = false;  ///< What follows is to follow at all ranks.
 };
 
 }  // namespace

@@ -180,8 +180,10 @@ Theme layout() {
 }
 
 Theme joining() {
-  return make("joining", {{"concat", 3}, {"split"}, {"slice"}, {"relu"}, {"add"}},
-              {.ranks = {2}, .most_axes = 2, .most_parts = 3, .has_broadcasts = false});
+  Theme theme = make("joining", {{"concat", 3}, {"split"}, {"slice"}, {"relu"}, {"add"}},
+                     {.ranks = {2}, .most_axes = 2, .most_parts = 3, .has_broadcasts = false});
+  theme.most_ops = 3;
+  return theme;
 }
 
 Theme convolution() {

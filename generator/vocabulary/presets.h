@@ -3,6 +3,8 @@
 // operators together would be too many.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +19,9 @@ struct Theme {
   Vocabulary vocabulary;
   /// It has so many terms that it is enumerated to fewer operators by so many.
   int ops_less = 0;
-  int ops(int of_preset) const { return of_preset > ops_less + 1 ? of_preset - ops_less : 1; }
+  /// Beyond so many nearly all of its equalities move the same parts past each other.
+  int most_ops = std::numeric_limits<int>::max();
+  int ops(int of_preset) const { return std::clamp(of_preset - ops_less, 1, most_ops); }
 };
 
 struct Preset {

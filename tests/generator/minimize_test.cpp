@@ -6,6 +6,7 @@
 #include "generator/generalization/candidates.h"
 #include "generator/generalization/generalize.h"
 #include "generator/sides/parts_as_results.h"
+#include "generator/selection/reduce.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {
@@ -84,6 +85,24 @@ TEST(Minimize, LawsInTheBackgroundAreUsedAndNotKept) {
   MinimizeOptions options;
   options.background = candidate(kReluTwice).forward->instances;
   EXPECT_TRUE(minimized({candidate(kReluThrice)}, options).empty());
+}
+
+TEST(Minimize, WhatIsLeftOutFollowsAtAllRanks) {
+  const Enumeration enumeration = enumerate_theme("broadcasting", 2);
+  Reducer reducer({});
+  reducer.add(enumeration);
+  const auto candidates = reducer.take_kept();
+  rules::SaturationRules rules(reducer.constant_laws());
+  for (const RuleCandidate& kept : minimized(candidates)) add_directions(kept, rules);
+  std::size_t further = 0;
+  for (const RuleCandidate& candidate : candidates)
+    for (const Sides& example : further_examples(candidate)) {
+      ++further;
+      EXPECT_TRUE(derivable(example.source, example.target, rules))
+          << (candidate.forward ? candidate.forward : candidate.backward)->text
+          << core::print(example.source);
+    }
+  EXPECT_GT(further, 0u);
 }
 
 TEST(Generalize, DimensionsThatNeedNotBeEqualAreDifferent) {
