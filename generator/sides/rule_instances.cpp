@@ -45,7 +45,7 @@ std::optional<Sides> instance(const Rule& rule, rules::Random& random) {
     const std::size_t score = different(symbols, values);
     if ((best && score <= best_score) || !sampler.admits(values)) continue;
     auto typed = rules::type_sides(rule.source, rule.target, values);
-    if (!typed || !has_numbers(typed->source)) continue;
+    if (!typed || !has_numbers(typed->source) || rules::has_empty_tensor(typed->source)) continue;
     best = Sides{std::move(typed->source), std::move(typed->target)};
     best_score = score;
     if (score == symbols.size()) break;
