@@ -137,7 +137,9 @@ core::Status Optimizer::choose_by_time() {
   for (Executable& executable : candidates) in_turn.push_back(&executable);
   // The baseline alone is timed for the report.
   const double budget_us = (best.empty() ? 0.2 : 1.0) * options_.measure_time_s * 1e6;
-  const auto timings = cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto timings,
+      cost::time_in_turn(in_turn, options_.measure_rounds, 0.5 * budget_us, stop_));
   if (interrupted()) return core::Done{};
   report_.latency_before = Latency{timings[0], before.report().arena_bytes};
   report_.latency_after = report_.latency_before;
@@ -151,8 +153,9 @@ core::Status Optimizer::choose_by_time() {
     if (!allowed) return core::Done{};
     winner = *allowed;
   }
-  const auto speedup = cost::compare_in_turn(before, candidates[winner], options_.measure_rounds,
-                                             0.5 * budget_us, stop_);
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto speedup, cost::compare_in_turn(before, candidates[winner],
+                                                                       options_.measure_rounds,
+                                                                       0.5 * budget_us, stop_));
   if (interrupted()) return core::Done{};
   report_.speedup = speedup;
   if (has_to_be_faster() && speedup.low <= 1.0) {
@@ -185,8 +188,9 @@ core::Status Optimizer::compare_baseline() {
     SOAPSTONE_ASSIGN_OR_RETURN(auto before, executable_of(original_, timing_, options_.fusion));
     SOAPSTONE_ASSIGN_OR_RETURN(auto after,
                                executable_of(report_.baseline, timing_, options_.fusion));
-    const auto speedup = cost::compare_in_turn(before, after, options_.measure_rounds,
-                                               0.5e6 * options_.measure_time_s, stop_);
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto speedup,
+                               cost::compare_in_turn(before, after, options_.measure_rounds,
+                                                     0.5e6 * options_.measure_time_s, stop_));
     if (!interrupted()) {
       report_.baseline_speedup = speedup;
       faster = speedup.low > 1;

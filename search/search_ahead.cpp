@@ -28,7 +28,6 @@ std::vector<Region> first_trials(std::vector<Region> regions) {
 void Searcher::expect_openings(const core::Graph& original) {
   const bool has_limit = options_.strategy != Strategy::kPortfolio || options_.budget;
   if (has_limit || objective_.needs_memory() || crew_.threads() == 1) return;
-  crew_.when_idle([this] { return !stopped() && kinds_.work_ahead(); });
   bool is_first = true;
   for (const Rung& rung : ladder(options_)) {
     for (const Pass& pass : rung.openings) {
@@ -44,6 +43,11 @@ void Searcher::expect_openings(const core::Graph& original) {
       kinds_.expect(regions, moves ? pass.moves(Guide::kLatency) : pass.saturates());
     }
   }
+  work_when_idle();
+}
+
+void Searcher::work_when_idle() {
+  crew_.when_idle([this] { return !stopped() && kinds_.work_ahead(); });
   crew_.wake();
 }
 

@@ -1,10 +1,13 @@
 // Passes over the graph, see searcher.h.
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
+#include "rules/batching/towers.h"
+#include "rules/linear_maps/linear_maps.h"
+#include "rules/windows/windows.h"
 #include "search/base/trace.h"
-#include "search/passes/batching.h"
 #include "search/regions/region.h"
 #include "search/searcher.h"
 
@@ -163,15 +166,30 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-/// With batches in place of what stands side by side: many steps that cost more until the last one
-/// is taken.
-void Searcher::go_on_from_batches(const Rung& rung, const Candidate& from) {
-  if (stopped() || is_enough()) return;
-  const std::size_t steps = from.steps.size();
-  now_ = batch_towers(from, admission_, objective_, stage_, [this] { return stopped(); });
-  if (now_.steps.size() == steps) return;
-  remember(now_);
-  for (const Pass& pass : rung.turns) improve_until_settled(pass);
+Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
+  crew_.rest();  // plans add rules, which nobody may read meanwhile
+  for (const PlanFinder find : finders)
+    from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+  work_when_idle();
+  return from;
+}
+
+/// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
+/// what the other finds.
+void Searcher::go_on_from_plans(const Rung& rung, Candidate from) {
+  static constexpr std::array<PlanFinder, 3> kTowersLast{
+      rules::find_windows, rules::find_linear_maps, rules::find_towers},
+      kTowersFirst{rules::find_towers, rules::find_windows, rules::find_linear_maps};
+  if (!options_.admits_made) return;
+  std::optional<std::uint64_t> seen;
+  for (const auto& finders : {kTowersLast, kTowersFirst}) {
+    if (stopped() || is_enough()) return;
+    now_ = with_plans(from, finders);
+    if (now_.steps.size() == from.steps.size() || seen == now_.graph.hash()) continue;
+    seen = now_.graph.hash();
+    remember(now_);
+    for (const Pass& pass : rung.turns) improve_until_settled(pass);
+  }
 }
 
 /// In turn from the best.

@@ -14,6 +14,7 @@
 #include "search/passes/improvement.h"
 #include "search/passes/kinds.h"
 #include "search/passes/ladder.h"
+#include "search/passes/plans.h"
 #include "search/search.h"
 
 namespace soapstone::search {
@@ -28,7 +29,7 @@ class Searcher {
         kinds_(
             admission, cost, options, objective_, crew_, [this] { return stopped(); },
             [this] { report_progress(); }, result_),
-        crew_(options.jobs) {}
+        plans_(admission, objective_, options.admits_made), crew_(options.jobs) {}
 
   SearchResult run(const core::Graph& original);
 
@@ -37,6 +38,7 @@ class Searcher {
     return options_.time_s > 0 && core::wall_s() - started_ > share_ * options_.time_s;
   }
   bool stopped() const { return stop_.stop_requested() || out_of_time(); }
+  using PlanFinder = std::vector<rules::RewritePlan> (*)(const core::Graph&);
   std::vector<Region> regions_of(std::size_t region_size);
   bool improve(const Pass& pass);
   bool improve(const Pass& pass, const Way& way);
@@ -63,10 +65,12 @@ class Searcher {
   bool may_go_on(const Pass& pass) const;
   bool improve_until_settled(const Pass& pass);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  void go_on_from_batches(const Rung& rung, const Candidate& from);
+  Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
+  void go_on_from_plans(const Rung& rung, Candidate from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);
+  void work_when_idle();
   /// A graph that an opening has come to, and the work behind it.
   struct Reached {
     std::uint64_t work;
@@ -92,6 +96,7 @@ class Searcher {
   double share_ = 1;  ///< Share of budget and time that the stages so far may use.
   SearchResult result_;
   Kinds kinds_;
+  PlanTaker plans_;
   Contest contest_;
   std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
   std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.

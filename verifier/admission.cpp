@@ -79,18 +79,29 @@ struct Admission::Entry {
 };
 
 Admission::Admission(const rules::RuleSet& rules, const AdmissionOptions& options)
-    : rules_(rules), options_(options), excluded_(rules.rules().size()),
-      forbidden_(rules.rules().size()) {
-  for (const Rule& rule : rules.rules()) {
+    : rules_(rules), options_(options) {
+  note_new_rules();
+}
+
+void Admission::note_new_rules() {
+  for (const Rule& rule : rules_.rules().subspan(state_.size())) {
     const bool proved = rule.evidence.kind == rules::Evidence::Kind::kProved;
-    if (!options.believe_files ||
+    if (!options_.believe_files ||
         (proved && (!rule.parameters.empty() || rule.is_proved_on_demand))) {
       state_.push_back(State::kOnDemand);
     } else {
-      state_.push_back(proved || options.allow_unproved ? State::kAdmitted : State::kRefused);
+      state_.push_back(proved || options_.allow_unproved ? State::kAdmitted : State::kRefused);
     }
-    is_plain_.push_back(state_.back() == State::kAdmitted && forbids_nothing(rule, options));
+    excluded_.push_back(excluded_names_.contains(rule.base_name));
+    is_plain_.push_back(!excluded_.back() && state_.back() == State::kAdmitted &&
+                        forbids_nothing(rule, options_));
+    forbidden_.emplace_back(0);
   }
+}
+
+void Admission::add_placed(std::vector<Rule> rules) {
+  rules_.add_placed(std::move(rules));
+  note_new_rules();
 }
 
 Admission::~Admission() = default;
@@ -143,6 +154,10 @@ void Admission::prove(const Key& key, Entry& entry) const {
 }
 
 void Admission::set_excluded(std::string_view base_name, bool excluded) {
+  if (excluded)
+    excluded_names_.emplace(base_name);
+  else
+    excluded_names_.erase(std::string(base_name));
   const auto rules = rules_.rules();
   for (std::size_t k = 0; k < rules.size(); ++k) {
     if (rules[k].base_name != base_name) continue;

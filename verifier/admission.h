@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,11 +52,13 @@ std::string refusal_by_label(const rules::Rule& rule, core::DataType type, RuleU
 /// met.
 class Admission {
  public:
-  /// `rules` must outlive it.
   explicit Admission(const rules::RuleSet& rules, const AdmissionOptions& options = {});
   ~Admission();
 
   const rules::RuleSet& rules() const { return rules_; }
+  /// Adds placed rules to the set, of which all copies have them: RuleSet::add_placed(). Not
+  /// thread-safe.
+  void add_placed(std::vector<rules::Rule> rules);
 
   /// Thread-safe; the answers do not depend on the order of the questions. Precondition: the match
   /// is one of that rule, whose guard holds.
@@ -116,14 +120,18 @@ class Admission {
   std::string proof_of(const rules::Rule& special, Entry& entry) const;
   void prove(const Key& key, Entry& entry) const;
 
-  const rules::RuleSet& rules_;
+  /// What is known of the rules behind those that are.
+  void note_new_rules();
+
+  rules::RuleSet rules_;
   AdmissionOptions options_;
   std::vector<State> state_;    ///< By rule.
   std::vector<bool> excluded_;  ///< Likewise.
   /// By rule: admitted whatever the match.
   std::vector<bool> is_plain_;
   /// By rule: bits of what its label has forbidden so far, types times uses.
-  std::vector<std::atomic<std::uint8_t>> forbidden_;
+  std::deque<std::atomic<std::uint8_t>> forbidden_;
+  std::set<std::string, std::less<>> excluded_names_;
   mutable std::mutex mutex_;
   /// Entries stay where they are; each is proved by the thread that is there first.
   std::map<Key, std::unique_ptr<Entry>> entries_;

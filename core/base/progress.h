@@ -28,11 +28,17 @@ ProgressSink& silent();
 /// Set by a signal handler or another thread; long work looks at it and ends with its best so far.
 class StopToken {
  public:
+  StopToken() = default;
+  /// Stops when `outer`, which must outlive it, does, or by itself.
+  explicit StopToken(const StopToken* outer) : outer_(outer) {}
   void request_stop() { stop_.store(true, std::memory_order_relaxed); }
-  bool stop_requested() const { return stop_.load(std::memory_order_relaxed); }
+  bool stop_requested() const {
+    return stop_.load(std::memory_order_relaxed) || (outer_ && outer_->stop_requested());
+  }
 
  private:
   std::atomic<bool> stop_{false};
+  const StopToken* outer_ = nullptr;
 };
 
 }  // namespace soapstone::core

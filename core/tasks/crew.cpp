@@ -1,17 +1,17 @@
 // See crew.h.
 #include "core/tasks/crew.h"
 
-#include <tbb/info.h>
-
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/tasks/tasks.h"
 
 namespace soapstone::core {
 
 Crew::Crew(int threads) {
-  const int wanted = threads > 0 ? threads : tbb::info::default_concurrency();
-  for (int k = 1; k < wanted; ++k) threads_.emplace_back([this] { run(); });
+  const std::size_t wanted =
+      threads > 0 ? static_cast<std::size_t>(threads) : TaskArena(0).threads();
+  for (std::size_t k = 1; k < wanted; ++k) threads_.emplace_back([this] { run(); });
 }
 
 Crew::~Crew() {

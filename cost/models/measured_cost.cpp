@@ -141,11 +141,15 @@ class MeasuredCost final : public CostModel {
     }
     if (!timing_) return core::unavailable("no cost of it was recorded");
     if (timing_->must_stop()) return core::unavailable("interrupted before it was timed");
-    SOAPSTONE_ASSIGN_OR_RETURN(const Measurement measured, step.time(backend_, *timing_));
+    const auto measured = step.time(backend_, *timing_);
+    if (!measured) {
+      if (timing_->failed) timing_->failed(measured.error());
+      return measured.error();
+    }
     // A database that cannot be written costs time in the next run, nothing else.
-    if (database_ && database_->store(device_, signature, measured) && timing_->kept)
+    if (database_ && database_->store(device_, signature, *measured) && timing_->kept)
       timing_->kept();
-    return measured;
+    return *measured;
   }
 
   /// Scaled by what was measured of the device, if that is all that there will be.

@@ -40,9 +40,10 @@ struct Timing {
 };
 /// Times executables in turn (A B, B A, …), so that drift of the machine hits all alike. Stops
 /// after `rounds` or when `max_total_us` is used up, with at least kFewestForInterval rounds; at
-/// `stop` at once. Precondition: each has run() once.
-std::vector<Timing> time_in_turn(std::span<runtime::Executable* const> executables, int rounds,
-                                 double max_total_us, const core::StopToken& stop = {});
+/// `stop` at once. Precondition: each has run() once. Errors: kUnavailable if the device fails.
+core::Result<std::vector<Timing>> time_in_turn(std::span<runtime::Executable* const> executables,
+                                               int rounds, double max_total_us,
+                                               const core::StopToken& stop = {});
 
 /// 95 % interval of the ratio a/b of the times of two, by paired rounds.
 struct RatioInterval {
@@ -53,10 +54,12 @@ struct Comparison {
   RatioInterval ratio;  ///< a over b: above 1, b is faster.
 };
 /// 1 in all cases if stopped before there were enough rounds.
-RatioInterval compare_in_turn(runtime::Executable& a, runtime::Executable& b, int rounds,
-                              double max_total_us, const core::StopToken& stop = {});
+core::Result<RatioInterval> compare_in_turn(runtime::Executable& a, runtime::Executable& b,
+                                            int rounds, double max_total_us,
+                                            const core::StopToken& stop = {});
 /// The same with the times that the ratio comes from.
-Comparison compare_and_time(runtime::Executable& a, runtime::Executable& b, int rounds,
-                            double max_total_us, const core::StopToken& stop = {});
+core::Result<Comparison> compare_and_time(runtime::Executable& a, runtime::Executable& b,
+                                          int rounds, double max_total_us,
+                                          const core::StopToken& stop = {});
 
 }  // namespace soapstone::cost

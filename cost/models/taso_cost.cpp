@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cost/models/roofline.h"
+#include "ops/analysis/analysis.h"
 #include "ops/definition/registry.h"
 
 namespace soapstone::cost {
@@ -105,6 +106,8 @@ double flops_of(const Graph& graph, const Node& node) {
     if (weight.empty()) return results;
     return 2 * results * volume(weight) / size_of(weight[0]);
   }
+  // TASO has no einsum; a product is one, however it is written.
+  if (op == "einsum") return ops::work_of(graph, graph.tensor(node.outputs[0]).producer).flops;
   if (op == "matmul") return 2 * results * size_of(first.back());
   if (op == "max_pool" || op == "average_pool") return results * window(node);
   if (op == "global_average_pool" || op == "global_max_pool") return volume(first);

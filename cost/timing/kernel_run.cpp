@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cost/timing/random_data.h"
+#include "cost/timing/timing.h"
 #include "runtime/launches/layout.h"
 
 namespace soapstone::cost {
@@ -43,12 +44,14 @@ core::Result<KernelRun> KernelRun::make(runtime::Backend& backend,
 }
 
 double KernelRun::run(std::int64_t repetitions) {
+  if (!result_) return kFailedUs;
   if (overwritten_.empty()) return run_some(repetitions);
   constexpr std::int64_t kAtOnce = kRunsInPlace * static_cast<std::int64_t>(kSets);
   double total_us = 0;
   for (; repetitions > 0; repetitions -= kAtOnce) {
     total_us += run_some(std::min(repetitions, kAtOnce));
-    restore();
+    if (result_) result_ = restore();
+    if (!result_) return kFailedUs;
   }
   return total_us;
 }
@@ -103,12 +106,11 @@ void KernelRun::make_calls(runtime::DeviceAddress scratch) {
   }
 }
 
-void KernelRun::restore() {
-  for (const Overwritten& overwritten : overwritten_) {
-    // A device that failed says so at the next compilation; times are all that is wanted here.
-    [[maybe_unused]] const core::Status done =
-        memory_->copy(overwritten.saved, overwritten.data, overwritten_bytes_);
-  }
+core::Status KernelRun::restore() {
+  for (const Overwritten& overwritten : overwritten_)
+    SOAPSTONE_RETURN_IF_ERROR(
+        memory_->copy(overwritten.saved, overwritten.data, overwritten_bytes_));
+  return core::Done{};
 }
 
 double KernelRun::run_some(std::int64_t repetitions) {
@@ -120,9 +122,8 @@ double KernelRun::run_some(std::int64_t repetitions) {
     left -= count;
   }
   const double us = stopwatch_->stop_us();
-  // Random data is drawn from what the operators admit.
-  [[maybe_unused]] const core::Status done = queue_->wait();
-  return us;
+  result_ = queue_->wait();
+  return result_ ? us : kFailedUs;
 }
 
 }  // namespace soapstone::cost

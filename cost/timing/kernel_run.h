@@ -31,8 +31,10 @@ class KernelRun {
                                       const std::vector<TimedTensor>& inputs,
                                       const std::vector<TimedTensor>& outputs);
 
-  /// Microseconds that so many runs take together.
+  /// Microseconds that so many runs take together; kFailedUs once one failed.
   double run(std::int64_t repetitions);
+  /// The first error of a run. A kernel that the device refused to run takes no time at all.
+  const core::Status& status() const { return result_; }
   std::string implementation() const { return kernels_.front()->implementation(); }
 
  private:
@@ -51,7 +53,7 @@ class KernelRun {
                     const std::vector<TimedTensor>& outputs);
   core::Status work_in_place(std::size_t input, std::size_t bytes);
   void make_calls(runtime::DeviceAddress scratch);
-  void restore();
+  core::Status restore();
   double run_some(std::int64_t repetitions);
 
   runtime::DeviceMemory* memory_;
@@ -62,6 +64,7 @@ class KernelRun {
   std::size_t overwritten_bytes_ = 0;
   std::vector<runtime::KernelCall> calls_;  ///< Every pair of kernel and set in turn.
   std::size_t turn_ = 0;
+  core::Status result_ = core::Done{};
   std::unique_ptr<runtime::Queue> queue_;
   std::unique_ptr<runtime::Stopwatch> stopwatch_;
 };

@@ -99,9 +99,10 @@ compile(runtime::Backend& backend, const Graph& graph, const Launch& launch,
   return kernels;
 }
 
-Measurement time(KernelRun& run, const TimingOptions& options) {
+core::Result<Measurement> time(KernelRun& run, const TimingOptions& options) {
   Measurement measured =
       measure([&run](std::int64_t repetitions) { return run.run(repetitions); }, options);
+  SOAPSTONE_RETURN_IF_ERROR(run.status());
   measured.implementation = run.implementation();
   return measured;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/result.h"
 #include "cost/database/cost_database.h"
 
 namespace soapstone::cost {
@@ -22,12 +23,16 @@ struct TimingOptions {
   std::function<bool()> is_over = {};
   /// Called after each time that was put into a database.
   std::function<void()> kept = {};
+  /// Called with the error where a launch that should be timed could not be.
+  std::function<void(const core::Error&)> failed = {};
 
   bool must_stop() const { return (stop && stop->stop_requested()) || (is_over && is_over()); }
 };
 
 /// Runs something that many times and returns how long all of it took, in microseconds.
 using TimedRuns = std::function<double(std::int64_t repetitions)>;
+/// What such a run answers that failed: more than anybody waits for.
+inline constexpr double kFailedUs = 1e15;
 
 /// Times `run` once: warms up while it finds how many repetitions make a sample, then takes
 /// samples, and more of them if they are too far apart. The cost is a low quantile: what else

@@ -26,7 +26,8 @@ struct LoopText {
 };
 
 /// Without lanes, as one thread computes a row.
-inline constexpr runtime::generated::KernelOptions kLoopOptions = {.lanes = 1, .width = 1};
+inline constexpr runtime::generated::KernelOptions kLoopOptions = {
+    .lanes = 1, .width = 1, .values = runtime::generated::RowValues::kReadAgain};
 /// Always has an answer.
 runtime::generated::KernelPlan plan_loops(const runtime::generated::Region& region);
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "generator/generalization/rebuild.h"
-#include "generator/generalization/rule_between.h"
+#include "generator/sides/rebuild.h"
+#include "generator/sides/rule_between.h"
 
 namespace soapstone::generator {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "generator/generalization/rebuild.h"
+#include "generator/sides/rebuild.h"
 #include "rules/checking/complete.h"
 #include "rules/rule/substitute.h"
 #include "rules/rule/typing.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "generator/generalization/rebuild.h"
+#include "generator/sides/rebuild.h"
 
 namespace soapstone::generator {
 namespace {

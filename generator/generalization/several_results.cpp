@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/tasks/tasks.h"
-#include "generator/generalization/parts_as_results.h"
+#include "generator/sides/parts_as_results.h"
 
 namespace soapstone::generator {
 

@@ -6,7 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/tasks/tasks.h"
-#include "generator/generalization/rule_instances.h"
+#include "generator/sides/rule_instances.h"
 #include "rules/checking/complete.h"
 
 namespace soapstone::generator {

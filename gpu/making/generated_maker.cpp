@@ -15,6 +15,7 @@ namespace {
 
 using runtime::generated::make_region;
 using runtime::generated::RegionTensor;
+using runtime::generated::RowValues;
 
 core::Result<Region> region_for(const KernelRequest& request) {
   SOAPSTONE_ASSIGN_OR_RETURN(Region region,
@@ -46,27 +47,56 @@ std::string name_of(const KernelOptions& options) {
   const std::string tile = options.tile == 0   ? ""
                            : options.tile == 1 ? " without tiles"
                                                : fmt::format(" in tiles of {}", options.tile);
-  if (options.threads == 0 && options.lanes == 0 && options.width == 0) return "generated" + tile;
-  return fmt::format("generated {}/{}/{}{}", options.threads, options.lanes, options.width, tile);
+  const char* const values = options.values == RowValues::kHeld        ? " in registers"
+                             : options.values == RowValues::kReadAgain ? " read again"
+                                                                       : "";
+  if (options.threads == 0 && options.lanes == 0 && options.width == 0)
+    return fmt::format("generated{}{}", tile, values);
+  return fmt::format("generated {}/{}/{}{}{}", options.threads, options.lanes, options.width, tile,
+                     values);
 }
 
+namespace {
+
+/// As many rows side by side, and as many elements of one in each thread, as may be fast.
+std::vector<KernelOptions> options_for_rows(const KernelPlan& plan) {
+  constexpr int kFewestThreads = 128;
+  constexpr std::int64_t kFewestElements = 2, kMostElements = 128;  // of a row, in a lane
+  std::vector<KernelOptions> tried = {{}, {.values = RowValues::kReadAgain}};
+  for (const int lanes : {1, 8, 32, 128, 256, 512, 1024}) {
+    const bool is_fit =
+        plan.row_length >= kFewestElements * lanes && plan.row_length <= kMostElements * lanes;
+    if (lanes != plan.lanes && !is_fit) continue;
+    for (const RowValues values : {RowValues::kHeld, RowValues::kReadAgain})
+      tried.push_back(
+          {.threads = std::max(lanes, kFewestThreads), .lanes = lanes, .values = values});
+  }
+  if (plan.lanes <= 32) tried.push_back({.threads = 512, .lanes = plan.lanes});
+  for (std::int64_t width = plan.width / 2; width > 0; width /= 2)
+    tried.push_back({.threads = plan.threads, .lanes = plan.lanes, .width = width});
+  return tried;
+}
+
+std::vector<KernelOptions> options_for(const Region& region) {
+  const KernelPlan plan = plan_for_gpu(region);
+  if (plan.row_count > 0) return options_for_rows(plan);
+  return {{},          {.threads = 128}, {.threads = 512}, {.threads = 256, .width = 1},
+          {.tile = 1}, {.tile = 16},     {.tile = 64}};
+}
+
+}  // namespace
+
 std::vector<KernelOptions> generated_options(const KernelRequest& request) {
-  constexpr KernelOptions kTried[] = {{},
-                                      {.threads = 128},
-                                      {.threads = 512},
-                                      {.threads = 128, .lanes = 32},
-                                      {.threads = 256, .lanes = 256},
-                                      {.threads = 256, .width = 1},
-                                      {.tile = 1},
-                                      {.tile = 16},
-                                      {.tile = 64}};
+  const auto region = region_for(request);
+  return region ? generated_options(*region) : std::vector{KernelOptions{}};
+}
+
+std::vector<KernelOptions> generated_options(const Region& region) {
   std::vector<KernelOptions> different;
   std::vector<std::string> texts;
-  const auto region = region_for(request);
-  if (!region) return {KernelOptions{}};
-  for (const KernelOptions& options : kTried) {
-    const KernelPlan plan = plan_for_gpu(*region, options);
-    const KernelText text = kernel_text(*region, plan, "tried");
+  for (const KernelOptions& options : options_for(region)) {
+    const KernelPlan plan = plan_for_gpu(region, options);
+    const KernelText text = kernel_text(region, plan, "tried");
     const std::string key = fmt::format("{}\n{}", text.threads, text.source);
     if (std::ranges::find(texts, key) != texts.end()) continue;
     texts.push_back(key);

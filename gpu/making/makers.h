@@ -60,7 +60,8 @@ inline constexpr std::string_view kInPasses = "generated in passes";
 
 /// Those that lead to different texts, the default first.
 std::vector<KernelOptions> generated_options(const KernelRequest& request);
-/// "generated" or "generated 128/32/4 in tiles of 64": threads, lanes, width.
+std::vector<KernelOptions> generated_options(const Region& region);
+/// "generated" or "generated 128/32/4 in tiles of 64" or "… in registers": threads, lanes, width.
 std::string name_of(const KernelOptions& options);
 
 }  // namespace soapstone::gpu

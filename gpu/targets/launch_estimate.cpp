@@ -151,10 +151,11 @@ class LaunchEstimator::Impl {
     const double moved_per_us = std::min(bandwidth() / 1e6, in_flight / target_.latency_us);
     const double busy = std::min(1.0, threads / kThreadsToCompute / target_.multiprocessors);
     const double computed_per_us = rate * kOfVectorRate * busy / 1e6;
-    // Rows are read once for each sum over them, and again for what is stored; tiles are stored
-    // when they have been read.
-    const double passes = plan.row_count > 0 ? static_cast<double>(plan.rows.size()) + 1
-                                             : 1 + static_cast<double>(text.shared_bytes > 0);
+    // Rows that are not held are read once for each sum over them, and again for what is stored;
+    // tiles are stored when they have been read.
+    const bool reads_again = plan.row_count > 0 && plan.held.empty();
+    const double passes = reads_again ? static_cast<double>(plan.rows.size()) + 1
+                                      : 1 + static_cast<double>(text.shared_bytes > 0);
     const double moved = work.bytes + excess_bytes(region, plan);
     return target_.launch_us + passes * target_.latency_us +
            std::max(moved / moved_per_us, work.flops / computed_per_us);

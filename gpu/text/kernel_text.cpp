@@ -77,7 +77,7 @@ KernelDraft draft_rows(const Region& region, const KernelPlan& plan) {
     text.line(fmt::format("if (row >= {}) return;", plan.row_count));
     runtime::generated::write_row(text, space, plan, row);
   });
-  draft.body = lines;
+  draft.body = text.arrays() + lines;
   return draft;
 }
 

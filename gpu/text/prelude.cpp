@@ -118,10 +118,12 @@ struct Larger {
 };
 
 // What kLanes neighboring threads hold, joined; all of them get the result. More than 32 lanes are
-// a block.
+// a block. Of fewer, others of the warp may have ended.
 template <int kLanes, class T, class Join> __device__ inline T join_lanes(T x, Join join) {
+  const unsigned int lanes = kLanes < 32 ? ((1u << kLanes % 32) - 1) << threadIdx.x % 32 / kLanes * kLanes
+                                         : 0xffffffffu;
   for (int distance = (kLanes < 32 ? kLanes : 32) / 2; distance > 0; distance /= 2)
-    x = join(x, __shfl_xor_sync(0xffffffffu, x, distance));
+    x = join(x, __shfl_xor_sync(lanes, x, distance));
   if (kLanes > 32) {
     __shared__ T parts[kLanes / 32 + 1];
     __syncthreads();  // what the last call left here has been read

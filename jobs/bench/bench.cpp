@@ -88,14 +88,17 @@ core::Result<BenchOutcome> bench_here(const BenchRequest& request, cost::CostDat
   if (request.against.empty() && !exact) {
     context.progress.stage("timing");
     runtime::Executable* const alone[] = {&model.executable};
-    report.models[0].timing = cost::time_in_turn(alone, request.rounds, time_us, context.stop)[0];
+    SOAPSTONE_ASSIGN_OR_RETURN(const auto timings,
+                               cost::time_in_turn(alone, request.rounds, time_us, context.stop));
+    report.models[0].timing = timings[0];
   } else {
     SOAPSTONE_ASSIGN_OR_RETURN(Loaded other,
                                load(beside_exact ? request.model : request.against, request,
                                     beside_exact ? *exact : *backend, database, context));
     context.progress.stage("timing in turn");
-    const cost::Comparison comparison = cost::compare_and_time(
-        other.executable, model.executable, request.rounds, time_us, context.stop);
+    SOAPSTONE_ASSIGN_OR_RETURN(const cost::Comparison comparison,
+                               cost::compare_and_time(other.executable, model.executable,
+                                                      request.rounds, time_us, context.stop));
     report.models[0].timing = comparison.b;
     report.models.push_back({beside_exact ? request.model + " in f32" : request.against,
                              comparison.a, other.executable.report()});

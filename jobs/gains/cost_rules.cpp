@@ -36,8 +36,10 @@ core::Result<std::optional<cost::Comparison>> timed(const Trial& trial,
   auto source = executable(trial.source, request, *costs.backend);
   auto target = executable(trial.target, request, *costs.backend);
   if (!source || !target) return std::optional<cost::Comparison>();
-  return std::optional(
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const cost::Comparison comparison,
       cost::compare_and_time(*source, *target, request.rounds, request.time_s * 1e6, stop));
+  return std::optional(comparison);
 }
 
 core::Result<std::vector<CostedRule>> cost_all(const std::vector<rules::Rule>& all,

@@ -2,8 +2,10 @@
 #include "jobs/measure/measure_costs.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,6 +125,41 @@ class MeasuringTime {
   bool was_short_ = false;
 };
 
+/// Whether the device still does what it is told.
+core::Status probe(runtime::Backend& backend) {
+  std::array<std::byte, 4> bytes{};
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto block,
+                             runtime::DeviceBlock::allocate(backend.memory(), bytes.size()));
+  SOAPSTONE_RETURN_IF_ERROR(backend.memory().copy_in(block.address(), bytes));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto queue, backend.make_queue());
+  return queue->wait();
+}
+
+/// Ends the job if the device fails; launches that cannot be timed for other reasons are warnings.
+class Failures {
+ public:
+  Failures(runtime::Backend& backend, const Context& context)
+      : backend_(backend), context_(context), stop_(&context.stop) {}
+
+  const core::StopToken& stop() const { return stop_; }
+  const core::Status& device() const { return device_; }
+  void note(const core::Error& error) {
+    if (stop_.stop_requested()) return;
+    device_ = probe(backend_);
+    if (!device_) return stop_.request_stop();
+    if (error.code != core::ErrorCode::kUnsupported && said_.insert(error.message).second)
+      context_.progress.log(core::LogLevel::kWarning,
+                            fmt::format("a launch was not timed: {}", error.message));
+  }
+
+ private:
+  runtime::Backend& backend_;
+  const Context& context_;
+  core::StopToken stop_;
+  core::Status device_ = core::Done{};
+  std::set<std::string> said_;
+};
+
 /// Searches a model as optimize() would, for what it asks of the costs on the way.
 core::Result<MeasureOutcome::Model> search_model(const MeasureRequest& request,
                                                  const std::string& name, core::Graph graph,
@@ -157,13 +194,19 @@ bool MeasureOutcome::has_ended() const {
 
 core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const Context& context) {
   SOAPSTONE_RETURN_IF_ERROR(check(request));
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto backend, make_backend(request.device));
+  return measure_costs(request, *backend, context);
+}
+
+core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, runtime::Backend& backend,
+                                           const Context& context) {
+  SOAPSTONE_RETURN_IF_ERROR(check(request));
   const auto started = SteadyClock::now();
   const auto left_s = [&] {
     const std::chrono::duration<double> used = SteadyClock::now() - started;
     return request.time_s - used.count();
   };
-  SOAPSTONE_ASSIGN_OR_RETURN(auto backend, make_backend(request.device));
-  const std::string key = backend->device().key();
+  const std::string key = backend.device().key();
   SOAPSTONE_ASSIGN_OR_RETURN(const CostFile file, CostFile::open(request.output, key));
   std::vector<core::Graph> graphs;
   for (const std::string& model : request.models) {
@@ -171,8 +214,12 @@ core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const 
     graphs.push_back(std::move(graph));
   }
   MeasuringTime time(file);
-  const std::shared_ptr<cost::CostModel> cost = cost::make_measured_cost(
-      *backend, request.device.fusion, &file.database(), time.options(context.stop));
+  Failures failures(backend, context);
+  const Context stoppable{context.progress, failures.stop(), context.keep_results};
+  cost::TimingOptions timing = time.options(failures.stop());
+  timing.failed = [&](const core::Error& error) { failures.note(error); };
+  const std::shared_ptr<cost::CostModel> cost =
+      cost::make_measured_cost(backend, request.device.fusion, &file.database(), timing);
   MeasureOutcome outcome;
   outcome.device = key;
   outcome.asked_for = request.models.size();
@@ -184,8 +231,9 @@ core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, const 
     const double share_s = std::max(left_s() / static_cast<double>(graphs.size() - m), kShortest);
     time.start(share_s);
     auto model =
-        search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, context);
+        search_model(request, request.models[m], std::move(graphs[m]), cost, share_s, stoppable);
     SOAPSTONE_RETURN_IF_ERROR(file.write());  // Also what was measured until something failed.
+    SOAPSTONE_RETURN_IF_ERROR(failures.device());
     if (!model) return model.error();
     model->has_ended &= !time.was_short();
     model->measured = file.size() - std::exchange(outcome.known, file.size());

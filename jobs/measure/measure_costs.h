@@ -42,8 +42,11 @@ struct MeasureOutcome {
 /// A model's launches are timed as long as its share of the time lasts, and the file is written
 /// every ten seconds, after each model, and when the job is told to stop. Errors: kUsage; those of
 /// reading the models and the file; kInvalidInput for a file of another device's costs;
-/// kUnavailable without the device.
+/// kUnavailable without the device, and, with what was measured in the file, if the device fails.
 core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request,
+                                           const Context& context = {});
+/// The same on a device that is open.
+core::Result<MeasureOutcome> measure_costs(const MeasureRequest& request, runtime::Backend& backend,
                                            const Context& context = {});
 
 }  // namespace soapstone::jobs

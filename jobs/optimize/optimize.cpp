@@ -14,7 +14,6 @@
 #include "jobs/optimize/optimize_output.h"
 #include "jobs/rules/kept_proofs.h"
 #include "ops/composites/composite.h"
-#include "search/baseline/simplify.h"
 
 namespace soapstone::jobs {
 namespace {
@@ -84,9 +83,6 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
                                                  request.rules.allow_range_changes,
                                              .memory = &kept};
   verifier::Admission baseline(baseline_rules, admission);
-  SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph simple,
-                             search::simplify(job.model.graph, baseline, nullptr, context.stop));
-  add_batching(simple, request.rules, job.rules);
   const rules::RuleSet search_rules(job.rules.search);
   verifier::Admission rules(search_rules, admission);
   if (job.trace) job.trace->run_begins(request, job);

@@ -297,6 +297,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   job.optimize.objective = request.objective;
   job.optimize.peak_limit_bytes = request.peak_limit_bytes;
   job.optimize.search = request.search;
+  job.optimize.search.admits_made = admits_made(request.rules);
   if (!request.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
     job.optimize.search.trace = job.trace.get();

@@ -12,12 +12,13 @@
 #include "core/base/nearest.h"
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
-#include "rules/batching/lifted_operator.h"
 #include "rules/batching/towers.h"
+#include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
+#include "rules/windows/windows.h"
 
 /// The rules of an installed package. A program that is built with the package compiles
 /// cmake/rules_location.cpp, which defines this; in our own commands nobody does, and its address
@@ -33,6 +34,9 @@ using rules::Rule;
 using rules::WrittenRule;
 
 constexpr std::string_view kBaseline = "baseline";
+/// Of the names of rules that are made for a graph.
+constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
+                                              rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -40,10 +44,12 @@ bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   });
 }
 
+bool is_left_out(const RuleRequest& request, const Rule& rule) {
+  return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
+}
+
 void leave_out(const RuleRequest& request, std::vector<Rule>& rules) {
-  std::erase_if(rules, [&](const Rule& rule) {
-    return (!request.only.empty() && !is_named(rule, request.only)) || is_named(rule, request.skip);
-  });
+  std::erase_if(rules, [&](const Rule& rule) { return is_left_out(request, rule); });
 }
 
 /// Whether the name is that of the rule or may be that of one of its instances.
@@ -63,7 +69,8 @@ core::Status require_known(const LoadedRules& loaded, const std::vector<std::str
                            std::string_view field) {
   for (const std::string& name : names) {
     // Those that are made for a graph are not known before it is read.
-    if (name.starts_with(rules::kBatchingPrefix)) continue;
+    if (std::ranges::any_of(kMadePrefixes, [&](auto prefix) { return name.starts_with(prefix); }))
+      continue;
     bool known = std::ranges::any_of(loaded.search,
                                      [&](const Rule& rule) { return is_named(rule, {name}); });
     for (const WrittenRule& rule : loaded.written_search) {
@@ -182,7 +189,7 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 }
 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
-  rules::OperatorNames operators = rules::operators_of_batches();
+  rules::OperatorNames operators = rules::operators_of_plans();
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
@@ -215,11 +222,9 @@ core::Status add_instances(const rules::InstanceChoice& choice, const RuleReques
   return core::Done{};
 }
 
-void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded) {
-  if (!request.files.empty()) return;
-  std::vector<Rule> all = rules::batching_rules(graph);
-  leave_out(request, all);
-  std::ranges::move(all, std::back_inserter(loaded.search));
+std::function<bool(const Rule&)> admits_made(const RuleRequest& request) {
+  if (!request.files.empty()) return nullptr;
+  return [request](const Rule& rule) { return !is_left_out(request, rule); };
 }
 
 core::Status refuse_unproved(const LoadedRules& loaded, const RuleRequest& request) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,8 +78,9 @@ core::Result<std::vector<rules::Rule>> read_believed_instances(const std::string
 core::Status add_instances(const rules::InstanceChoice& choice, const RuleRequest& request,
                            LoadedRules& loaded);
 
-/// Adds rules that are made for this graph (rules/batching), unless the request names files.
-void add_batching(const core::Graph& graph, const RuleRequest& request, LoadedRules& loaded);
+/// Which rules may be used that are made for the graph (rules/batching, rules/linear_maps): those
+/// that are not left out by name. None, if the request names files.
+std::function<bool(const rules::Rule&)> admits_made(const RuleRequest& request);
 
 /// Errors: kUnsupported if one has no proof, unless that is allowed: the message names the rule and
 /// its place.

@@ -285,10 +285,6 @@ constexpr std::size_t kMostOperands = 10;
 
 }  // namespace
 
-OperatorNames operators_of_batches() {
-  return {"concat", "reduce_sum", "reshape", "slice", "split", "transpose"};
-}
-
 bool can_be_lifted(const core::Graph& graph, const core::Node& node) {
   Lifting lifting{.graph = graph, .node = node, .sources = {}};
   for (const core::TensorId input : node.inputs)

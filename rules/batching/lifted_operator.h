@@ -39,8 +39,6 @@ struct Lifting {
   bool any_sizes = true;
 };
 
-/// The operators that these rules put around those of the graph.
-OperatorNames operators_of_batches();
 /// Whether the operator has a form for items at all.
 bool can_be_lifted(const core::Graph& graph, const core::Node& node);
 /// None: there is no such form.

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/hash.h"
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "rules/batching/lifted_operator.h"
@@ -28,6 +27,9 @@ using Tuple = std::vector<TensorId>;
 constexpr std::size_t kMostPacks = 200;
 /// Of kinds that take turns in a join.
 constexpr std::size_t kLongestPeriod = 4;
+
+constexpr std::string_view kDescription =
+    "What is done to each item is done to the tensor of which they are items.";
 
 /// What siblings have in common.
 std::string kind_of(const Graph& graph, const Node& node) {
@@ -52,7 +54,7 @@ class Packer {
     for (std::size_t k = 0; k < graph.order().size(); ++k) place_[graph.order()[k].index()] = k;
   }
 
-  std::vector<Towers> run() {
+  std::vector<RewritePlan> run() {
     const auto order = graph_.order();
     for (auto id = order.rbegin(); id != order.rend(); ++id) end_in_join(graph_.node(*id));
     for (auto id = order.rbegin(); id != order.rend(); ++id) end_in_sum(*id);
@@ -207,28 +209,27 @@ class Packer {
     found_.push_back({std::move(steps_)});
   }
 
-  void add_step(Tuple results, std::string text, std::string exact_text,
+  void add_step(Tuple results, std::vector<std::string> texts,
                 FloatBehavior floats = FloatBehavior::kExact) {
-    const std::size_t begin = std::string_view("rule ").size();
-    const std::string operation = text.substr(begin, text.find('\n') - begin);
-    std::string name = fmt::format("{}[{:016x}]", operation, core::hash_text(exact_text));
     steps_.push_back({.results = std::move(results),
-                      .name = std::move(name),
-                      .text = std::move(text),
-                      .exact_text = std::move(exact_text),
+                      .texts = std::move(texts),
+                      .description = kDescription,
                       .floats = floats});
   }
 
   bool add_step(Tuple results, Writer write, Lifting lifting,
                 FloatBehavior floats = FloatBehavior::kExact) {
-    auto text = write(lifting);
+    std::vector<std::string> texts;
     // What a reshape says of sizes is no polynomial in the sizes of its operand.
     const bool relates_sizes = lifting.node.op->movement == Movement::kReshape;
-    lifting.any_sizes = false;
-    auto exact_text = write(lifting);
-    if (relates_sizes) text = exact_text;
-    if (!text || !exact_text) return false;
-    add_step(std::move(results), *std::move(text), *std::move(exact_text), floats);
+    for (const bool any_sizes : {true, false}) {
+      if (any_sizes && relates_sizes) continue;
+      lifting.any_sizes = any_sizes;
+      auto text = write(lifting);
+      if (!text) return false;
+      texts.push_back(*std::move(text));
+    }
+    add_step(std::move(results), std::move(texts), floats);
     return true;
   }
 
@@ -323,45 +324,20 @@ class Packer {
   bool take_pieces(const Tuple& tuple) {
     auto text = taken_pieces(graph_, tuple);
     if (!text) return false;
-    std::string exact_text = *text;
-    add_step(tuple, *std::move(text), std::move(exact_text));
+    add_step(tuple, {*std::move(text)});
     return true;
   }
 
   const Graph& graph_;
   std::vector<std::size_t> place_;  ///< By node: its number in the order.
-  std::vector<Towers> found_;
+  std::vector<RewritePlan> found_;
   std::set<TensorId> packed_;
-  std::vector<TowerStep> steps_;  ///< Of the pack that is being made.
+  std::vector<PlanStep> steps_;   ///< Of the pack that is being made.
   std::map<Tuple, bool> lifted_;  ///< Likewise.
 };
 
 }  // namespace
 
-std::vector<Towers> find_towers(const Graph& graph) { return Packer(graph).run(); }
-
-std::vector<Rule> batching_rules(const Graph& graph) {
-  std::vector<Rule> rules;
-  std::set<std::string> names;
-  for (const Towers& towers : find_towers(graph)) {
-    for (const TowerStep& step : towers.steps) {
-      if (!names.insert(step.name).second) continue;
-      auto parsed = parse_rules(step.text);
-      const auto is_plain = [&] {
-        return parsed && parsed->rules.size() == 1 && parsed->rules.front().guard.empty();
-      };
-      if (!is_plain()) parsed = parse_rules(step.exact_text);
-      if (!is_plain()) continue;
-      Rule& rule = parsed->rules.front();
-      rule.name = step.name;
-      rule.description = "What is done to each item is done to the tensor of which they are items.";
-      rule.floats = step.floats;
-      rule.evidence = {Evidence::Kind::kProved, "when it is first used"};
-      rule.is_proved_on_demand = true;
-      rules.push_back(std::move(rule));
-    }
-  }
-  return rules;
-}
+std::vector<RewritePlan> find_towers(const Graph& graph) { return Packer(graph).run(); }
 
 }  // namespace soapstone::rules

@@ -12,7 +12,7 @@ namespace {
 constexpr int kMostMembers = 64;
 
 struct MemberRange {
-  int low = 0, high = 0;
+  int low = 0, high = 0;  ///< Empty if `high` is the number before `low`.
 };
 
 std::optional<int> number(std::string_view text) {
@@ -26,7 +26,7 @@ std::optional<MemberRange> range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
   const auto low = number(text.substr(0, dots)), high = number(text.substr(dots + 2));
-  if (!low || !high || *low < 0 || *high < *low || *high - *low >= kMostMembers)
+  if (!low || !high || *low < 0 || *high < *low - 1 || *high - *low >= kMostMembers)
     return std::nullopt;
   return MemberRange{*low, *high};
 }
@@ -77,6 +77,7 @@ class Line {
     if (!core::is_identifier(variable) || !in || !members)
       return error(indent, "expected `each i in 1..3` before what is to be repeated");
     std::string out(text_.substr(0, indent));
+    if (members->low > members->high) return std::string();
     for (int k = members->low; k <= members->high; ++k)
       out += replaced(replaced(rest, "{" + variable + "}", "{" + std::to_string(k) + "}"),
                       "{=" + variable + "}", std::to_string(k));
@@ -109,10 +110,22 @@ class Line {
                                  member_list(name, text.substr(i + 1, end - i - 1), i));
       out.resize(out.size() - name.size());
       out += members;
-      i = end;
+      i = members.empty() ? without_comma(out, text, end) : end;
       name.clear();
     }
     return out;
+  }
+
+  /// Of a list that lost a member: drops the comma before it from `out`, or else skips the one
+  /// behind it. Returns where the text that was read ends.
+  static std::size_t without_comma(std::string& out, std::string_view text, std::size_t end) {
+    const std::size_t last = out.find_last_not_of(" \t");
+    if (last != std::string::npos && out[last] == ',') {
+      out.resize(last);
+      return end;
+    }
+    const std::size_t next = text.find_first_not_of(" \t", end + 1);
+    return next != std::string_view::npos && text[next] == ',' ? next : end;
   }
 
   /// `3 times n}` as `n, n, n`; empty if it is something else.

@@ -4,6 +4,7 @@
 //   ab = concat(w{1..3}; axis=1)           w1, w2, w3
 //   each i in 0..2  y{i} = slice(x; starts=[{=i}], …)   the number itself
 //   y{0..2} = split(x; axis=0, sizes=[{3 times 1}])     1, 1, 1
+//   y = concat(x{1..0}, z; axis=0)         z alone
 #pragma once
 
 #include <string>

@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "rules/rule/constraints.h"
+
 namespace soapstone::rules {
 namespace {
 
@@ -19,9 +21,9 @@ class PlacedMatch {
 
   std::optional<Match> find(std::span<const NodeId> nodes, std::span<const TensorId> inputs) {
     if (nodes.size() != source_.order().size() || inputs.size() != source_.inputs().size() ||
-        !rule_.parameters.empty() || !rule_.guard.empty() || !rule_.derived.empty())
+        !rule_.parameters.empty())
       return std::nullopt;
-    if (!bind_sizes(inputs) || !meets_inputs(inputs)) return std::nullopt;
+    if (!bind_sizes(inputs) || !meets_guard() || !meets_inputs(inputs)) return std::nullopt;
     for (std::size_t k = 0; k < nodes.size(); ++k)
       if (!meets_node(source_.order()[k], nodes[k])) return std::nullopt;
     Match match{{inputs.begin(), inputs.end()}, {nodes.begin(), nodes.end()}, {}, {}};
@@ -52,7 +54,17 @@ class PlacedMatch {
         values_[symbols[0].id] = met.shape[d].constant();
       }
     }
+    for (const ops::DerivedSize& derived : rule_.derived) values_[derived.symbol.id] = 0;
     return std::ranges::all_of(values_, [](const auto& value) { return value.has_value(); });
+  }
+
+  /// Whether the conditions hold. Derived sizes have their values then.
+  bool meets_guard() {
+    std::vector<std::int64_t> sizes;
+    for (const auto& value : values_) sizes.push_back(*value);
+    const bool holds = guard_holds(rule_, sizes);
+    values_.assign(sizes.begin(), sizes.end());
+    return holds;
   }
 
   bool meets_inputs(std::span<const TensorId> inputs) {

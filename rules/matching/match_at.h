@@ -9,8 +9,8 @@
 namespace soapstone::rules {
 
 /// The match of a rule at these nodes (in the order of its source) and inputs, if it is there.
-/// None, too, where a rule cannot be matched without a search: it has parameters, conditions, or
-/// symbols that are no size of an input. Complexity: linear in the source.
+/// None, too, where a rule cannot be matched without a search: it has parameters, or symbols that
+/// are neither a size of an input nor derived from some. Complexity: linear in the source.
 std::optional<Match> match_at(const Graph& graph, const Rule& rule, std::span<const NodeId> nodes,
                               std::span<const TensorId> inputs);
 

@@ -238,9 +238,10 @@ void compare_families(std::span<const Rule> rules, std::vector<Pattern>& pattern
 
 }  // namespace
 
-RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
+RuleSet::RuleSet(std::vector<Rule> rules)
+    : rules_(std::make_shared<std::vector<Rule>>(std::move(rules))) {
   auto index = std::make_shared<Index>();
-  for (const Rule& rule : rules_) {
+  for (const Rule& rule : *rules_) {
     if (rule.is_placed) {
       index->add_placed();
       continue;
@@ -250,19 +251,26 @@ RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
     if (!rule.parameters.empty()) find_ranks(rule, *pattern);
     index->add(rule, *std::move(pattern));
   }
-  compare_families(rules_, index->patterns);
+  compare_families(*rules_, index->patterns);
   index_ = std::move(index);
 }
 
+void RuleSet::add_placed(std::vector<Rule> rules) {
+  for (Rule& rule : rules) {
+    CHECK(rule.is_placed, "rule `" + rule.name + "` is not placed");
+    rules_->push_back(std::move(rule));
+  }
+}
+
 void RuleSet::for_each_match(const Graph& graph, const Found& found) const {
-  Search search(graph, rules_, *index_, found);
+  Search search(graph, *rules_, *index_, found);
   for (NodeId node : graph.order())
     if (!search.start_at(node, true)) return;
 }
 
 void RuleSet::for_each_match_at(const Graph& graph, std::span<const NodeId> nodes,
                                 const Found& found) const {
-  Search(graph, rules_, *index_, found).run_at(nodes);
+  Search(graph, *rules_, *index_, found).run_at(nodes);
 }
 
 }  // namespace soapstone::rules

@@ -140,7 +140,7 @@ std::vector<SizeConstraint> not_implied(const std::vector<SizeConstraint>& requi
 }
 
 bool guard_holds(const Rule& rule, std::vector<std::int64_t>& sizes) {
-  if (rule.guard.empty()) return true;
+  if (rule.guard.empty() && rule.derived.empty()) return true;
   const auto evaluate = [&](const Polynomial& p) {
     return p.checked_evaluate([&](Symbol s) { return sizes[s.id]; });
   };

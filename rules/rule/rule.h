@@ -163,12 +163,15 @@ struct Match {
   core::DataType float_type = core::DataType::kFloat32;
 };
 
-/// Rules prepared for matching: indexed by the operator of an anchor node.
+/// Rules prepared for matching: indexed by the operator of an anchor node. Copies share all.
 class RuleSet {
  public:
   explicit RuleSet(std::vector<Rule> rules);
-  std::span<const Rule> rules() const { return rules_; }
-  const Rule& operator[](core::RuleId id) const { return rules_[id.index()]; }
+  /// Adds placed rules behind the others, to all copies of the set. References to its rules become
+  /// invalid. Not thread-safe.
+  void add_placed(std::vector<Rule> rules);
+  std::span<const Rule> rules() const { return *rules_; }
+  const Rule& operator[](core::RuleId id) const { return (*rules_)[id.index()]; }
 
   /// Called with each match, which is valid during the call; returns false to end the search.
   using Found = std::function<bool(core::RuleId, const Match&)>;
@@ -185,7 +188,7 @@ class RuleSet {
   struct Index;  ///< The matcher's.
 
  private:
-  std::vector<Rule> rules_;
+  std::shared_ptr<std::vector<Rule>> rules_;
   std::shared_ptr<const Index> index_;
 };
 

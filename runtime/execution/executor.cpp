@@ -1,7 +1,6 @@
 // See executor.h.
 #include "runtime/execution/executor.h"
 
-#include "core/base/check.h"
 #include "ops/composites/composite.h"
 #include "ops/definition/registry.h"
 #include "runtime/execution/executable_state.h"
@@ -100,12 +99,12 @@ core::Status Executable::run_again() {
   return state_->queue->wait();
 }
 
-double Executable::time_us(std::int64_t repetitions) {
+core::Result<double> Executable::time_us(std::int64_t repetitions) {
   const std::unique_ptr<Stopwatch> stopwatch = state_->queue->make_stopwatch();
   stopwatch->start();
   for (std::int64_t i = 0; i < repetitions; ++i) state_->queue->replay(*state_->run);
   const double us = stopwatch->stop_us();
-  CHECK(state_->queue->wait().ok(), "errors depend on the inputs alone, and run() admitted them");
+  SOAPSTONE_RETURN_IF_ERROR(state_->queue->wait());
   return us;
 }
 

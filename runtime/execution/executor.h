@@ -51,8 +51,9 @@ class Executable {
   /// timing. Errors: as run(); zeros are admitted by every operator.
   core::Status run_again();
   /// Microseconds that the device spends on so many runs like run_again(), one after the other,
-  /// without a wait between them. Precondition: run() succeeded once.
-  double time_us(std::int64_t repetitions);
+  /// without a wait between them. Precondition: run() succeeded once. Errors: kUnavailable if the
+  /// device fails.
+  core::Result<double> time_us(std::int64_t repetitions);
   const ExecutableReport& report() const;
 
  private:

@@ -1,4 +1,6 @@
 // The statements for each kind of node of a comprehension; see expression_text.h.
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "runtime/generated/element_types.h"
@@ -77,6 +79,9 @@ Value ExpressionText::compute_apply(const TreeNode& node, const Substitution& at
   if (const auto power = compute_power(node, at)) return *power;
   if (keeps_columns_ && is_in_columns() && is_costly(node.function))
     return kept_column(column_key(node, at), type_of(region_, node),
+                       [&] { return compute_function(node, at); });
+  if (holds_ && is_in_columns() && is_costly(node.function))
+    return held_column(column_key(node, at), type_of(region_, node),
                        [&] { return compute_function(node, at); });
   return compute_function(node, at);
 }
@@ -185,7 +190,7 @@ void ExpressionText::add_terms(const TreeNode& node, std::size_t child, const Su
     count *= std::max<std::int64_t>(sizes.back(), 0);
   }
   if (count == 0) return;
-  const std::int64_t width = count % lane_width_ == 0 ? lane_width_ : 1;
+  const std::int64_t width = std::gcd(lane_width_, count);
   reduced_ = fmt::format("reduction({} : {})", is_sum ? "+" : "larger", total);
   over_columns(count, lanes_, width, [&](const Affine& column) {
     Substitution here = at;

@@ -25,21 +25,60 @@ Value ExpressionText::element(std::uint32_t tensor, const Affine& given) {
   for (const Scope& scope : scopes_)
     if (const auto found = scope.known.find(key); found != scope.known.end()) return found->second;
   readings_.first.try_emplace(tensor, position);
-  const RegionTensor& facts = region_.tensors[tensor];
-  Value value;
-  if (!facts.stage) {
-    value = load(tensor, position);
-  } else if (rows_.contains(tensor)) {
-    value = {"unknown", facts.scalar};
-    readings_.is_complete = false;
-  } else {
-    readings_.computed[tensor] += scopes_.back().times;
-    const StageTree& tree = region_.stages[*facts.stage].tree;
-    // What conditions say of the position helps to take it apart.
-    value = compute(tree.body, indices_of(tree, space_.joined(given)));
-    if (value.type != facts.scalar) value = declare(facts.scalar, converted(value, facts.scalar));
-  }
+  const auto get = [&] { return element_of_memory_or_stage(tensor, position, given); };
+  const bool may_hold = holds_ && is_in_columns() && !rows_.contains(tensor);
+  const Value value =
+      may_hold ? held_column(fmt::format("a{}[{}]", tensor, text_at_column(position, "column")),
+                             region_.tensors[tensor].scalar, get)
+               : get();
   scopes_.back().known.emplace(key, value);
+  return value;
+}
+
+Value ExpressionText::element_of_memory_or_stage(std::uint32_t tensor, const Affine& position,
+                                                 const Affine& given) {
+  const RegionTensor& facts = region_.tensors[tensor];
+  if (!facts.stage) return load(tensor, position);
+  if (rows_.contains(tensor)) {
+    readings_.is_complete = false;
+    return {"unknown", facts.scalar};
+  }
+  readings_.computed[tensor] += scopes_.back().times;
+  const StageTree& tree = region_.stages[*facts.stage].tree;
+  // What conditions say of the position helps to take it apart.
+  const Value value = compute(tree.body, indices_of(tree, space_.joined(given)));
+  if (value.type == facts.scalar) return value;
+  return declare(facts.scalar, converted(value, facts.scalar));
+}
+
+std::int64_t ExpressionText::steps_of(const OpenChunk& open, std::int64_t count) {
+  const std::int64_t step = open.lanes * open.chunk.width;
+  return (count + step - 1) / step;
+}
+
+/// As kept_column() does for one thread: each lane goes over the same columns in each such loop.
+Value ExpressionText::held_column(const std::string& key, Scalar type,
+                                  const std::function<Value()>& compute) {
+  const std::int64_t count = space_.variable(chunk_->chunk.variable).high;
+  const std::int64_t width = chunk_->chunk.width;
+  const bool depends_on_column = key.find("column") != std::string::npos;
+  const std::string whole = fmt::format("{} of {}", key, count);
+  if (chunk_->lanes == 0 || !depends_on_column || (held_values_ && !held_values_->contains(whole)))
+    return compute();
+  chunk_->holds = true;
+  const std::string at =
+      width == 1 ? chunk_->name + "n" : fmt::format("{}n * {} + k", chunk_->name, width);
+  if (const auto found = array_of_.find(whole); found != array_of_.end()) {
+    ++readings_.held[whole].uses;
+    return declare(type, fmt::format("{}[{}]", found->second, at));
+  }
+  const Value value = compute();
+  const std::string array = fresh("h");
+  const std::int64_t elements = steps_of(*chunk_, count) * width;
+  arrays_ += fmt::format("{} {}[{}];\n", scalar_name(type), array, elements);
+  array_of_.emplace(whole, array);
+  readings_.held[whole].registers = elements * (type == Scalar::kFloat ? 1 : 2);
+  line(fmt::format("{}[{}] = {};", array, at, value.text));
   return value;
 }
 
@@ -224,7 +263,7 @@ void ExpressionText::columns(OpenChunk open, const std::string& head, double tim
   chunk_ = std::move(open);
   const std::string lines = block(times, [&] { body(column); });
   const OpenChunk done = *std::exchange(chunk_, std::nullopt);
-  line(head);
+  line(done.holds ? held_head(done) : head);
   if (width == 1) {
     scopes_.back().lines += done.before + lines + done.behind;
   } else {
@@ -234,7 +273,19 @@ void ExpressionText::columns(OpenChunk open, const std::string& head, double tim
         fmt::format("for (int k = 0; k < {}; ++k) {{\nconst int {} = {} + k;", width, name, start));
     scopes_.back().lines += lines + "}\n" + done.behind;
   }
-  line("}");
+  line(done.holds ? "}\n}" : "}");
+}
+
+/// A loop with as many steps for each lane, all of which are written out, so that arrays are
+/// registers.
+std::string ExpressionText::held_head(const OpenChunk& open) const {
+  const std::int64_t count = space_.variable(open.chunk.variable).high;
+  const std::string step =
+      open.lanes == 1 ? open.name + "n" : fmt::format("({}n * {} + lane)", open.name, open.lanes);
+  return fmt::format("#pragma unroll\nfor (int {0}n = 0; {0}n < {1}; ++{0}n) {{\n"
+                     "const int {2} = {3}{4};\nif ({2} < {5}) {{",
+                     open.name, steps_of(open, count), open.start, step,
+                     open.chunk.width == 1 ? "" : fmt::format(" * {}", open.chunk.width), count);
 }
 
 void ExpressionText::over_columns(std::int64_t count, int lanes, std::int64_t width,
@@ -243,6 +294,7 @@ void ExpressionText::over_columns(std::int64_t count, int lanes, std::int64_t wi
   open.name = fresh("c");
   open.start = width == 1 ? open.name : open.name + "s";
   open.chunk = {space_.add(open.name, 0, count), width};
+  open.lanes = lanes;
   const std::string first = width == 1 ? "lane" : fmt::format("lane * {}", width);
   std::string head = fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{", open.start,
                                  lanes == 1 ? "0" : first, count, lanes * width);

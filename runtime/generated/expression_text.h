@@ -43,6 +43,12 @@ struct Readings {
   /// False: in loops over columns, neighbors are read that are no neighbors in memory, or something
   /// is computed for some columns only.
   bool is_even = true;
+  /// By what it is: a value at each column of a row that hold_columns() keeps.
+  struct Held {
+    std::int64_t registers = 0;  ///< Of 32 bits, in each lane.
+    int uses = 0;                ///< How often it is read instead of computed.
+  };
+  std::map<std::string, Held> held;
 };
 
 /// How loops over the columns of a row are run.
@@ -61,6 +67,12 @@ class ExpressionText {
   void keep_columns() { keeps_columns_ = true; }
   /// Declarations of the arrays that are needed for it so far.
   const std::string& arrays() const { return arrays_; }
+  /// From now on each lane keeps these values at its columns in registers, for later loops over as
+  /// many columns; none: all that it reads or computes. Such loops are unrolled. For lanes only.
+  void hold_columns(std::optional<std::set<std::string>> values) {
+    holds_ = true;
+    held_values_ = std::move(values);
+  }
 
   /// The element of the tensor at a row-major position, computed here unless it is known.
   Value element(std::uint32_t tensor, const Affine& position);
@@ -100,6 +112,8 @@ class ExpressionText {
     Chunk chunk;
     std::string name, start;     ///< Of one column, and of the first.
     std::size_t scope = 0;       ///< The scope of one column.
+    int lanes = 0;               ///< That share the loop; 0: there is no loop.
+    bool holds = false;          ///< Something of it is kept in registers.
     std::string before, behind;  ///< Loads and stores of all columns at once.
   };
 
@@ -122,6 +136,11 @@ class ExpressionText {
             const std::function<void(const Substitution&)>& body);
   std::string column_key(const TreeNode& node, const Substitution& at);
   Value kept_column(const std::string& key, Scalar type, const std::function<Value()>& compute);
+  Value held_column(const std::string& key, Scalar type, const std::function<Value()>& compute);
+  Value element_of_memory_or_stage(std::uint32_t tensor, const Affine& position,
+                                   const Affine& given);
+  static std::int64_t steps_of(const OpenChunk& open, std::int64_t count);
+  std::string held_head(const OpenChunk& open) const;
   bool is_in_columns() const { return chunk_ && scopes_.size() == chunk_->scope; }
   Substitution within(const ops::evaluation::Domain& domain, Substitution at);
   std::string condition(const ops::evaluation::Domain& domain, const Substitution& at);
@@ -143,7 +162,8 @@ class ExpressionText {
   std::size_t lane_scope_ = 0;
   ColumnLoops loops_;
   std::string reduced_;  ///< What the next loop over columns adds up, as a clause of it.
-  bool keeps_columns_ = false;
+  bool keeps_columns_ = false, holds_ = false;
+  std::optional<std::set<std::string>> held_values_;
   std::map<std::string, std::string> array_of_;  ///< By what it holds.
   std::string arrays_;
   std::size_t names_ = 0;

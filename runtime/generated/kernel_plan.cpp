@@ -11,6 +11,8 @@ constexpr std::int64_t kWorthBlock = 2048;
 constexpr std::int64_t kVectorBytes = 16;
 constexpr int kMostThreads = 256, kFewestThreads = 64;
 constexpr std::int64_t kManyBlocks = 264;  // two for each multiprocessor of an H100
+// Registers for values of rows: those that a thread may be given, and those that cost nothing.
+constexpr std::int64_t kRegistersOfBlock = 16384, kMostHeld = 64, kFewHeld = 32;
 
 bool has_inner_loops(const Region& region, const KernelPlan& plan) {
   return std::any_of(region.stages.begin(), region.stages.end(), [&](const RegionStage& stage) {
@@ -51,10 +53,11 @@ void choose_shape(const Region& region, const KernelOptions& options, KernelPlan
     plan.threads /= 2;
 }
 
-/// What the kernel's text asks of the tensors.
-Readings readings_of(const Region& region, const KernelPlan& plan) {
+/// What the kernel's text asks of the tensors; `holds_all`: if lanes keep whatever they can.
+Readings readings_of(const Region& region, const KernelPlan& plan, bool holds_all = false) {
   IndexSpace space;
   ExpressionText text(region, space, {plan.rows.begin(), plan.rows.end()});
+  if (holds_all) text.hold_columns(std::nullopt);
   if (plan.row_count > 0) {
     const Affine row = IndexSpace::value_of(space.add("row", 0, plan.row_count));
     text.block(static_cast<double>(plan.row_count), [&] { write_row(text, space, plan, row); });
@@ -110,7 +113,7 @@ class RowPlanner {
     }
     choose_lanes();
     choose_shape(region_, options_, plan_);
-    const Readings readings = readings_of(region_, plan_);
+    const Readings readings = choose_held();
     if (!readings.is_complete) return std::nullopt;
     plan_.computed = computed_by(region_, readings);
     return plan_;
@@ -130,7 +133,8 @@ class RowPlanner {
                 place_in(space, position, row, region_.tensors[tensor].elements, plan_.row_count))
           places_.try_emplace(tensor, *std::move(place));
       }
-      longest_ = std::max(longest_, region_.stages[*region_.tensors[t].stage].longest_loop);
+      plan_.row_length =
+          std::max(plan_.row_length, region_.stages[*region_.tensors[t].stage].longest_loop);
     }
   }
 
@@ -158,17 +162,33 @@ class RowPlanner {
   void choose_lanes() {
     plan_.lanes = options_.lanes;
     if (plan_.lanes != 0) return;
-    plan_.lanes = !is_contiguous_ || longest_ < kWorthSharing ? 1
-                  : longest_ < kWorthBlock                    ? 32
-                  : options_.threads > 0                      ? options_.threads
-                                                              : kMostThreads;
+    plan_.lanes = !is_contiguous_ || plan_.row_length < kWorthSharing ? 1
+                  : plan_.row_length < kWorthBlock                    ? 32
+                  : options_.threads > 0                              ? options_.threads
+                                                                      : kMostThreads;
+  }
+
+  /// Values that a later loop needs again are held if registers are enough for all of them.
+  Readings choose_held() {
+    if (options_.values == RowValues::kReadAgain) return readings_of(region_, plan_);
+    const std::int64_t most = std::min(kRegistersOfBlock / plan_.threads,
+                                       options_.values == RowValues::kHeld ? kMostHeld : kFewHeld);
+    Readings readings = readings_of(region_, plan_, true);
+    std::int64_t registers = 0;
+    for (const auto& [value, facts] : readings.held) {
+      if (facts.uses == 0) continue;
+      registers += facts.registers;
+      plan_.held.insert(value);
+    }
+    if (registers <= most) return readings;
+    plan_.held.clear();
+    return readings_of(region_, plan_);
   }
 
   const Region& region_;
   const KernelOptions& options_;
   KernelPlan plan_;
   std::map<std::uint32_t, Place> places_;
-  std::int64_t longest_ = 1;
   bool is_contiguous_ = false;
 };
 
@@ -180,6 +200,7 @@ std::int64_t dividing(std::int64_t width, std::int64_t count) {
 }
 
 void write_row(ExpressionText& text, IndexSpace& space, const KernelPlan& plan, const Affine& row) {
+  if (!plan.held.empty()) text.hold_columns(plan.held);
   for (std::uint32_t t : plan.rows)
     text.define(t, row, text.reduced_by_lanes(t, row, plan.lanes, plan.width));
   for (const RowStore& store : plan.stores)

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "runtime/generated/expression_text.h"
@@ -11,12 +13,20 @@
 
 namespace soapstone::runtime::generated {
 
+/// Where the lanes of a row have its elements when a second sum, or what is stored, needs them.
+enum class RowValues : std::uint8_t {
+  kChosen,     ///< In registers if few are needed.
+  kReadAgain,  ///< In memory: the row is read, and computed, in passes.
+  kHeld,       ///< In registers, if they are enough.
+};
+
 /// What text of equal meaning may differ in.
 struct KernelOptions {
   int threads = 0;         ///< Of a block, a multiple of 32; 0: fewer where there are few blocks.
   int lanes = 0;           ///< Threads of a row: 1, 32 or all of a block; 0: chosen by its length.
   std::int64_t width = 0;  ///< Elements that a thread handles at once; 0: as 16 bytes hold.
   int tile = 0;            ///< Side of tiles, where a device has them; 0: chosen; 1: none.
+  RowValues values = RowValues::kChosen;
 };
 
 /// An output, and where in it the element of a row and column lies: every element exactly once.
@@ -44,9 +54,12 @@ struct KernelPlan {
   std::vector<Segment> segments;    ///< Of a map.
   std::vector<std::uint32_t> rows;  ///< Tensors with an element for each row, in order.
   std::int64_t row_count = 0;       ///< 0: the kernel is a map.
+  std::int64_t row_length = 0;      ///< Terms of the longest sum of a row.
   std::vector<RowStore> stores;
   int threads = 256, lanes = 1;
   std::int64_t width = 1;
+  /// Values that lanes keep in registers; see ExpressionText::hold_columns().
+  std::set<std::string> held;
   /// By stage: how often each of its elements is computed.
   std::vector<double> computed;
 };
@@ -54,7 +67,7 @@ struct KernelPlan {
 /// The largest power of two up to `width`, itself one, that divides `count`.
 std::int64_t dividing(std::int64_t width, std::int64_t count);
 
-/// Writes what computes a row and stores its elements.
+/// Writes what computes a row and stores its elements. Arrays of the text are to stand before.
 void write_row(ExpressionText& text, IndexSpace& space, const KernelPlan& plan, const Affine& row);
 
 /// None: no one kernel computes the region without computing sums again and again.

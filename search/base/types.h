@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ struct SearchOptions {
   RegionMemory* memory = nullptr;  ///< If set: results of earlier searches of the same job, which
                                    ///< are not searched again.
   bool behind_opaque = true;       ///< Rewrite what depends on opaque nodes.
+  /// Whether a rule that is made for the graph may be used. None: no rules are made.
+  std::function<bool(const rules::Rule&)> admits_made = nullptr;
 };
 
 /// One rewrite on the way from the original to a result.

@@ -17,10 +17,11 @@ namespace {
 
 using core::Graph;
 
+/// Those that are made for a graph are made again.
 std::uint64_t hash_of(const rules::RuleSet& rules) {
-  std::uint64_t hash = rules.rules().size();
+  std::uint64_t hash = 0;
   for (const rules::Rule& rule : rules.rules())
-    hash = core::hash_combine(hash, core::hash_text(rules::print(rule)));
+    if (!rule.is_placed) hash = core::hash_combine(hash, core::hash_text(rules::print(rule)));
   return hash;
 }
 

@@ -51,7 +51,7 @@ TEST(DeviceTiming, ExecutablesAreComparedByTheDevicesClock) {
   };
   auto two = program("graph g\n  x: f32[8]\n  y = exp(x)\n  z = neg(y)\n  return z");
   auto one = program("graph g\n  x: f32[4096]\n  y = exp(x)\n  return y");
-  const Comparison comparison = compare_and_time(two, one, 6, 1e6);
+  const Comparison comparison = *compare_and_time(two, one, 6, 1e6);
   EXPECT_EQ(comparison.a.median_us, 2 * kRemoteKernelUs);
   EXPECT_EQ(comparison.b.median_us, kRemoteKernelUs);
   EXPECT_EQ(comparison.ratio.low, 2);

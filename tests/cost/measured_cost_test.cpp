@@ -294,13 +294,13 @@ TEST_F(MeasuredCostTest, ComparesTwoExecutables) {
     return y)");
   auto slow = *runtime::Executable::make(slow_graph, *reference);
   auto fast = *runtime::Executable::make(fast_graph, *reference);
-  const Comparison comparison = compare_and_time(slow, fast, 9, 1e5);
+  const Comparison comparison = *compare_and_time(slow, fast, 9, 1e5);
   EXPECT_GT(comparison.ratio.low, 1);
   EXPECT_LE(comparison.ratio.low, comparison.ratio.median);
   EXPECT_LE(comparison.ratio.median, comparison.ratio.high);
   EXPECT_GT(comparison.a.median_us, comparison.b.median_us);
   runtime::Executable* const both[] = {&slow, &fast};
-  const auto timings = time_in_turn(both, 7, 1e6);
+  const auto timings = *time_in_turn(both, 7, 1e6);
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].rounds, 7);
   EXPECT_GT(timings[0].median_us, timings[1].median_us);

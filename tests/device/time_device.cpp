@@ -66,9 +66,9 @@ core::Result<double> rate_of(runtime::Backend& backend, const Case& one, std::in
   SOAPSTONE_ASSIGN_OR_RETURN(const core::Graph graph, device::parse(text));
   SOAPSTONE_ASSIGN_OR_RETURN(auto program, runtime::Executable::make(graph, backend));
   SOAPSTONE_RETURN_IF_ERROR(program.run(runtime::random_inputs(graph, 1)));
-  program.time_us(2);
-  const double us = program.time_us(kRepetitions) / kRepetitions;
-  return bytes_of(graph) / us / 1e3;
+  SOAPSTONE_RETURN_IF_ERROR(program.time_us(2));
+  SOAPSTONE_ASSIGN_OR_RETURN(const double us, program.time_us(kRepetitions));
+  return bytes_of(graph) / us * kRepetitions / 1e3;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "generator/generalization/candidates.h"
-#include "generator/generalization/rule_between.h"
+#include "generator/sides/rule_between.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "core/text/text.h"
-#include "generator/generalization/rule_instances.h"
 #include "generator/selection/derivability.h"
+#include "generator/sides/rule_instances.h"
 #include "ops/definition/registry.h"
 #include "rules/taso/import_taso.h"
 #include "tests/support/rules.h"

@@ -5,7 +5,7 @@
 
 #include "generator/generalization/candidates.h"
 #include "generator/generalization/generalize.h"
-#include "generator/generalization/parts_as_results.h"
+#include "generator/sides/parts_as_results.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {

@@ -82,7 +82,7 @@ void FakeDriver::add_graphs(Driver& d) {
     return done();
   };
   d.begin_capture = [this](DriverHandle stream, int) {
-    if (calls_ == failing_) return done();
+    if (fails()) return done();
     origin_ = stream;
     capture_ = {};
     capture_.streams[stream] = {};
@@ -114,6 +114,7 @@ void FakeDriver::add_graphs(Driver& d) {
   d.launch_graph = [this](DriverHandle executable, DriverHandle stream) {
     if (!handles_.contains(stream)) std::abort();
     ++graph_launches_;
+    launches_ += static_cast<int>(graphs_.at(executable).nodes.size());
     pending_.push_back([graph = graphs_.at(executable)] { run(graph); });
     return done();
   };
@@ -125,7 +126,7 @@ void FakeDriver::add_graphs(Driver& d) {
 
 int FakeDriver::make(DriverHandle* handle) {
   *handle = nullptr;
-  if (calls_ == failing_) return done();
+  if (fails()) return done();
   *handle = std::malloc(1);
   handles_.insert(*handle);
   return done();
@@ -160,7 +161,7 @@ void FakeDriver::add_queries(Driver& d) {
     return 0;
   };
   d.retain_context = [this](DriverHandle* context, int) {
-    if (calls_ == failing_) return done();
+    if (fails()) return done();
     *context = this;
     ++contexts_;
     return done();
@@ -181,7 +182,7 @@ void FakeDriver::add_memory(Driver& d) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a number
   };
   d.allocate = [this](DriverAddress* address, std::size_t bytes) {
-    if (calls_ == failing_) return done();
+    if (fails()) return done();
     *address = reinterpret_cast<DriverAddress>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     blocks_.insert(*address);
     return done();
@@ -252,7 +253,7 @@ void FakeDriver::add_modules(Driver& d) {
     std::vector<void*> arguments;
     for (std::size_t k = 0; k < compiler_.parameters_of(run); ++k)
       arguments.push_back(*static_cast<void**>(parameters[k]));
-    if (calls_ != failing_) put(stream, [=] { run(arguments.data()); });
+    if (!fails()) put(stream, [=] { run(arguments.data()); });
     return done();
   };
 }

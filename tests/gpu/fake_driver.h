@@ -32,9 +32,13 @@ class FakeCompiler {
 
 class FakeDriver {
  public:
-  /// Call number `failing` fails, after it did what it should; −1: none.
-  explicit FakeDriver(const FakeCompiler& compiler, int failing = -1)
-      : compiler_(compiler), failing_(failing) {}
+  /// A driver that recovers from a call that failed, or one that is lost from there on.
+  enum class After : std::uint8_t { kRecovers, kStaysLost };
+  /// Call number `failing` fails, after it did what it should, and those behind it if the device is
+  /// lost; −1: none. What is given back is given back in any case.
+  explicit FakeDriver(const FakeCompiler& compiler, int failing = -1,
+                      After after = After::kRecovers)
+      : compiler_(compiler), failing_(failing), after_(after) {}
   ~FakeDriver();
   FakeDriver(const FakeDriver&) = delete;
   FakeDriver& operator=(const FakeDriver&) = delete;
@@ -61,7 +65,14 @@ class FakeDriver {
     std::vector<GraphNode> nodes;
     std::map<DriverHandle, std::set<std::size_t>> streams, events;  ///< What they end with.
   };
-  int done() { return calls_++ == failing_ ? 999 : 0; }
+  bool fails() const {
+    return failing_ >= 0 && (after_ == After::kStaysLost ? calls_ >= failing_ : calls_ == failing_);
+  }
+  int done() {
+    const bool is_failing = fails();
+    ++calls_;
+    return is_failing ? 999 : 0;
+  }
   void run_pending();
   void add_queries(Driver& driver);
   void add_memory(Driver& driver);
@@ -74,6 +85,7 @@ class FakeDriver {
 
   const FakeCompiler& compiler_;
   int failing_, calls_ = 0, launches_ = 0;
+  After after_;
   std::size_t contexts_ = 0;
   std::set<DriverHandle> handles_;
   std::set<DriverAddress> blocks_;

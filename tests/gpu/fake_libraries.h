@@ -35,7 +35,11 @@ class FailingCalls {
 /// Finalizes all that it is given, and knows one engine for each graph.
 class FakeCudnn : public FailingCalls {
  public:
-  explicit FakeCudnn(int failing = -1) : FailingCalls(failing) {}
+  /// Puts work into a stream; by default it is done at once.
+  using Put = std::function<void(void* stream, std::function<void()> work)>;
+  explicit FakeCudnn(
+      int failing = -1, Put put = [](void*, const auto& work) { work(); })
+      : FailingCalls(failing), put_(std::move(put)) {}
   /// Its functions refer to this object.
   std::shared_ptr<const Cudnn> library();
   int executions() const { return executions_; }
@@ -45,6 +49,8 @@ class FakeCudnn : public FailingCalls {
 
  private:
   int result() { return fails() ? 5000 : 0; }
+  Put put_;
+  void* stream_ = nullptr;
   int executions_ = 0;
   std::vector<void*> pointers_;
   void* workspace_ = nullptr;

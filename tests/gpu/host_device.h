@@ -66,9 +66,11 @@ class HostBlock {
       check(threads);
     }
   }
-  void wait(State state) {
+  /// `mask`: the threads of the warp that are waited for.
+  void wait(State state, unsigned mask = 0) {
     Fiber& fiber = fibers_[current_];
     fiber.state = state;
+    fiber.mask = mask;
     swapcontext(&fiber.context, &scheduler_);
   }
   double& slot(unsigned thread) { return fibers_[thread].slot; }
@@ -80,6 +82,7 @@ class HostBlock {
     ucontext_t context;
     void* stack = nullptr;  ///< Kept until the program ends.
     State state = State::kEnded;
+    unsigned mask = 0;
     double slot = 0;
   };
 
@@ -93,16 +96,24 @@ class HostBlock {
     return fiber.state != State::kEnded;
   }
   void check(int threads) {
-    State block = State::kEnded;
+    int in_block = 0;
+    bool is_right = true;
     for (int t = 0; t < threads; ++t) {
-      const State state = fibers_[t].state;
-      const State warp = fibers_[t / 32 * 32].state;
-      if (state == State::kInBlock) block = state;
-      if (state != warp || (block == State::kInBlock && state != block)) {
-        std::fprintf(stderr, "threads wait for others that do not come\n");
-        std::abort();
-      }
+      const Fiber& fiber = fibers_[t];
+      in_block += fiber.state == State::kInBlock;
+      if (fiber.state != State::kInWarp) continue;
+      is_right &= (fiber.mask >> t % 32 & 1) == 1;
+      for (int lane = 0; lane < 32; ++lane)
+        if (fiber.mask >> lane & 1) is_right &= is_beside(fiber, t / 32 * 32 + lane, threads);
     }
+    if (is_right && (in_block == 0 || in_block == threads)) return;
+    std::fprintf(stderr, "threads wait for others that do not come\n");
+    std::abort();
+  }
+  /// True if the thread waits for the same others as that of the fiber.
+  bool is_beside(const Fiber& fiber, int thread, int threads) const {
+    return thread < threads && fibers_[thread].state == State::kInWarp &&
+           fibers_[thread].mask == fiber.mask;
   }
 
   Fiber fibers_[kMostThreads];
@@ -132,13 +143,13 @@ inline void HostBlock::start(Fiber& fiber) {
 inline void __syncthreads() { host_block.wait(HostBlock::State::kInBlock); }
 
 template <class T>
-T __shfl_xor_sync(unsigned, T x, int distance) {
+T __shfl_xor_sync(unsigned mask, T x, int distance) {
   static_assert(sizeof x <= sizeof(double));
   std::memcpy(&host_block.slot(threadIdx.x), &x, sizeof x);
-  host_block.wait(HostBlock::State::kInWarp);
+  host_block.wait(HostBlock::State::kInWarp, mask);
   T y;
   std::memcpy(&y, &host_block.slot(threadIdx.x ^ static_cast<unsigned>(distance)), sizeof y);
-  host_block.wait(HostBlock::State::kInWarp);
+  host_block.wait(HostBlock::State::kInWarp, mask);
   return y;
 }
 

@@ -95,13 +95,22 @@ HostKernels::Function HostKernels::function(const std::string& name) const {
 
 KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const GroupingOptions& options)
     : graph_(std::move(graph)), groups_(gpu_groups(graph_, options)) {
+  add_kernels(kernels, options.kernel);
+}
+
+KernelGraph::KernelGraph(core::Graph graph, HostKernels& kernels, const KernelOptions& kernel)
+    : graph_(std::move(graph)), groups_(gpu_groups(graph_)) {
+  add_kernels(kernels, kernel);
+}
+
+void KernelGraph::add_kernels(HostKernels& kernels, const KernelOptions& options) {
   for (const Group& group : groups_) {
     const auto region = region_of(graph_, group.nodes, group.through);
     if (!region) {
       ADD_FAILURE() << region.error().to_string();
       continue;
     }
-    texts_.push_back(kernels.add(*region, plan_for_gpu(*region, options.kernel)));
+    texts_.push_back(kernels.add(*region, plan_for_gpu(*region, options)));
   }
 }
 

@@ -13,6 +13,7 @@ namespace soapstone::gpu::test {
 
 using runtime::generated::Group;
 using runtime::generated::GroupingOptions;
+using runtime::generated::KernelOptions;
 
 /// Many kernels in one shared object, as a compiler takes longer to start than to compile one.
 class HostKernels {
@@ -45,6 +46,8 @@ class KernelGraph {
  public:
   /// Adds all kernels to `kernels`. Fails the test where a group has no kernel.
   KernelGraph(core::Graph graph, HostKernels& kernels, const GroupingOptions& options = {});
+  /// The same with the kernels of the default groups planned as `kernel` says.
+  KernelGraph(core::Graph graph, HostKernels& kernels, const KernelOptions& kernel);
   /// The outputs, from those kernels.
   std::vector<std::vector<double>> run(const HostKernels& kernels,
                                        const std::vector<core::Literal>& inputs) const;
@@ -53,6 +56,8 @@ class KernelGraph {
   const std::vector<KernelText>& texts() const { return texts_; }
 
  private:
+  void add_kernels(HostKernels& kernels, const KernelOptions& options);
+
   core::Graph graph_;
   std::vector<Group> groups_;
   std::vector<KernelText> texts_;

@@ -204,6 +204,8 @@ const Case kCases[] = {
      "f.rules:4:27: rule r", "`inverse` takes permutations"},
     {"EachWithoutRange", "rule r\n  each i of 1..3 x{i}: [n]\n", "f.rules:2:3: rule r",
      "expected `each i in 1..3`"},
+    {"FamilyThatGoesBack", "rule r\n  x{3..1}: [n]\n", "f.rules:2:4: rule r",
+     "expected a number or a range such as {1..3} after `x`"},
     {"FamilyWithoutNumber", "rule r\n  x{i}: [n]\n", "f.rules:2:4: rule r",
      "expected a number or a range such as {1..3} after `x`"},
 };

@@ -203,6 +203,31 @@ rule r
               testing::HasSubstr("z1, z2, z3 = split(z; axis=1, sizes=[n1, n2, n3])"));
 }
 
+TEST(RuleText, FamiliesMayBeEmpty) {
+  const auto rules = rules_of(R"(
+rule r
+  for (A, B, C) in {(0, 1, 0), (1, 0, 0), (0, 0, 1)}
+  z: [m, n]
+  each i in 1..A  x{i}: [m, k{i}]
+  each i in 1..B  y{i}: [m, l{i}]
+  each i in 1..C  w{i}: [m, h{i}]
+  source
+    t = concat(x{1..A}, z, y{1..B}, z, w{1..C}; axis=1)
+    u = neg(t)
+  target
+    v = neg(z)
+    each i in 1..A  xn{i} = neg(x{i})
+    each i in 1..B  yn{i} = neg(y{i})
+    each i in 1..C  wn{i} = neg(w{i})
+    u = concat(xn{1..A}, v, yn{1..B}, v, wn{1..C}; axis=1)
+)");
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_THAT(print(rules[0]), testing::HasSubstr("t = concat(z, y1, z; axis=1)"));
+  EXPECT_THAT(print(rules[1]), testing::HasSubstr("t = concat(x1, z, z; axis=1)"));
+  EXPECT_THAT(print(rules[2]), testing::HasSubstr("t = concat(z, z, w1; axis=1)"));
+  EXPECT_THAT(print(rules[0]), testing::Not(testing::HasSubstr("xn")));
+}
+
 TEST(RuleText, WritesOutNumbersCopiesAndSums) {
   const auto rules = rules_of(R"(
 rule r

@@ -1,5 +1,5 @@
 // Packs of towers become batches where the batch costs less: step by step, each of them proved.
-#include "search/passes/batching.h"
+#include "search/passes/plans.h"
 
 #include <algorithm>
 #include <memory>
@@ -63,14 +63,16 @@ std::vector<std::string> rules_of_steps(const Candidate& candidate) {
 class Batching : public ::testing::Test {
  protected:
   explicit Batching(core::Graph graph = joined_heads())
-      : graph_(std::move(graph)), rules_(rules::batching_rules(graph_)), admission_(rules_) {}
+      : graph_(std::move(graph)), rules_(std::vector<rules::Rule>{}), admission_(rules_) {}
 
   Candidate batched(bool stopped = false) {
     const Objective objective(*cost_);
     const ObjectiveStage stage = objective.first_stage(graph_);
     Candidate from{graph_, cost_->graph_cost(graph_).total_us, {}, {}};
     from.score = objective.score(graph_, stage);
-    return batch_towers(from, admission_, objective, stage, [=] { return stopped; });
+    return PlanTaker(admission_, objective, {}).take(from, rules::find_towers(graph_), stage, [=] {
+      return stopped;
+    });
   }
 
   /// Replays the steps: they lead to the candidate's graph, and their gains are its gain.
@@ -163,7 +165,7 @@ TEST_F(BatchWithoutJoin, IsTakenWhereTheJoinCostsMore) {
 TEST(Batches, AreNotMadeOfOne) {
   const core::Graph graph =
       graph_of("graph g\n  x: f32[4, 8]\n  w: f32[8, 8]\n  y = matmul(x, w)\n  return y\n");
-  EXPECT_THAT(rules::batching_rules(graph), IsEmpty());
+  EXPECT_THAT(rules::find_towers(graph), IsEmpty());
 }
 
 TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {
@@ -171,6 +173,7 @@ TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {
   verifier::Admission baseline(none);
   OptimizeOptions options;
   options.measure = false;
+  options.search.admits_made = [](const rules::Rule&) { return true; };
   const auto report =
       optimize(graph_, baseline, admission_, *cost_, *backend_, options, core::silent(), {});
   ASSERT_TRUE(report.ok()) << report.error().to_string();
@@ -201,6 +204,7 @@ TEST_F(Batching, IsFoundByTheSearchAndItsChainIsReplayed) {
 TEST_F(Batching, IsTheSameFromACheckpoint) {
   const TemporaryFolder folder;
   SearchOptions options;
+  options.admits_made = [](const rules::Rule&) { return true; };
   const auto run = [&] {
     Checkpoint checkpoint(folder / "checkpoint");
     EXPECT_TRUE(

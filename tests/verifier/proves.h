@@ -1,6 +1,12 @@
 // Whether a rule is proved, and nothing else.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rules/rule/plan.h"
 #include "verifier/proof/verify.h"
 #include "verifier/questions/z3_solver.h"
 
@@ -9,6 +15,17 @@ namespace soapstone::verifier {
 inline bool proves(const rules::Rule& rule) {
   const auto solver = make_z3_solver();
   return attempt_proof(rule, *solver, {}).empty();
+}
+
+/// Of each step of the plans one rule is proved.
+inline void expect_steps_proved(const std::vector<rules::RewritePlan>& plans) {
+  for (const rules::RewritePlan& plan : plans)
+    for (const rules::PlanStep& step : plan.steps) {
+      const rules::RewritePlan one{{step}};
+      const std::vector<rules::Rule> rules = rules::made_rules({&one, 1});
+      if (rules.empty()) continue;  // its types do not fit, so it is never taken
+      EXPECT_TRUE(std::ranges::any_of(rules, proves)) << step.texts.back();
+    }
 }
 
 }  // namespace soapstone::verifier

@@ -1,5 +1,5 @@
 // See rule_instances.h.
-#include "generator/generalization/rule_instances.h"
+#include "generator/sides/rule_instances.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // See roles.h.
-#include "generator/generalization/roles.h"
+#include "generator/sides/roles.h"
 
 #include <algorithm>
 #include <array>

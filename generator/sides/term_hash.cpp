@@ -1,5 +1,5 @@
 // See term_hash.h.
-#include "generator/generalization/term_hash.h"
+#include "generator/sides/term_hash.h"
 
 #include <utility>
 

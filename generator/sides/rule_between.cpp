@@ -1,5 +1,5 @@
 // See rule_between.h.
-#include "generator/generalization/rule_between.h"
+#include "generator/sides/rule_between.h"
 
 #include <utility>
 

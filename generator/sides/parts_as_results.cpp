@@ -1,5 +1,5 @@
 // See parts_as_results.h.
-#include "generator/generalization/parts_as_results.h"
+#include "generator/sides/parts_as_results.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 // See reversal.h. Both sides are walked together from their results, once as source and target and
 // once the other way round, under one renaming that grows; where operands may be exchanged, both
 // ways are tried.
-#include "generator/generalization/reversal.h"
+#include "generator/sides/reversal.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,0 +1,276 @@
+// Everything is written as text, so that what a rule is and whether its types fit is decided in one
+// place, the parser of rules.
+#include "rules/linear_maps/composed_map.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/definition/op_definition.h"
+#include "rules/linear_maps/map_writer.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::TensorId;
+
+class ComposedMap {
+ public:
+  ComposedMap(const Composition& composition, bool any_sizes)
+      : all_(composition), node_(composition.node),
+        op_(static_cast<const ops::OpDefinition&>(*node_.op)),
+        writer_(composition.graph, composition.source, any_sizes) {
+    if (any_sizes && op_.movement == core::Movement::kReshape) relate_sizes();
+  }
+
+  std::string text() {
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) add_operand(k);
+    head_ = writer_.declared_source() + head_;
+    target_ = writer_.summed_source("") + target_;
+    Names results, matrices, offsets;
+    for (std::size_t k = 0; k < node_.outputs.size(); ++k) {
+      results.push_back(fmt::format("y{}", k));
+      matrices.push_back(fmt::format("vy{}", k));
+      offsets.push_back(fmt::format("cy{}", k));
+    }
+    source_ += fmt::format("    {} = {}\n", joined(results), call(operands_, ""));
+    target_ += fmt::format("    {} = {}\n", joined(matrices), call(of_matrix_, writer_.count()));
+    if (has_offset())
+      target_ += fmt::format("    {} = {}\n", joined(offsets), call(of_offset_, "1"));
+    for (std::size_t k = 0; k < results.size(); ++k)
+      target_ += writer_.applied(node_.outputs[k], all_.results[k], fmt::format("y{}", k),
+                                 results[k], writer_.source_name(""));
+    return fmt::format("rule linear_map_of_{}\n{}  placed\n  source\n{}  target\n{}", op_.name,
+                       head_, source_, target_);
+  }
+
+ private:
+  using Kind = MapOperand::Kind;
+
+  bool has_offset() const { return all_.results[0].has_offset; }
+
+  /// Sizes on one side of a reshape that are products of sizes on the other.
+  void relate_sizes() {
+    const TensorId ids[] = {node_.inputs[0], node_.outputs[0]};
+    Names names[] = {writer_.sizes(ids[0]), writer_.sizes(ids[1])};
+    std::size_t begin[] = {0, 0}, end[] = {0, 0};
+    std::int64_t count[] = {1, 1};
+    const auto take = [&](int side) {
+      count[side] *= writer_.shape_of(ids[side])[end[side]++].constant();
+    };
+    const auto more = [&](int side) { return end[side] < names[side].size(); };
+    while (more(0) && more(1)) {
+      take(0);
+      take(1);
+      while (count[0] != count[1] && more(count[0] < count[1] ? 0 : 1))
+        take(count[0] < count[1] ? 0 : 1);
+      for (const int one : {0, 1}) {
+        if (end[one] - begin[one] != 1 || end[1 - one] - begin[1 - one] < 2) continue;
+        Names factors;
+        for (std::size_t d = begin[1 - one]; d < end[1 - one]; ++d)
+          if (names[1 - one][d] != "1") factors.push_back(names[1 - one][d]);
+        if (!factors.empty()) names[one][begin[one]] = fmt::format("{}", fmt::join(factors, "*"));
+      }
+      for (const int side : {0, 1}) begin[side] = end[side];
+      count[0] = count[1] = 1;
+    }
+    for (const int side : {0, 1}) writer_.write_sizes(ids[side], names[side]);
+  }
+
+  void add_operand(std::size_t k) {
+    const TensorId id = node_.inputs[k];
+    const MapOperand& operand = all_.operands[k];
+    if (operand.kind == Kind::kMissing) {
+      operands_.emplace_back("_");
+      of_matrix_.emplace_back("_");
+      of_offset_.emplace_back("_");
+      return;
+    }
+    const auto [known, is_new] = suffixes_.emplace(id, std::to_string(k));
+    const std::string& suffix = known->second;
+    if (operand.kind == Kind::kSource) {
+      operands_.emplace_back(writer_.is_one_axis() ? "x" : "u");
+      if (is_new) target_ += writer_.unit_matrix();
+      of_matrix_.emplace_back("unit");
+      add_nothing_as_offset(suffix, id, all_.source.kept, is_new);
+    } else if (operand.kind == Kind::kMap) {
+      add_map(suffix, id, operand.map, is_new);
+    } else {
+      const std::string name = "k" + suffix;
+      if (is_new) head_ += fmt::format("  {}: {}\n", name, writer_.declared(id));
+      operands_.push_back(name);
+      of_offset_.push_back(name);
+      of_matrix_.push_back(operand.kind == Kind::kConstant ? name : nothing(k, suffix, is_new));
+    }
+  }
+
+  void add_map(const std::string& suffix, TensorId id, const LinearMap& map, bool is_new) {
+    if (is_new) {
+      head_ += fmt::format("  v{}: [{}]\n", suffix,
+                           joined(writer_.lying_as(id, map.kept, writer_.count())));
+      if (map.has_offset)
+        head_ += fmt::format("  c{}: [{}]\n", suffix, joined(writer_.lying_as(id, map.kept, "1")));
+      source_ += writer_.summed_source(suffix) +
+                 writer_.applied(id, map, suffix, "t" + suffix, writer_.source_name(suffix));
+    }
+    operands_.push_back("t" + suffix);
+    of_matrix_.push_back("v" + suffix);
+    if (map.has_offset)
+      of_offset_.push_back("c" + suffix);
+    else
+      add_nothing_as_offset(suffix, id, map.kept, is_new);
+  }
+
+  void add_nothing_as_offset(const std::string& suffix, TensorId id,
+                             const std::vector<std::size_t>& kept, bool is_new) {
+    of_offset_.push_back("o" + suffix);
+    if (is_new && has_offset()) add_zeros(of_offset_.back(), writer_.lying_as(id, kept, "1"));
+  }
+
+  /// What is only added is left out of the matrix.
+  std::string nothing(std::size_t k, const std::string& suffix, bool is_new) {
+    if (k >= op_.min_inputs && op_.max_inputs != core::OpSchema::kAnyNumber) return "_";
+    if (is_new) add_zeros("n" + suffix, writer_.sizes(node_.inputs[k]));
+    return "n" + suffix;
+  }
+  void add_zeros(const std::string& name, const Names& shape) {
+    target_ += fmt::format("    {} = full(; shape=[{}], value=0.0)\n", name, joined(shape));
+  }
+
+  /// The operator on operands whose first kept axis has that many places and whose others have one.
+  /// Empty: as it stands in the graph.
+  std::string call(const Names& operands, const std::string& first) const {
+    Names given = operands, attributes;
+    while (!given.empty() && given.back() == "_") given.pop_back();
+    const TensorId result = node_.outputs[0];
+    for (const core::AttributeSchema& schema : op_.attributes) {
+      const core::AttributeValue* const value = node_.attributes.find(schema.name);
+      if (value == nullptr) continue;
+      std::string text = core::to_string(*value, all_.graph.symbols());
+      if (schema.role == core::AttributeRole::kShape)
+        text = fmt::format(
+            "[{}]", joined(first.empty() ? writer_.sizes(result)
+                                         : writer_.lying_as(result, all_.results[0].kept, first)));
+      attributes.push_back(fmt::format("{}={}", schema.name, text));
+    }
+    return fmt::format("{}({}{}{})", op_.name, joined(given), attributes.empty() ? "" : "; ",
+                       joined(attributes));
+  }
+
+  const Composition& all_;
+  const core::Node& node_;
+  const ops::OpDefinition& op_;
+  MapWriter writer_;
+  std::string head_, source_, target_;
+  Names operands_, of_matrix_, of_offset_;
+  std::map<TensorId, std::string> suffixes_;
+};
+
+/// The end of a map: as a product with the matrix, or a contraction.
+class PlainMap {
+ public:
+  PlainMap(const Graph& graph, const MapSource& source, TensorId id, const LinearMap& map)
+      : writer_(graph, source, false), id_(id), map_(map), labels_(writer_.labels()),
+        summed_(labels_.find(MapWriter::kSummed)), behind_(labels_.size() - 1 - summed_) {
+    for (std::size_t d = 0; d < writer_.shape_of(id).size(); ++d) {
+      if (std::ranges::find(map.kept, d) != map.kept.end()) continue;
+      free_.push_back(d);
+      width_ *= writer_.shape_of(id)[d].constant();
+    }
+  }
+
+  std::string text() const {
+    const Names matrix = writer_.lying_as(id_, map_.kept, writer_.count());
+    const std::string declared_source = fmt::format("  x: [{}]\n", joined(writer_.summed_shape()));
+    std::string text =
+        fmt::format("rule linear_map_of_{}\n{}  v: [{}]\n", is_product() ? "matmul" : "einsum",
+                    declared_source, joined(matrix));
+    if (map_.has_offset)
+      text += fmt::format("  c: [{}]\n", joined(writer_.lying_as(id_, map_.kept, "1")));
+    text += "  placed\n  source\n" + writer_.applied(id_, map_, "", "y", "x") + "  target\n";
+    return text + (is_product() ? product() : contraction());
+  }
+
+  /// Whether there is nothing to change.
+  bool is_plain() const { return !is_product() && map_.kept.size() == 1; }
+
+ private:
+  /// Free axes lie where the summed one does, and at most one kept axis behind it.
+  bool is_product() const {
+    const std::size_t rank = writer_.shape_of(id_).size();
+    return behind_ <= 1 && std::ranges::is_sorted(map_.kept) &&
+           std::ranges::all_of(free_,
+                               [&](std::size_t d) { return d >= summed_ && d + behind_ < rank; });
+  }
+
+  std::string product() const {
+    const std::string n = writer_.count(), m = writer_.size(width_);
+    // The summed axis of the matrix lies where the first kept one of the tensor does.
+    const bool left = behind_ == 1, summed_is_last = left && map_.kept.size() == 1;
+    const Names rows{summed_is_last ? m : n, summed_is_last ? n : m};
+    std::string text = fmt::format("    w = reshape(v; shape=[{}])\n", joined(rows)), w = "w";
+    if (left && !summed_is_last) {
+      text += "    wt = transpose(w; perm=[1, 0])\n";
+      w = "wt";
+    }
+    Names shape = writer_.summed_shape();
+    shape[summed_] = m;
+    const bool splits = shape != writer_.sizes(id_);
+    const std::string y = splits ? "q" : "y", p = map_.has_offset ? "p" : y;
+    text += left ? fmt::format("    {} = matmul({}, x)\n", p, w)
+                 : fmt::format("    {} = matmul(x, {})\n", p, w);
+    if (map_.has_offset)
+      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n",
+                          left ? m + ", 1" : m, y);
+    if (splits) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(writer_.sizes(id_)));
+    return text;
+  }
+
+  /// Without axes of one place.
+  std::string contraction() const {
+    Names shape;
+    std::string matrix, result;
+    for (std::size_t d = 0; d < writer_.shape_of(id_).size(); ++d) {
+      const auto at = std::ranges::find(map_.kept, d);
+      const bool is_free = at == map_.kept.end();
+      const char own = static_cast<char>('k' + d);
+      result += is_free ? own : static_cast<char>('a' + (at - map_.kept.begin()));
+      if (!is_free && d != map_.kept[0]) continue;
+      matrix += is_free ? own : MapWriter::kSummed;
+      shape.push_back(is_free ? writer_.sizes(id_)[d] : writer_.count());
+    }
+    const std::string p = map_.has_offset ? "p" : "y";
+    std::string text = fmt::format("    w = reshape(v; shape=[{}])\n", joined(shape));
+    text +=
+        fmt::format("    {} = einsum(x, w; equation=\"{},{}->{}\")\n", p, labels_, matrix, result);
+    if (map_.has_offset) text += "    y = add(p, c)\n";
+    return text;
+  }
+
+  MapWriter writer_;
+  TensorId id_;
+  const LinearMap& map_;
+  std::string labels_;
+  std::size_t summed_, behind_;
+  std::vector<std::size_t> free_;
+  std::int64_t width_ = 1;
+};
+
+}  // namespace
+
+std::vector<std::string> composed_map(const Composition& composition) {
+  return {ComposedMap(composition, true).text(), ComposedMap(composition, false).text()};
+}
+
+std::vector<std::string> plain_map(const Graph& graph, const MapSource& source, TensorId tensor,
+                                   const LinearMap& map) {
+  const PlainMap plain(graph, source, tensor, map);
+  if (plain.is_plain()) return {};
+  return {plain.text()};
+}
+
+}  // namespace soapstone::rules

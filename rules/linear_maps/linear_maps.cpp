@@ -1,0 +1,262 @@
+#include "rules/linear_maps/linear_maps.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "ops/definition/registry.h"
+#include "rules/linear_maps/composed_map.h"
+#include "rules/linear_maps/linearity.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::DataType;
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+using Kind = MapOperand::Kind;
+using Places = std::vector<std::size_t>;
+
+constexpr std::size_t kMostPlans = 100;
+/// Of nodes in a plan.
+constexpr std::size_t kMostNodes = 200;
+/// Of a matrix, which is computed when the model is written.
+constexpr std::int64_t kMostElements = 1 << 20;
+
+/// Where axes of the source lie, by axis; none where the tensor mixes its places.
+using KeptAxes = std::vector<std::optional<std::size_t>>;
+
+constexpr std::string_view kDescription =
+    "A linear map of a linear map is one with the product of both matrices.";
+
+/// The part that is linear in one tensor.
+class LinearPart {
+ public:
+  LinearPart(const Graph& graph, TensorId source) : graph_(graph), source_(source) {
+    const std::size_t rank = graph.tensor(source).type.shape.size();
+    KeptAxes all(rank);
+    for (std::size_t d = 0; d < rank; ++d) all[d] = d;
+    axes_.emplace(source, std::move(all));
+  }
+
+  /// Grows by all nodes in the order that may read it.
+  void grow(std::span<const NodeId> order) {
+    for (const NodeId id : order)
+      if (nodes_.size() < kMostNodes && add(id)) nodes_.push_back(id);
+  }
+
+  /// Its tensors that others read, with nodes that compute behind them, by the axes that they keep.
+  std::map<std::vector<std::size_t>, std::vector<TensorId>> results() const {
+    std::map<std::vector<std::size_t>, std::vector<TensorId>> all;
+    const std::set<NodeId> within(nodes_.begin(), nodes_.end());
+    for (const NodeId id : nodes_) {
+      for (const TensorId output : graph_.node(id).outputs) {
+        const auto readers = graph_.consumers(output);
+        const bool leaves =
+            graph_.is_output(output) ||
+            std::ranges::any_of(readers, [&](NodeId reader) { return !within.contains(reader); });
+        if (leaves && !kept(output).empty()) all[kept(output)].push_back(output);
+      }
+    }
+    return all;
+  }
+
+  /// None: too little to be worth it, or a map that no text says.
+  std::optional<RewritePlan> plan_for(const Places& kept, std::span<const TensorId> results) const {
+    const MapSource source{source_, kept};
+    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept))
+      return std::nullopt;
+    std::map<TensorId, LinearMap> maps;
+    RewritePlan plan;
+    std::size_t computing = 0;
+    for (const NodeId id : needed_for(results)) {
+      const Node& node = graph_.node(id);
+      if (ops::definition_of(node)->op_class != ops::OpClass::kView) ++computing;
+      Composition composition{
+          .graph = graph_, .node = node, .source = source, .operands = {}, .results = {}};
+      const bool has_offset = add_operands(composition, maps);
+      for (const TensorId output : node.outputs) {
+        const auto map = map_of(output, kept, has_offset);
+        if (!map || !is_small(output, map->kept, kept)) return std::nullopt;
+        composition.results.push_back(*map);
+        maps.insert_or_assign(output, *map);
+      }
+      add_step(plan, node.outputs, composed_map(composition));
+    }
+    if (computing < 2) return std::nullopt;
+    for (const TensorId id : results) {
+      auto texts = plain_map(graph_, source, id, maps.at(id));
+      if (!texts.empty()) add_step(plan, {id}, std::move(texts));
+    }
+    return plan;
+  }
+
+ private:
+  static void add_step(RewritePlan& plan, std::vector<TensorId> results,
+                       std::vector<std::string> texts) {
+    plan.steps.push_back({.results = std::move(results),
+                          .texts = std::move(texts),
+                          .description = kDescription,
+                          .floats = FloatBehavior::kReassociates});
+  }
+
+  bool is_float(TensorId id) const {
+    const core::TensorType& type = graph_.tensor(id).type;
+    return type.data_type == DataType::kFloat32 && type.shape_known && core::concrete(type.shape);
+  }
+
+  /// The operands that are linear in the source. None: another one is no constant.
+  std::optional<std::vector<bool>> linear_operands(const Node& node) const {
+    std::vector<bool> operands;
+    for (const TensorId input : node.inputs) {
+      const bool is_linear = input.valid() && axes_.contains(input);
+      if (input.valid() && !is_linear && !graph_.is_constant_expression(input)) return std::nullopt;
+      operands.push_back(is_linear);
+    }
+    return std::ranges::count(operands, true) > 0 ? std::optional(operands) : std::nullopt;
+  }
+
+  bool add(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op->is_opaque() ||
+        !std::ranges::all_of(node.outputs, [&](TensorId output) { return is_float(output); }))
+      return false;
+    const auto operands = linear_operands(node);
+    if (!operands || !linearity_in(graph_, node, *operands)) return false;
+    std::vector<KeptAxes> of_results(node.outputs.size(), KeptAxes(axes_.at(source_).size()));
+    for (std::size_t axis = 0; axis < axes_.at(source_).size(); ++axis) {
+      const auto places = places_of(node, *operands, axis);
+      for (std::size_t k = 0; places && k < places->size(); ++k) of_results[k][axis] = (*places)[k];
+    }
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      axes_.emplace(node.outputs[k], of_results[k]);
+    return true;
+  }
+
+  std::optional<Places> places_of(const Node& node, const std::vector<bool>& operands,
+                                  std::size_t axis) const {
+    std::vector<std::optional<std::size_t>> places(operands.size());
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (!operands[k]) continue;
+      places[k] = axes_.at(node.inputs[k])[axis];
+      if (!places[k]) return std::nullopt;
+    }
+    return kept_axis(graph_, node, places);
+  }
+
+  /// The axes of the source that the tensor keeps, one place of the tensor each.
+  Places kept(TensorId id) const {
+    Places kept;
+    const KeptAxes& axes = axes_.at(id);
+    for (std::size_t d = 0; d < axes.size(); ++d)
+      if (axes[d]) kept.push_back(d);
+    return kept;
+  }
+
+  std::optional<LinearMap> map_of(TensorId id, const Places& kept, bool has_offset) const {
+    LinearMap map{.kept = {}, .has_offset = has_offset};
+    for (const std::size_t axis : kept) {
+      const auto place = axes_.at(id)[axis];
+      if (!place || std::ranges::find(map.kept, *place) != map.kept.end()) return std::nullopt;
+      map.kept.push_back(*place);
+    }
+    return map;
+  }
+
+  /// The elements of a tensor at one place of these axes, or more than there may be.
+  std::int64_t elements(TensorId id, const Places& without) const {
+    std::int64_t count = 1;
+    const core::Shape& shape = graph_.tensor(id).type.shape;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (std::ranges::find(without, d) == without.end())
+        count = std::min(count * shape[d].constant(), kMostElements + 1);
+    return count;
+  }
+  bool is_small(TensorId id, const Places& kept, const Places& of_source) const {
+    return elements(source_, of_source) * elements(id, kept) <= kMostElements;
+  }
+
+  /// Those of its nodes that the tensors need, in order.
+  std::vector<NodeId> needed_for(std::span<const TensorId> results) const {
+    std::set<TensorId> wanted(results.begin(), results.end());
+    std::vector<NodeId> needed;
+    for (auto id = nodes_.rbegin(); id != nodes_.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (!std::ranges::any_of(node.outputs, [&](TensorId t) { return wanted.contains(t); }))
+        continue;
+      needed.push_back(*id);
+      wanted.insert(node.inputs.begin(), node.inputs.end());
+    }
+    std::ranges::reverse(needed);
+    return needed;
+  }
+
+  /// Whether something is added to the map.
+  bool add_operands(Composition& composition, const std::map<TensorId, LinearMap>& maps) const {
+    const Node& node = composition.node;
+    const Linearity linearity = *linearity_in(graph_, node, *linear_operands(node));
+    bool has_offset = false;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      MapOperand operand;
+      const auto map = maps.find(node.inputs[k]);
+      if (!node.inputs[k].valid()) {
+        operand.kind = Kind::kMissing;
+      } else if (node.inputs[k] == source_) {
+        operand.kind = Kind::kSource;
+      } else if (map != maps.end()) {
+        operand = {Kind::kMap, map->second};
+        has_offset = has_offset || map->second.has_offset;
+      } else if (linearity.is_added[k]) {
+        operand.kind = Kind::kAdded;
+        has_offset = true;
+      }
+      composition.operands.push_back(std::move(operand));
+    }
+    return has_offset;
+  }
+
+  const Graph& graph_;
+  TensorId source_;
+  std::map<TensorId, KeptAxes> axes_;  // of the source and of what is linear in it
+  std::vector<NodeId> nodes_;
+};
+
+bool may_be_source(const Graph& graph, TensorId id) {
+  const core::TensorType& type = graph.tensor(id).type;
+  return type.data_type == DataType::kFloat32 && type.shape_known && core::concrete(type.shape) &&
+         !type.shape.empty() && !graph.is_constant_expression(id);
+}
+
+void add_plans(const Graph& graph, TensorId source, std::span<const NodeId> behind,
+               std::vector<RewritePlan>& plans) {
+  if (!may_be_source(graph, source)) return;
+  LinearPart part(graph, source);
+  part.grow(behind);
+  for (const auto& [kept, results] : part.results()) {
+    const auto add = [&](std::span<const TensorId> wanted) {
+      if (plans.size() >= kMostPlans) return;
+      if (auto plan = part.plan_for(kept, wanted)) plans.push_back(*std::move(plan));
+    };
+    add(results);
+    if (results.size() == 1) continue;
+    for (const TensorId& result : results) add({&result, 1});
+  }
+}
+
+}  // namespace
+
+std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  const auto order = graph.order();
+  for (const TensorId input : graph.inputs()) add_plans(graph, input, order, plans);
+  for (std::size_t k = 0; k < order.size(); ++k)
+    for (const TensorId output : graph.node(order[k]).outputs)
+      add_plans(graph, output, order.subspan(k + 1), plans);
+  return plans;
+}
+
+}  // namespace soapstone::rules

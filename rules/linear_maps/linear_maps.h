@@ -1,0 +1,21 @@
+// Parts of a graph that are linear in one tensor, however many operators they are: one product with
+// what they make of the unit matrix, which is a constant.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// How the names of their rules begin: `linear_map_of_conv`.
+inline constexpr std::string_view kLinearMapPrefix = "linear_map_of_";
+
+/// Plans for each tensor that enters such a part, and what leaves it: all results together, and
+/// each alone. The last steps make matrix products of the contractions. Complexity: nodes of all
+/// parts.
+std::vector<RewritePlan> find_linear_maps(const core::Graph& graph);
+
+}  // namespace soapstone::rules

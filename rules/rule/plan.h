@@ -1,0 +1,45 @@
+// Rules that are made for one graph, in the order in which they are taken.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/rule/rule.h"
+
+namespace soapstone::rules {
+
+/// One rewrite of a plan.
+struct PlanStep {
+  /// What its source computes: tensors of the graph for which the plan was made, or what earlier
+  /// steps of the plan have put in their place.
+  std::vector<TensorId> results;
+  /// If set: the only result is this operand of the node that now computes the result of the last
+  /// step without one.
+  std::optional<std::size_t> operand = {};
+  bool ends = false;  ///< It may cost more than to leave what the steps before have made.
+  /// Rules that say so, the first one that is proved is taken: for other sizes, too; for those of
+  /// the graph.
+  std::vector<std::string> texts;
+  std::string_view description;
+  FloatBehavior floats = FloatBehavior::kExact;
+};
+
+/// Steps that cost more until the last one is taken. Each finds the graph as the one before leaves
+/// it. Ids of nodes that are in no step stay.
+struct RewritePlan {
+  std::vector<PlanStep> steps;
+};
+
+/// The operators that rules of plans put around those of the graph.
+OperatorNames operators_of_plans();
+
+/// Rule::name of that text: `batch_of_matmul` with a hash of the text.
+std::string rule_name(std::string_view text);
+
+/// The rules of all steps, each once. They are stated, not believed: Rule::is_proved_on_demand.
+std::vector<Rule> made_rules(std::span<const RewritePlan> plans);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,266 @@
+#include "rules/windows/convolution_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/definition/op_definition.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Dims;
+using core::OperandRole;
+using core::TensorId;
+using Names = std::vector<std::string>;
+
+std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string joined(const Dims& dims) { return fmt::format("{}", fmt::join(dims, ", ")); }
+
+Dims ints_by_role(const core::Node& node, AttributeRole role) {
+  return node.attributes.get_ints(node.op->find_role(role)->name);
+}
+
+/// How many channels there are: of one group any number, else those of the graph, since a number
+/// that groups divide is no size that stands alone.
+std::string results_of(const Convolution& conv, const std::string& any) {
+  return conv.group == 1 ? any : std::to_string(conv.results);
+}
+std::string operands_of(const Convolution& conv, const std::string& any) {
+  return conv.group == 1 ? any : std::to_string(conv.operands);
+}
+
+/// The declaration of an image.
+std::string image(const Convolution& conv, const std::string& name, const std::string& channels) {
+  const std::string all = conv.group == 1 ? channels : std::to_string(conv.group * conv.operands);
+  Names sizes{"n", all};
+  for (std::size_t d = 0; d < conv.strides.size(); ++d) sizes.push_back(fmt::format("h{}", d));
+  return fmt::format("  {}: [{}]\n", name, joined(sizes));
+}
+
+std::string kernel(const Convolution& conv, const std::string& name, const std::string& results,
+                   const std::string& channels) {
+  Names sizes{results_of(conv, results), operands_of(conv, channels)};
+  for (std::size_t d = 0; d < conv.strides.size(); ++d)
+    sizes.push_back(std::to_string(conv.window.size(d)));
+  return fmt::format("  {}: [{}]\n", name, joined(sizes));
+}
+
+std::string bias(const Convolution& conv, const std::string& name, const std::string& results) {
+  return fmt::format("  {}: [{}]\n", name, results_of(conv, results));
+}
+
+/// `y = conv(x, a, b; …)`
+std::string call(const Convolution& conv, const std::string& result, const std::string& x,
+                 const std::string& w, const std::string& b) {
+  Dims pads;
+  for (const std::int64_t low : conv.window.low) pads.push_back(-low);
+  for (std::size_t d = 0; d < conv.end.size(); ++d)
+    pads.push_back(conv.end[d] + conv.window.high[d]);
+  return fmt::format("    {} = conv({}, {}{}; strides=[{}], pads=[{}], dilations=[{}], group={})\n",
+                     result, x, w, b.empty() ? "" : ", " + b, joined(conv.strides), joined(pads),
+                     joined(conv.window.step), conv.group);
+}
+
+std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
+
+/// The sum of all, under that name; `part` begins the names of partial sums.
+std::string summed(const Names& terms, const std::string& name, const char* part) {
+  std::string text, sum = terms[0];
+  for (std::size_t k = 1; k < terms.size(); ++k) {
+    const std::string next = k + 1 == terms.size() ? name : numbered(part, k);
+    text += fmt::format("    {} = add({}, {})\n", next, sum, terms[k]);
+    sum = next;
+  }
+  return text;
+}
+
+std::string rule(const char* what, const std::string& head, const std::string& source,
+                 const std::string& target) {
+  return fmt::format("rule window_of_{}\n{}  placed\n  source\n{}  target\n{}", what, head, source,
+                     target);
+}
+
+/// The rule about a sum of convolutions.
+class SumText {
+ public:
+  explicit SumText(const Sum& sum) : sum_(sum), first_(sum.convolutions[0]) {}
+
+  std::optional<std::string> text() {
+    for (std::size_t k = 0; k < sum_.convolutions.size(); ++k) add_convolution(k);
+    for (std::size_t k = 0; k < sum_.others.size(); ++k)
+      if (!add_other(k)) return std::nullopt;
+    for (std::size_t k = 0; k < sum_.additions.size(); ++k) {
+      const auto& [a, b, result] = sum_.additions[k];
+      const bool is_last = k + 1 == sum_.additions.size();
+      names_[result] = is_last ? "y" : numbered("t", k);
+      source_ += fmt::format("    {} = add({}, {})\n", names_[result], names_.at(a), names_.at(b));
+    }
+    return rule("sum", head_, source_, target());
+  }
+
+ private:
+  void add_convolution(std::size_t k) {
+    const Convolution& conv = sum_.convolutions[k];
+    const auto [known, is_new] = images_.emplace(conv.image, images_.size());
+    const std::string x = numbered("x", known->second), channels = numbered("c", known->second);
+    if (is_new) {
+      head_ += image(conv, x, channels);
+      kernels_.emplace_back();
+    }
+    kernels_[known->second].push_back(numbered("w", k));
+    head_ += kernel(conv, numbered("w", k), "o", channels);
+    if (conv.has_bias) {
+      head_ += bias(conv, numbered("b", k), "o");
+      biases_.push_back(numbered("b", k));
+    }
+    names_[conv.result] = numbered("s", k);
+    source_ +=
+        call(conv, numbered("s", k), x, numbered("w", k), conv.has_bias ? numbered("b", k) : "");
+  }
+
+  /// False: its sizes are no polynomials.
+  bool add_other(std::size_t k) {
+    const TensorId id = sum_.others[k];
+    if (!names_.emplace(id, numbered("u", k)).second) {
+      others_.push_back(names_.at(id));
+      return true;
+    }
+    Names sizes{"n", results_of(first_, "o")};
+    for (std::size_t d = 0; d < first_.strides.size(); ++d) {
+      if (first_.strides[d] != 1) return false;
+      const std::int64_t more = first_.end[d];
+      sizes.push_back(more == 0
+                          ? numbered("h", d)
+                          : fmt::format("h{} {} {}", d, more < 0 ? '-' : '+', std::abs(more)));
+    }
+    head_ += fmt::format("  {}: [{}]\n", names_.at(id), joined(sizes));
+    others_.push_back(names_.at(id));
+    return true;
+  }
+
+  std::string target() const {
+    std::string text;
+    Names of_images, images;
+    for (std::size_t j = 0; j < kernels_.size(); ++j) {
+      images.push_back(numbered("x", j));
+      const std::string whole = numbered("ws", j);
+      text += summed(kernels_[j], whole, fmt::format("ws{}_", j).c_str());
+      of_images.push_back(kernels_[j].size() == 1 ? kernels_[j][0] : whole);
+    }
+    std::string x = images[0], w = of_images[0], b = biases_.empty() ? "" : biases_[0];
+    if (images.size() > 1) {
+      text += fmt::format("    xs = concat({}; axis=1)\n    ws = concat({}; axis=1)\n",
+                          joined(images), joined(of_images));
+      x = "xs";
+      w = "ws";
+    }
+    if (biases_.size() > 1) {
+      text += summed(biases_, "bs", "bs_");
+      b = "bs";
+    }
+    Names terms{"r"};
+    terms.insert(terms.end(), others_.begin(), others_.end());
+    text += call(first_, others_.empty() ? "y" : "r", x, w, b);
+    return text + summed(terms, "y", "r_");
+  }
+
+  const Sum& sum_;
+  const Convolution& first_;
+  std::string head_, source_;
+  std::map<TensorId, std::size_t> images_;
+  std::vector<Names> kernels_;  // by image
+  Names biases_, others_;
+  std::map<TensorId, std::string> names_;
+};
+
+}  // namespace
+
+std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id) {
+  const core::Node& node = graph.node(id);
+  const auto is_known = [&](TensorId tensor) {
+    return !tensor.valid() || (graph.tensor(tensor).type.shape_known &&
+                               core::concrete(graph.tensor(tensor).type.shape));
+  };
+  const bool is_convolution = node.op->has_operand(OperandRole::kKernel) &&
+                              node.op->find_role(AttributeRole::kGap) == nullptr &&
+                              node.op->operand_role(0) == OperandRole::kImage &&
+                              std::ranges::all_of(node.inputs, is_known) &&
+                              is_known(node.outputs[0]);
+  if (!is_convolution || !graph.is_constant_expression(node.inputs[1])) return std::nullopt;
+  Convolution conv{
+      .image = node.inputs[0], .result = node.outputs[0], .window = {}, .strides = {}, .end = {}};
+  conv.has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  conv.strides = ints_by_role(node, AttributeRole::kStride);
+  conv.group = node.attributes.get_int(node.op->find_role(AttributeRole::kGroup)->name);
+  const Dims pads = ints_by_role(node, AttributeRole::kPad);
+  const Dims sizes = *core::concrete(graph.tensor(node.inputs[1]).type.shape);
+  conv.results = sizes[0];
+  conv.operands = sizes[1];
+  conv.window.step = ints_by_role(node, AttributeRole::kDilation);
+  const std::size_t rank = conv.strides.size();
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (sizes[d + 2] < 1) return std::nullopt;
+    conv.window.low.push_back(-pads[d]);
+    conv.window.high.push_back(-pads[d] + conv.window.step[d] * (sizes[d + 2] - 1));
+    conv.end.push_back(pads[rank + d] - conv.window.high[d]);
+  }
+  return conv;
+}
+
+std::string with_window(const Convolution& conv, const Window& window) {
+  const std::string b = conv.has_bias ? "b" : "";
+  Dims before{0, 0}, behind{0, 0}, between{0, 0};
+  for (std::size_t d = 0; d < conv.strides.size(); ++d) {
+    before.push_back((conv.window.low[d] - window.low[d]) / window.step[d]);
+    behind.push_back((window.high[d] - conv.window.high[d]) / window.step[d]);
+    const bool is_one = conv.window.low[d] == conv.window.high[d];
+    between.push_back(is_one ? 0 : conv.window.step[d] / window.step[d] - 1);
+  }
+  before.insert(before.end(), behind.begin(), behind.end());
+  Convolution larger = conv;
+  larger.window = window;
+  return rule(
+      "conv",
+      image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
+          (conv.has_bias ? bias(conv, b, "o") : ""),
+      call(conv, "y", "x", "w", b),
+      fmt::format("    v = pad(w; pads=[{}], interior=[{}])\n", joined(before), joined(between)) +
+          call(larger, "y", "x", "v", b));
+}
+
+std::string joined_convolutions(const std::vector<Convolution>& all, const std::string& behind) {
+  const bool has_bias = std::ranges::any_of(all, &Convolution::has_bias);
+  std::string head = image(all[0], "x", "c"), source, target;
+  Names kernels, biases, results, sizes;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const std::string o = numbered("o", k), b = numbered("b", k);
+    kernels.push_back(numbered("w", k));
+    biases.push_back(b);
+    results.push_back(numbered("y", k));
+    sizes.push_back(o);
+    head += kernel(all[k], kernels.back(), o, "c");
+    if (all[k].has_bias)
+      head += bias(all[k], b, o);
+    else if (has_bias)
+      target += fmt::format("    {} = full(; shape=[{}], value=0.0)\n", b, o);
+    const std::string r = behind.empty() ? results.back() : numbered("r", k);
+    source += call(all[k], r, "x", kernels.back(), all[k].has_bias ? b : "");
+    if (!behind.empty())
+      source += fmt::format("    {} = {}\n", results.back(), fmt::format(fmt::runtime(behind), r));
+  }
+  target += fmt::format("    ws = concat({}; axis=0)\n", joined(kernels));
+  if (has_bias) target += fmt::format("    bs = concat({}; axis=0)\n", joined(biases));
+  target += call(all[0], behind.empty() ? "ys" : "rs", "x", "ws", has_bias ? "bs" : "");
+  if (!behind.empty())
+    target += fmt::format("    ys = {}\n", fmt::format(fmt::runtime(behind), "rs"));
+  target += fmt::format("    {} = split(ys; axis=1, sizes=[{}])\n", joined(results), joined(sizes));
+  return rule("convs", head, source, target);
+}
+
+std::optional<std::string> summed_convolutions(const Sum& sum) { return SumText(sum).text(); }
+
+}  // namespace soapstone::rules

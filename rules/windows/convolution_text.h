@@ -1,0 +1,50 @@
+// The text of rules about convolutions and their windows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::rules {
+
+/// Which elements of an image are read for one element of the result, by dimension: the first and
+/// the last one, relative to the place, and the distance from each to the next.
+struct Window {
+  core::Dims low, high, step;
+  std::int64_t size(std::size_t d) const { return (high[d] - low[d]) / step[d] + 1; }
+  bool operator==(const Window&) const = default;
+};
+
+struct Convolution {
+  core::TensorId image, result;
+  bool has_bias = false;
+  Window window;
+  core::Dims strides;
+  core::Dims end;  ///< By dimension: how many more places there are than the image has, unstrided.
+  std::int64_t group = 1;
+  std::int64_t results = 0;   ///< Channels of the result.
+  std::int64_t operands = 0;  ///< Channels of the image in each group.
+};
+
+/// Additions of convolutions and other tensors of one type.
+struct Sum {
+  std::vector<Convolution> convolutions;
+  std::vector<core::TensorId> others;
+  std::vector<std::array<core::TensorId, 3>> additions;  ///< Operands and result, in order.
+};
+
+/// None: the node is no convolution of known shapes.
+std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id);
+
+/// Preconditions of all: `window` holds the convolution's; several have one window.
+std::string with_window(const Convolution& conv, const Window& window);
+/// `behind`: what is done to each result, `relu({})`, or nothing.
+std::string joined_convolutions(const std::vector<Convolution>& all, const std::string& behind);
+/// None: the sizes of what is added are no polynomials in those of the images.
+std::optional<std::string> summed_convolutions(const Sum& sum);
+
+}  // namespace soapstone::rules

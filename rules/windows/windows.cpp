@@ -1,0 +1,203 @@
+#include "rules/windows/windows.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/analysis/arithmetic.h"
+#include "ops/definition/registry.h"
+#include "rules/windows/convolution_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Dims;
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// Elements of a window that is worth to be tried.
+constexpr std::int64_t kLargestWindow = 128;
+/// Convolutions in a plan.
+constexpr std::size_t kMostConvolutions = 32;
+
+constexpr std::string_view kDescription =
+    "A convolution is one with a larger window that has zeros where the smaller one has nothing.";
+
+/// The smallest window with places for all elements of theirs. None: it is too large.
+std::optional<Window> common_window(const std::vector<Convolution>& all) {
+  Window common = all.front().window;
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < common.low.size(); ++d) {
+    std::int64_t step = 0;
+    for (const Convolution& conv : all) {
+      const Window& window = conv.window;
+      if (window.low[d] != window.high[d]) step = std::gcd(step, window.step[d]);
+      step = std::gcd(step, window.low[d] - common.low[d]);
+    }
+    for (const Convolution& conv : all) {
+      common.low[d] = std::min(common.low[d], conv.window.low[d]);
+      common.high[d] = std::max(common.high[d], conv.window.high[d]);
+    }
+    common.step[d] = std::max<std::int64_t>(step, 1);
+    elements *= common.size(d);
+    if (elements > kLargestWindow) return std::nullopt;
+  }
+  return common;
+}
+
+class WindowPlanner {
+ public:
+  explicit WindowPlanner(const Graph& graph) : graph_(graph) {
+    for (const NodeId id : graph.order())
+      if (const auto conv = convolution_at(graph, id)) convolutions_.emplace(conv->result, *conv);
+  }
+
+  std::vector<RewritePlan> run() {
+    for (const NodeId id : graph_.order()) plan_sum(id);
+    std::set<TensorId> images;
+    for (const NodeId id : graph_.order())
+      for (const TensorId input : graph_.node(id).inputs)
+        if (input.valid() && images.insert(input).second) plan_image(input);
+    return std::move(plans_);
+  }
+
+ private:
+  static void add_step(RewritePlan& plan, std::vector<TensorId> results, std::string text,
+                       FloatBehavior floats) {
+    plan.steps.push_back({.results = std::move(results),
+                          .texts = {std::move(text)},
+                          .description = kDescription,
+                          .floats = floats});
+  }
+
+  /// Gives all one window. False: there is none.
+  static bool align(std::vector<Convolution>& all, RewritePlan& plan) {
+    const auto common = common_window(all);
+    if (!common) return false;
+    for (Convolution& conv : all) {
+      if (conv.window == *common) continue;
+      add_step(plan, {conv.result}, with_window(conv, *common), FloatBehavior::kReassociates);
+      conv.window = *common;
+    }
+    return true;
+  }
+
+  /// Those of one image become one, whose result is taken apart.
+  void plan_image(TensorId image) {
+    std::map<std::pair<Dims, std::string>, std::vector<Convolution>> alike;
+    for (const NodeId id : graph_.consumers(image)) {
+      const Node& node = graph_.node(id);
+      const auto conv = convolutions_.find(node.outputs[0]);
+      if (conv == convolutions_.end() || node.inputs[0] != image || conv->second.group != 1)
+        continue;
+      core::Shape shape = graph_.tensor(conv->first).type.shape;
+      shape[1] = 1;
+      alike[{conv->second.strides, core::to_string(shape, graph_.symbols())}].push_back(
+          conv->second);
+    }
+    for (auto& [ignored, all] : alike) {
+      if (all.size() < 2 || all.size() > kMostConvolutions) continue;
+      RewritePlan plan;
+      if (!align(all, plan) || plan.steps.empty()) continue;  // equal windows: rules do it
+      std::vector<TensorId> results;
+      const std::string behind = common_reader(all, results);
+      add_step(plan, std::move(results), joined_convolutions(all, behind),
+               FloatBehavior::kReassociates);
+      plans_.push_back(std::move(plan));
+    }
+  }
+
+  /// What is done to each result alone, and what comes of it. Empty: nothing, or not the same.
+  std::string common_reader(const std::vector<Convolution>& all,
+                            std::vector<TensorId>& results) const {
+    std::set<std::string> calls;
+    for (const Convolution& conv : all) {
+      results.push_back(conv.result);
+      calls.insert(reader_of(conv.result));
+    }
+    if (calls.size() != 1 || calls.begin()->empty()) return "";
+    for (TensorId& id : results) id = graph_.node(graph_.consumers(id)[0]).outputs[0];
+    return *calls.begin();
+  }
+  std::string reader_of(TensorId id) const {
+    if (!is_inner(id)) return "";
+    const Node& node = graph_.node(graph_.consumers(id)[0]);
+    const auto* const op = ops::definition_of(node);
+    if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 1)
+      return "";
+    std::string attributes;
+    for (const auto& [name, value] : node.attributes.values())
+      attributes += fmt::format("{}{}={}", attributes.empty() ? "; " : ", ", name,
+                                core::to_string(value, graph_.symbols()));
+    return fmt::format("{}({{}}{})", op->name, attributes);
+  }
+
+  bool is_sum(NodeId id) const {
+    if (!id.valid()) return false;
+    const Node& node = graph_.node(id);
+    const auto& result = graph_.tensor(node.outputs[0]).type;
+    return ops::arithmetic_of(*node.op) == ops::Arithmetic::kSum && node.inputs.size() == 2 &&
+           std::ranges::all_of(node.inputs,
+                               [&](TensorId t) { return graph_.tensor(t).type == result; });
+  }
+
+  /// Read by one node alone.
+  bool is_inner(TensorId id) const {
+    return graph_.consumers(id).size() == 1 && !graph_.is_output(id);
+  }
+
+  /// The additions below, operands first.
+  void collect(NodeId id, Sum& sum) const {
+    const Node& node = graph_.node(id);
+    for (const TensorId operand : node.inputs) {
+      const NodeId before = graph_.tensor(operand).producer;
+      const auto conv = convolutions_.find(operand);
+      if (is_sum(before) && is_inner(operand) && node.inputs[0] != node.inputs[1])
+        collect(before, sum);
+      else if (conv != convolutions_.end() && is_inner(operand) && node.inputs[0] != node.inputs[1])
+        sum.convolutions.push_back(conv->second);
+      else
+        sum.others.push_back(operand);
+    }
+    sum.additions.push_back({node.inputs[0], node.inputs[1], node.outputs[0]});
+  }
+
+  /// The convolutions of a sum become one.
+  void plan_sum(NodeId last) {
+    if (!is_sum(last)) return;
+    const TensorId result = graph_.node(last).outputs[0];
+    if (is_inner(result) && is_sum(graph_.consumers(result)[0])) return;
+    Sum sum;
+    collect(last, sum);
+    const auto& all = sum.convolutions;
+    if (all.size() < 2 || all.size() > kMostConvolutions) return;
+    const auto fits = [&](const Convolution& conv) {
+      return conv.strides == all[0].strides && conv.group == all[0].group &&
+             (conv.group == 1 || conv.image == all[0].image);
+    };
+    RewritePlan plan;
+    if (!std::ranges::all_of(all, fits) || !align(sum.convolutions, plan)) return;
+    auto text = summed_convolutions(sum);
+    if (!text) return;
+    add_step(plan, {result}, *std::move(text), FloatBehavior::kReassociates);
+    plans_.push_back(std::move(plan));
+  }
+
+  const Graph& graph_;
+  std::map<TensorId, Convolution> convolutions_;  // by result
+  std::vector<RewritePlan> plans_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_windows(const Graph& graph) { return WindowPlanner(graph).run(); }
+
+}  // namespace soapstone::rules

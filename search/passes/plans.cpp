@@ -1,0 +1,172 @@
+#include "search/passes/plans.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "rules/matching/match_at.h"
+#include "rules/matching/rewrite.h"
+#include "search/proofs/lemma.h"
+
+namespace soapstone::search {
+namespace {
+
+using core::Graph;
+using core::NodeId;
+using core::TensorId;
+
+/// The match of a rule whose results are these tensors: everything else follows from them.
+class BackwardMatch {
+ public:
+  BackwardMatch(const Graph& graph, const rules::Rule& rule) : graph_(graph), rule_(rule) {}
+
+  std::optional<rules::Match> find(const std::vector<TensorId>& results) {
+    const auto outputs = rule_.source.outputs();
+    if (outputs.size() != results.size()) return std::nullopt;
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (!bind(outputs[k], results[k])) return std::nullopt;
+    std::vector<NodeId> nodes;
+    for (const NodeId id : rule_.source.order()) nodes.push_back(nodes_.at(id));
+    std::vector<TensorId> inputs;
+    for (const TensorId id : rule_.source.inputs()) inputs.push_back(tensors_.at(id));
+    return rules::match_at(graph_, rule_, nodes, inputs);
+  }
+
+ private:
+  bool bind(TensorId pattern, TensorId tensor) {
+    if (!pattern.valid() || !tensor.valid()) return pattern.valid() == tensor.valid();
+    if (!graph_.contains(tensor)) return false;
+    const auto [known, is_new] = tensors_.emplace(pattern, tensor);
+    if (!is_new) return known->second == tensor;
+    const NodeId its = rule_.source.tensor(pattern).producer,
+                 there = graph_.tensor(tensor).producer;
+    return !its.valid() || (there.valid() && bind_nodes(its, there));
+  }
+
+  bool bind_nodes(NodeId pattern, NodeId node) {
+    const auto [known, is_new] = nodes_.emplace(pattern, node);
+    if (!is_new) return known->second == node;
+    const core::Node &wanted = rule_.source.node(pattern), &met = graph_.node(node);
+    if (wanted.op != met.op || wanted.inputs.size() != met.inputs.size()) return false;
+    for (std::size_t k = 0; k < wanted.inputs.size(); ++k)
+      if (!bind(wanted.inputs[k], met.inputs[k])) return false;
+    return true;
+  }
+
+  const Graph& graph_;
+  const rules::Rule& rule_;
+  std::map<TensorId, TensorId> tensors_;  // by tensor of the source
+  std::map<NodeId, NodeId> nodes_;        // by node of the source
+};
+
+void mark_kind(std::vector<Step>& steps) {
+  std::uint64_t kind = 0;
+  for (const Step& step : steps) kind = core::hash_combine(kind, core::hash_text(step.rule));
+  for (Step& step : steps) step.kind = kind;
+}
+
+}  // namespace
+
+struct PlanTaker::Progress {
+  Candidate candidate;  ///< Its steps are those of the plan.
+  /// What stands where tensors of the graph stood that a step has replaced.
+  std::map<TensorId, TensorId> replaced;
+};
+
+PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
+                     std::function<bool(const rules::Rule&)> may_be_used)
+    : admission_(admission), objective_(objective), may_be_used_(std::move(may_be_used)) {
+  const auto all = admission.rules().rules();
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k].is_placed) by_name_.emplace(all[k].name, core::RuleId(k));
+}
+
+void PlanTaker::add_rules(const rules::RewritePlan& plan) {
+  std::vector<rules::Rule> made = rules::made_rules({&plan, 1});
+  std::erase_if(made, [&](const rules::Rule& rule) {
+    return by_name_.contains(rule.name) || (may_be_used_ && !may_be_used_(rule));
+  });
+  std::size_t id = admission_.rules().rules().size();
+  for (const rules::Rule& rule : made) by_name_.emplace(rule.name, core::RuleId(id++));
+  admission_.add_placed(std::move(made));
+}
+
+std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
+                                                  const rules::RewritePlan& plan) {
+  std::vector<Progress> found;
+  Progress now{{from.candidate.graph, from.candidate.cost_us, {}, {}}, from.replaced};
+  const auto keep = [&] {
+    if (!now.candidate.steps.empty()) found.push_back(now);
+  };
+  TensorId last = TensorId::none();
+  for (const rules::PlanStep& wanted : plan.steps) {
+    core::Graph& graph = now.candidate.graph;
+    const auto is_taken = [&](TensorId id) { return from.replaced.contains(id); };
+    if (std::ranges::any_of(wanted.results, is_taken)) continue;  // by another plan
+    std::vector<TensorId> results = wanted.results;
+    for (TensorId& id : results)
+      if (const auto known = now.replaced.find(id); known != now.replaced.end()) id = known->second;
+    if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
+    if (wanted.ends && found.empty()) keep();
+    auto step = step_at(graph, wanted, results);
+    if (!step) break;
+    auto next = rules::apply_and_follow(graph, admission_.rules()[step->id], step->match);
+    if (!next) break;
+    graph = std::move(next->graph);
+    if (!wanted.operand) {
+      for (std::size_t k = 0; k < wanted.results.size(); ++k)
+        now.replaced.insert_or_assign(wanted.results[k], next->results[k]);
+      last = next->results.front();
+    }
+    now.candidate.steps.push_back(*std::move(step));
+  }
+  keep();
+  return found;
+}
+
+std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+                                       const std::vector<TensorId>& results) {
+  for (const std::string& text : wanted.texts) {
+    const auto known = by_name_.find(rules::rule_name(text));
+    if (known == by_name_.end()) continue;
+    const rules::Rule& rule = admission_.rules()[known->second];
+    const auto match = BackwardMatch(graph, rule).find(results);
+    if (!match || !admission_.admits(known->second, *match)) continue;
+    Step step;
+    step.rule = rule.name;
+    step.base_rule = rule.base_name;
+    step.id = known->second;
+    step.match = *match;
+    return step;
+  }
+  return std::nullopt;
+}
+
+Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
+                          const ObjectiveStage& stage, const std::function<bool()>& stopped) {
+  Progress best{from, {}};
+  for (const rules::RewritePlan& plan : plans) {
+    if (stopped()) break;
+    add_rules(plan);
+    const Candidate before = best.candidate;
+    for (Progress& next : taken(best, plan)) {
+      Candidate& now = next.candidate;
+      now.score = objective_.score(now.graph, stage);
+      now.cost_us = now.score.latency_us;
+      if (!objective_.is_gain(best.candidate.score, now.score, stage)) continue;
+      now.steps.back().gain_us = before.cost_us - now.cost_us;
+      mark_kind(now.steps);
+      std::vector<Step> steps = before.steps;
+      append_steps(steps, std::move(now.steps));
+      now.steps = std::move(steps);
+      best = std::move(next);
+    }
+  }
+  return std::move(best.candidate);
+}
+
+}  // namespace soapstone::search

@@ -1,0 +1,50 @@
+// Takes plans: rewrites that cost more until the last one is taken, by rules that are made for the
+// graph (rules/batching, rules/linear_maps).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rules/rule/plan.h"
+#include "search/base/objective.h"
+#include "search/base/types.h"
+#include "verifier/admission.h"
+
+namespace soapstone::search {
+
+class PlanTaker {
+ public:
+  /// Adds the rules of plans to those of the admission, but for those that `may_be_used` refuses.
+  PlanTaker(verifier::Admission& admission, const Objective& objective,
+            std::function<bool(const rules::Rule&)> may_be_used);
+
+  /// The candidate with those plans carried out that pay; without new steps if none does. A plan is
+  /// one site. Of one that needs a step of another plan, or whose next rule is not admitted, only
+  /// the steps before are tried. Precondition: the plans were made for the candidate's graph.
+  /// Deterministic, unless `stopped` says to leave the rest. Not thread-safe.
+  Candidate take(const Candidate& from, std::span<const rules::RewritePlan> plans,
+                 const ObjectiveStage& stage, const std::function<bool()>& stopped);
+
+ private:
+  /// What a plan has come to.
+  struct Progress;
+
+  /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
+  /// it has ended.
+  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan);
+  /// The first rule of the step that is admitted where the tensors are computed.
+  std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+                              const std::vector<core::TensorId>& results);
+  void add_rules(const rules::RewritePlan& plan);
+
+  verifier::Admission& admission_;
+  const Objective& objective_;
+  std::function<bool(const rules::Rule&)> may_be_used_;
+  std::map<std::string, core::RuleId, std::less<>> by_name_;  // of rules that are made for graphs
+};
+
+}  // namespace soapstone::search

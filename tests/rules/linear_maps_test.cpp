@@ -1,0 +1,130 @@
+// Parts that are linear in one tensor: which they are, and that each rule made of them holds and
+// rounds no worse than it says.
+#include "rules/linear_maps/linear_maps.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "rules/linear_maps/linearity.h"
+#include "tests/rules/linear_graphs.h"
+#include "tests/rules/rules_fixture.h"
+
+namespace soapstone::rules {
+namespace {
+
+using testing::Eq;
+using testing::IsEmpty;
+using testing::Optional;
+
+/// The node that computes the first result.
+const core::Node& last_node(const Graph& graph) {
+  return graph.node(graph.tensor(graph.outputs()[0]).producer);
+}
+
+Graph one_node(std::string_view inputs, std::string_view call) {
+  return graph_of(fmt::format("graph one\n{}  y = {}\n  return y\n", inputs, call));
+}
+
+bool is_linear(std::string_view inputs, std::string_view call, const std::vector<bool>& operands) {
+  const Graph graph = one_node(inputs, call);
+  return linearity_in(graph, last_node(graph), operands).has_value();
+}
+
+TEST(Linearity, IsOfDegreeOneInTheOperands) {
+  const char* two = "  a: f32[3]\n  b: f32[3]\n";
+  EXPECT_TRUE(is_linear(two, "add(a, b)", {true, true}));
+  EXPECT_TRUE(is_linear(two, "sub(a, b)", {false, true}));
+  EXPECT_TRUE(is_linear(two, "mul(a, b)", {true, false}));
+  EXPECT_FALSE(is_linear(two, "mul(a, b)", {true, true}));
+  EXPECT_TRUE(is_linear(two, "div(a, b)", {true, false}));
+  EXPECT_FALSE(is_linear(two, "div(a, b)", {false, true}));
+  EXPECT_FALSE(is_linear(two, "max(a, b)", {true, false}));
+  EXPECT_FALSE(is_linear("  a: f32[3]\n", "relu(a)", {true}));
+  EXPECT_FALSE(is_linear("  a: f32[3, 4]\n", "softmax(a; axis=1)", {true}));
+}
+
+TEST(Linearity, SaysWhatIsOnlyAdded) {
+  const Graph graph = one_node("  x: f32[2, 3, 8]\n  k: f32[4, 3, 3]\n  b: f32[4]\n",
+                               "conv(x, k, b; strides=[1], dilations=[1], pads=[1, 1])");
+  const auto found = linearity_in(graph, last_node(graph), {true, false, false});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->is_added, (std::vector<bool>{false, false, true}));
+}
+
+TEST(KeptAxis, IsWhereEachPlaceStandsAlone) {
+  const auto kept = [](std::string_view input, std::string_view call, std::size_t axis) {
+    const Graph graph = one_node(input, call);
+    std::vector<std::optional<std::size_t>> axes(last_node(graph).inputs.size());
+    axes[0] = axis;
+    const auto found = kept_axis(graph, last_node(graph), axes);
+    return found ? std::optional(found->at(0)) : std::nullopt;
+  };
+  const char* image = "  x: f32[2, 3, 8]\n  k: f32[4, 3, 3]\n";
+  const char* conv = "conv(x, k; strides=[1], dilations=[1], pads=[1, 1])";
+  EXPECT_THAT(kept(image, conv, 0), Optional(Eq(0U)));
+  EXPECT_EQ(kept(image, conv, 1), std::nullopt);
+  EXPECT_EQ(kept(image, conv, 2), std::nullopt) << "as long as before, but not place by place";
+  const char* cube = "  x: f32[2, 3, 1, 4]\n";
+  EXPECT_THAT(kept(cube, "transpose(x; perm=[3, 0, 1, 2])", 0), Optional(Eq(1U)));
+  EXPECT_THAT(kept(cube, "reduce_sum(x; axes=[1], keep_dims=0)", 3), Optional(Eq(2U)));
+  EXPECT_EQ(kept(cube, "reduce_sum(x; axes=[1], keep_dims=1)", 1), std::nullopt);
+  EXPECT_THAT(kept(cube, "reshape(x; shape=[6, 1, 4])", 3), Optional(Eq(2U)));
+  EXPECT_EQ(kept(cube, "reshape(x; shape=[6, 4])", 0), std::nullopt);
+  EXPECT_EQ(kept(cube, "slice(x; axes=[1], starts=[0], sizes=[3], steps=[1])", 1), std::nullopt);
+  EXPECT_EQ(kept("  x: f32[2, 3]\n  b: f32[3]\n", "add(x, b)", 1), std::nullopt)
+      << "each place has a number of its own";
+}
+
+TEST(LinearMaps, NeedTwoOperatorsThatCompute) {
+  EXPECT_THAT(find_linear_maps(graph_of("graph g\n  x: f32[2, 3]\n  w: f32[3, 3]\n"
+                                        "  a = matmul(x, w)\n  y = tanh(a)\n  return y\n")),
+              IsEmpty());
+}
+
+TEST(LinearMaps, AreNotLargerThanTheyMayBe) {
+  const char* wide = R"(graph wide
+  x: f32[2, 2048]
+  a = cumsum(x; axis=1)
+  b = neg(a)
+  y = tanh(b)
+  return y
+)";
+  EXPECT_THAT(find_linear_maps(graph_of(wide)), IsEmpty());
+}
+
+class LinearMapRules : public testing::TestWithParam<LinearPart> {
+ protected:
+  std::vector<Rule> rules() const {
+    return made_rules(find_linear_maps(graph_of(linear_graph(GetParam()))));
+  }
+};
+
+TEST_P(LinearMapRules, HoldAndRoundAsTheySay) {
+  for (const Rule& rule : rules()) {
+    EXPECT_TRUE(rule.is_placed);
+    EXPECT_TRUE(rule.is_proved_on_demand);
+    const auto report = check(rule, 5, 17);
+    if (!report.ok() && !rule.guard.empty()) continue;  // it holds for the sizes of the graph
+    ASSERT_TRUE(report.ok()) << rule.name << ": " << report.error().to_string();
+    EXPECT_FALSE(report->counterexample)
+        << print(rule) << (report->counterexample ? report->counterexample->text : "");
+    EXPECT_LE(report->floats, rule.floats) << print(rule);
+  }
+}
+
+/// Otherwise parts of which no rule is made would pass what is asked of each rule.
+TEST_P(LinearMapRules, TakeEachOperator) {
+  std::set<std::string> taken;
+  for (const Rule& rule : rules()) taken.insert(rule.base_name.substr(kLinearMapPrefix.size()));
+  std::istringstream wanted{std::string(GetParam().operators)};
+  for (std::string name; wanted >> name;) EXPECT_TRUE(taken.contains(name)) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LinearMapRules, testing::ValuesIn(kLinearParts),
+                         [](const auto& part) { return std::string(part.param.name); });
+
+}  // namespace
+}  // namespace soapstone::rules

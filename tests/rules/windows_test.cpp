@@ -1,0 +1,126 @@
+// Convolutions with unlike windows: which become one, and that each rule made of them holds.
+#include "rules/windows/windows.h"
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/rules/rules_fixture.h"
+
+namespace soapstone::rules {
+namespace {
+
+using testing::IsEmpty;
+
+struct Convolutions {
+  std::string_view name, inputs, nodes;  ///< Weights are made by operators of nothing.
+  std::string_view rules;                ///< What the first plan takes, in order.
+};
+void PrintTo(const Convolutions& all, std::ostream* out) { *out << all.name; }
+
+constexpr Convolutions kConvolutions[] = {
+    {"branches", "  x: f32[2, 3, 9]\n",
+     "  a = full(; shape=[4, 3, 3], value=0.5)\n  b = full(; shape=[5, 3, 5], value=0.25)\n"
+     "  c = full(; shape=[5], value=0.5)\n"
+     "  p = conv(x, a; strides=[1], dilations=[2], pads=[2, 2])\n"
+     "  q = conv(x, b, c; strides=[1], dilations=[1], pads=[2, 2])\n"
+     "  r = relu(p)\n  y = concat(r, q; axis=1)\n",
+     "conv convs"},
+    {"activated", "  x: f32[2, 3, 9]\n",
+     "  a = full(; shape=[4, 3, 3], value=0.5)\n  b = full(; shape=[5, 3, 5], value=0.25)\n"
+     "  p = conv(x, a; strides=[1], dilations=[1], pads=[1, 1])\n"
+     "  q = conv(x, b; strides=[1], dilations=[1], pads=[2, 2])\n"
+     "  r = leaky_relu(p; alpha=0.25)\n  s = leaky_relu(q; alpha=0.25)\n"
+     "  y = concat(r, s; axis=1)\n",
+     "conv convs"},
+    {"not_around_the_place", "  x: f32[2, 3, 9]\n",
+     "  a = full(; shape=[4, 3, 2], value=0.5)\n  b = full(; shape=[5, 3, 4], value=0.25)\n"
+     "  p = conv(x, a; strides=[2], dilations=[1], pads=[1, 0])\n"
+     "  q = conv(x, b; strides=[2], dilations=[1], pads=[1, 2])\n"
+     "  y = concat(p, q; axis=1)\n",
+     "conv convs"},
+    {"large_depthwise", "  x: f32[1, 4, 8, 9]\n",
+     "  a = full(; shape=[4, 1, 5, 5], value=0.5)\n  b = full(; shape=[4, 1, 3, 3], value=0.25)\n"
+     "  c = full(; shape=[4], value=0.5)\n"
+     "  p = conv(x, a, c; pads=[2, 2, 2, 2], group=4)\n"
+     "  q = conv(x, b, c; pads=[2, 2, 2, 2], dilations=[2, 2], group=4)\n"
+     "  s = conv(x, b; pads=[1, 1, 1, 1], group=4)\n"
+     "  t = add(p, q)\n  y = add(t, s)\n",
+     "conv conv sum"},
+    {"sum_of_images", "  x: f32[2, 3, 9]\n  z: f32[2, 2, 9]\n  u: f32[2, 4, 9]\n",
+     "  a = full(; shape=[4, 3, 3], value=0.5)\n  b = full(; shape=[4, 2, 5], value=0.25)\n"
+     "  c = full(; shape=[4], value=0.5)\n"
+     "  p = conv(x, a, c; strides=[1], dilations=[1], pads=[1, 1])\n"
+     "  q = conv(z, b, c; strides=[1], dilations=[1], pads=[2, 2])\n"
+     "  r = add(p, u)\n  s = add(q, u)\n  y = add(r, s)\n",
+     "conv sum"},
+    {"points", "  x: f32[1, 3, 6, 6]\n",
+     "  a = full(; shape=[3, 3, 1, 1], value=0.5)\n  b = full(; shape=[3, 3, 3, 3], value=0.25)\n"
+     "  p = conv(x, a; strides=[2, 2])\n  q = conv(x, b; strides=[2, 2], pads=[1, 1, 1, 1])\n"
+     "  y = add(p, q)\n",
+     "conv sum"},
+};
+
+Graph graph_with(const Convolutions& all) {
+  return graph_of(fmt::format("graph {}\n{}{}  return y\n", all.name, all.inputs, all.nodes));
+}
+
+class WindowRules : public testing::TestWithParam<Convolutions> {};
+
+TEST_P(WindowRules, AreMadeAndHold) {
+  const auto plans = find_windows(graph_with(GetParam()));
+  ASSERT_FALSE(plans.empty());
+  std::string taken;
+  for (const PlanStep& step : plans[0].steps) {
+    const std::string name = rule_name(step.texts[0]);
+    taken += (taken.empty() ? "" : " ") +
+             name.substr(kWindowPrefix.size(), name.find('[') - kWindowPrefix.size());
+  }
+  EXPECT_EQ(taken, GetParam().rules);
+  for (const RewritePlan& plan : plans)
+    for (const PlanStep& step : plan.steps) {
+      const RewritePlan one{{step}};
+      const auto rules = made_rules({&one, 1});
+      ASSERT_EQ(rules.size(), 1U) << step.texts[0];
+      const auto report = check(rules[0], 5, 17);
+      ASSERT_TRUE(report.ok()) << print(rules[0]) << report.error().to_string();
+      EXPECT_FALSE(report->counterexample)
+          << print(rules[0]) << (report->counterexample ? report->counterexample->text : "");
+      EXPECT_LE(report->floats, rules[0].floats) << print(rules[0]);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WindowRules, testing::ValuesIn(kConvolutions),
+                         [](const auto& all) { return std::string(all.param.name); });
+
+TEST(Windows, AreNotMadeTooLarge) {
+  EXPECT_THAT(find_windows(graph_of(R"(graph far
+  x: f32[1, 3, 60, 60]
+  a = full(; shape=[3, 3, 3, 3], value=0.5)
+  p = conv(x, a; pads=[1, 1, 1, 1])
+  q = conv(x, a; pads=[17, 17, 17, 17], dilations=[17, 17])
+  r = relu(p)
+  y = concat(r, q; axis=1)
+  return y
+)")),
+              IsEmpty());
+}
+
+TEST(Windows, AreLeftWhereResultsAreRead) {
+  EXPECT_THAT(find_windows(graph_of(R"(graph shared
+  x: f32[1, 3, 6]
+  z: f32[1, 3, 6]
+  a = full(; shape=[3, 3, 3], value=0.5)
+  p = conv(x, a; strides=[1], dilations=[1], pads=[1, 1])
+  q = conv(z, a; strides=[1], dilations=[1], pads=[1, 1])
+  y = add(p, q)
+  return y, q
+)")),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace soapstone::rules

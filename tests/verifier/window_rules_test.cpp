@@ -1,0 +1,40 @@
+// Rules about windows are stated, not believed: here each of them is proved.
+#include "rules/windows/windows.h"
+
+#include "tests/support/graphs.h"
+#include "tests/verifier/proves.h"
+
+namespace soapstone::verifier {
+namespace {
+
+TEST(WindowProofs, AreFound) {
+  const auto plans = rules::find_windows(graph_of(R"(graph g
+  x: f32[2, 4, 9, 8]
+  z: f32[2, 3, 9, 8]
+  u: f32[2, 4, 9, 8]
+  a = full(; shape=[4, 2, 3, 3], value=0.5)
+  b = full(; shape=[4, 2, 5, 1], value=0.25)
+  c = full(; shape=[4], value=0.5)
+  d = full(; shape=[4, 4, 3, 3], value=0.5)
+  e = full(; shape=[4, 3, 1, 1], value=0.5)
+  f = full(; shape=[6, 4, 2, 2], value=0.5)
+  k = full(; shape=[6], value=0.5)
+  g1 = conv(x, a, c; pads=[2, 2, 2, 2], dilations=[2, 2], group=2)
+  g2 = conv(x, b; pads=[2, 0, 2, 0], group=2)
+  s = add(g1, g2)
+  h1 = conv(x, d, c; pads=[1, 1, 1, 1])
+  h2 = conv(z, e, c)
+  t1 = add(h1, u)
+  t = add(t1, h2)
+  k1 = conv(s, d; strides=[2, 1], pads=[1, 1, 1, 1])
+  k2 = conv(s, f, k; strides=[2, 1], pads=[0, 0, 1, 1])
+  k3 = relu(k1)
+  y = concat(k3, k2; axis=1)
+  return y, t
+)"));
+  ASSERT_EQ(plans.size(), 3U);
+  expect_steps_proved(plans);
+}
+
+}  // namespace
+}  // namespace soapstone::verifier
