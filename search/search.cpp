@@ -56,6 +56,7 @@ StopReason Searcher::stop_reason() const {
 
 void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
+  expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
     work_at_rung_ = result_.work();
     work_of_rung_ = rung.work;
@@ -106,6 +107,7 @@ SearchResult Searcher::run(const Graph& original) {
   }
   if (objective_.needs_memory()) settle_best();
   result_.stop_reason = stop_reason();
+  crew_.rest();
   certify();
   kinds_.hand_back();
   result_.cpu_s = core::process_cpu_s() - cpu_before;

@@ -25,7 +25,7 @@ std::vector<const Region*> pointers_to(const std::vector<Region>& regions) {
 std::vector<Region> Searcher::regions_of(std::size_t region_size) {
   const auto parts = cover(now_.graph, region_size, options_.behind_opaque);
   std::vector<Region> regions(parts.size());
-  arena_.parallel_for(0, parts.size(), [&](std::size_t k) {
+  crew_.each(parts.size(), [&](std::size_t k) {
     if (!stopped()) regions[k] = extract_region(now_.graph, parts[k]);
   });
   return regions;
@@ -167,8 +167,10 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
 }
 
 Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
+  crew_.rest();  // plans add rules, which nobody may read meanwhile
   for (const PlanFinder find : finders)
     from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+  work_when_idle();
   return from;
 }
 

@@ -1,6 +1,6 @@
 // One search with what its parts share. Private to search/: search.cpp climbs the ladder,
-// search_passes.cpp makes one pass after another, search_certificate.cpp says how good the result
-// is.
+// search_passes.cpp makes one pass after another, search_ahead.cpp says what will be searched,
+// search_certificate.cpp says how good the result is.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/tasks/tasks.h"
+#include "core/tasks/crew.h"
 #include "search/passes/contest.h"
 #include "search/passes/improvement.h"
 #include "search/passes/kinds.h"
@@ -26,11 +26,10 @@ class Searcher {
       : admission_(admission), rules_(admission.rules()), cost_(cost), options_(options),
         progress_(progress), stop_(stop), latency_(cost),
         objective_(options.objective != nullptr ? *options.objective : latency_),
-        arena_(options.jobs),
         kinds_(
-            admission, cost, options, objective_, arena_, [this] { return stopped(); },
+            admission, cost, options, objective_, crew_, [this] { return stopped(); },
             [this] { report_progress(); }, result_),
-        plans_(admission, objective_, options.admits_made) {}
+        plans_(admission, objective_, options.admits_made), crew_(options.jobs) {}
 
   SearchResult run(const core::Graph& original);
 
@@ -70,6 +69,8 @@ class Searcher {
   void go_on_from_plans(const Rung& rung, Candidate from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
+  void expect_openings(const core::Graph& original);
+  void work_when_idle();
   /// A graph that an opening has come to, and the work behind it.
   struct Reached {
     std::uint64_t work;
@@ -93,7 +94,6 @@ class Searcher {
   const Objective& objective_;
   ObjectiveStage stage_;
   double share_ = 1;  ///< Share of budget and time that the stages so far may use.
-  core::TaskArena arena_;
   SearchResult result_;
   Kinds kinds_;
   PlanTaker plans_;
@@ -105,6 +105,7 @@ class Searcher {
   Candidate now_;              ///< The best graph, from which the search goes on.
   double best_traced_us_ = 0;
   double started_ = 0;
+  core::Crew crew_;  ///< Last, as its threads use the rest.
 };
 
 }  // namespace soapstone::search

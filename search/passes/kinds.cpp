@@ -2,7 +2,6 @@
 #include "search/passes/kinds.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -34,6 +33,13 @@ constexpr int kBoundRounds = 200;
 /// Graphs that a pass without a budget may expand in one region.
 constexpr std::uint64_t kMostInRegion = 20'000;
 
+/// New kinds that a pass without a budget searches, at most.
+std::size_t kinds_at_once(const Way& way) {
+  if (!way.saturates) return kKindsAtOnce;
+  return std::clamp<std::uint64_t>(kNodesAtOnce / std::max<std::uint64_t>(way.limit, 1),
+                                   kFewestAtOnce, kKindsAtOnce);
+}
+
 }  // namespace
 
 void RegionMemory::forget(const verifier::Admission& rules) {
@@ -60,15 +66,11 @@ bool Kinds::search_new(std::span<const Region* const> regions, const Way& way, c
   for (const Region* region : regions)
     if (!known.contains(region->signature) && met.insert(region->signature).second)
       fresh.push_back(region);
-  const std::size_t at_once =
-      way.saturates
-          ? std::clamp<std::uint64_t>(kNodesAtOnce / std::max<std::uint64_t>(way.limit, 1),
-                                      kFewestAtOnce, kKindsAtOnce)
-          : kKindsAtOnce;
+  const std::size_t at_once = kinds_at_once(way);
   const bool is_all = pass.budget || fresh.size() <= at_once;
   if (!is_all) fresh.resize(at_once);
   trace_pass(regions, fresh.size(), pass);
-  if (way.saturates && !prepared_) prepare_to_saturate();
+  if (way.saturates) prepare_to_saturate();
   search_all(fresh, way, pass, stage);
   return is_all;
 }
@@ -111,30 +113,57 @@ void Kinds::search_batch(const std::vector<const Region*>& batch, const Way& way
   const auto search = [&](std::size_t k) {
     const double begin_s = core::wall_s();
     const Region& region = *batch[k];
-    found[k].result = way.saturates ? saturate(region, way)
-                                    : backtrack(region, way, limits(region, way, budget), stage,
-                                                found[k].resumed);
+    if (auto known = ahead_.take(region, way))
+      found[k].result = *std::move(known);
+    else
+      found[k].result = way.saturates ? saturate(region, way)
+                                      : backtrack(region, way, limits(region, way, budget), stage,
+                                                  found[k].resumed);
     found[k].duration_us = 1e6 * (core::wall_s() - begin_s);
   };
   if (cost_.needs_quiet_machine()) {
     for (std::size_t k = 0; k < batch.size(); ++k) search(k);
   } else {
-    largest_first(batch, search);
+    largest_first(batch, way, search);
   }
   for (std::size_t k = 0; k < batch.size(); ++k) keep(*batch[k], way, std::move(found[k]));
 }
 
-/// In parallel; what may take longest comes first, lest one thread be left with it in the end.
-void Kinds::largest_first(const std::vector<const Region*>& batch,
+/// In parallel; what may take longest comes first, lest one thread be left with it in the end, and
+/// last what is being searched already.
+void Kinds::largest_first(const std::vector<const Region*>& batch, const Way& way,
                           const std::function<void(std::size_t)>& use) {
   std::vector<std::size_t> order(batch.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [&](std::size_t k) { return batch[k]->nodes.size(); });
-  std::atomic<std::size_t> next = 0;
-  arena_.parallel_for(0, arena_.threads(), [&](std::size_t) {
-    for (std::size_t k; (k = next++) < order.size();) use(order[k]);
-  });
+  std::ranges::stable_partition(
+      order, [&](std::size_t k) { return !ahead_.is_under_way(*batch[k], way); });
+  crew_.each(order.size(), [&](std::size_t at) { use(order[at]); });
+}
+
+void Kinds::expect(std::function<std::vector<Region>()> regions, const Way& way) {
+  // Checkpoints and quiet machines want one thing after the other.
+  if (crew_.threads() == 1 || cost_.needs_quiet_machine() || options_.checkpoint != nullptr) return;
+  ahead_.expect(
+      [regions = std::move(regions), way] {
+        std::vector<Region> first;
+        std::set<Signature> met;
+        for (Region& region : regions())
+          if (met.size() < kinds_at_once(way) && met.insert(region.signature).second)
+            first.push_back(std::move(region));
+        return first;
+      },
+      way);
+}
+
+RegionResult Kinds::search_ahead(const Region& region, const Way& way) {
+  if (way.saturates) {
+    prepare_to_saturate();
+    return saturate(region, way);
+  }
+  bool resumed = false;
+  return backtrack(region, way, limits(region, way, kMostInRegion), {}, resumed);
 }
 
 RegionResult Kinds::backtrack(const Region& region, const Way& way, const RegionLimits& limits,
@@ -166,6 +195,10 @@ RegionResult Kinds::saturate(const Region& region, const Way& way) {
 }
 
 void Kinds::prepare_to_saturate() {
+  std::call_once(is_prepared_, [this] { make_ready_to_saturate(); });
+}
+
+void Kinds::make_ready_to_saturate() {
   prepared_.emplace(admission_.rules().rules(), true);
   if (!cost_.needs_quiet_machine()) return;
   const auto time = [&](const Graph& graph) -> std::optional<double> {

@@ -6,15 +6,17 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "core/tasks/tasks.h"
+#include "core/tasks/crew.h"
 #include "cost/models/cost_model.h"
 #include "rules/saturation/saturate.h"
 #include "search/base/objective.h"
 #include "search/base/types.h"
+#include "search/passes/ahead.h"
 #include "search/passes/way.h"
 #include "search/regions/region.h"
 #include "search/regions/region_search.h"
@@ -43,11 +45,12 @@ class Kinds {
   /// Everything must outlive it. `counts` receives what searches took; `report` is called now and
   /// then.
   Kinds(verifier::Admission& admission, cost::CostModel& cost, const SearchOptions& options,
-        const Objective& objective, core::TaskArena& arena, std::function<bool()> stopped,
+        const Objective& objective, core::Crew& crew, std::function<bool()> stopped,
         std::function<void()> report, SearchResult& counts)
-      : admission_(admission), cost_(cost), options_(options), objective_(objective), arena_(arena),
+      : admission_(admission), cost_(cost), options_(options), objective_(objective), crew_(crew),
         stopped_(std::move(stopped)), report_(std::move(report)), counts_(counts),
-        merging_(merging_rules(admission.rules())) {
+        merging_(merging_rules(admission.rules())),
+        ahead_([this](const Region& region, const Way& way) { return search_ahead(region, way); }) {
     if (options.memory != nullptr) known_ = std::move(options.memory->known);
   }
 
@@ -55,6 +58,11 @@ class Kinds {
   /// result does not depend on the number of threads. False: some are left for the next pass.
   bool search_new(std::span<const Region* const> regions, const Way& way, const PassInfo& pass,
                   const ObjectiveStage& stage);
+  /// Tells what will be searched later, in passes without a budget for lower latency, as soon as
+  /// threads have nothing else to do. `regions` is called by one of them.
+  void expect(std::function<std::vector<Region>()> regions, const Way& way);
+  /// Searches a region that is expected. False: there is none.
+  bool work_ahead() { return ahead_.work(); }
   /// Null: it was not searched.
   const RegionResult* find(const Region& region, const Way& way) const;
   /// Whether every search saw all that there was.
@@ -79,12 +87,15 @@ class Kinds {
                   const ObjectiveStage& stage);
   void search_batch(const std::vector<const Region*>& batch, const Way& way, const PassInfo& pass,
                     const ObjectiveStage& stage);
-  void largest_first(const std::vector<const Region*>& batch,
+  void largest_first(const std::vector<const Region*>& batch, const Way& way,
                      const std::function<void(std::size_t)>& use);
   RegionResult backtrack(const Region& region, const Way& way, const RegionLimits& limits,
                          const ObjectiveStage& stage, bool& resumed);
   RegionResult saturate(const Region& region, const Way& way);
+  RegionResult search_ahead(const Region& region, const Way& way);
+  /// Once, by whoever is there first.
   void prepare_to_saturate();
+  void make_ready_to_saturate();
   void keep(const Region& region, const Way& way, Searched found);
   void trace_pass(std::span<const Region* const> regions, std::size_t fresh, const PassInfo& pass);
   std::uint64_t left_of(const PassInfo& pass) const;
@@ -94,7 +105,7 @@ class Kinds {
   cost::CostModel& cost_;
   const SearchOptions& options_;
   const Objective& objective_;
-  core::TaskArena& arena_;
+  core::Crew& crew_;
   std::function<bool()> stopped_;
   std::function<void()> report_;
   SearchResult& counts_;
@@ -102,8 +113,10 @@ class Kinds {
   std::map<Signature, std::size_t> places_;  ///< Regions of each kind in the current pass.
   std::uint64_t pass_ = 0;
   std::vector<bool> merging_;  ///< By rule; see merging_rules().
+  std::once_flag is_prepared_;
   std::optional<rules::SaturationRules> prepared_;
   std::unique_ptr<cost::CostModel> e_node_cost_;  ///< If it is not the cost model.
+  Ahead ahead_;
 };
 
 }  // namespace soapstone::search
