@@ -1,111 +1,104 @@
 // See crew.h.
 #include "core/tasks/crew.h"
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
-
-#include "core/base/check.h"
-#include "core/tasks/tasks.h"
 
 namespace soapstone::core {
 
-Crew::Crew(int threads) {
-  const std::size_t wanted =
-      threads > 0 ? static_cast<std::size_t>(threads) : TaskArena(0).threads();
-  for (std::size_t k = 1; k < wanted; ++k) threads_.emplace_back([this] { run(); });
-}
+/// What is done without a loop. Thread-safe.
+struct Crew::Idle {
+  explicit Idle(std::size_t threads)
+      : arena(std::max(2, static_cast<int>(threads)), 1, tbb::task_arena::priority::low) {}
 
-Crew::~Crew() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
-}
+  tbb::task_arena arena;  ///< Its tasks wait until those of loops leave a thread.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<bool()> work;  ///< None: the crew rests.
+  std::size_t calls = 0;       ///< That have begun.
 
-void Crew::run() {
-  Lock lock(mutex_);
-  while (!ends_) {
-    if (next_ < count_) {
-      take_next(lock);
-    } else if (may_idle()) {
-      idle(lock);
-    } else {
-      changed_.wait(lock);
+  /// False: there is nothing to do.
+  bool call() {
+    std::function<bool()> begun;
+    {
+      const std::lock_guard lock(mutex);
+      if (!work) return false;
+      begun = work;
+      ++calls;
     }
+    const bool more = begun();
+    {
+      const std::lock_guard lock(mutex);
+      --calls;
+    }
+    changed.notify_all();
+    return more;
   }
-}
 
-void Crew::take_next(Lock& lock) {
-  const std::size_t k = next_++;
-  std::exception_ptr error;
-  lock.unlock();
-  try {
-    (*work_)(k);
-  } catch (...) {
-    error = std::current_exception();
+  void set(std::function<bool()> next) {
+    std::unique_lock lock(mutex);
+    work = nullptr;
+    changed.wait(lock, [&] { return calls == 0; });
+    work = std::move(next);
   }
-  lock.lock();
-  ++done_;
-  if (error && !error_) {
-    error_ = error;
-    done_ += count_ - next_;
-    next_ = count_;
-  }
-  if (done_ == count_) changed_.notify_all();
-}
+};
+
+Crew::Crew(int threads) : arena_(threads), idle_(std::make_shared<Idle>(arena_.threads())) {}
+
+Crew::~Crew() { rest(); }
 
 void Crew::each(std::size_t count, const std::function<void(std::size_t)>& work) {
-  Lock lock(mutex_);
-  CHECK(work_ == nullptr, "a loop of a crew within another one");
-  work_ = &work;
-  next_ = done_ = 0;
-  count_ = count;
-  changed_.notify_all();
-  while (next_ < count_) take_next(lock);
-  while (done_ < count_) {
-    if (may_idle()) {
-      idle(lock);
-    } else {
-      changed_.wait(lock);
+  std::atomic<std::size_t> next = 0, under_way = 0;
+  const auto take_all = [&] {
+    try {
+      for (;;) {
+        ++under_way;
+        const std::size_t k = next++;
+        if (k < count) work(k);
+        --under_way;
+        if (k >= count) return;
+      }
+    } catch (...) {
+      next = count;
+      --under_way;
+      throw;
     }
-  }
-  work_ = nullptr;
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  };
+  Handover handover;
+  arena_.run([&] {
+    tbb::task_group group;
+    for (std::size_t k = 1; k < std::min(threads(), count); ++k)
+      group.run(Task<decltype(take_all)>{handover, take_all});
+    try {
+      take_all();
+    } catch (...) {
+      group.cancel();
+      group.wait();
+      throw;
+    }
+    while (under_way > 0 && idle_->call()) continue;
+    group.wait();
+  });
 }
 
-void Crew::idle(Lock& lock) {
-  const std::uint64_t seen = wakes_;
-  ++idling_;
-  lock.unlock();
-  const bool more = idle_();
-  lock.lock();
-  --idling_;
-  if (!more && seen == wakes_) is_awake_ = false;
-  changed_.notify_all();
-}
-
-void Crew::when_idle(std::function<bool()> work) {
-  rest();
-  const std::lock_guard lock(mutex_);
-  idle_ = std::move(work);
-}
+void Crew::when_idle(std::function<bool()> work) { idle_->set(std::move(work)); }
 
 void Crew::wake() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_awake_ = true;
-    ++wakes_;
+  for (std::size_t k = 1; k < threads(); ++k) {
+    // One call a task, so that a thread goes to a loop as soon as there is one.
+    struct Again {
+      std::shared_ptr<Idle> idle;
+      void operator()() const {
+        if (idle->call()) idle->arena.enqueue(*this);
+      }
+    };
+    idle_->arena.enqueue(Again{idle_});
   }
-  changed_.notify_all();
 }
 
-void Crew::rest() {
-  Lock lock(mutex_);
-  rests_ = true;
-  changed_.wait(lock, [&] { return idling_ == 0; });
-  idle_ = nullptr;
-  rests_ = false;
-}
+void Crew::rest() { idle_->set(nullptr); }
 
 }  // namespace soapstone::core
