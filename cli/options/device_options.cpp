@@ -34,12 +34,16 @@ void add_fusion_option(CommandLine& line, runtime::Fusion& fusion) {
       .shows_default();
 }
 
-void add_precision_option(CommandLine& line, core::DataType& precision) {
-  line.add_choice<core::DataType>(
+void add_precision_option(CommandLine& line, jobs::Precision& precision) {
+  using jobs::Precision;
+  line.add_choice<Precision>(
           "--precision", precision,
-          {{"f32", core::DataType::kFloat32}, {"bf16", core::DataType::kBFloat16}},
-          "bf16: convolutions and products of our own executor on the CPU round what they multiply "
-          "where that is measured to be faster; the report has the error")
+          {{"f32", Precision::kFloat32},
+           {"tf32", Precision::kTensorFloat32},
+           {"bf16", Precision::kBFloat16}},
+          "bf16 (on the CPU) or tf32 (on a GPU): convolutions and products of our "
+          "own executor round what they multiply where that is measured to be "
+          "faster; the report has the error")
       .type("TYPE")
       .shows_default();
 }

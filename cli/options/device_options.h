@@ -12,7 +12,7 @@ void add_device_options(CommandLine& line, jobs::DeviceRequest& request);
 /// --fusion.
 void add_fusion_option(CommandLine& line, runtime::Fusion& fusion);
 /// --precision.
-void add_precision_option(CommandLine& line, core::DataType& precision);
+void add_precision_option(CommandLine& line, jobs::Precision& precision);
 /// --cost-db.
 void add_cost_db_option(CommandLine& line, jobs::DeviceRequest& request);
 /// All of these, for commands that time.

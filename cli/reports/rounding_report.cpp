@@ -9,12 +9,12 @@ namespace soapstone::cli {
 std::string rounding_text(const jobs::RoundingError& error) {
   return fmt::format("{} in {} of {} launches; error against f32 on {} inputs, over the output's "
                      "root mean square: {:.1e} at most, {:.1e} on average",
-                     core::to_string(error.precision), error.rounded_launches, error.launches,
+                     jobs::to_string(error.precision), error.rounded_launches, error.launches,
                      error.samples, error.largest(), error.mean());
 }
 
 nlohmann::ordered_json rounding_json(const jobs::RoundingError& error) {
-  nlohmann::ordered_json json = {{"precision", core::to_string(error.precision)},
+  nlohmann::ordered_json json = {{"precision", jobs::to_string(error.precision)},
                                  {"launches", error.launches},
                                  {"rounded_launches", error.rounded_launches},
                                  {"samples", error.samples},

@@ -34,10 +34,11 @@ class CudnnGraph {
   /// Configurations of engines, the most promising first; only those that compute as `math` says.
   core::Result<std::vector<CudnnDescriptor>>
   configurations(const CudnnDescriptor& device, cudnn::HeuristicMode mode, FloatMath math) const;
+  /// Whether the engine of a configuration computes no less exactly than that.
+  core::Result<bool> computes_so(const CudnnDescriptor& configuration, FloatMath math) const;
 
  private:
   CudnnGraph(std::shared_ptr<const Cudnn> cudnn, OperationGraph operations);
-  core::Result<bool> computes_so(const CudnnDescriptor& configuration, FloatMath math) const;
 
   std::shared_ptr<const Cudnn> cudnn_;
   OperationGraph operations_;

@@ -57,6 +57,9 @@ struct CudnnChoice {
   std::vector<CudnnDescriptor> configurations;
 };
 
+/// Begins the names of kernels that round their factors.
+constexpr std::string_view kRounds = "tf32 factors, ";
+
 core::Result<CudnnChoice> cudnn_choice(const MakerContext& context, const KernelRequest& request) {
   const Libraries& libraries = context.handles->libraries();
   if (!libraries.cudnn) return core::unavailable("there is no cuDNN");
@@ -123,8 +126,12 @@ make_with_cudnn(const MakerContext& context, const KernelRequest& request, std::
       for (const GraphTensor& tensor : choice.graph.operations().tensors) list.add(tensor.id);
       SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
                                  arguments_for(context, request, list.tensors()));
-      return make_cudnn_kernel(context.handles, std::move(choice.graph), *std::move(plan),
-                               std::move(arguments), list.numbers(), fmt::format("cuDNN {}", k));
+      SOAPSTONE_ASSIGN_OR_RETURN(
+          const bool is_exact,
+          choice.graph.computes_so(choice.configurations[k], FloatMath::kExact));
+      return make_cudnn_kernel(
+          context.handles, std::move(choice.graph), *std::move(plan), std::move(arguments),
+          list.numbers(), fmt::format("{}cuDNN {}", is_exact ? std::string_view() : kRounds, k));
     }
     refusal = plan ? "a plan that needs more workspace than is allowed" : plan.error().message;
   }
@@ -142,15 +149,18 @@ make_with_cublaslt(const MakerContext& context, const KernelRequest& request, st
   if (number >= choice.algorithms.size())
     return core::unsupported("no algorithm of cuBLASLt of that number");
   const MatrixProduct& p = choice.matmul.product();
+  const core::DataType type = request.graph.tensor(request.outputs[0]).type.data_type;
+  const bool rounds =
+      type == core::DataType::kFloat32 && context.options.math == FloatMath::kTensorFloat32;
   TensorList list;
   for (const StridedMatrix* matrix : {&p.left, &p.right, &p.result}) list.add(matrix->id);
   if (p.addend) list.add(p.addend->id);
   if (p.bias) list.add(p.bias->id);
   SOAPSTONE_ASSIGN_OR_RETURN(KernelArguments arguments,
                              arguments_for(context, request, list.tensors()));
-  return make_cublaslt_kernel(context.handles, std::move(choice.matmul), choice.algorithms[number],
-                              std::move(arguments), list.numbers(),
-                              fmt::format("cuBLASLt {}", number));
+  return make_cublaslt_kernel(
+      context.handles, std::move(choice.matmul), choice.algorithms[number], std::move(arguments),
+      list.numbers(), fmt::format("{}cuBLASLt {}", rounds ? kRounds : std::string_view(), number));
 }
 
 std::size_t count_cublaslt_algorithms(const MakerContext& context, const KernelRequest& request) {

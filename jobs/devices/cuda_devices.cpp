@@ -17,8 +17,9 @@ bool is_gpu_key(std::string_view cost_key) {
 
 #ifdef SOAPSTONE_HAS_GPU
 
-core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int ordinal) {
-  return gpu::make_gpu_backend(ordinal);
+core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int ordinal, bool rounds) {
+  return gpu::make_gpu_backend(
+      ordinal, {.math = rounds ? gpu::FloatMath::kTensorFloat32 : gpu::FloatMath::kExact});
 }
 
 std::vector<std::string> absent_device_names() {
@@ -48,7 +49,7 @@ std::string absent_device_of_key(std::string_view cost_key) {
 
 #else
 
-core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int) {
+core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int, bool) {
   return core::unavailable("no CUDA device: this program was built without CUDA",
                            "install the CUDA toolkit and build again with -DSOAPSTONE_CUDA=ON");
 }

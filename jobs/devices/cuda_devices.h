@@ -14,8 +14,9 @@
 
 namespace soapstone::jobs {
 
-/// Errors: kUnavailable, "no CUDA device: …".
-core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int ordinal);
+/// `rounds`: factors of products of f32 may be rounded to tf32. Errors: kUnavailable, "no CUDA
+/// device: …".
+core::Result<std::unique_ptr<runtime::Backend>> make_cuda_backend(int ordinal, bool rounds);
 
 /// A device that need not be here.
 struct AbsentDevice {

@@ -12,6 +12,17 @@
 
 namespace soapstone::jobs {
 
+std::string_view to_string(Precision precision) {
+  switch (precision) {
+  case Precision::kTensorFloat32:
+    return "tf32";
+  case Precision::kBFloat16:
+    return "bf16";
+  default:
+    return "f32";
+  }
+}
+
 core::Status take_device(std::string_view name, DeviceRequest& request) {
   constexpr std::string_view kCudaPrefix = "cuda:";
   request.ordinal = 0;
@@ -34,17 +45,22 @@ core::Status take_device(std::string_view name, DeviceRequest& request) {
 }
 
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request) {
-  if (request.rounds() && request.device != DeviceKind::kCpu)
+  const bool is_cuda = request.device == DeviceKind::kCuda;
+  const Precision narrow = is_cuda ? Precision::kTensorFloat32 : Precision::kBFloat16;
+  if (request.rounds() && (request.precision != narrow || request.device == DeviceKind::kReference))
     return usage_error(
-        fmt::format("{} is a precision of the CPU alone", core::to_string(request.precision)),
-        "leave out the device, or the precision");
-  if (request.device == DeviceKind::kCuda) return make_cuda_backend(request.ordinal);
+        fmt::format("{} is no precision of that device", to_string(request.precision)),
+        "bf16 is one of the CPU, tf32 one of GPUs; leave out the device, or the "
+        "precision");
+  if (is_cuda) return make_cuda_backend(request.ordinal, request.rounds());
   if (request.device == DeviceKind::kReference) return runtime::make_reference_backend();
-  return cpu::make_cpu_backend({.threads = request.threads, .precision = request.precision});
+  return cpu::make_cpu_backend(
+      {.threads = request.threads,
+       .precision = request.rounds() ? core::DataType::kBFloat16 : core::DataType::kFloat32});
 }
 
 core::Result<std::unique_ptr<runtime::Backend>> make_exact_backend(DeviceRequest request) {
-  request.precision = core::DataType::kFloat32;
+  request.precision = Precision::kFloat32;
   return make_backend(request);
 }
 

@@ -18,6 +18,15 @@ enum class DeviceKind : std::uint8_t {
   kCuda,
 };
 
+/// To what convolutions and products may round what they multiply.
+enum class Precision : std::uint8_t {
+  kFloat32,
+  kTensorFloat32,  ///< f32 with 10 bits behind the point: what tensor cores of GPUs read.
+  kBFloat16,       ///< Of kCpu; on a GPU it is the type of a model.
+};
+/// `f32`, `tf32`, `bf16`.
+std::string_view to_string(Precision precision);
+
 struct DeviceRequest {
   DeviceKind device = DeviceKind::kCpu;
   int ordinal = 0;  ///< Which one of several, of kCuda.
@@ -25,11 +34,10 @@ struct DeviceRequest {
   runtime::Fusion fusion = runtime::Fusion::kFull;
   /// Path of the database of measured costs; empty: the user's own; `none`: nothing is kept.
   std::string costs;
-  /// To which convolutions and products may round what they multiply, where that is faster: see
-  /// cpu::CpuOptions. Of kCpu alone.
-  core::DataType precision = core::DataType::kFloat32;
+  /// Used where that is measured to be faster.
+  Precision precision = Precision::kFloat32;
 
-  bool rounds() const { return precision != core::DataType::kFloat32; }
+  bool rounds() const { return precision != Precision::kFloat32; }
 };
 
 /// Takes "cpu", "reference", "cuda" or "cuda:1". Errors: kUsage.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "ops/composites/composite.h"
 #include "runtime/execution/executor.h"
 #include "search/equivalence/cut.h"
@@ -86,10 +88,11 @@ core::Result<RoundingError> measure_rounding(PlacedGraph exact, PlacedGraph roun
 }
 
 void count_rounded(const std::vector<cost::CostModel::Item>& launches, RoundingError& error) {
+  const std::string prefix = fmt::format("{} factors", to_string(error.precision));
   error.launches = launches.size();
   error.rounded_launches = static_cast<std::size_t>(
-      std::ranges::count_if(launches, [](const cost::CostModel::Item& launch) {
-        return launch.implementation.starts_with("bf16 factors");
+      std::ranges::count_if(launches, [&](const cost::CostModel::Item& launch) {
+        return launch.implementation.starts_with(prefix);
       }));
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/graph/graph.h"
 #include "cost/models/cost_model.h"
+#include "jobs/devices/devices.h"
 #include "runtime/launches/backend.h"
 
 namespace soapstone::jobs {
@@ -21,7 +22,7 @@ struct RoundingError {
     std::string name;
     double largest = 0, mean = 0;
   };
-  core::DataType precision = core::DataType::kFloat32;
+  Precision precision = Precision::kFloat32;
   std::size_t launches = 0, rounded_launches = 0;
   std::size_t samples = 0;
   std::vector<Output> outputs;
@@ -41,7 +42,7 @@ core::Result<RoundingError> measure_rounding(PlacedGraph exact, PlacedGraph roun
                                              runtime::Fusion fusion, std::uint64_t seed,
                                              std::span<const std::vector<core::Literal>> inputs);
 
-/// Counts the launches of a graph, and those whose kernels round.
+/// Counts the launches of a graph, and those whose kernels round to the precision of the error.
 void count_rounded(const std::vector<cost::CostModel::Item>& launches, RoundingError& error);
 
 }  // namespace soapstone::jobs

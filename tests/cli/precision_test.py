@@ -95,8 +95,10 @@ class PrecisionTest(unittest.TestCase):
             self.assertLess(report["max_rel_error"], 1e-3)
 
     def test_what_it_does_not_go_with(self):
-        for options in (["--runtime", "onnxruntime"], ["--device", "reference"]):
+        for options in (["--runtime", "onnxruntime"], ["--device", "reference"],
+                        ["--device", "cuda"]):
             self.bench("--precision", "bf16", *options, code=2)
+        self.bench("--precision", "tf32", code=2)
         self.command("optimize-graph", self.model, "--dry-run", "--precision", "bf16", "--costs",
                      "roofline", code=2)
         message = self.bench("--precision", "bf16", code=7, ONEDNN_MAX_CPU_ISA="AVX512_CORE")
