@@ -227,7 +227,10 @@ std::string CommandLine::with_options(const std::string& text) const {
   return shown + text.substr(at);
 }
 
-bool CommandLine::was_given(const std::string& name) const { return app_->count(name) > 0; }
+bool CommandLine::was_given(const std::string& name) const {
+  const CLI::Option* const option = app_->get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
 
 core::Result<bool> CommandLine::parse(int argc, const char* const* argv, bool may_print) {
   try {

@@ -41,9 +41,8 @@ void add_precision_option(CommandLine& line, jobs::Precision& precision) {
           {{"f32", Precision::kFloat32},
            {"tf32", Precision::kTensorFloat32},
            {"bf16", Precision::kBFloat16}},
-          "bf16 (on the CPU) or tf32 (on a GPU): convolutions and products of our "
-          "own executor round what they multiply where that is measured to be "
-          "faster; the report has the error")
+          "bf16 (CPU), tf32 (GPU): our executor's products round their factors where that is "
+          "measured to be faster")
       .type("TYPE")
       .shows_default();
 }

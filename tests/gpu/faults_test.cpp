@@ -207,7 +207,7 @@ TEST_F(GpuFaults, WhileCostsOfAModelAreMeasured) {
     jobs::MeasureRequest request;
     request.models = {model};
     request.output = folder.path() / ("costs" + std::to_string(failing.driver) + ".jsonl");
-    request.time_s = 5;
+    request.time_s = 60;
     request.rules.text = "rule no\n  x: [n]\n  source\n    y = relu(x)\n  target\n"
                          "    z = relu(x)\n    y = relu(z)\n";
     request.rules.only = {"no"};
@@ -229,8 +229,10 @@ TEST_F(GpuFaults, WhileCostsOfAModelAreMeasured) {
   std::set<std::size_t> kept;
   for (int k = 0; k < calls; k += calls / 15 + 1) {
     const auto [made, lost] = measure({.driver = k, .after = FakeDriver::After::kStaysLost}, some);
-    if (made <= k) continue;  // the time was over before
-    ASSERT_FALSE(lost.ok()) << k;
+    if (made <= k || lost.ok()) {  // it ended before, or had only memory to give back
+      EXPECT_EQ(some, all) << k;
+      continue;
+    }
     expect_one_message(lost.error(), std::to_string(k));
     kept.insert(some);
   }
