@@ -85,14 +85,17 @@ PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
     if (all[k].is_placed) by_name_.emplace(all[k].name, core::RuleId(k));
 }
 
-void PlanTaker::add_rules(const rules::RewritePlan& plan) {
-  std::vector<rules::Rule> made = rules::made_rules({&plan, 1});
-  std::erase_if(made, [&](const rules::Rule& rule) {
-    return by_name_.contains(rule.name) || (may_be_used_ && !may_be_used_(rule));
-  });
-  std::size_t id = admission_.rules().rules().size();
-  for (const rules::Rule& rule : made) by_name_.emplace(rule.name, core::RuleId(id++));
-  admission_.add_placed(std::move(made));
+std::optional<core::RuleId> PlanTaker::rule_of(const rules::PlanStep& step,
+                                               const std::string& text) {
+  const auto [known, is_new] = by_name_.emplace(rules::rule_name(text), std::nullopt);
+  if (!is_new) return known->second;
+  auto rule = rules::made_rule(step, text);
+  if (!rule || (may_be_used_ && !may_be_used_(*rule))) return std::nullopt;
+  known->second = core::RuleId(admission_.rules().rules().size());
+  std::vector<rules::Rule> added;
+  added.push_back(*std::move(rule));
+  admission_.add_placed(std::move(added));
+  return known->second;
 }
 
 std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
@@ -131,15 +134,15 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
                                        const std::vector<TensorId>& results) {
   for (const std::string& text : wanted.texts) {
-    const auto known = by_name_.find(rules::rule_name(text));
-    if (known == by_name_.end()) continue;
-    const rules::Rule& rule = admission_.rules()[known->second];
+    const auto id = rule_of(wanted, text);
+    if (!id) continue;
+    const rules::Rule& rule = admission_.rules()[*id];
     const auto match = BackwardMatch(graph, rule).find(results);
-    if (!match || !admission_.admits(known->second, *match)) continue;
+    if (!match || !admission_.admits(*id, *match)) continue;
     Step step;
     step.rule = rule.name;
     step.base_rule = rule.base_name;
-    step.id = known->second;
+    step.id = *id;
     step.match = *match;
     return step;
   }
@@ -151,7 +154,6 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   Progress best{from, {}};
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
-    add_rules(plan);
     const Candidate before = best.candidate;
     for (Progress& next : taken(best, plan)) {
       Candidate& now = next.candidate;

@@ -18,7 +18,8 @@ namespace soapstone::search {
 
 class PlanTaker {
  public:
-  /// Adds the rules of plans to those of the admission, but for those that `may_be_used` refuses.
+  /// Adds rules of plans to those of the admission when they are met, but for those that
+  /// `may_be_used` refuses.
   PlanTaker(verifier::Admission& admission, const Objective& objective,
             std::function<bool(const rules::Rule&)> may_be_used);
 
@@ -39,12 +40,14 @@ class PlanTaker {
   /// The first rule of the step that is admitted where the tensors are computed.
   std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
                               const std::vector<core::TensorId>& results);
-  void add_rules(const rules::RewritePlan& plan);
+  /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
+  /// used.
+  std::optional<core::RuleId> rule_of(const rules::PlanStep& step, const std::string& text);
 
   verifier::Admission& admission_;
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
-  std::map<std::string, core::RuleId, std::less<>> by_name_;  // of rules that are made for graphs
+  std::map<std::string, std::optional<core::RuleId>> by_name_;  ///< Of rules made for graphs.
 };
 
 }  // namespace soapstone::search
