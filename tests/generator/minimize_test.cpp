@@ -5,8 +5,8 @@
 
 #include "generator/generalization/candidates.h"
 #include "generator/generalization/generalize.h"
-#include "generator/sides/parts_as_results.h"
 #include "generator/selection/reduce.h"
+#include "generator/sides/parts_as_results.h"
 #include "generator_fixture.h"
 
 namespace soapstone::generator {
