@@ -1,5 +1,5 @@
 // Takes plans: rewrites that cost more until the last one is taken, by rules that are made for the
-// graph (rules/batching, rules/linear_maps).
+// graph (rules/batching, rules/linear_maps, rules/windows).
 #pragma once
 
 #include <functional>
