@@ -1,6 +1,5 @@
 #include "rules/rule/plan.h"
 
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,18 +31,6 @@ std::optional<Rule> made_rule(const PlanStep& step, const std::string& text) {
   rule.evidence = {Evidence::Kind::kProved, "when it is first used"};
   rule.is_proved_on_demand = true;
   return std::move(rule);
-}
-
-std::vector<Rule> made_rules(std::span<const RewritePlan> plans) {
-  std::vector<Rule> rules;
-  std::set<std::string> names;
-  for (const RewritePlan& plan : plans)
-    for (const PlanStep& step : plan.steps)
-      for (const std::string& text : step.texts) {
-        if (!names.insert(rule_name(text)).second) continue;
-        if (auto rule = made_rule(step, text)) rules.push_back(*std::move(rule));
-      }
-  return rules;
 }
 
 }  // namespace soapstone::rules

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +38,8 @@ OperatorNames operators_of_plans();
 /// Rule::name of that text: `batch_of_matmul` with a hash of the text.
 std::string rule_name(std::string_view text);
 
-/// The rule of one text of a step. None: the text has no types that fit.
+/// The rule of one text of a step. None: the text has no types that fit. It is stated, not
+/// believed: Rule::is_proved_on_demand.
 std::optional<Rule> made_rule(const PlanStep& step, const std::string& text);
-/// The rules of all steps, each once. They are stated, not believed: Rule::is_proved_on_demand.
-std::vector<Rule> made_rules(std::span<const RewritePlan> plans);
 
 }  // namespace soapstone::rules

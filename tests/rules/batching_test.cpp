@@ -9,6 +9,7 @@
 
 #include "tests/rules/batching_graphs.h"
 #include "tests/rules/rules_fixture.h"
+#include "tests/support/made_rules.h"
 
 namespace soapstone::rules {
 namespace {

@@ -11,6 +11,7 @@
 #include "rules/linear_maps/linearity.h"
 #include "tests/rules/linear_graphs.h"
 #include "tests/rules/rules_fixture.h"
+#include "tests/support/made_rules.h"
 
 namespace soapstone::rules {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rules/rule/plan.h"
+#include "tests/support/made_rules.h"
 #include "verifier/proof/verify.h"
 #include "verifier/questions/z3_solver.h"
 
