@@ -101,6 +101,12 @@ void Oracle::multiply_by_sizes(std::vector<Fact>& facts, std::span<const Fact> m
   }
 }
 
+std::size_t Oracle::HashOfFacts::operator()(const FactSet& facts) const {
+  std::uint64_t key = 0;
+  for (const Fact& fact : facts) key = core::hash_combine(key, fact.hash());
+  return key;
+}
+
 bool Oracle::possible(std::span<const Fact> facts) {
   FactSet set;
   for (const Fact& fact : facts) {
@@ -108,18 +114,12 @@ bool Oracle::possible(std::span<const Fact> facts) {
     if (truth == false) return false;
     if (!truth) insert(set, fact);
   }
-  std::uint64_t key = 0;
-  for (const Fact& fact : set) key = core::hash_combine(key, fact.hash());
-  auto& bucket = cache_[key];
-  for (const auto& [asked, answer] : bucket) {
-    if (asked == set) return answer;
-  }
+  const auto [asked, is_new] = answers_.try_emplace(std::move(set), true);
+  if (!is_new) return asked->second;
   ++questions_;
-  std::vector<Fact> all = relevant(set);
-  const bool answer = !witness_.is_impossible(all);
-  if (!answer) refuted_.push_back(std::move(all));
-  bucket.emplace_back(std::move(set), answer);
-  return answer;
+  asked->second = !witness_.is_impossible(relevant(asked->first));
+  if (!asked->second) impossible_.push_back(&asked->first);
+  return asked->second;
 }
 
 bool Oracle::possible_alone(std::span<const Fact> facts) {
@@ -185,9 +185,12 @@ bool Oracle::same_union(const FactSet& facts, std::span<const FactSet> a,
 }
 
 bool Oracle::confirm_all() {
-  return std::all_of(refuted_.begin(), refuted_.end(), [&](const std::vector<Fact>& facts) {
+  const auto confirms = [&](const std::vector<Fact>& facts) {
     return solver_.proves_impossible(facts);
-  });
+  };
+  return std::all_of(impossible_.begin(), impossible_.end(),
+                     [&](const FactSet* facts) { return confirms(relevant(*facts)); }) &&
+         std::all_of(refuted_.begin(), refuted_.end(), confirms);
 }
 
 }  // namespace soapstone::verifier

@@ -71,6 +71,9 @@ class Oracle {
 
   static constexpr std::size_t kMaxMultiplied = 6;  ///< Summands of a fact worth multiplying.
 
+  struct HashOfFacts {
+    std::size_t operator()(const FactSet& facts) const;
+  };
   struct Definition {
     std::vector<Symbol> symbols;
     FactSet facts;
@@ -81,8 +84,10 @@ class Oracle {
   std::vector<Symbol> sizes_;
   Solver& solver_;
   Witness& witness_;
-  std::unordered_map<std::uint64_t, std::vector<std::pair<FactSet, bool>>> cache_;
-  std::vector<std::vector<Fact>> refuted_;  ///< Elimination did; see confirm_all().
+  std::unordered_map<FactSet, bool, HashOfFacts> answers_;  ///< Of possible().
+  /// What elimination refuted, for confirm_all(): in answers_, and without the background.
+  std::vector<const FactSet*> impossible_;
+  std::vector<std::vector<Fact>> refuted_;
   std::uint64_t questions_ = 0;
 };
 
