@@ -42,6 +42,12 @@ MAY_PRINT = {"cli", "core/base/check.cpp"}
 SOURCES_ONLY = {"fmt": r"fmt/", "xxHash": r"xxhash|xxh3"}
 FREE_HEADERS = {"core", "ops", "rules", "runtime"}
 
+# What `cmake --preset gpu-only` has: these folders without what their CMakeLists.txt leave out, and of
+# the libraries above these alone.
+BARE_FOLDERS = {"core", "ops", "rules", "runtime", "gpu"}
+BARE_LEAVES_OUT = {"core/tasks/crew.cpp", "rules/taso/taso_file.cpp", "rules/taso/import_taso.cpp"}
+BARE_LIBRARIES = {"CUDA"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -116,6 +122,34 @@ def problem_with(floors, path, header):
     return None
 
 
+def reach(root, name, seen):
+    """All foreign libraries whose headers `name` includes, also through headers of ours."""
+    if name in seen or not (root / name).is_file():
+        return set()
+    seen.add(name)
+    found = set()
+    for _, header in INCLUDE.findall((root / name).read_text()):
+        found |= {library for library, (pattern, _) in FOREIGN.items() if re.match(pattern, header)}
+        found |= reach(root, header, seen)
+    return found
+
+
+def check_bare(root):
+    """What of the gpu-only folders would not build on a machine with a compiler and CUDA alone."""
+    problems, left_out = [], set()
+    for folder in sorted(BARE_FOLDERS):
+        excluded = re.findall(r"\bEXCLUDE ([^)#]+)\)", (root / folder / "CMakeLists.txt").read_text())
+        left_out |= {f"{folder}/{file}" for files in excluded for file in files.split()}
+        for path in sorted((root / folder).rglob("*.cpp")):
+            name = str(path.relative_to(root))
+            missing = reach(root, name, set()) - BARE_LIBRARIES
+            if missing and name not in left_out:
+                problems.append(f"{name}: gpu-only has no {', '.join(sorted(missing))}")
+    if left_out != BARE_LEAVES_OUT:
+        problems.append(f"gpu-only leaves out {sorted(left_out)}, not {sorted(BARE_LEAVES_OUT)}")
+    return problems
+
+
 def check(root):
     """All problems of the tree at `root`, as lines `file:line: what`."""
     floors, problems, users = Floors(root), [], {}
@@ -143,7 +177,7 @@ def check(root):
         if len(files := users.get(place, ())) > limit:
             problems.append(f"{place[1]} is in {len(files)} files of {place[0]}/, not {limit}: "
                             + ", ".join(sorted(files)))
-    return problems
+    return problems + check_bare(root)
 
 
 def self_test(root):
@@ -205,6 +239,8 @@ def self_test(root):
     ]:
         found = problem_with(floors, Path(name), header)
         assert (found is None) == allowed, f"{name} including {header}: {found}"
+    assert reach(root, "core/tasks/crew.cpp", set()) == {"TBB"}
+    assert "CUDA" in reach(root, "gpu/driver/driver.cpp", set())
 
 
 def main():
