@@ -6,10 +6,10 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # Another folder's executable links th
 # Called from a folder's CMakeLists.txt.
 #
 #   soapstone_add_folder(NAME [LIBRARY name] FLOOR n [PARTS part...] [FOLDERS folder...]
-#                        [LINK target...])
+#                        [LINK target...] [EXCLUDE file...])
 #
 # Makes the library soapstone_NAME, alias soapstone::NAME, from every source file in the folder and
-# in its parts (sub-folders). LIBRARY is its name where soapstone_add_part adds others.
+# in its parts (sub-folders) but those that EXCLUDE names. LIBRARY is its name where soapstone_add_part adds others.
 #
 # FLOOR and PARTS are the one table of who may include whom, which tests/layers reads: a folder
 # includes only folders on lower floors, and a part includes only parts named before it. Files of
@@ -19,9 +19,10 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # Another folder's executable links th
 # folder's sources alone; fmt comes with every folder. A folder without sources makes no
 # library, and no foreign library has to be there for it.
 function(soapstone_add_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;FLOOR" "PARTS;FOLDERS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;FLOOR" "PARTS;FOLDERS;LINK;EXCLUDE")
   list(TRANSFORM arg_PARTS APPEND "/*.cpp" OUTPUT_VARIABLE part_patterns)
   file(GLOB sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS ${part_patterns} *.cpp)
+  list(REMOVE_ITEM sources "" ${arg_EXCLUDE})
   if(arg_LIBRARY)
     set(name ${arg_LIBRARY})
   endif()
