@@ -9,7 +9,8 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON) # Another folder's executable links th
 #                        [LINK target...] [EXCLUDE file...])
 #
 # Makes the library soapstone_NAME, alias soapstone::NAME, from every source file in the folder and
-# in its parts (sub-folders) but those that EXCLUDE names. LIBRARY is its name where soapstone_add_part adds others.
+# in its parts (sub-folders) but those that EXCLUDE names. LIBRARY is its name where soapstone_add_part
+# adds others.
 #
 # FLOOR and PARTS are the one table of who may include whom, which tests/layers reads: a folder
 # includes only folders on lower floors, and a part includes only parts named before it. Files of
