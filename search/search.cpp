@@ -68,7 +68,7 @@ void Searcher::run_stage(const Candidate& original) {
     if (rung.folds_first) fold_before_merging(rung, original);
     go_on_from_plans(rung, original);
     take_turns(rung);
-    if (!result_.best.empty()) go_on_from_plans(rung, result_.best.front());
+    if (!result_.best.empty()) go_on_from_plans(rung, Candidate(result_.best.front()));
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

@@ -1,11 +1,13 @@
 // Passes over the graph, see searcher.h.
 #include <algorithm>
-#include <array>
 #include <iterator>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "rules/batching/towers.h"
 #include "rules/linear_maps/linear_maps.h"
+#include "rules/moves/moves.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
 #include "search/regions/region.h"
@@ -175,18 +177,18 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 }
 
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
-/// what the other finds.
-void Searcher::go_on_from_plans(const Rung& rung, Candidate from) {
-  static constexpr std::array<PlanFinder, 3> kTowersLast{
-      rules::find_windows, rules::find_linear_maps, rules::find_towers},
-      kTowersFirst{rules::find_towers, rules::find_windows, rules::find_linear_maps};
+/// what the other finds, or what the passes find.
+void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
+  static const std::vector<PlanFinder> kOrders[] = {
+      {rules::find_moves},
+      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_moves},
+      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_moves}};
   if (!options_.admits_made) return;
-  std::optional<std::uint64_t> seen;
-  for (const auto& finders : {kTowersLast, kTowersFirst}) {
+  std::set<std::uint64_t> seen;
+  for (const std::vector<PlanFinder>& finders : kOrders) {
     if (stopped() || is_enough()) return;
     now_ = with_plans(from, finders);
-    if (now_.steps.size() == from.steps.size() || seen == now_.graph.hash()) continue;
-    seen = now_.graph.hash();
+    if (now_.steps.size() == from.steps.size() || !seen.insert(now_.graph.hash()).second) continue;
     remember(now_);
     for (const Pass& pass : rung.turns) improve_until_settled(pass);
   }

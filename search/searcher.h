@@ -66,7 +66,7 @@ class Searcher {
   bool improve_until_settled(const Pass& pass);
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
-  void go_on_from_plans(const Rung& rung, Candidate from);
+  void go_on_from_plans(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);

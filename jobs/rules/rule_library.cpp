@@ -15,6 +15,7 @@
 #include "rules/batching/towers.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
+#include "rules/moves/moves.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
@@ -36,7 +37,7 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
-                                              rules::kWindowPrefix};
+                                              rules::kMovesPrefix, rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/rules/batching_graphs.h"
+#include "tests/rules/holds.h"
 #include "tests/rules/rules_fixture.h"
 #include "tests/support/made_rules.h"
 
@@ -148,17 +149,7 @@ class BatchingRules : public testing::TestWithParam<Lines> {
   }
 };
 
-TEST_P(BatchingRules, HoldAndRoundAsTheySay) {
-  for (const Rule& rule : rules()) {
-    EXPECT_TRUE(rule.is_placed);
-    EXPECT_TRUE(rule.is_proved_on_demand);
-    const auto report = check(rule, 10, 17);
-    ASSERT_TRUE(report.ok()) << rule.name << ": " << report.error().to_string();
-    EXPECT_FALSE(report->counterexample)
-        << print(rule) << (report->counterexample ? report->counterexample->text : "");
-    EXPECT_LE(report->floats, rule.floats) << print(rule);
-  }
-}
+TEST_P(BatchingRules, HoldAndRoundAsTheySay) { expect_rules_hold(rules(), 10); }
 
 /// Otherwise graphs from which no rule is made would pass what is asked of each rule.
 TEST(BatchingRulesOfAll, CoverTheOperators) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rules/linear_maps/linearity.h"
+#include "tests/rules/holds.h"
 #include "tests/rules/linear_graphs.h"
 #include "tests/rules/rules_fixture.h"
 #include "tests/support/made_rules.h"
@@ -103,17 +104,7 @@ class LinearMapRules : public testing::TestWithParam<LinearPart> {
   }
 };
 
-TEST_P(LinearMapRules, HoldAndRoundAsTheySay) {
-  for (const Rule& rule : rules()) {
-    EXPECT_TRUE(rule.is_placed);
-    EXPECT_TRUE(rule.is_proved_on_demand);
-    const auto report = check(rule, 5, 17);
-    ASSERT_TRUE(report.ok()) << rule.name << ": " << report.error().to_string();
-    EXPECT_FALSE(report->counterexample)
-        << print(rule) << (report->counterexample ? report->counterexample->text : "");
-    EXPECT_LE(report->floats, rule.floats) << print(rule);
-  }
-}
+TEST_P(LinearMapRules, HoldAndRoundAsTheySay) { expect_rules_hold(rules(), 5); }
 
 /// Otherwise parts of which no rule is made would pass what is asked of each rule.
 TEST_P(LinearMapRules, TakeEachOperator) {

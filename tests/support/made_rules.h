@@ -24,4 +24,15 @@ inline std::vector<Rule> made_rules(std::span<const RewritePlan> plans) {
   return rules;
 }
 
+/// Steps whose texts all have types that do not fit: they are never taken.
+inline std::size_t steps_without_rules(std::span<const RewritePlan> plans) {
+  std::size_t count = 0;
+  for (const RewritePlan& plan : plans)
+    for (const PlanStep& step : plan.steps) {
+      const RewritePlan one{{step}};
+      count += made_rules({&one, 1}).empty();
+    }
+  return count;
+}
+
 }  // namespace soapstone::rules

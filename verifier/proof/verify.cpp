@@ -2,11 +2,13 @@
 #include "verifier/proof/verify.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "verifier/proof/attempt.h"
 #include "verifier/proof/infinite_constants.h"
+#include "verifier/proof/real_parameters.h"
 #include "verifier/refutation/saving_guard.h"
 
 namespace soapstone::verifier {
@@ -44,6 +46,22 @@ rules::FloatBehavior float_behavior(const rules::Rule& rule, const Attempt& proo
   return mixes ? rules::FloatBehavior::kChangesRange : rules::FloatBehavior::kReassociates;
 }
 
+/// What is proved in place of a rule.
+struct Subject {
+  rules::Rule rule;
+  VerifyOptions options;
+};
+
+Subject subject_of(const rules::Rule& rule, const VerifyOptions& options) {
+  const auto general = with_any_constants(rule);
+  Subject subject{general ? *general : rule, options};
+  auto unknown = with_unknown_numbers(subject.rule);
+  if (!unknown) return subject;
+  subject.rule = std::move(unknown->rule);
+  std::ranges::copy(unknown->numbers, std::back_inserter(subject.options.unknown_numbers));
+  return subject;
+}
+
 }  // namespace
 
 std::string_view to_string(VerdictKind kind) {
@@ -59,33 +77,31 @@ std::string_view to_string(VerdictKind kind) {
 }
 
 std::string attempt_proof(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
-  const auto general = with_any_constants(rule);
-  return Attempt(general ? *general : rule, solver, options).run();
+  const Subject subject = subject_of(rule, options);
+  return Attempt(subject.rule, solver, subject.options).run();
 }
 
 std::string replay_proof(const rules::Rule& rule, const ProofRecord& record, Solver& solver) {
-  const auto general = with_any_constants(rule);
-  const VerifyOptions options{.certify = true};
-  return Attempt(general ? *general : rule, solver, options, Witness(record)).run();
+  const Subject subject = subject_of(rule, {.certify = true});
+  return Attempt(subject.rule, solver, subject.options, Witness(record)).run();
 }
 
 Verdict verify(const rules::Rule& rule, Solver& solver, const VerifyOptions& options) {
   const double before = core::thread_cpu_ms();
   Verdict verdict;
-  const auto general = with_any_constants(rule);
-  const rules::Rule& subject = general ? *general : rule;
-  std::optional<Attempt> attempt(std::in_place, subject, solver, options);
+  const Subject subject = subject_of(rule, options);
+  std::optional<Attempt> attempt(std::in_place, subject.rule, solver, subject.options);
   verdict.reason = attempt->run(Attempt::Effort::kFirstWay);
   // A look at numbers costs less than the other ways when they lead nowhere too.
   const int first_look = std::min(options.refutation_sizes, kFirstLook);
   if (!verdict.reason.empty() && !is_refuted(rule, first_look, options.seed)) {
-    attempt.emplace(subject, solver, options);
+    attempt.emplace(subject.rule, solver, subject.options);
     verdict.reason = attempt->run();
   }
   if (verdict.reason.empty()) {
     verdict.kind = VerdictKind::kProved;
     if (options.keep_record) verdict.record = std::make_shared<ProofRecord>(attempt->record());
-    verdict.floats = float_behavior(subject, *attempt, solver, options);
+    verdict.floats = float_behavior(subject.rule, *attempt, solver, subject.options);
   } else if ((verdict.refutation = refute(rule, options.refutation_sizes, options.seed)) ||
              (attempt->lacks_values() &&
               (verdict.refutation = refute_values(rule, options.refutation_sizes, options.seed)))) {

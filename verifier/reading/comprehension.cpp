@@ -261,10 +261,11 @@ NormalForm ComprehensionReader::evaluate(const ops::Expr& expression, const Subs
 }
 
 NormalForm ComprehensionReader::number(const ops::Rational& value) const {
-  const auto unknown = std::find(unknowns_.begin(), unknowns_.end(), value);
-  if (unknown != unknowns_.end()) {
-    const auto place = static_cast<std::uint32_t>(unknown - unknowns_.begin());
-    return summand_of(laws_.proof.arena.read(kFirstUnknown + place, {}));
+  const ops::Rational negative{-value.numerator, value.denominator};
+  for (std::uint32_t place = 0; place < unknowns_.size(); ++place) {
+    if (unknowns_[place] != value && unknowns_[place] != negative) continue;
+    NormalForm unknown = summand_of(laws_.proof.arena.read(kFirstUnknown + place, {}));
+    return unknowns_[place] == value ? unknown : scaled(std::move(unknown), -1);
   }
   const ops::Rational canonical = ops::canonical_constant(value);
   return laws_.proof.arena.number(Fraction(canonical.numerator, canonical.denominator));

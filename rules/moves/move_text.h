@@ -1,0 +1,53 @@
+// The text of rules that move what operators are done to.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/moves/view.h"
+
+namespace soapstone::rules {
+
+std::string list_of(const Sizes& sizes);
+std::string list_of(const Names& sizes);
+Names names_of(const Sizes& sizes);
+/// How the rule declares a tensor with the elements of that one.
+std::string declared(const core::TensorType& type, const Names& shape);
+/// The call of the node's operator with its own attributes, but for a shape of the result.
+std::string call_of(const core::Graph& graph, const core::Node& node, const Names& operands,
+                    const std::optional<Names>& shape = {});
+
+/// One side of a rule. A node stands once, however often it is asked for.
+class RuleSide {
+ public:
+  /// The result of that call.
+  std::string line(const std::string& call) { return lines(call, 1).front(); }
+  Names lines(const std::string& call, std::size_t results);
+  std::string reshaped(const std::string& from, const Names& shape, const Names& to);
+  std::string transposed(const std::string& from, const std::vector<std::size_t>& order);
+  /// The tensor as a view of that one. Precondition: all of it is seen.
+  std::string viewed(const std::string& from, const View& view);
+
+  /// Results have names of their own, nodes names that begin with that letter.
+  std::string text(const Names& results, char prefix) const;
+  bool operator==(const RuleSide&) const = default;
+
+ private:
+  struct Line {
+    Names names;
+    std::string call;
+    bool operator==(const Line&) const = default;
+  };
+  std::vector<Line> lines_;
+};
+
+/// `results` by side.
+std::string rule_text(std::string_view name, const std::string& head, const RuleSide& source,
+                      const Names& source_results, const RuleSide& target,
+                      const Names& target_results);
+
+}  // namespace soapstone::rules

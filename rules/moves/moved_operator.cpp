@@ -1,0 +1,576 @@
+// Everything is written as text, so that what a rule is and whether its types fit is decided in one
+// place, the parser of rules.
+#include "rules/moves/moved_operator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/registry.h"
+#include "ops/parts/einsum_equation.h"
+#include "rules/moves/move_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Graph;
+using core::Node;
+using core::OperandRole;
+using core::TensorId;
+using ops::OpClass;
+using Places = std::vector<std::size_t>;
+
+constexpr std::size_t kMostLetters = 26;
+
+/// Which dimensions run over one index; none: a size of 1.
+using Letters = std::vector<std::optional<std::size_t>>;
+struct Indices {
+  std::vector<Letters> operands;
+  Letters result;
+  std::size_t count = 0;
+};
+
+Sizes shape_of(const Graph& graph, TensorId id) {
+  Sizes sizes;
+  for (const core::Polynomial& n : graph.tensor(id).type.shape) sizes.push_back(n.constant());
+  return sizes;
+}
+
+bool is_equation(const Node& node) {
+  const core::AttributeValue* const value = node.attributes.find("equation");
+  return value != nullptr && ops::definition_of(node)->op_class == OpClass::kReduction;
+}
+bool is_product(const Node& node) { return node.op->has_operand(OperandRole::kLeftMatrix); }
+bool is_elementwise(const Node& node) {
+  const auto names_dimensions = [](const core::AttributeSchema& schema) {
+    return schema.role == AttributeRole::kAxis || schema.role == AttributeRole::kAxes ||
+           schema.role == AttributeRole::kShape || schema.role == AttributeRole::kPermutation;
+  };
+  return ops::definition_of(node)->op_class == OpClass::kElementwise &&
+         std::ranges::none_of(node.op->attributes, names_dimensions);
+}
+bool is_along_axes(const Node& node) {
+  const OpClass kind = ops::definition_of(node)->op_class;
+  return (kind == OpClass::kNormalization || kind == OpClass::kReduction) &&
+         (node.op->find_role(AttributeRole::kAxis) != nullptr ||
+          node.op->find_role(AttributeRole::kAxes) != nullptr);
+}
+
+std::vector<std::string> equation_of(const Graph& graph, const Node& node) {
+  if (is_equation(node)) {
+    const auto equation = ops::EinsumEquation::parse(node.attributes.get_text("equation"));
+    std::vector<std::string> all = equation->operands;
+    all.push_back(equation->result);
+    return all;
+  }
+  // Batches are aligned at their ends.
+  const std::size_t rank = shape_of(graph, node.outputs[0]).size();
+  std::string batch;
+  for (std::size_t d = 0; d + 2 < rank; ++d) batch += static_cast<char>('d' + d);
+  std::vector<std::string> all;
+  for (const std::size_t k : {0, 1}) {
+    const std::size_t its = shape_of(graph, node.inputs[k]).size();
+    if (its < 2) return {};
+    all.push_back(batch.substr(rank - its) + (k == 0 ? "ac" : "cb"));
+  }
+  all.push_back(batch + "ab");
+  return all;
+}
+
+class Mover {
+ public:
+  Mover(const Graph& graph, const Node& node, std::vector<MovedOperand> operands)
+      : graph_(graph), node_(node), operands_(std::move(operands)) {}
+
+  std::optional<MovedOperator> run(const std::optional<View>& wanted) {
+    if (is_along_axes(node_)) return along_axes();
+    if (is_elementwise(node_)) return index_elements() ? elementwise() : std::nullopt;
+    if (!is_equation(node_) && !is_product(node_)) return std::nullopt;
+    if (!is_worth_contracting(wanted) || !index_contraction()) return std::nullopt;
+    return contracted(wanted);
+  }
+
+  /// The node is a product of elements, of which those are summed.
+  std::optional<MovedOperator> run_sum(const Node& sum, const std::optional<View>& wanted) {
+    sum_ = &sum;
+    if (!index_elements()) return std::nullopt;
+    const core::AttributeValue* const keep = sum.attributes.find("keep_dims");
+    const bool keeps = keep == nullptr || std::get<core::Polynomial>(*keep) != core::Polynomial(0);
+    Letters left;
+    const Places axes = axes_of(sum);
+    for (std::size_t d = 0; d < indices_.result.size(); ++d) {
+      const bool is_summed = std::ranges::find(axes, d) != axes.end();
+      if (!is_summed) left.push_back(indices_.result[d]);
+      if (is_summed && keeps) left.push_back(std::nullopt);
+    }
+    indices_.result = std::move(left);
+    return contracted(wanted);
+  }
+
+ private:
+  static Places axes_of(const Node& node) {
+    Places axes;
+    for (const core::Polynomial& d : ops::sizes_by_role(node, AttributeRole::kAxes))
+      axes.push_back(static_cast<std::size_t>(d.constant()));
+    return axes;
+  }
+  /// The last node of those that are moved.
+  const Node& last() const { return sum_ != nullptr ? *sum_ : node_; }
+
+  const core::TensorType& type(std::size_t operand) const {
+    return graph_.tensor(node_.inputs[operand]).type;
+  }
+  bool is_constant(std::size_t operand) const {
+    return graph_.is_constant_expression(node_.inputs[operand]);
+  }
+
+  // --- The source ---
+
+  std::string base_name(std::size_t operand) const {
+    return fmt::format("x{}", operands_[operand].base);
+  }
+
+  /// Declares the bases, writes the source; the operands of the target are the bases.
+  std::string head() {
+    std::string head;
+    Names given;
+    std::map<std::size_t, bool> declared_bases;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      if (declared_bases.emplace(operands_[k].base, true).second)
+        head += fmt::format("  {}: {}\n", base_name(k),
+                            declared(type(k), operands_[k].view.base_shape_text()));
+      given.push_back(source_.viewed(base_name(k), operands_[k].view));
+    }
+    source_result_ = source_.line(call_of(graph_, node_, given));
+    if (sum_ != nullptr) source_result_ = source_.line(call_of(graph_, *sum_, {source_result_}));
+    return head;
+  }
+
+  MovedOperator finished(const std::string& head, const std::string& base, View result,
+                         bool reassociates) {
+    const std::string y = target_.viewed(base, result);
+    return {rule_text(fmt::format("moves_of_{}", last().op->name), head, source_, {source_result_},
+                      target_, {y}),
+            std::move(result), reassociates};
+  }
+
+  // --- Along axes ---
+
+  std::optional<MovedOperator> along_axes() {
+    for (std::size_t k = 1; k < operands_.size(); ++k)
+      if (node_.op->operand_role(k) != OperandRole::kFeatures || !operands_[k].view.is_identity())
+        return std::nullopt;
+    if (!operands_[0].view.is_permuted()) return std::nullopt;
+    const core::AttributeSchema* const one = node_.op->find_role(AttributeRole::kAxis);
+    Places axes;
+    if (one != nullptr) {
+      axes = {ops::axis_by_role(node_)};
+    } else {
+      axes = axes_of(node_);
+    }
+    const View coarse = operands_[0].view.coarsened();
+    const std::string text_head = head();
+    Sizes divided;
+    for (const View::Factor& factor : coarse.factors()) divided.push_back(factor.size);
+    Places places;
+    for (const std::size_t axis : axes) {
+      const auto& factors = coarse.dims()[axis];
+      if (one != nullptr && factors.size() != 1) return std::nullopt;
+      places.insert(places.end(), factors.begin(), factors.end());
+    }
+    std::ranges::sort(places);
+    const bool has_features = operands_.size() > 1;
+    if (places.empty() || (has_features && places[0] + 1 != divided.size())) return std::nullopt;
+    return one != nullptr ? normalized(text_head, coarse, divided, places[0])
+                          : reduced(text_head, coarse, divided, axes, places);
+  }
+
+  std::optional<MovedOperator> normalized(const std::string& text_head, const View& coarse,
+                                          const Sizes& divided, std::size_t place) {
+    Names given{target_.reshaped(base_name(0), coarse.base_shape_text(), names_of(divided))};
+    for (std::size_t k = 1; k < operands_.size(); ++k) given.push_back(base_name(k));
+    const std::string base =
+        target_.line(call_with(given, AttributeRole::kAxis, std::to_string(place)));
+    return finished(text_head, base, View(divided, coarse.factors(), coarse.dims()), false);
+  }
+
+  std::optional<MovedOperator> reduced(const std::string& text_head, const View& coarse,
+                                       const Sizes& divided, const Places& axes,
+                                       const Places& places) {
+    const core::AttributeValue* const keep = node_.attributes.find("keep_dims");
+    if (keep == nullptr || places.size() == divided.size()) return std::nullopt;
+    const bool keeps = std::get<core::Polynomial>(*keep) != core::Polynomial(0);
+    std::vector<View::Factor> left;
+    Sizes base_shape;
+    std::vector<std::size_t> number(divided.size());
+    for (std::size_t f = 0; f < divided.size(); ++f) {
+      number[f] = left.size();
+      if (std::ranges::find(places, f) != places.end()) continue;
+      left.push_back({divided[f]});
+      base_shape.push_back(divided[f]);
+    }
+    std::vector<View::Factors> dims;
+    for (std::size_t d = 0; d < coarse.dims().size(); ++d) {
+      const bool is_axis = std::ranges::find(axes, d) != axes.end();
+      if (is_axis && !keeps) continue;
+      dims.emplace_back();
+      if (is_axis) continue;
+      for (const std::size_t f : coarse.dims()[d]) dims.back().push_back(number[f]);
+    }
+    const Names given{target_.reshaped(base_name(0), coarse.base_shape_text(), names_of(divided))};
+    const std::string base = target_.line(call_with(
+        given, AttributeRole::kAxes, fmt::format("[{}]", fmt::join(places, ", ")), "keep_dims"));
+    return finished(text_head, base, View(base_shape, std::move(left), std::move(dims)), true);
+  }
+
+  /// The call with another value of that role; `cleared` is 0.
+  std::string call_with(const Names& given, AttributeRole role, const std::string& value,
+                        std::string_view cleared = {}) const {
+    Names attributes;
+    for (const core::AttributeSchema& schema : node_.op->attributes) {
+      const core::AttributeValue* const old = node_.attributes.find(schema.name);
+      if (old == nullptr) continue;
+      std::string text = core::to_string(*old, graph_.symbols());
+      if (schema.role == role) text = value;
+      if (schema.name == cleared) text = "0";
+      attributes.push_back(fmt::format("{}={}", schema.name, text));
+    }
+    return fmt::format("{}({}; {})", node_.op->name, fmt::join(given, ", "),
+                       fmt::join(attributes, ", "));
+  }
+
+  // --- Indices of several operands ---
+
+  bool index_elements() {
+    const std::size_t rank = shape_of(graph_, node_.outputs[0]).size();
+    const Sizes shape = shape_of(graph_, node_.outputs[0]);
+    indices_.count = rank;
+    for (std::size_t d = 0; d < rank; ++d)
+      indices_.result.push_back(shape[d] == 1 ? std::nullopt : std::optional(d));
+    for (const MovedOperand& operand : operands_) {
+      const Sizes its = operand.view.shape();
+      indices_.operands.emplace_back();
+      for (std::size_t d = 0; d < its.size(); ++d)
+        indices_.operands.back().push_back(its[d] == 1 ? std::nullopt
+                                                       : std::optional(d + rank - its.size()));
+    }
+    return true;
+  }
+
+  bool index_contraction() {
+    const auto equation = equation_of(graph_, node_);
+    if (equation.size() != operands_.size() + 1) return false;
+    std::map<char, std::size_t> number;
+    const auto letters = [&](const std::string& labels, const Sizes& sizes) {
+      Letters its;
+      for (std::size_t d = 0; d < labels.size(); ++d) {
+        const std::size_t n = number.emplace(labels[d], number.size()).first->second;
+        its.push_back(sizes[d] == 1 ? std::nullopt : std::optional(n));
+      }
+      return its;
+    };
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      indices_.operands.push_back(letters(equation[k], operands_[k].view.shape()));
+    indices_.result = letters(equation.back(), shape_of(graph_, node_.outputs[0]));
+    indices_.count = number.size();
+    for (const Letters& its : indices_.operands)  // no diagonals
+      for (std::size_t d = 0; d < its.size(); ++d)
+        if (its[d] && std::ranges::count(its, its[d]) > 1) return false;
+    return true;
+  }
+
+  static void add_cuts(Sizes& cuts, const View& view, const View::Factors& dim) {
+    std::int64_t behind = 1;
+    for (std::size_t k = dim.size(); k-- > 0;)
+      cuts.push_back(behind *= view.factors()[dim[k]].size);
+  }
+  static bool divide(View& view, const Letters& letters, const std::vector<Sizes>& cuts) {
+    for (std::size_t d = 0; d < letters.size(); ++d) {
+      if (!letters[d]) continue;
+      for (const std::int64_t cut : cuts[*letters[d]])
+        if (!view.divide(d, cut)) return false;
+    }
+    return true;
+  }
+
+  /// Divides all operands, and the wanted view, into the same parts: atoms, numbered by letter.
+  bool divide_all(std::optional<View>& wanted) {
+    std::vector<Sizes> cuts(indices_.count);
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      for (std::size_t d = 0; d < indices_.operands[k].size(); ++d)
+        if (const auto letter = indices_.operands[k][d])
+          add_cuts(cuts[*letter], operands_[k].view, operands_[k].view.dims()[d]);
+    if (wanted) add_wanted_cuts(cuts, *wanted);
+    for (Sizes& of_letter : cuts) {
+      std::ranges::sort(of_letter);
+      of_letter.erase(std::unique(of_letter.begin(), of_letter.end()), of_letter.end());
+    }
+    first_.assign(1, 0);
+    for (const Sizes& of_letter : cuts) {
+      Sizes sizes;
+      for (std::size_t k = 0; k < of_letter.size(); ++k)
+        sizes.insert(sizes.begin(), of_letter[k] / (k == 0 ? 1 : of_letter[k - 1]));
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        atoms_.push_back(sizes[k]);
+        letter_.push_back(first_.size() - 1);
+      }
+      first_.push_back(atoms_.size());
+    }
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      if (!divide(operands_[k].view, indices_.operands[k], cuts)) return false;
+    if (wanted && !refine_wanted(*wanted, cuts)) wanted.reset();
+    return true;
+  }
+
+  /// Cuts that the wanted view makes within dimensions of the result.
+  void add_wanted_cuts(std::vector<Sizes>& cuts, const View& wanted) const {
+    const Sizes shape = wanted.base_shape();
+    std::int64_t behind = 1;
+    for (std::size_t d = shape.size(); d-- > 0; behind *= shape[d]) {
+      if (!indices_.result[d]) continue;
+      for (const std::int64_t cut : wanted.base_cuts())
+        if (cut > behind && cut <= behind * shape[d] && cut % behind == 0)
+          cuts[*indices_.result[d]].push_back(cut / behind);
+    }
+  }
+  bool refine_wanted(View& wanted, const std::vector<Sizes>& cuts) const {
+    const Sizes shape = wanted.base_shape();
+    Sizes all;
+    std::int64_t behind = 1;
+    for (std::size_t d = shape.size(); d-- > 0; behind *= shape[d]) {
+      if (!indices_.result[d]) continue;
+      for (const std::int64_t cut : cuts[*indices_.result[d]]) all.push_back(cut * behind);
+    }
+    return wanted.refine_base(all);
+  }
+
+  /// Atoms of these letters one by one.
+  Places atoms_of(const Letters& letters) const {
+    Places atoms;
+    for (const auto& letter : letters)
+      for (std::size_t a = letter ? first_[*letter] : 0; letter && a < first_[*letter + 1]; ++a)
+        atoms.push_back(a);
+    return atoms;
+  }
+  /// In the order in which they lie in the base.
+  Places base_order(std::size_t k) const {
+    const View& view = operands_[k].view;
+    const Places seen = atoms_of(indices_.operands[k]);
+    const auto order = view.order();
+    Places atoms(order.size());
+    for (std::size_t n = 0; n < order.size(); ++n) atoms[order[n]] = seen[n];
+    return atoms;
+  }
+
+  /// Joins atoms that are next to each other wherever one of them is: by atom, the first of its
+  /// group.
+  Places groups(const std::vector<Places>& orders) const {
+    Places group(atoms_.size());
+    std::iota(group.begin(), group.end(), std::size_t{0});
+    for (std::size_t a = 0; a + 1 < atoms_.size(); ++a) {
+      if (letter_[a] != letter_[a + 1]) continue;
+      const bool joins = std::ranges::all_of(orders, [&](const Places& order) {
+        const auto here = std::ranges::find(order, a);
+        if (here == order.end()) return std::ranges::find(order, a + 1) == order.end();
+        return here + 1 != order.end() && *(here + 1) == a + 1;
+      });
+      if (joins) group[a + 1] = group[a];
+    }
+    return group;
+  }
+  static Places grouped(const Places& order, const Places& group) {
+    Places first;
+    for (const std::size_t a : order)
+      if (group[a] == a) first.push_back(a);
+    return first;
+  }
+  Sizes sizes_of(const Places& order, const Places& group) const {
+    Sizes sizes;
+    for (const std::size_t first : order) {
+      sizes.push_back(1);
+      for (std::size_t a = first; a < group.size() && group[a] == first; ++a)
+        sizes.back() *= atoms_[a];
+    }
+    return sizes;
+  }
+  /// The result as a view of a tensor with one dimension for each.
+  View result_view(const Places& order, const Places& group) const {
+    const Sizes sizes = sizes_of(order, group);
+    std::vector<View::Factor> factors;
+    for (const std::int64_t size : sizes) factors.push_back({size});
+    std::vector<View::Factors> dims;
+    for (const auto& letter : indices_.result) {
+      dims.emplace_back();
+      for (std::size_t a = letter ? first_[*letter] : 0; letter && a < first_[*letter + 1]; ++a)
+        if (group[a] == a)
+          dims.back().push_back(
+              static_cast<std::size_t>(std::ranges::find(order, a) - order.begin()));
+    }
+    return View(sizes, std::move(factors), std::move(dims));
+  }
+
+  // --- Elementwise ---
+
+  std::optional<MovedOperator> elementwise() {
+    const auto is_moved = [](const MovedOperand& operand) { return operand.view.is_permuted(); };
+    if (std::ranges::none_of(operands_, is_moved)) return std::nullopt;
+    const std::string text_head = head();
+    std::optional<View> none;
+    if (!divide_all(none)) return std::nullopt;
+    const Places all = atoms_of(indices_.result);
+    std::optional<Places> order;
+    for (std::size_t k = 0; k < operands_.size() && !order; ++k)
+      if (!is_constant(k) && base_order(k).size() == all.size()) order = base_order(k);
+    if (!order) return std::nullopt;
+    std::vector<Places> orders{*order};
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      Places its = *order;
+      const Places own = base_order(k);
+      std::erase_if(its, [&](std::size_t a) { return std::ranges::find(own, a) == own.end(); });
+      if (its != own && !is_constant(k)) return std::nullopt;
+      orders.push_back(std::move(its));
+    }
+    const Places group = groups(orders), dims = grouped(*order, group);
+    Names given;
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      given.push_back(aligned(k, orders[k + 1], dims, group));
+    const std::string base = target_.line(call_of(graph_, node_, given));
+    return finished(text_head, base, result_view(dims, group), false);
+  }
+
+  /// The base of an operand with its atoms in that order, where the result has those dimensions.
+  std::string aligned(std::size_t k, const Places& order, const Places& dims, const Places& group) {
+    const Places own = base_order(k);
+    std::string now = base_name(k);
+    Sizes shape = operands_[k].view.base_shape();
+    if (order.empty()) return target_.reshaped(now, names_of(shape), {});
+    if (own != order) {
+      Sizes divided, turned;
+      Places perm;
+      for (const std::size_t a : own) divided.push_back(atoms_[a]);
+      for (const std::size_t a : order) {
+        perm.push_back(static_cast<std::size_t>(std::ranges::find(own, a) - own.begin()));
+        turned.push_back(atoms_[a]);
+      }
+      now = target_.transposed(target_.reshaped(now, names_of(shape), names_of(divided)), perm);
+      shape = turned;
+    }
+    Sizes to = sizes_of(dims, group);
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (std::ranges::find(order, dims[d]) == order.end()) to[d] = 1;
+    return target_.reshaped(now, names_of(shape), names_of(to));
+  }
+
+  // --- Contractions ---
+
+  /// Products with weights stay what libraries have kernels for.
+  bool is_worth_contracting(const std::optional<View>& wanted) const {
+    const auto is_moved = [](const MovedOperand& operand) { return operand.view.is_permuted(); };
+    const auto is_viewed = [](const MovedOperand& operand) { return !operand.view.is_identity(); };
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      if (is_product(node_) && is_constant(k) && operands_[k].view.shape().size() == 2)
+        return false;
+    return std::ranges::any_of(operands_, is_moved) ||
+           (std::ranges::any_of(operands_, is_viewed) && wanted && wanted->is_permuted()) ||
+           (wanted && wanted->is_permuted());
+  }
+
+  std::optional<MovedOperator> contracted(std::optional<View> wanted) {
+    const std::string text_head = head();
+    if (!divide_all(wanted)) return std::nullopt;
+    const Places natural = atoms_of(indices_.result);
+    Places result = natural;
+    if (wanted) {
+      result.clear();
+      for (const std::size_t f : wanted->order()) result.push_back(natural[f]);
+    }
+    std::vector<Places> orders{result};
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      orders.push_back(base_order(k));
+      if (orders.back().empty()) return std::nullopt;
+    }
+    if (result.empty()) return std::nullopt;
+    const Places group = groups(orders);
+    const Places order = grouped(result, group);
+    const View seen = result_view(order, group);
+    const bool added = ones_between(seen);
+    std::map<std::size_t, char> label;
+    const auto labels_of = [&](const Places& atoms) {
+      std::string labels;
+      for (const std::size_t a : atoms)
+        labels += label.emplace(a, static_cast<char>('a' + label.size())).first->second;
+      return labels;
+    };
+    // Sizes of 1 that only the result has are indices of the first operand, so that it has its
+    // shape.
+    Places of_result;
+    Sizes ones;
+    for (std::size_t d = 0, next = 0; d < seen.dims().size() && added; ++d) {
+      const bool is_one = seen.dims()[d].empty();
+      of_result.push_back(is_one ? atoms_.size() + d : order[next++]);
+      if (is_one) ones.push_back(1);
+    }
+    if (!added) of_result = order;
+    Names given, equation;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      Places its = grouped(orders[k + 1], group);
+      Sizes sizes = sizes_of(its, group);
+      if (k == 0) {
+        std::ranges::copy_if(of_result, std::inserter(its, its.begin()),
+                             [&](std::size_t a) { return a >= atoms_.size(); });
+        sizes.insert(sizes.begin(), ones.begin(), ones.end());
+      }
+      equation.push_back(labels_of(its));
+      given.push_back(
+          target_.reshaped(base_name(k), operands_[k].view.base_shape_text(), names_of(sizes)));
+    }
+    const std::string result_labels = labels_of(of_result);
+    if (label.size() > kMostLetters) return std::nullopt;
+    const std::string base =
+        target_.line(fmt::format("einsum({}; equation=\"{}->{}\")", fmt::join(given, ", "),
+                                 fmt::join(equation, ","), result_labels));
+    return finished(text_head, base, added ? View(shape_of(graph_, last().outputs[0])) : seen,
+                    true);
+  }
+
+  /// Whether the view differs from its base by sizes of 1 alone.
+  static bool ones_between(const View& view) {
+    return !view.is_permuted() &&
+           std::ranges::all_of(view.dims(), [](const auto& dim) { return dim.size() <= 1; });
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const Node* sum_ = nullptr;  ///< Of what the node computes.
+  std::vector<MovedOperand> operands_;
+  Indices indices_;
+  Sizes atoms_;            ///< Their sizes.
+  Places letter_, first_;  ///< By atom; by letter: its first atom.
+  RuleSide source_, target_;
+  std::string source_result_;
+};
+
+}  // namespace
+
+std::optional<MovedOperator> moved_operator(const Graph& graph, const Node& node,
+                                            std::vector<MovedOperand> operands,
+                                            const std::optional<View>& wanted) {
+  return Mover(graph, node, std::move(operands)).run(wanted);
+}
+
+std::optional<MovedOperator> moved_sum(const Graph& graph, const Node& product, const Node& sum,
+                                       std::vector<MovedOperand> factors,
+                                       const std::optional<View>& wanted) {
+  return Mover(graph, product, std::move(factors)).run_sum(sum, wanted);
+}
+
+bool keeps_places(const Node& node) { return is_elementwise(node) || is_along_axes(node); }
+
+}  // namespace soapstone::rules

@@ -1,0 +1,20 @@
+// Moves: reshapes, transposes, cuts and joins of pieces. What is done to a moved tensor is done to
+// the tensor itself, with its axes where they lie, until moves cancel or a contraction takes them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// How the names of their rules begin: `moves_of_softmax`.
+inline constexpr std::string_view kMovesPrefix = "moves_of_";
+
+/// A plan for each part of the graph that moves connect. Complexity: linear in the graph, but for
+/// the pieces of joins.
+std::vector<RewritePlan> find_moves(const core::Graph& graph);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,178 @@
+#include "rules/moves/pieces_of_joins.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ops/definition/by_role.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// Of which a join is taken.
+constexpr std::size_t kMostPieces = 64;
+
+Sizes numbers_of(const std::vector<core::Polynomial>& sizes) {
+  Sizes numbers;
+  for (const core::Polynomial& n : sizes) numbers.push_back(n.constant());
+  return numbers;
+}
+Sizes by_role(const Node& node, AttributeRole role) {
+  return numbers_of(ops::sizes_by_role(node, role));
+}
+
+}  // namespace
+
+PiecesOfJoins::PiecesOfJoins(const Graph& graph) : graph_(graph) {
+  for (const NodeId id : graph.order()) {
+    const auto known = [&](TensorId tensor) {
+      return tensor.valid() && graph.tensor(tensor).type.shape_known &&
+             core::concrete(graph.tensor(tensor).type.shape);
+    };
+    const Node& node = graph.node(id);
+    if (std::ranges::all_of(node.inputs, known) && std::ranges::all_of(node.outputs, known))
+      visit(node);
+  }
+  find_needed();
+}
+
+PiecesOfJoins::Join PiecesOfJoins::piece_at(TensorId id) const {
+  const auto known = pieces_.find(id);
+  return known != pieces_.end() ? known->second
+                                : Join{id, View(numbers_of(graph_.tensor(id).type.shape))};
+}
+
+void PiecesOfJoins::visit(const Node& node) {
+  switch (node.op->movement) {
+  case Movement::kReshape:
+  case Movement::kPermute: {
+    if (!pieces_.contains(node.inputs[0])) return;
+    Join piece = piece_at(node.inputs[0]);
+    if (node.op->movement == Movement::kPermute)
+      piece.view.permute(by_role(node, AttributeRole::kPermutation));
+    else if (!piece.view.reshape(numbers_of(graph_.tensor(node.outputs[0]).type.shape)))
+      return;
+    pieces_.emplace(node.outputs[0], std::move(piece));
+    return;
+  }
+  case Movement::kCut: {
+    Join piece = piece_at(node.inputs[0]);
+    const Sizes axes = by_role(node, AttributeRole::kAxes),
+                starts = by_role(node, AttributeRole::kStart),
+                sizes = by_role(node, AttributeRole::kExtent),
+                steps = by_role(node, AttributeRole::kStep);
+    for (std::size_t k = 0; k < axes.size(); ++k)
+      if (!piece.view.cut(static_cast<std::size_t>(axes[k]), starts[k], sizes[k], steps[k])) return;
+    pieces_.emplace(node.outputs[0], std::move(piece));
+    return;
+  }
+  case Movement::kSplit: {
+    const std::size_t axis = ops::axis_by_role(node);
+    std::int64_t start = 0;
+    for (const TensorId id : node.outputs) {
+      Join piece = piece_at(node.inputs[0]);
+      const std::int64_t size = graph_.tensor(id).type.shape[axis].constant();
+      if (piece.view.cut(axis, start, size, 1)) pieces_.emplace(id, std::move(piece));
+      start += size;
+    }
+    return;
+  }
+  case Movement::kJoin: {
+    if (node.inputs.size() > kMostPieces || node.inputs.size() < 2) return;
+    std::vector<View> parts;
+    for (const TensorId id : node.inputs) {
+      const auto known = pieces_.find(id);
+      if (known == pieces_.end() || known->second.origin != pieces_.at(node.inputs[0]).origin)
+        return;
+      parts.push_back(known->second.view);
+    }
+    auto view = View::joined(std::move(parts), ops::axis_by_role(node));
+    if (!view) return;
+    const bool is_whole = view->is_whole();
+    (is_whole ? joins_ : pieces_)
+        .emplace(node.outputs[0], Join{pieces_.at(node.inputs[0]).origin, *std::move(view)});
+    return;
+  }
+  default:
+    return;
+  }
+}
+
+void PiecesOfJoins::find_needed() {
+  std::set<TensorId> read;
+  for (const TensorId id : graph_.outputs()) read.insert(id);
+  const auto order = graph_.order();
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const Node& node = graph_.node(*id);
+    if (std::ranges::none_of(node.outputs, [&](TensorId t) { return read.contains(t); })) continue;
+    needed_.insert(*id);
+    if (const Join* join = find(node.outputs[0]))
+      read.insert(join->origin);
+    else
+      read.insert(node.inputs.begin(), node.inputs.end());
+  }
+}
+
+const PiecesOfJoins::Join* PiecesOfJoins::find(TensorId id) const {
+  const auto known = joins_.find(id);
+  return known == joins_.end() ? nullptr : &known->second;
+}
+
+std::optional<std::pair<TensorId, const PiecesOfJoins::Join*>>
+PiecesOfJoins::find_behind(TensorId origin) const {
+  for (const auto& [id, join] : joins_)
+    if (join.origin == origin) return std::pair(id, &join);
+  return std::nullopt;
+}
+
+void PiecesOfJoins::leave_undivided(TensorId id, TensorId origin, std::vector<bool>& dims) const {
+  if (id == origin) return;
+  const auto piece = pieces_.find(id);
+  const View& view = piece != pieces_.end() ? piece->second.view : joins_.at(id).view;
+  const auto undivided = view.undivided();
+  for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = dims[d] && undivided[d];
+  for (const TensorId input : graph_.node(graph_.tensor(id).producer).inputs)
+    leave_undivided(input, origin, dims);
+}
+
+std::string PiecesOfJoins::written(TensorId id, TensorId origin, const std::vector<bool>& any_size,
+                                   RuleSide& side) const {
+  if (id == origin) return "x";
+  const Node& node = graph_.node(graph_.tensor(id).producer);
+  Names operands;
+  for (const TensorId input : node.inputs)
+    operands.push_back(written(input, origin, any_size, side));
+  std::optional<Names> shape;
+  if (node.op->movement == Movement::kReshape)
+    shape = pieces_.at(id).view.named(any_size).shape_text();
+  const Names results = side.lines(call_of(graph_, node, operands, shape), node.outputs.size());
+  return results[static_cast<std::size_t>(std::ranges::find(node.outputs, id) -
+                                          node.outputs.begin())];
+}
+
+std::vector<std::string> PiecesOfJoins::rules(TensorId id) const {
+  const auto& [origin, view] = joins_.at(id);
+  std::vector<bool> any_size(view.base_shape().size(), true);
+  leave_undivided(id, origin, any_size);
+  std::vector<std::string> texts;
+  for (const bool is_any : {true, false}) {
+    if (!is_any) any_size.assign(any_size.size(), false);
+    const View named = view.named(any_size);
+    RuleSide source, target;
+    const std::string y = written(id, origin, any_size, source), moved = target.viewed("x", named);
+    texts.push_back(rule_text(
+        "moves_of_concat",
+        fmt::format("  x: {}\n", declared(graph_.tensor(origin).type, named.base_shape_text())),
+        source, {y}, target, {moved}));
+  }
+  return texts;
+}
+
+}  // namespace soapstone::rules
