@@ -161,6 +161,12 @@ def side_by_side(*weights):
     return np.concatenate(weights, axis=-1)
 
 
+def by_head(size, *weights):
+    """Weights or biases as a batch with an item for each head, so that no transpose divides heads."""
+    whole = side_by_side(*weights)
+    return whole.reshape(-1, whole.shape[-1] // size, size).transpose(1, 0, 2)
+
+
 def block_diagonal(weights):
     """Independent layers as one: matrices, or kernels of one size, along a diagonal."""
     whole = np.zeros((*np.sum([weight.shape[:2] for weight in weights], axis=0),

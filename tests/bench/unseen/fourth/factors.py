@@ -3,7 +3,7 @@ et al. 2016), few keys for many queries (Ainslie et al. 2023), two ways to enlar
 
 import numpy as np
 
-from networks import folded, network, side_by_side
+from networks import by_head, folded, network
 
 
 @network(x=(1024, 64), adjacency=(1024, 1024))
@@ -54,7 +54,7 @@ def prompt_with_few_keys(random):
         return g.MatMul(g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), [1, 64, 128]), wo)
 
     def expert(g, x):
-        t = heads(g, g.MatMul(x, side_by_side(wq / 4, wk, wv)), 12)
+        t = g.Unsqueeze(g.MatMul(x, by_head(16, wq / 4, wk, wv)), [0])
         q, k, v = g.Split(t, [8, 2, 2], axis=1, results=3)
         scores = g.MatMul(g.Reshape(q, [1, 2, 256, 16]), g.Transpose(k, perm=[0, 1, 3, 2]))
         shares = g.Softmax(g.Add(scores, np.tile(future, (1, 2, 4, 1))), axis=-1)

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from networks import network, side_by_side
+from networks import by_head, network, side_by_side
 
 
 @network(x=(1, 64, 96))
@@ -96,13 +96,13 @@ def pooling_as_token_mixer(random):
 
 @network(x=(1, 128, 64))
 def random_features_of_performer(random):
-    """Exponentials of random projections in place of a softmax; what is the same in a row cancels."""
+    """Exponentials of random projections in place of a softmax; their common factor cancels."""
     w, wo = [random(64, 64) for _ in range(3)], random(64, 64)
     features = random.generator.standard_normal((4, 16, 32))
     scale = 16 ** -0.25
 
-    def heads(g, x, count=4):
-        return g.Transpose(g.Reshape(x, [1, 128, count, 16]), perm=[0, 2, 1, 3])
+    def heads(g, x):
+        return g.Transpose(g.Reshape(x, [1, 128, 4, 16]), perm=[0, 2, 1, 3])
 
     def given(g, x):
         def mapped(t):
@@ -117,16 +117,16 @@ def random_features_of_performer(random):
         return g.MatMul(g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), [1, 128, 64]), wo)
 
     def expert(g, x):
-        def by_head(weight):
-            return weight.reshape(64, 4, 16).transpose(1, 0, 2)
-        maps = np.concatenate([by_head(m) * scale @ features for m in w[:2]])
-        q, k = g.Split(g.MatMul(x, maps), [4, 4], axis=0, results=2)
-        key, v = g.Split(g.MatMul(x, np.concatenate([by_head(w[1]) * scale / 2 ** 0.5,
-                                                     by_head(w[2])])), [4, 4], axis=0, results=2)
-        q, k = g.Exp(q), g.Exp(g.Sub(k, g.ReduceSumSquare(key, [-1])))
-        context = g.MatMul(g.Transpose(k, perm=[0, 2, 1]), v)
-        total = g.Reshape(g.ReduceSum(k, [1]), [4, 32, 1])
-        y = g.Div(g.MatMul(q, context), g.MatMul(q, total))
+        halves = [m * scale / 2 ** 0.5 for m in w[:2]]
+        parts = np.pad(by_head(16, *halves, w[2]), ((0, 0), (0, 0), (0, 1)))
+        ones = np.zeros((12, 1, 17))
+        ones[8:, :, 16] = 1  # a column of the values, so that one product has the totals, too
+        both, v = g.Split(g.linear(x, parts, ones), [8, 4], axis=0, results=2)
+        maps = by_head(16, *(m * scale for m in w[:2])) @ np.concatenate([features, features])
+        t = g.Exp(g.Sub(g.MatMul(x, maps), g.ReduceSumSquare(both, [-1])))
+        q, k = g.Split(t, [4, 4], axis=0, results=2)
+        t = g.MatMul(q, g.MatMul(g.Transpose(k, perm=[0, 2, 1]), v))
+        y = g.Div(*g.Split(t, [16, 1], axis=2, results=2))
         return g.MatMul(g.Reshape(g.Transpose(y, perm=[1, 0, 2]), [1, 128, 64]), wo)
     return given, expert
 
@@ -137,8 +137,8 @@ def projected_keys_of_linformer(random):
     w, b = [random(64, 64) for _ in range(4)], [random(64) for _ in range(4)]
     shrink = random(16, 256) / 4
 
-    def heads(g, x, positions, count=4):
-        return g.Transpose(g.Reshape(x, [1, positions, count, 16]), perm=[0, 2, 1, 3])
+    def heads(g, x, positions):
+        return g.Transpose(g.Reshape(x, [1, positions, 4, 16]), perm=[0, 2, 1, 3])
 
     def attended(g, q, k, v, scale):
         scores = g.MatMul(q, g.Transpose(k, perm=[0, 1, 3, 2]))
@@ -153,10 +153,9 @@ def projected_keys_of_linformer(random):
         return attended(g, heads(g, q, 256), heads(g, k, 16), heads(g, v, 16), 0.25)
 
     def expert(g, x):
-        q = heads(g, g.linear(x, w[0] / 4, b[0] / 4), 256)
-        rows = shrink.sum(axis=1)[:, None]
-        t = g.Add(g.MatMul(g.MatMul(shrink, x), side_by_side(w[1], w[2])),
-                  (rows * side_by_side(b[1], b[2]))[None])
-        k, v = g.Split(heads(g, t, 16, 8), [4, 4], axis=1, results=2)
+        q = g.Unsqueeze(g.linear(x, by_head(16, w[0] / 4), by_head(16, b[0] / 4)), [0])
+        offset = shrink.sum(axis=1)[:, None] * by_head(16, b[1], b[2])
+        t = g.linear(g.MatMul(shrink, x), by_head(16, w[1], w[2]), offset)
+        k, v = g.Split(g.Unsqueeze(t, [0]), [4, 4], axis=1, results=2)
         return attended(g, q, k, v, None)
     return given, expert

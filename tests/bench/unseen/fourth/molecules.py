@@ -85,7 +85,6 @@ def triangle_of_pairs(random):
             weight = np.concatenate([w[i].T, w[i + 2].T])[:, :, None, None]
             return g.Conv(t, weight, np.concatenate([b[i], b[i + 2]]))
         a, c = g.Split(g.Mul(layer(0), g.Sigmoid(layer(1))), [24, 24], axis=1, results=2)
-        y = g.Einsum(a, c, equation="bcik,bcjk->bcij")
-        y = norm(g, g.Transpose(y, perm=[0, 2, 3, 1]), 1)
+        y = norm(g, g.Einsum(a, c, equation="bcik,bcjk->bijc"), 1)
         return g.Mul(g.linear(y, w[4], b[4]), g.Sigmoid(g.linear(z, w[5], b[5])))
     return given, expert

@@ -4,7 +4,7 @@ and Gimpel 2016)."""
 
 import numpy as np
 
-from networks import network, side_by_side
+from networks import by_head, network
 
 ROOT_OF_TWO = 2 ** 0.5
 
@@ -39,8 +39,7 @@ def norms_of_queries_and_keys(random):
         return attended(g, g.Where(future, np.float32(-1e9), scores), v)
 
     def expert(g, x):
-        t = g.Reshape(g.MatMul(x, side_by_side(*w[:3])), [1, 64, 12, 32])
-        t = g.Transpose(t, perm=[0, 2, 1, 3])
+        t = g.Unsqueeze(g.MatMul(x, by_head(32, *w[:3])), [0])
         both, v = g.Split(t, [8, 4], axis=1, results=2)
         # Queries and keys are multiplied: each may have the root of what both are scaled by.
         gain = np.sqrt((1 + gains[0]) * (1 + gains[1]) * 32 ** -0.5)
@@ -103,7 +102,7 @@ def perceptron_of_clip(random):
 
 @network(x=(32, 48))
 def layers_with_gelu_in_three_forms(random):
-    """Half a layer's exporters take the half out, half of them take it in; scales behind the last."""
+    """Each layer has another form, and the last one a scale behind it."""
     w = [random(48, 96), random(96, 96), random(96, 96), random(96, 10)]
     b, scale = [random(96), random(96), random(96), random(10)], random.positive(96)
 

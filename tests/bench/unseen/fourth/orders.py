@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from networks import network, side_by_side
+from networks import by_head, network, side_by_side
 
 
 @network(x=(1, 32, 96))
@@ -49,14 +49,12 @@ def gru_of_three_steps(random):
         return g.Concat(*ends, axis=0), h
 
     def expert(g, x, h):
-        def gates(weight):
-            return weight.reshape(-1, 3, 64).transpose(1, 0, 2)
         bias = b + side_by_side(c[:128], np.zeros(64))
-        t = g.linear(g.Reshape(x, [3, 1, 4, 64]), gates(w), bias.reshape(3, 1, 64))
+        t = g.linear(g.Reshape(x, [3, 1, 4, 64]), by_head(64, w), by_head(64, bias))
         ends = []
         for step in g.Split(t, [1] * 3, axis=0, results=3):
             xg, xn = g.Split(g.Reshape(step, [3, 4, 64]), [2, 1], axis=0, results=2)
-            both = g.Sigmoid(g.Add(g.MatMul(h, gates(u)[:2]), xg))
+            both = g.Sigmoid(g.Add(g.MatMul(h, by_head(64, u)[:2]), xg))
             r, z = (g.Reshape(part, [4, 64])
                     for part in g.Split(both, [1, 1], axis=0, results=2))
             hn = g.linear(h, u[:, 128:], c[128:])
@@ -95,9 +93,9 @@ def rescaled_keys_and_values(random):
         return norm(g, g.Add(g.linear(t, w2, b2), x), 1)
 
     def expert(g, x):
-        weight = side_by_side(w[0] / 4, w[1] * keys, w[2] * values)
-        bias = side_by_side(b[0] / 4, b[1] * keys, b[2] * values)
-        t = heads(g, g.linear(x, weight, bias), 12)
+        weight = by_head(16, w[0] / 4, w[1] * keys, w[2] * values)
+        bias = by_head(16, b[0] / 4, b[1] * keys, b[2] * values)
+        t = g.Unsqueeze(g.linear(x, weight, bias), [0])
         x = norm(g, g.Add(attended(g, *g.Split(t, [4, 4, 4], axis=1, results=3)), x), 0)
         t = g.linear(g.Relu(g.linear(x, w1, b1)), inner[:, None] * w2, b2)
         return norm(g, g.Add(t, x), 1)

@@ -138,7 +138,8 @@ def step_of_selective_states(random):
         kept = g.Exp(g.Mul(g.Reshape(step, [128, 1]), -np.exp(rates)))
         new = g.MatMul(g.Reshape(g.Mul(step, t), [128, 1]), b)
         state = g.Add(new, g.Mul(state, kept))
-        y = g.Reshape(g.MatMul(state, g.Reshape(c, [16, 1])), [1, 128])
-        y = g.Mul(g.Add(y, g.Mul(t, direct)), silu(g, z))
+        passed = g.Reshape(g.Mul(t, direct), [128, 1])
+        y = g.Add(g.MatMul(state, g.Reshape(c, [16, 1])), passed)
+        y = g.Mul(g.Reshape(y, [1, 128]), silu(g, z))
         return g.MatMul(y, wo), g.Slice(window, [1], [4], [2]), state
     return given, expert
