@@ -8,12 +8,13 @@ from networks import by_head, folded, network
 
 @network(x=(1024, 64), adjacency=(1024, 1024))
 def polynomial_of_laplacian(random):
-    """Three terms of I − D^-1/2 A D^-1/2; the degrees come from the graph."""
+    """Three terms of I − D^-1/2 A D^-1/2; the degrees, 1 more each, come from the graph."""
     w, b = [random(64, 16) for _ in range(3)], random(16)
 
     def given(g, x, adjacency):
         positive = g.Abs(adjacency)
-        root = g.Pow(g.ReduceSum(positive, [1]), np.float32(-0.5))
+        degree = g.Add(g.ReduceSum(positive, [1]), np.float32(1))
+        root = g.Pow(degree, np.float32(-0.5))
         t = g.Mul(g.Mul(root, positive), g.Transpose(root, perm=[1, 0]))
         laplacian = g.Sub(np.eye(1024, dtype=np.float32), t)
         first = g.MatMul(laplacian, x)
@@ -23,7 +24,8 @@ def polynomial_of_laplacian(random):
 
     def expert(g, x, adjacency):
         positive = g.Abs(adjacency)
-        root = g.Pow(g.ReduceSum(positive, [1]), np.float32(-0.5))
+        degree = g.Add(g.ReduceSum(positive, [1]), np.float32(1))
+        root = g.Pow(degree, np.float32(-0.5))
 
         def laplacian(t):
             return g.Sub(t, g.Mul(root, g.MatMul(positive, g.Mul(root, t))))
