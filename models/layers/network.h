@@ -17,6 +17,7 @@ struct ConvOptions {
   std::int64_t pad_height = 0, pad_width = 0;  ///< On either side.
   std::int64_t group = 1;
   double scale = 1.0;  ///< Mean of the scale of the batch norm behind it.
+  bool bias = true;    ///< Where there is no batch norm.
 };
 
 /// Appends layers. After the first error nothing more happens; finish() returns it.
@@ -42,9 +43,11 @@ class Network {
   std::vector<Tensor> append_all(std::string_view op, std::vector<Tensor> inputs,
                                  const core::Attributes& attributes, const std::string& name);
 
-  /// With a bias. Kernel and scaling after He et al., for a relu behind it.
+  /// Kernel and scaling after He et al., for a relu behind it.
   Tensor conv(const std::string& name, Tensor x, std::int64_t channels, std::int64_t kernel_height,
               std::int64_t kernel_width, const ConvOptions& options);
+  /// `scale`: the mean of its scale.
+  Tensor batch_norm(const std::string& name, Tensor x, double epsilon, double scale = 1.0);
   /// A convolution without bias, then batch norm; or one convolution that does the same.
   Tensor conv_batch_norm(const std::string& name, Tensor x, std::int64_t channels,
                          std::int64_t kernel_height, std::int64_t kernel_width,
@@ -87,6 +90,8 @@ class Network {
 
  private:
   using Numbers = std::vector<float>;
+  struct Norm;
+  Norm random_norm(const std::string& name, std::int64_t channels, double scale);
   bool has_random_weights() const { return options_.weights == Weights::kRandom; }
   Numbers random(const std::string& name, const core::Dims& dims, double deviation, double mean);
   /// Keeps the tensor in `list`. The values are needed for random weights alone.

@@ -34,8 +34,35 @@ Network::Tensor Network::conv(const std::string& name, Tensor x, std::int64_t ch
                               const ConvOptions& options) {
   const Dims shape = {channels, dims(x)[1] / options.group, kernel_height, kernel_width};
   const Tensor w = weight(name + ".weight", shape, he_deviation(shape));
-  const Tensor b = weight(name + ".bias", {channels}, 0.05);
-  return append("conv", {x, w, b}, conv_attributes(options), name);
+  std::vector<Tensor> inputs{x, w};
+  if (options.bias) inputs.push_back(weight(name + ".bias", {channels}, 0.05));
+  return append("conv", std::move(inputs), conv_attributes(options), name);
+}
+
+struct Network::Norm {
+  Numbers scale, bias, mean, variance;
+};
+
+Network::Norm Network::random_norm(const std::string& name, std::int64_t channels, double scale) {
+  const auto draw = [&](const char* part, double center, double deviation) {
+    return random(name + part, {channels}, deviation, center);
+  };
+  return {draw(".scale", scale, 0.1 * scale), draw(".bias", 0.0, 0.1), draw(".mean", 0.0, 0.1),
+          draw(".variance", 1.0, 0.2)};
+}
+
+Network::Tensor Network::batch_norm(const std::string& name, Tensor x, double epsilon,
+                                    double scale) {
+  const std::int64_t channels = dims(x)[1];
+  const Norm norm = random_norm(name, channels, scale);
+  const auto part = [&](const char* suffix, const Numbers& values, std::vector<Tensor>& list) {
+    return given(name + suffix, {channels}, values, list);
+  };
+  return append("batch_norm",
+                {x, part(".scale", norm.scale, weights_), part(".bias", norm.bias, weights_),
+                 part(".mean", norm.mean, statistics_),
+                 part(".variance", norm.variance, statistics_)},
+                {{"epsilon", epsilon}}, name);
 }
 
 Network::Tensor Network::conv_batch_norm(const std::string& name, Tensor x, std::int64_t channels,
@@ -43,28 +70,17 @@ Network::Tensor Network::conv_batch_norm(const std::string& name, Tensor x, std:
                                          const ConvOptions& options, double epsilon, bool folded) {
   const Dims shape = {channels, dims(x)[1] / options.group, kernel_height, kernel_width};
   Numbers w = random(name + ".weight", shape, he_deviation(shape), 0.0);
-  const auto draw = [&](const char* part, double center, double deviation) {
-    return random(name + ".norm" + part, {channels}, deviation, center);
-  };
-  const Numbers scale = draw(".scale", options.scale, 0.1 * options.scale);
-  const Numbers bias = draw(".bias", 0.0, 0.1), mean = draw(".mean", 0.0, 0.1);
-  const Numbers variance = draw(".variance", 1.0, 0.2);
   if (!folded) {
     const Tensor kernel = given(name + ".weight", shape, w, weights_);
     const Tensor y = append("conv", {x, kernel}, conv_attributes(options), name);
-    const auto part = [&](const char* suffix, const Numbers& values, std::vector<Tensor>& list) {
-      return given(name + ".norm" + suffix, {channels}, values, list);
-    };
-    return append("batch_norm",
-                  {y, part(".scale", scale, weights_), part(".bias", bias, weights_),
-                   part(".mean", mean, statistics_), part(".variance", variance, statistics_)},
-                  {{"epsilon", epsilon}}, name + ".norm");
+    return batch_norm(name + ".norm", y, epsilon, options.scale);
   }
-  Numbers b(bias);
+  const Norm norm = random_norm(name + ".norm", channels, options.scale);
+  Numbers b(norm.bias);
   const std::size_t chunk = w.size() / std::max<std::size_t>(b.size(), 1);
   for (std::size_t o = 0; o < b.size(); ++o) {
-    const double factor = scale[o] / std::sqrt(variance[o] + epsilon);
-    b[o] = static_cast<float>(bias[o] - mean[o] * factor);
+    const double factor = norm.scale[o] / std::sqrt(norm.variance[o] + epsilon);
+    b[o] = static_cast<float>(norm.bias[o] - norm.mean[o] * factor);
     for (std::size_t i = o * chunk; i < (o + 1) * chunk; ++i) {
       w[i] = static_cast<float>(w[i] * factor);
     }

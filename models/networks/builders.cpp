@@ -13,7 +13,7 @@ std::span<const ModelBuilder> builders() {
       bert_base_builder(),  nasrnn_builder(),       swin_builder(),     lenet_builder(),
       alexnet_builder(),    resnet101_builder(),    mlp_builder(),      gpt_builder(),
       llama_builder(),      moe_builder(),          rnntc_builder(),    rnnlm_builder(),
-      nmt_builder(),        dlrm_builder()};
+      nmt_builder(),        dlrm_builder(),         nasnet_a_builder()};
   return kBuilders;
 }
 

@@ -23,5 +23,6 @@ ModelBuilder rnntc_builder();
 ModelBuilder rnnlm_builder();
 ModelBuilder nmt_builder();
 ModelBuilder dlrm_builder();
+ModelBuilder nasnet_a_builder();
 
 }  // namespace soapstone::models

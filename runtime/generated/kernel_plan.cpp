@@ -11,6 +11,7 @@ constexpr std::int64_t kWorthBlock = 2048;
 constexpr std::int64_t kVectorBytes = 16;
 constexpr int kMostThreads = 256, kFewestThreads = 64;
 constexpr std::int64_t kManyBlocks = 264;  // two for each multiprocessor of an H100
+constexpr std::int64_t kMostAtOnce = 192;  // elements of all tensors: 240 were seen to spill
 // Registers for values of rows: those that a thread may be given, and those that cost nothing.
 constexpr std::int64_t kRegistersOfBlock = 16384, kMostHeld = 64, kFewHeld = 32;
 
@@ -22,14 +23,19 @@ bool has_inner_loops(const Region& region, const KernelPlan& plan) {
   });
 }
 
-/// The most elements that fit into a vector load of the narrowest floating type stored or read.
+/// The most elements that fit into a vector load of the narrowest floating type stored or read,
+/// and with those of all tensors into registers.
 std::int64_t widest(const Region& region) {
-  std::int64_t bytes = kVectorBytes;
-  for (const RegionTensor& tensor : region.tensors)
-    if (tensor.id.valid())
-      bytes = std::min<std::int64_t>(bytes,
-                                     static_cast<std::int64_t>(core::size_bytes(tensor.data_type)));
-  return std::min<std::int64_t>(kVectorBytes / bytes, 8);
+  std::int64_t bytes = kVectorBytes, tensors = 0;
+  for (const RegionTensor& tensor : region.tensors) {
+    if (!tensor.id.valid()) continue;
+    ++tensors;
+    bytes = std::min<std::int64_t>(bytes,
+                                   static_cast<std::int64_t>(core::size_bytes(tensor.data_type)));
+  }
+  std::int64_t width = std::min<std::int64_t>(kVectorBytes / bytes, 8);
+  while (width > 1 && width * tensors > kMostAtOnce) width /= 2;
+  return width;
 }
 
 /// Blocks that the kernel would have.

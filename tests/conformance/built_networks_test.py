@@ -45,6 +45,8 @@ SMALL = {
     "nmt": [RECURRENT],
     "dlrm": [{"batch": 3, "tables": 4, "rows": 7, "width": 4, "hidden": 16},
              {"batch": 3, "tables": 2, "rows": 7, "lookups": 3, "hidden": 8}],
+    "nasnet_a": [{"image": 33, "repeats": 1, "width": 8, "stem": 3, "classes": 7},
+                 {"image": 32, "repeats": 2, "width": 4, "stem": 3, "classes": 7, "fold_bn": 1}],
 }
 OPSETS = [17, 23]
 # Relative to the largest number of an output.

@@ -32,6 +32,7 @@ TEST(Builders, PublishedParameterCounts) {
             (30522 + 512 + 2 + 2) * 768);
   EXPECT_EQ(trained_parameters("nasrnn"), 16 * 512 * 512);
   EXPECT_EQ(trained_parameters("swin"), 28'288'354);
+  EXPECT_EQ(trained_parameters("nasnet_a"), 5'289'978);
   EXPECT_EQ(trained_parameters("lenet"), 61'706);
   EXPECT_EQ(trained_parameters("alexnet"), 61'100'840);
   EXPECT_EQ(trained_parameters("resnet101"), 44'549'160);
@@ -138,6 +139,7 @@ const Small kSmall[] = {
     {"dlrm", {{"batch", 3}, {"tables", 4}, {"rows", 7}, {"width", 4}, {"hidden", 16}}},
     {"dlrm", {{"batch", 3}, {"tables", 2}, {"rows", 7}, {"lookups", 3}, {"hidden", 8}}},
     {"llama", {{"layers", 1}, {"hidden", 8}, {"heads", 2}, {"seq", 5}, {"vocabulary", 11}}},
+    {"nasnet_a", {{"image", 32}, {"repeats", 1}, {"width", 4}, {"stem", 3}, {"classes", 7}}},
 };
 
 class SmallNetworkTest : public ::testing::TestWithParam<Small> {};
@@ -237,7 +239,7 @@ TEST(Builders, EveryOneIsDescribed) {
   EXPECT_THAT(names, ::testing::ElementsAre("squeezenet", "inception_v3", "resnet50", "resnext50",
                                             "bert_base", "nasrnn", "swin", "lenet", "alexnet",
                                             "resnet101", "mlp", "gpt", "llama", "moe", "rnntc",
-                                            "rnnlm", "nmt", "dlrm"));
+                                            "rnnlm", "nmt", "dlrm", "nasnet_a"));
 }
 
 TEST(Builders, Errors) {

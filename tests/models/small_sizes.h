@@ -11,11 +11,10 @@ namespace soapstone::models {
 /// Sizes at which a network has all of its nodes, and a test its patience.
 inline std::map<std::string, std::int64_t> small_sizes(const ModelBuilder& builder) {
   const std::map<std::string, std::int64_t> small{
-      {"batch", 2},       {"image", 64}, {"classes", 5},   {"width_percent", 7},
-      {"width", 4},       {"seq", 5},    {"positions", 6}, {"layers", 1},
-      {"hidden", 8},      {"heads", 2},  {"feed", 6},      {"vocabulary", 7},
-      {"kv_heads", 1},    {"inputs", 6}, {"outputs", 4},   {"steps", 2},
-      {"group_width", 2}, {"window", 2}, {"dim", 4}};
+      {"batch", 2}, {"image", 64},      {"classes", 5},  {"width_percent", 7}, {"width", 4},
+      {"seq", 5},   {"positions", 6},   {"layers", 1},   {"hidden", 8},        {"heads", 2},
+      {"feed", 6},  {"vocabulary", 7},  {"kv_heads", 1}, {"inputs", 6},        {"outputs", 4},
+      {"steps", 2}, {"group_width", 2}, {"window", 2},   {"dim", 4},           {"repeats", 1}};
   std::map<std::string, std::int64_t> sizes;
   for (const ModelParameter& p : builder.parameters)
     if (const auto found = small.find(p.name); found != small.end()) sizes[p.name] = found->second;
