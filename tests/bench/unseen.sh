@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Small networks from papers, each with an expert's form of it: how far from that the search ends, by
-# roofline costs. There are three sets: the first and the later one are open, the third
-# (tests/bench/unseen/third) is locked away while rules and the search change, so that its mean stays
-# honest (tests/bench/unseen/run.py --help). PYTHON needs onnx, numpy and onnxruntime; ARGUMENTS go to
-# optimize-graph.
-#   BIN_DIR=build/bin bash tests/bench/unseen.sh [--set first|later|third] [--unlock] [--rules] [NETWORK...]
+# roofline costs. There are four sets: the first and the later one are open, half of the third and half of
+# the fourth (tests/bench/unseen/third, tests/bench/unseen/fourth) are locked away while rules and the
+# search change, so that their means stay honest (tests/bench/unseen/run.py --help). PYTHON needs onnx,
+# numpy and onnxruntime; ARGUMENTS go to optimize-graph.
+#   BIN_DIR=build/bin bash tests/bench/unseen.sh [--set first|later|third|fourth] [--unlock] [--rules] [NETWORK...]
 set -euo pipefail
 : "${BIN_DIR:?BIN_DIR names the folder of the commands}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

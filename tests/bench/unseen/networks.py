@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 OPSET = 23
 SEED = "soapstone-unseen-1"
 NETWORKS = {}
-SETS = ("first", "later", "third")  # the oldest first
-HALF_LOCKED = {"third"}
+SETS = ("first", "later", "third", "fourth")  # the oldest first
+HALF_LOCKED = {"third", "fourth"}
 
 
 class Graph:
@@ -159,6 +159,12 @@ def passing(channels, kernel, groups=1):
 
 def side_by_side(*weights):
     return np.concatenate(weights, axis=-1)
+
+
+def by_head(size, *weights):
+    """Weights or biases as a batch with an item for each head, so that no transpose divides heads."""
+    whole = side_by_side(*weights)
+    return whole.reshape(-1, whole.shape[-1] // size, size).transpose(1, 0, 2)
 
 
 def block_diagonal(weights):
