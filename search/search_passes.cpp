@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rules/batching/towers.h"
+#include "rules/contractions/contractions.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/windows/windows.h"
@@ -180,9 +181,11 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 /// what the other finds, or what the passes find.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_moves},
-      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_moves},
-      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_moves}};
+      {rules::find_contractions, rules::find_moves},
+      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
+       rules::find_moves},
+      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
+       rules::find_moves}};
   if (!options_.admits_made) return;
   std::set<std::uint64_t> seen;
   for (const std::vector<PlanFinder>& finders : kOrders) {

@@ -13,6 +13,7 @@
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
 #include "rules/batching/towers.h"
+#include "rules/contractions/contractions.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/moves/moves.h"
@@ -37,7 +38,8 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
-                                              rules::kMovesPrefix, rules::kWindowPrefix};
+                                              rules::kMovesPrefix, rules::kContractionPrefix,
+                                              rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

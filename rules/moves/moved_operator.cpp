@@ -13,7 +13,7 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "ops/parts/einsum_equation.h"
+#include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 
 namespace soapstone::rules {
@@ -37,17 +37,6 @@ struct Indices {
   std::size_t count = 0;
 };
 
-Sizes shape_of(const Graph& graph, TensorId id) {
-  Sizes sizes;
-  for (const core::Polynomial& n : graph.tensor(id).type.shape) sizes.push_back(n.constant());
-  return sizes;
-}
-
-bool is_equation(const Node& node) {
-  const core::AttributeValue* const value = node.attributes.find("equation");
-  return value != nullptr && ops::definition_of(node)->op_class == OpClass::kReduction;
-}
-bool is_product(const Node& node) { return node.op->has_operand(OperandRole::kLeftMatrix); }
 bool is_elementwise(const Node& node) {
   const auto names_dimensions = [](const core::AttributeSchema& schema) {
     return schema.role == AttributeRole::kAxis || schema.role == AttributeRole::kAxes ||
@@ -61,27 +50,6 @@ bool is_along_axes(const Node& node) {
   return (kind == OpClass::kNormalization || kind == OpClass::kReduction) &&
          (node.op->find_role(AttributeRole::kAxis) != nullptr ||
           node.op->find_role(AttributeRole::kAxes) != nullptr);
-}
-
-std::vector<std::string> equation_of(const Graph& graph, const Node& node) {
-  if (is_equation(node)) {
-    const auto equation = ops::EinsumEquation::parse(node.attributes.get_text("equation"));
-    std::vector<std::string> all = equation->operands;
-    all.push_back(equation->result);
-    return all;
-  }
-  // Batches are aligned at their ends.
-  const std::size_t rank = shape_of(graph, node.outputs[0]).size();
-  std::string batch;
-  for (std::size_t d = 0; d + 2 < rank; ++d) batch += static_cast<char>('d' + d);
-  std::vector<std::string> all;
-  for (const std::size_t k : {0, 1}) {
-    const std::size_t its = shape_of(graph, node.inputs[k]).size();
-    if (its < 2) return {};
-    all.push_back(batch.substr(rank - its) + (k == 0 ? "ac" : "cb"));
-  }
-  all.push_back(batch + "ab");
-  return all;
 }
 
 class Mover {
@@ -249,8 +217,8 @@ class Mover {
   // --- Indices of several operands ---
 
   bool index_elements() {
-    const std::size_t rank = shape_of(graph_, node_.outputs[0]).size();
-    const Sizes shape = shape_of(graph_, node_.outputs[0]);
+    const std::size_t rank = known_sizes(graph_.tensor(node_.outputs[0]).type.shape).size();
+    const Sizes shape = known_sizes(graph_.tensor(node_.outputs[0]).type.shape);
     indices_.count = rank;
     for (std::size_t d = 0; d < rank; ++d)
       indices_.result.push_back(shape[d] == 1 ? std::nullopt : std::optional(d));
@@ -265,7 +233,7 @@ class Mover {
   }
 
   bool index_contraction() {
-    const auto equation = equation_of(graph_, node_);
+    const auto equation = contraction_labels(graph_, node_);
     if (equation.size() != operands_.size() + 1) return false;
     std::map<char, std::size_t> number;
     const auto letters = [&](const std::string& labels, const Sizes& sizes) {
@@ -278,7 +246,8 @@ class Mover {
     };
     for (std::size_t k = 0; k < operands_.size(); ++k)
       indices_.operands.push_back(letters(equation[k], operands_[k].view.shape()));
-    indices_.result = letters(equation.back(), shape_of(graph_, node_.outputs[0]));
+    indices_.result =
+        letters(equation.back(), known_sizes(graph_.tensor(node_.outputs[0]).type.shape));
     indices_.count = number.size();
     for (const Letters& its : indices_.operands)  // no diagonals
       for (std::size_t d = 0; d < its.size(); ++d)
@@ -536,7 +505,8 @@ class Mover {
     const std::string base =
         target_.line(fmt::format("einsum({}; equation=\"{}->{}\")", fmt::join(given, ", "),
                                  fmt::join(equation, ","), result_labels));
-    return finished(text_head, base, added ? View(shape_of(graph_, last().outputs[0])) : seen,
+    return finished(text_head, base,
+                    added ? View(known_sizes(graph_.tensor(last().outputs[0]).type.shape)) : seen,
                     true);
   }
 

@@ -11,6 +11,7 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
+#include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 #include "rules/moves/moved_operator.h"
 #include "rules/moves/pieces_of_joins.h"
@@ -55,11 +56,7 @@ class MovePlanner {
     std::optional<std::size_t> part = {};  ///< Of the graph; none: nothing was moved.
   };
 
-  Sizes shape_of(TensorId id) const {
-    Sizes sizes;
-    for (const core::Polynomial& n : graph_.tensor(id).type.shape) sizes.push_back(n.constant());
-    return sizes;
-  }
+  Sizes shape_of(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
   bool has_known_sizes(const Node& node) const {
     const auto known = [&](TensorId id) {
       if (!id.valid()) return false;
@@ -339,6 +336,7 @@ class MovePlanner {
 
 std::vector<RewritePlan> find_moves(const Graph& graph) {
   return MovePlanner(graph).run();;
+  ;
 }
 
 }  // namespace soapstone::rules

@@ -99,7 +99,7 @@ std::optional<core::RuleId> PlanTaker::rule_of(const rules::PlanStep& step,
 }
 
 std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
-                                                  const rules::RewritePlan& plan) {
+                                                  const rules::RewritePlan& plan, Asks asks) {
   std::vector<Progress> found;
   Progress now{{from.candidate.graph, from.candidate.cost_us, {}, {}}, from.replaced};
   const auto keep = [&] {
@@ -115,7 +115,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
       if (const auto known = now.replaced.find(id); known != now.replaced.end()) id = known->second;
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
     if (wanted.ends && found.empty()) keep();
-    auto step = step_at(graph, wanted, results);
+    auto step = step_at(graph, wanted, results, asks);
     if (!step) break;
     auto next = rules::apply_and_follow(graph, admission_.rules()[step->id], step->match);
     if (!next) break;
@@ -132,13 +132,13 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 }
 
 std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                                       const std::vector<TensorId>& results) {
+                                       const std::vector<TensorId>& results, Asks asks) {
   for (const std::string& text : wanted.texts) {
     const auto id = rule_of(wanted, text);
     if (!id) continue;
     const rules::Rule& rule = admission_.rules()[*id];
     const auto match = BackwardMatch(graph, rule).find(results);
-    if (!match || !admission_.admits(*id, *match)) continue;
+    if (!match || (asks == Asks::kProofs && !admission_.admits(*id, *match))) continue;
     Step step;
     step.rule = rule.name;
     step.base_rule = rule.base_name;
@@ -152,14 +152,20 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
   Progress best{from, {}};
+  const auto gains = [&](Progress& next) {
+    Candidate& now = next.candidate;
+    now.score = objective_.score(now.graph, stage);
+    now.cost_us = now.score.latency_us;
+    return objective_.is_gain(best.candidate.score, now.score, stage);
+  };
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
+    auto promised = taken(best, plan, Asks::kNothing);
+    if (std::ranges::none_of(promised, gains)) continue;
     const Candidate before = best.candidate;
-    for (Progress& next : taken(best, plan)) {
+    for (Progress& next : taken(best, plan, Asks::kProofs)) {
+      if (!gains(next)) continue;
       Candidate& now = next.candidate;
-      now.score = objective_.score(now.graph, stage);
-      now.cost_us = now.score.latency_us;
-      if (!objective_.is_gain(best.candidate.score, now.score, stage)) continue;
       now.steps.back().gain_us = before.cost_us - now.cost_us;
       mark_kind(now.steps);
       std::vector<Step> steps = before.steps;

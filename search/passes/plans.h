@@ -2,6 +2,7 @@
 // graph (rules/batching, rules/linear_maps, rules/windows).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,22 +25,25 @@ class PlanTaker {
             std::function<bool(const rules::Rule&)> may_be_used);
 
   /// The candidate with those plans carried out that pay; without new steps if none does. A plan is
-  /// one site. Of one that needs a step of another plan, or whose next rule is not admitted, only
-  /// the steps before are tried. Precondition: the plans were made for the candidate's graph.
-  /// Deterministic, unless `stopped` says to leave the rest. Not thread-safe.
+  /// one site; proofs are asked for once it would pay. Of one that needs a step of another plan, or
+  /// whose next rule is not admitted, only the steps before are tried. Precondition: the plans were
+  /// made for the candidate's graph. Deterministic, unless `stopped` says to leave the rest. Not
+  /// thread-safe.
   Candidate take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
 
  private:
   /// What a plan has come to.
   struct Progress;
+  /// A proof takes longer than to see that a plan pays.
+  enum class Asks : std::uint8_t { kNothing, kProofs };
 
   /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
   /// it has ended.
-  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan);
-  /// The first rule of the step that is admitted where the tensors are computed.
+  std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan, Asks asks);
+  /// The first rule of the step that is admitted where the tensors are computed, or would be.
   std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                              const std::vector<core::TensorId>& results);
+                              const std::vector<core::TensorId>& results, Asks asks);
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
   std::optional<core::RuleId> rule_of(const rules::PlanStep& step, const std::string& text);

@@ -1,0 +1,140 @@
+#include "rules/contractions/contraction_tree.h"
+
+#include <algorithm>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/registry.h"
+#include "rules/moves/contraction_labels.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+constexpr std::size_t kMostLeaves = 8;
+
+bool has_numbers(const Graph& graph, TensorId id) {
+  if (!id.valid()) return false;
+  const core::TensorType& type = graph.tensor(id).type;
+  return type.shape_known && core::concrete(type.shape) && core::is_floating(type.data_type) &&
+         std::ranges::none_of(type.shape,
+                              [](const core::Polynomial& n) { return n.constant() < 1; });
+}
+
+std::size_t elements_of(const Graph& graph, TensorId id) {
+  return static_cast<std::size_t>(product_of(known_sizes(graph.tensor(id).type.shape)));
+}
+
+/// The operand that is one number; none: there is none.
+std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) {
+  if (node.op->name != "mul") return std::nullopt;
+  for (const std::size_t k : {0, 1}) {
+    const core::Shape& other = graph.tensor(node.inputs[1 - k]).type.shape;
+    if (elements_of(graph, node.inputs[k]) == 1 &&
+        other.size() == graph.tensor(node.outputs[0]).type.shape.size())
+      return k;
+  }
+  return std::nullopt;
+}
+
+class TreeReader {
+ public:
+  explicit TreeReader(const Graph& graph) : graph_(graph) {}
+
+  std::optional<ContractionTree> read(const Node& root) {
+    IndexList result;
+    for (const std::int64_t size : known_sizes(graph_.tensor(root.outputs[0]).type.shape))
+      result.push_back(size == 1 ? std::nullopt : std::optional(new_index(size)));
+    tree_.result = result;
+    if (!visit(root, result)) return std::nullopt;
+    if (tree_.leaves.size() < 3) return std::nullopt;
+    return std::move(tree_);
+  }
+
+ private:
+  std::size_t new_index(std::int64_t size) {
+    tree_.sizes.push_back(size);
+    return tree_.sizes.size() - 1;
+  }
+
+  /// Reads the node whose result has these indices: all leaves in front of it.
+  bool visit(const Node& node, const IndexList& result) {
+    const std::size_t first = tree_.leaves.size();
+    bool is_join = true;
+    if (const auto number = number_operand(graph_, node)) {
+      const IndexList none(graph_.tensor(node.inputs[*number]).type.shape.size());
+      if (!operand(node.inputs[0], *number == 0 ? none : result) ||
+          !operand(node.inputs[1], *number == 1 ? none : result))
+        return false;
+    } else if (node.op->movement == core::Movement::kPermute) {
+      is_join = false;
+      IndexList indices(result.size());
+      const auto order = ops::sizes_by_role(node, AttributeRole::kPermutation);
+      for (std::size_t d = 0; d < order.size(); ++d)
+        indices[static_cast<std::size_t>(order[d].constant())] = result[d];
+      if (!operand(node.inputs[0], indices)) return false;
+    } else if (!contraction(node, result)) {
+      return false;
+    }
+    tree_.nodes.push_back(node_id(node));
+    if (!is_join) return true;
+    std::vector<std::size_t> joined;
+    for (std::size_t k = first; k < tree_.leaves.size(); ++k) joined.push_back(k);
+    tree_.joins.push_back(std::move(joined));
+    return true;
+  }
+
+  core::NodeId node_id(const Node& node) const { return graph_.tensor(node.outputs[0]).producer; }
+
+  bool contraction(const Node& node, const IndexList& result) {
+    const auto labels = contraction_labels(graph_, node);
+    if (labels.size() != node.inputs.size() + 1) return false;
+    std::map<char, std::optional<std::size_t>> index;
+    for (std::size_t d = 0; d < result.size(); ++d) index[labels.back()[d]] = result[d];
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Sizes sizes = known_sizes(graph_.tensor(node.inputs[k]).type.shape);
+      IndexList indices;
+      for (std::size_t d = 0; d < sizes.size(); ++d) {
+        const char letter = labels[k][d];
+        if (labels[k].find(letter) != labels[k].rfind(letter)) return false;  // a diagonal
+        if (sizes[d] > 1 && !index[letter]) index[letter] = new_index(sizes[d]);
+        indices.push_back(sizes[d] == 1 ? std::nullopt : index[letter]);
+      }
+      if (!operand(node.inputs[k], indices)) return false;
+    }
+    return true;
+  }
+
+  bool operand(TensorId id, const IndexList& indices) {
+    if (!has_numbers(graph_, id)) return false;
+    const core::NodeId producer = graph_.tensor(id).producer;
+    if (producer.valid() && !graph_.is_output(id) && !graph_.is_constant_expression(id) &&
+        graph_.consumers(id).size() == 1 && is_contraction_node(graph_, graph_.node(producer)))
+      return visit(graph_.node(producer), indices);
+    tree_.leaves.push_back({id, indices});
+    return tree_.leaves.size() <= kMostLeaves;
+  }
+
+  const Graph& graph_;
+  ContractionTree tree_;
+};
+
+}  // namespace
+
+bool is_contraction_node(const Graph& graph, const Node& node) {
+  if (node.outputs.size() != 1 || !has_numbers(graph, node.outputs[0]) ||
+      !std::ranges::all_of(node.inputs, [&](TensorId id) { return has_numbers(graph, id); }))
+    return false;
+  return is_product(node) || is_equation(node) || node.op->movement == core::Movement::kPermute ||
+         number_operand(graph, node).has_value();
+}
+
+std::optional<ContractionTree> contraction_tree(const Graph& graph, const Node& node) {
+  if (!is_contraction_node(graph, node)) return std::nullopt;
+  return TreeReader(graph).read(node);
+}
+
+}  // namespace soapstone::rules

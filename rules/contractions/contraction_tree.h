@@ -1,0 +1,42 @@
+// A product of several tensors, however it is written: matrix products, einsums, transposes, sums
+// along axes, numbers that are multiplied.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/moves/move_text.h"
+#include "rules/moves/view.h"
+
+namespace soapstone::rules {
+
+/// Indices that dimensions run over; none: a size of 1.
+using IndexList = std::vector<std::optional<std::size_t>>;
+
+struct ContractionLeaf {
+  core::TensorId tensor;
+  IndexList indices;
+};
+
+struct ContractionTree {
+  std::vector<ContractionLeaf> leaves;
+  IndexList result;
+  Sizes sizes;  ///< By index.
+  std::vector<core::NodeId>
+      nodes;  ///< In the order of the graph; the last one computes the result.
+  /// For each pair that is multiplied, and each tensor that is summed or scaled alone: the leaves.
+  std::vector<std::vector<std::size_t>> joins;
+};
+
+/// The product that the node ends. None: it is no product of several tensors, or there are sizes
+/// that are no numbers, diagonals, or products of too many.
+std::optional<ContractionTree> contraction_tree(const core::Graph& graph, const core::Node& node);
+
+/// Whether the node may stand within such a product.
+bool is_contraction_node(const core::Graph& graph, const core::Node& node);
+
+}  // namespace soapstone::rules

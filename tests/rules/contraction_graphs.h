@@ -1,0 +1,38 @@
+// Products of several tensors in an order that costs more than another one.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace soapstone::rules {
+
+struct ProductGraph {
+  std::string_view name, inputs, nodes;  ///< Nodes compute y.
+  int products;                          ///< Of a plan, counted in the target.
+};
+inline void PrintTo(const ProductGraph& graph, std::ostream* out) { *out << graph.name; }
+
+inline constexpr ProductGraph kProductGraphs[] = {
+    {"attention_without_softmax", "  q: f32[2, 90, 3]\n  k: f32[2, 90, 3]\n  v: f32[2, 90, 4]\n",
+     "  t = transpose(k; perm=[0, 2, 1])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
+    {"scaled_on_the_way", "  q: f32[1, 3, 90]\n  k: f32[1, 3, 90]\n  v: f32[1, 4, 90]\n",
+     "  c = full(; shape=[], value=0.5)\n  t = transpose(q; perm=[0, 2, 1])\n"
+     "  s = matmul(t, k)\n  u = mul(s, c)\n  w = transpose(v; perm=[0, 2, 1])\n"
+     "  o = matmul(u, w)\n  y = transpose(o; perm=[0, 2, 1])\n",
+     3},
+    {"vector_behind_matrices", "  a: f32[60, 70]\n  b: f32[70, 80]\n  c: f32[80, 1]\n",
+     "  s = matmul(a, b)\n  y = matmul(s, c)\n", 2},
+    {"bilinear", "  x: f32[5, 6]\n  w: f32[6, 7, 4]\n  z: f32[5, 7]\n  u: f32[4, 2]\n",
+     "  s = einsum(x, w, z; equation=\"ab,bcd,ac->ad\")\n  y = matmul(s, u)\n", 3},
+    {"shared_heads", "  q: f32[1, 4, 90, 2]\n  k: f32[1, 1, 90, 2]\n  v: f32[90, 3]\n",
+     "  t = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
+};
+
+inline std::string product_graph(const ProductGraph& graph) {
+  return fmt::format("graph {}\n{}{}  return y\n", graph.name, graph.inputs, graph.nodes);
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,21 @@
+// Rules about the order of products are stated, not believed: here each of them is proved.
+#include "rules/contractions/contractions.h"
+
+#include "tests/rules/contraction_graphs.h"
+#include "tests/support/graphs.h"
+#include "tests/verifier/proves.h"
+
+namespace soapstone::verifier {
+namespace {
+
+class ContractionProofs : public testing::TestWithParam<rules::ProductGraph> {};
+
+TEST_P(ContractionProofs, AreFound) {
+  expect_steps_proved(rules::find_contractions(graph_of(rules::product_graph(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ContractionProofs, testing::ValuesIn(rules::kProductGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+}  // namespace
+}  // namespace soapstone::verifier
