@@ -13,6 +13,7 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
+#include "rules/moves/atoms.h"
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 
@@ -25,17 +26,8 @@ using core::Node;
 using core::OperandRole;
 using core::TensorId;
 using ops::OpClass;
-using Places = std::vector<std::size_t>;
 
 constexpr std::size_t kMostLetters = 26;
-
-/// Which dimensions run over one index; none: a size of 1.
-using Letters = std::vector<std::optional<std::size_t>>;
-struct Indices {
-  std::vector<Letters> operands;
-  Letters result;
-  std::size_t count = 0;
-};
 
 bool is_elementwise(const Node& node) {
   const auto names_dimensions = [](const core::AttributeSchema& schema) {
@@ -52,6 +44,22 @@ bool is_along_axes(const Node& node) {
           node.op->find_role(AttributeRole::kAxes) != nullptr);
 }
 
+/// A product over the channels of each place.
+bool is_convolution_of_points(const Graph& graph, const Node& node) {
+  if (node.op->name != "conv") return false;
+  const Sizes kernel = known_sizes(graph.tensor(node.inputs[1]).type.shape);
+  const auto all = [&](AttributeRole role, std::int64_t wanted) {
+    return std::ranges::all_of(ops::sizes_by_role(node, role), [&](const core::Polynomial& n) {
+      return n == core::Polynomial(wanted);
+    });
+  };
+  const core::AttributeSchema* const group = node.op->find_role(AttributeRole::kGroup);
+  const core::AttributeValue* const groups = node.attributes.find(group->name);
+  return std::all_of(kernel.begin() + 2, kernel.end(), [](std::int64_t n) { return n == 1; }) &&
+         all(AttributeRole::kStride, 1) && all(AttributeRole::kPad, 0) &&
+         (groups == nullptr || std::get<core::Polynomial>(*groups) == core::Polynomial(1));
+}
+
 class Mover {
  public:
   Mover(const Graph& graph, const Node& node, std::vector<MovedOperand> operands)
@@ -60,6 +68,7 @@ class Mover {
   std::optional<MovedOperator> run(const std::optional<View>& wanted) {
     if (is_along_axes(node_)) return along_axes();
     if (is_elementwise(node_)) return index_elements() ? elementwise() : std::nullopt;
+    if (is_convolution_of_points(graph_, node_)) return convolution_of_points();
     if (!is_equation(node_) && !is_product(node_)) return std::nullopt;
     if (!is_worth_contracting(wanted) || !index_contraction()) return std::nullopt;
     return contracted(wanted);
@@ -255,136 +264,6 @@ class Mover {
     return true;
   }
 
-  static void add_cuts(Sizes& cuts, const View& view, const View::Factors& dim) {
-    std::int64_t behind = 1;
-    for (std::size_t k = dim.size(); k-- > 0;)
-      cuts.push_back(behind *= view.factors()[dim[k]].size);
-  }
-  static bool divide(View& view, const Letters& letters, const std::vector<Sizes>& cuts) {
-    for (std::size_t d = 0; d < letters.size(); ++d) {
-      if (!letters[d]) continue;
-      for (const std::int64_t cut : cuts[*letters[d]])
-        if (!view.divide(d, cut)) return false;
-    }
-    return true;
-  }
-
-  /// Divides all operands, and the wanted view, into the same parts: atoms, numbered by letter.
-  bool divide_all(std::optional<View>& wanted) {
-    std::vector<Sizes> cuts(indices_.count);
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      for (std::size_t d = 0; d < indices_.operands[k].size(); ++d)
-        if (const auto letter = indices_.operands[k][d])
-          add_cuts(cuts[*letter], operands_[k].view, operands_[k].view.dims()[d]);
-    if (wanted) add_wanted_cuts(cuts, *wanted);
-    for (Sizes& of_letter : cuts) {
-      std::ranges::sort(of_letter);
-      of_letter.erase(std::unique(of_letter.begin(), of_letter.end()), of_letter.end());
-    }
-    first_.assign(1, 0);
-    for (const Sizes& of_letter : cuts) {
-      Sizes sizes;
-      for (std::size_t k = 0; k < of_letter.size(); ++k)
-        sizes.insert(sizes.begin(), of_letter[k] / (k == 0 ? 1 : of_letter[k - 1]));
-      for (std::size_t k = 0; k < sizes.size(); ++k) {
-        atoms_.push_back(sizes[k]);
-        letter_.push_back(first_.size() - 1);
-      }
-      first_.push_back(atoms_.size());
-    }
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      if (!divide(operands_[k].view, indices_.operands[k], cuts)) return false;
-    if (wanted && !refine_wanted(*wanted, cuts)) wanted.reset();
-    return true;
-  }
-
-  /// Cuts that the wanted view makes within dimensions of the result.
-  void add_wanted_cuts(std::vector<Sizes>& cuts, const View& wanted) const {
-    const Sizes shape = wanted.base_shape();
-    std::int64_t behind = 1;
-    for (std::size_t d = shape.size(); d-- > 0; behind *= shape[d]) {
-      if (!indices_.result[d]) continue;
-      for (const std::int64_t cut : wanted.base_cuts())
-        if (cut > behind && cut <= behind * shape[d] && cut % behind == 0)
-          cuts[*indices_.result[d]].push_back(cut / behind);
-    }
-  }
-  bool refine_wanted(View& wanted, const std::vector<Sizes>& cuts) const {
-    const Sizes shape = wanted.base_shape();
-    Sizes all;
-    std::int64_t behind = 1;
-    for (std::size_t d = shape.size(); d-- > 0; behind *= shape[d]) {
-      if (!indices_.result[d]) continue;
-      for (const std::int64_t cut : cuts[*indices_.result[d]]) all.push_back(cut * behind);
-    }
-    return wanted.refine_base(all);
-  }
-
-  /// Atoms of these letters one by one.
-  Places atoms_of(const Letters& letters) const {
-    Places atoms;
-    for (const auto& letter : letters)
-      for (std::size_t a = letter ? first_[*letter] : 0; letter && a < first_[*letter + 1]; ++a)
-        atoms.push_back(a);
-    return atoms;
-  }
-  /// In the order in which they lie in the base.
-  Places base_order(std::size_t k) const {
-    const View& view = operands_[k].view;
-    const Places seen = atoms_of(indices_.operands[k]);
-    const auto order = view.order();
-    Places atoms(order.size());
-    for (std::size_t n = 0; n < order.size(); ++n) atoms[order[n]] = seen[n];
-    return atoms;
-  }
-
-  /// Joins atoms that are next to each other wherever one of them is: by atom, the first of its
-  /// group.
-  Places groups(const std::vector<Places>& orders) const {
-    Places group(atoms_.size());
-    std::iota(group.begin(), group.end(), std::size_t{0});
-    for (std::size_t a = 0; a + 1 < atoms_.size(); ++a) {
-      if (letter_[a] != letter_[a + 1]) continue;
-      const bool joins = std::ranges::all_of(orders, [&](const Places& order) {
-        const auto here = std::ranges::find(order, a);
-        if (here == order.end()) return std::ranges::find(order, a + 1) == order.end();
-        return here + 1 != order.end() && *(here + 1) == a + 1;
-      });
-      if (joins) group[a + 1] = group[a];
-    }
-    return group;
-  }
-  static Places grouped(const Places& order, const Places& group) {
-    Places first;
-    for (const std::size_t a : order)
-      if (group[a] == a) first.push_back(a);
-    return first;
-  }
-  Sizes sizes_of(const Places& order, const Places& group) const {
-    Sizes sizes;
-    for (const std::size_t first : order) {
-      sizes.push_back(1);
-      for (std::size_t a = first; a < group.size() && group[a] == first; ++a)
-        sizes.back() *= atoms_[a];
-    }
-    return sizes;
-  }
-  /// The result as a view of a tensor with one dimension for each.
-  View result_view(const Places& order, const Places& group) const {
-    const Sizes sizes = sizes_of(order, group);
-    std::vector<View::Factor> factors;
-    for (const std::int64_t size : sizes) factors.push_back({size});
-    std::vector<View::Factors> dims;
-    for (const auto& letter : indices_.result) {
-      dims.emplace_back();
-      for (std::size_t a = letter ? first_[*letter] : 0; letter && a < first_[*letter + 1]; ++a)
-        if (group[a] == a)
-          dims.back().push_back(
-              static_cast<std::size_t>(std::ranges::find(order, a) - order.begin()));
-    }
-    return View(sizes, std::move(factors), std::move(dims));
-  }
-
   // --- Elementwise ---
 
   std::optional<MovedOperator> elementwise() {
@@ -392,49 +271,92 @@ class Mover {
     if (std::ranges::none_of(operands_, is_moved)) return std::nullopt;
     const std::string text_head = head();
     std::optional<View> none;
-    if (!divide_all(none)) return std::nullopt;
-    const Places all = atoms_of(indices_.result);
+    if (!atoms_.divide(none)) return std::nullopt;
+    const Places all = atoms_.of(indices_.result);
     std::optional<Places> order;
     for (std::size_t k = 0; k < operands_.size() && !order; ++k)
-      if (!is_constant(k) && base_order(k).size() == all.size()) order = base_order(k);
+      if (!is_constant(k) && atoms_.base_order(k).size() == all.size())
+        order = atoms_.base_order(k);
     if (!order) return std::nullopt;
     std::vector<Places> orders{*order};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       Places its = *order;
-      const Places own = base_order(k);
+      const Places own = atoms_.base_order(k);
       std::erase_if(its, [&](std::size_t a) { return std::ranges::find(own, a) == own.end(); });
       if (its != own && !is_constant(k)) return std::nullopt;
       orders.push_back(std::move(its));
     }
-    const Places group = groups(orders), dims = grouped(*order, group);
+    const Places group = atoms_.groups(orders), dims = Atoms::grouped(*order, group);
     Names given;
     for (std::size_t k = 0; k < operands_.size(); ++k)
       given.push_back(aligned(k, orders[k + 1], dims, group));
     const std::string base = target_.line(call_of(graph_, node_, given));
-    return finished(text_head, base, result_view(dims, group), false);
+    return finished(text_head, base, atoms_.result_view(dims, group), false);
   }
 
   /// The base of an operand with its atoms in that order, where the result has those dimensions.
   std::string aligned(std::size_t k, const Places& order, const Places& dims, const Places& group) {
-    const Places own = base_order(k);
+    const Places own = atoms_.base_order(k);
     std::string now = base_name(k);
     Sizes shape = operands_[k].view.base_shape();
     if (order.empty()) return target_.reshaped(now, names_of(shape), {});
     if (own != order) {
       Sizes divided, turned;
       Places perm;
-      for (const std::size_t a : own) divided.push_back(atoms_[a]);
+      for (const std::size_t a : own) divided.push_back(atoms_.size(a));
       for (const std::size_t a : order) {
         perm.push_back(static_cast<std::size_t>(std::ranges::find(own, a) - own.begin()));
-        turned.push_back(atoms_[a]);
+        turned.push_back(atoms_.size(a));
       }
       now = target_.transposed(target_.reshaped(now, names_of(shape), names_of(divided)), perm);
       shape = turned;
     }
-    Sizes to = sizes_of(dims, group);
+    Sizes to = atoms_.sizes_of(dims, group);
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (std::ranges::find(order, dims[d]) == order.end()) to[d] = 1;
     return target_.reshaped(now, names_of(shape), names_of(to));
+  }
+
+  // --- Convolutions of points ---
+
+  /// The channels, where they lie last, are multiplied by a matrix; all else stays where it lies.
+  std::optional<MovedOperator> convolution_of_points() {
+    const Sizes image = operands_[0].view.shape();
+    const Sizes kernel = operands_[1].view.shape();
+    if (!operands_[0].view.is_permuted() || !is_constant(1) || kernel[0] == 1 || kernel[1] == 1)
+      return std::nullopt;
+    // Letters of the image's dimensions, and then that of the result's channels.
+    indices_.count = image.size() + 1;
+    indices_.operands.emplace_back();
+    for (std::size_t d = 0; d < image.size(); ++d)
+      indices_.operands[0].push_back(image[d] == 1 ? std::nullopt : std::optional(d));
+    indices_.operands.push_back(Letters(kernel.size()));
+    indices_.operands[1][0] = image.size();
+    indices_.operands[1][1] = 1;
+    indices_.result = indices_.operands[0];
+    indices_.result[1] = image.size();
+    if (operands_.size() > 2) indices_.operands.push_back({image.size()});
+    const std::string text_head = head();
+    std::optional<View> none;
+    if (!atoms_.divide(none)) return std::nullopt;
+    const Places order = atoms_.base_order(0), channels = atoms_.of({std::size_t{1}});
+    if (order.size() <= channels.size() ||
+        !std::equal(channels.rbegin(), channels.rend(), order.rbegin()))
+      return std::nullopt;
+    const Places rest(order.begin(), order.end() - std::ssize(channels));
+    Places result = rest;
+    for (const std::size_t atom : atoms_.of({image.size()})) result.push_back(atom);
+    const Places group = atoms_.groups({order, result}), dims = Atoms::grouped(order, group);
+    const Places result_dims = Atoms::grouped(result, group);
+    if (Atoms::grouped(channels, group).size() != 1) return std::nullopt;
+    const std::string x = target_.reshaped(base_name(0), operands_[0].view.base_shape_text(),
+                                           names_of(atoms_.sizes_of(dims, group)));
+    const std::string w = target_.transposed(
+        target_.reshaped(base_name(1), names_of(kernel), names_of(Sizes{kernel[0], kernel[1]})),
+        {1, 0});
+    std::string y = target_.line(fmt::format("matmul({}, {})", x, w));
+    if (operands_.size() > 2) y = target_.line(fmt::format("add({}, {})", y, base_name(2)));
+    return finished(text_head, y, atoms_.result_view(result_dims, group), true);
   }
 
   // --- Contractions ---
@@ -453,8 +375,8 @@ class Mover {
 
   std::optional<MovedOperator> contracted(std::optional<View> wanted) {
     const std::string text_head = head();
-    if (!divide_all(wanted)) return std::nullopt;
-    const Places natural = atoms_of(indices_.result);
+    if (!atoms_.divide(wanted)) return std::nullopt;
+    const Places natural = atoms_.of(indices_.result);
     Places result = natural;
     if (wanted) {
       result.clear();
@@ -462,13 +384,13 @@ class Mover {
     }
     std::vector<Places> orders{result};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
-      orders.push_back(base_order(k));
+      orders.push_back(atoms_.base_order(k));
       if (orders.back().empty()) return std::nullopt;
     }
     if (result.empty()) return std::nullopt;
-    const Places group = groups(orders);
-    const Places order = grouped(result, group);
-    const View seen = result_view(order, group);
+    const Places group = atoms_.groups(orders);
+    const Places order = Atoms::grouped(result, group);
+    const View seen = atoms_.result_view(order, group);
     const bool added = ones_between(seen);
     std::map<std::size_t, char> label;
     const auto labels_of = [&](const Places& atoms) {
@@ -483,17 +405,17 @@ class Mover {
     Sizes ones;
     for (std::size_t d = 0, next = 0; d < seen.dims().size() && added; ++d) {
       const bool is_one = seen.dims()[d].empty();
-      of_result.push_back(is_one ? atoms_.size() + d : order[next++]);
+      of_result.push_back(is_one ? atoms_.count() + d : order[next++]);
       if (is_one) ones.push_back(1);
     }
     if (!added) of_result = order;
     Names given, equation;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
-      Places its = grouped(orders[k + 1], group);
-      Sizes sizes = sizes_of(its, group);
+      Places its = Atoms::grouped(orders[k + 1], group);
+      Sizes sizes = atoms_.sizes_of(its, group);
       if (k == 0) {
         std::ranges::copy_if(of_result, std::inserter(its, its.begin()),
-                             [&](std::size_t a) { return a >= atoms_.size(); });
+                             [&](std::size_t a) { return a >= atoms_.count(); });
         sizes.insert(sizes.begin(), ones.begin(), ones.end());
       }
       equation.push_back(labels_of(its));
@@ -521,8 +443,7 @@ class Mover {
   const Node* sum_ = nullptr;  ///< Of what the node computes.
   std::vector<MovedOperand> operands_;
   Indices indices_;
-  Sizes atoms_;            ///< Their sizes.
-  Places letter_, first_;  ///< By atom; by letter: its first atom.
+  Atoms atoms_{indices_, operands_};
   RuleSide source_, target_;
   std::string source_result_;
 };

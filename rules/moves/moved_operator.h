@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "rules/moves/atoms.h"
 #include "rules/moves/view.h"
 
 namespace soapstone::rules {
-
-/// An operand: a view of a tensor that has that number.
-struct MovedOperand {
-  View view;
-  std::size_t base = 0;
-};
 
 struct MovedOperator {
   std::string text;  ///< Of the rule.

@@ -335,7 +335,8 @@ class MovePlanner {
 }  // namespace
 
 std::vector<RewritePlan> find_moves(const Graph& graph) {
-  return MovePlanner(graph).run();;
+  return MovePlanner(graph).run();
+  ;
   ;
 }
 

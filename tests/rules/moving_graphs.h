@@ -63,6 +63,16 @@ inline constexpr MovingGraph kMovingGraphs[] = {
      "  a = transpose(q; perm=[0, 2, 1, 3])\n  b = transpose(k; perm=[0, 2, 3, 1])\n"
      "  s = matmul(a, b)\n  t = transpose(s; perm=[0, 2, 1, 3])\n  y = exp(t)\n",
      "matmul transpose"},
+    {"points_with_channels_last", "  x: f32[2, 3, 4, 6]\n",
+     "  k = full(; shape=[5, 6, 1, 1], value=0.5)\n  b = full(; shape=[5], value=0.25)\n"
+     "  t = transpose(x; perm=[0, 3, 1, 2])\n  c = conv(t, k, b)\n  r = relu(c)\n"
+     "  m = reduce_max(r; axes=[3], keep_dims=0)\n  y = transpose(m; perm=[0, 2, 1])\n",
+     "conv relu reduce_max transpose"},
+    {"points_of_a_sequence", "  x: f32[1, 3, 6]\n",
+     "  k = full(; shape=[5, 6, 1], value=0.5)\n  t = transpose(x; perm=[0, 2, 1])\n"
+     "  c = conv(t, k; strides=[1], pads=[0, 0], dilations=[1])\n"
+     "  y = transpose(c; perm=[0, 2, 1])\n",
+     "conv transpose"},
     {"einsum_of_turned", "  x: f32[3, 2, 4]\n  w: f32[4, 2, 5]\n",
      "  a = transpose(x; perm=[1, 0, 2])\n  b = einsum(a, w; equation=\"abc,cad->abd\")\n"
      "  y = transpose(b; perm=[1, 0, 2])\n",
