@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -49,16 +50,10 @@ class OrderSearch {
   Leaves all() const { return (Leaves{1} << tree_.leaves.size()) - 1; }
 
   /// Indices that others still need.
-  Indices kept(Leaves leaves) const {
-    Indices needed = result_, own;
-    for (std::size_t k = 0; k < leaf_indices_.size(); ++k) {
-      Indices& into = (leaves >> k & 1U) != 0 ? own : needed;
-      into.insert(leaf_indices_[k].begin(), leaf_indices_[k].end());
-    }
-    Indices both;
-    std::ranges::set_intersection(own, needed, std::inserter(both, both.begin()));
-    // What a single leaf sums alone is summed when it is multiplied.
-    return std::has_single_bit(leaves) ? own : both;
+  const Indices& kept(Leaves leaves) const {
+    const auto [known, is_new] = kept_.try_emplace(leaves);
+    if (is_new) known->second = indices_kept(leaves);
+    return known->second;
   }
 
   bool is_constant(Leaves leaves) const {
@@ -77,7 +72,7 @@ class OrderSearch {
   /// Of multiplying what the two sets were multiplied to.
   double cost(Leaves a, Leaves b) const {
     if (is_constant(a | b)) return 0;
-    const Indices of_a = kept(a), of_b = kept(b), of_both = kept(a | b);
+    const Indices &of_a = kept(a), &of_b = kept(b), &of_both = kept(a | b);
     Indices involved = of_a;
     involved.insert(of_b.begin(), of_b.end());
     const double moved = elements(of_a) + elements(of_b) + elements(of_both);
@@ -128,11 +123,25 @@ class OrderSearch {
   }
 
  private:
+  Indices indices_kept(Leaves leaves) const {
+    Indices needed = result_, own;
+    for (std::size_t k = 0; k < leaf_indices_.size(); ++k) {
+      Indices& into = (leaves >> k & 1U) != 0 ? own : needed;
+      into.insert(leaf_indices_[k].begin(), leaf_indices_[k].end());
+    }
+    // What a single leaf sums alone is summed when it is multiplied.
+    if (std::has_single_bit(leaves)) return own;
+    Indices both;
+    std::ranges::set_intersection(own, needed, std::inserter(both, both.begin()));
+    return both;
+  }
+
   const Graph& graph_;
   const ContractionTree& tree_;
   Indices result_;
   std::vector<Indices> leaf_indices_;
   std::map<Leaves, Best> best_;
+  mutable std::map<Leaves, Indices> kept_;
 };
 
 /// The rule for the best order.

@@ -258,10 +258,13 @@ class MovePlanner {
   /// How a result is read at the end of the moves behind it.
   std::optional<View> wanted_of(const Node& node) const {
     const TensorId result = node.outputs[0];
-    return wanted(View(shape_of(result)), result, kFarthestReader);
+    std::set<TensorId> seen;
+    return wanted(View(shape_of(result)), result, kFarthestReader, seen);
   }
-  std::optional<View> wanted(View view, TensorId at, std::size_t distance) const {
-    if (distance == 0) return std::nullopt;
+  /// `seen`: what was looked at, in whichever way it was come to.
+  std::optional<View> wanted(View view, TensorId at, std::size_t distance,
+                             std::set<TensorId>& seen) const {
+    if (distance == 0 || !seen.insert(at).second) return std::nullopt;
     for (const NodeId reader : graph_.consumers(at)) {
       const Node& node = graph_.node(reader);
       if (!has_known_sizes(node)) continue;
@@ -269,20 +272,21 @@ class MovePlanner {
       const TensorId result = node.outputs[0];
       if (const auto join = joins_.find_behind(at)) {
         auto whole = join->second->view.of(view);
-        if (whole) return wanted_at(*std::move(whole), join->first, distance);
+        if (whole) return wanted_at(*std::move(whole), join->first, distance, seen);
       }
       const bool moves =
           node.op->movement == Movement::kReshape || node.op->movement == Movement::kPermute;
       const bool goes_on = moves ? apply(next, node, shape_of(result))
                                  : keeps_places(node) && shape_of(result) == shape_of(at);
       if (!goes_on) continue;
-      if (auto found = wanted_at(std::move(next), result, distance)) return found;
+      if (auto found = wanted_at(std::move(next), result, distance, seen)) return found;
     }
     return std::nullopt;
   }
   /// Further on, or there.
-  std::optional<View> wanted_at(View view, TensorId at, std::size_t distance) const {
-    auto further = wanted(view, at, distance - 1);
+  std::optional<View> wanted_at(View view, TensorId at, std::size_t distance,
+                                std::set<TensorId>& seen) const {
+    auto further = wanted(view, at, distance - 1, seen);
     if (further) return further;
     const auto readers = graph_.consumers(at);
     const bool is_taken = std::ranges::any_of(readers, [&](NodeId reader) {
