@@ -14,6 +14,7 @@
 #include "jobs/rules/belief.h"
 #include "rules/batching/towers.h"
 #include "rules/contractions/contractions.h"
+#include "rules/contractions/factors.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/moves/moves.h"
@@ -38,8 +39,8 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
-                                              rules::kMovesPrefix, rules::kContractionPrefix,
-                                              rules::kWindowPrefix};
+                                              rules::kMovesPrefix,    rules::kContractionPrefix,
+                                              rules::kFactorPrefix,   rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

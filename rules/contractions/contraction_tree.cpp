@@ -28,18 +28,6 @@ std::size_t elements_of(const Graph& graph, TensorId id) {
   return static_cast<std::size_t>(product_of(known_sizes(graph.tensor(id).type.shape)));
 }
 
-/// The operand that is one number; none: there is none.
-std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) {
-  if (node.op->name != "mul") return std::nullopt;
-  for (const std::size_t k : {0, 1}) {
-    const core::Shape& other = graph.tensor(node.inputs[1 - k]).type.shape;
-    if (elements_of(graph, node.inputs[k]) == 1 &&
-        other.size() == graph.tensor(node.outputs[0]).type.shape.size())
-      return k;
-  }
-  return std::nullopt;
-}
-
 class TreeReader {
  public:
   explicit TreeReader(const Graph& graph) : graph_(graph) {}
@@ -123,6 +111,19 @@ class TreeReader {
 };
 
 }  // namespace
+
+std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) {
+  if (node.op->name != "mul" || !has_numbers(graph, node.inputs[0]) ||
+      !has_numbers(graph, node.inputs[1]))
+    return std::nullopt;
+  for (const std::size_t k : {0, 1}) {
+    const core::Shape& other = graph.tensor(node.inputs[1 - k]).type.shape;
+    if (elements_of(graph, node.inputs[k]) == 1 &&
+        other.size() == graph.tensor(node.outputs[0]).type.shape.size())
+      return k;
+  }
+  return std::nullopt;
+}
 
 bool is_contraction_node(const Graph& graph, const Node& node) {
   if (node.outputs.size() != 1 || !has_numbers(graph, node.outputs[0]) ||

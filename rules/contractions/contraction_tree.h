@@ -36,6 +36,9 @@ struct ContractionTree {
 /// that are no numbers, diagonals, or products of too many.
 std::optional<ContractionTree> contraction_tree(const core::Graph& graph, const core::Node& node);
 
+/// The operand of a product of elements that is one number for all of them; none: there is none.
+std::optional<std::size_t> number_operand(const core::Graph& graph, const core::Node& node);
+
 /// Whether the node may stand within such a product.
 bool is_contraction_node(const core::Graph& graph, const core::Node& node);
 

@@ -23,7 +23,7 @@ ALLOWED = {
     "rules/batching/pieces.cpp": (24, "writes rules as text: how pieces become items"),
     "rules/linear_maps": (34, "writes rules as text: units, contractions and products"),
     "rules/moves": (20, "writes rules as text: views, and contractions of what is multiplied and summed"),
-    "rules/contractions": (6, "writes rules as text: products of two tensors"),
+    "rules/contractions": (19, "writes rules as text: products of two tensors, and what is linear in its operands"),
     "rules/windows": (25, "writes rules as text: windows, joins and sums of convolutions"),
     "rules/rule/plan.cpp": (12, "the operators that rules made for a graph put round others"),
     "rules/matching/pattern.cpp": (8, "how common operators are in networks, where matching starts"),

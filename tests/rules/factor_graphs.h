@@ -1,0 +1,51 @@
+// Factors of what weights have made, with operators in between.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace soapstone::rules {
+
+struct FactorGraph {
+  std::string_view name, inputs,
+      nodes;                       ///< Nodes compute y of inputs, weights w and v, a factor c.
+  std::string_view weights, bias;  ///< Shapes.
+};
+inline void PrintTo(const FactorGraph& graph, std::ostream* out) { *out << graph.name; }
+
+inline constexpr FactorGraph kFactorGraphs[] = {
+    {"scores_of_heads", "  x: f32[1, 3, 4]\n  k: f32[1, 2, 2, 5]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  r = reshape(a; shape=[1, 3, 2, 2])\n"
+     "  q = transpose(r; perm=[0, 2, 1, 3])\n  s = matmul(q, k)\n  y = mul(s, c)\n",
+     "[4, 4]", "[4]"},
+    {"right_side_alone", "  x: f32[3, 4]\n  z: f32[5, 4]\n",
+     "  m = matmul(z, w)\n  a = sub(v, m)\n  t = transpose(a; perm=[1, 0])\n  s = matmul(x, t)\n"
+     "  y = mul(c, s)\n",
+     "[4, 4]", "[4]"},
+    {"images", "  x: f32[1, 3, 4, 4]\n",
+     "  m = conv(x, w, v)\n  a = reduce_mean(m; axes=[2, 3], keep_dims=1)\n"
+     "  e = expand(a; shape=[1, 2, 4, 4])\n  y = mul(e, c)\n",
+     "[2, 3, 1, 1]", "[2]"},
+    {"norm", "  x: f32[3, 4]\n", "  m = layer_norm(x, w, v; axis=1)\n  y = mul(m, c)\n", "[4]",
+     "[4]"},
+    {"both_parts", "  x: f32[3, 4]\n  z: f32[3, 4]\n",
+     "  m = mul(x, w)\n  n = div(v, z)\n  a = concat(m, n; axis=0)\n"
+     "  s = slice(a; axes=[1], starts=[1], sizes=[2], steps=[1])\n  y = mul(s, c)\n",
+     "[4]", "[4]"},
+    {"einsum", "  x: f32[3, 4]\n",
+     "  m = einsum(x, w; equation=\"ab,cb->ca\")\n  n = einsum(m, v; equation=\"ca,c->a\")\n"
+     "  y = mul(n, c)\n",
+     "[5, 4]", "[5]"},
+};
+
+inline std::string factor_graph(const FactorGraph& graph) {
+  return fmt::format(
+      "graph {}\n{}  w = full(; shape={}, value=0.5)\n  v = full(; shape={}, value=0.25)\n"
+      "  c = full(; shape=[], value=3.0)\n{}  return y\n",
+      graph.name, graph.inputs, graph.weights, graph.bias, graph.nodes);
+}
+
+}  // namespace soapstone::rules

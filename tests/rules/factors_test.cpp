@@ -1,0 +1,65 @@
+// Factors: which constants take them, and that the rules hold.
+#include "rules/contractions/factors.h"
+
+#include "tests/rules/factor_graphs.h"
+#include "tests/rules/holds.h"
+#include "tests/rules/rules_fixture.h"
+#include "tests/support/made_rules.h"
+
+namespace soapstone::rules {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class FactorRules : public testing::TestWithParam<FactorGraph> {};
+
+TEST_P(FactorRules, AreMadeAndHold) {
+  const auto rules = made_rules(find_factors(graph_of(factor_graph(GetParam()))));
+  ASSERT_THAT(rules, SizeIs(1));
+  expect_rules_hold(rules, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FactorRules, testing::ValuesIn(kFactorGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+TEST(Factors, StayWhereSomethingElseReads) {
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[], value=3.0)
+  m = matmul(x, w)
+  y = mul(m, c)
+  return y, m
+)")),
+              IsEmpty());
+}
+
+TEST(Factors, StayBehindWhatIsNotLinear) {
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[], value=3.0)
+  m = matmul(x, w)
+  s = softmax(m; axis=1)
+  y = mul(s, c)
+  return y
+)")),
+              IsEmpty());
+}
+
+TEST(Factors, StayWhereOneTermHasNoWeights) {
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[], value=3.0)
+  m = matmul(x, w)
+  a = add(m, x)
+  y = mul(a, c)
+  return y
+)")),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace soapstone::rules
