@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "rules/floats/float_types.h"
+#include "rules/floats/rounded_side.h"
 #include "verifier/questions/z3_solver.h"
 #include "verifier/refutation/parameter_values.h"
 
@@ -30,21 +32,41 @@ std::uint8_t bit_of(DataType type, RuleUse use) {
   return static_cast<std::uint8_t>(1U << (2 * at + static_cast<int>(use)));
 }
 
-/// Whether the rule's label forbids no match of any type or use.
+/// Whether the rule has a label that forbids no match of any type or use.
 bool forbids_nothing(const Rule& rule, const AdmissionOptions& options) {
-  return std::ranges::all_of(kFloatingTypes, [&](DataType type) {
+  return !rule.is_placed && std::ranges::all_of(kFloatingTypes, [&](DataType type) {
     return refusal_by_label(rule, type, RuleUse::kBothWays, options).empty();
   });
 }
 
-/// For a rule that no file is believed of: sizes and inputs for a look at the edges of types.
-constexpr int kEdgeSizes = 4, kEdgeTries = 400;
+/// For a rule of unknown label: sizes, and inputs at each, for a look at the edges of types.
+constexpr int kEdgeSizes = 4, kEdgeTriesAtASize = 100;
+/// With more elements in all its tensors such a look takes too long for a search.
+constexpr std::int64_t kMostElementsInSearch = 1 << 14,
+                       kAnyElements = std::numeric_limits<std::int64_t>::max();
+
+/// Of tensors whose sizes are numbers.
+std::int64_t element_count(const core::Graph& side) {
+  std::int64_t count = 0;
+  const auto add = [&](core::TensorId id) {
+    if (const auto dims = core::concrete(side.tensor(id).type.shape))
+      count += core::element_count(*dims);
+  };
+  for (const core::TensorId id : side.inputs()) add(id);
+  for (const core::NodeId id : side.order()) std::ranges::for_each(side.node(id).outputs, add);
+  return count;
+}
 
 /// The label that a file would give a proved rule, less its types. Errors: kUnsupported: no sizes
-/// satisfy it.
-core::Status observe_label(Rule& rule, const VerifyOptions& options) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto report,
-                             rules::check(rule, kEdgeSizes, options.seed + 1, kEdgeTries));
+/// satisfy it, or more elements than these.
+core::Status observe_label(Rule& rule, const VerifyOptions& options, std::int64_t most_elements) {
+  // Where both sides round once, they round the same number.
+  if (rules::rounds_once(rule.source) && rules::rounds_once(rule.target)) return core::Done{};
+  if (element_count(rule.source) + element_count(rule.target) > most_elements)
+    return core::unsupported("its tensors are too large to be tried at the limits of their type");
+  const int sizes = rule.source.symbols().size() > 0 ? kEdgeSizes : 1;
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const auto report, rules::check(rule, sizes, options.seed + 1, sizes * kEdgeTriesAtASize));
   rule.floats = report.floats;
   rule.edges = report.edges;
   return core::Done{};
@@ -73,7 +95,7 @@ std::string refusal_by_label(const Rule& rule, DataType type, RuleUse use,
 struct Admission::Entry {
   std::once_flag once;
   std::string reason;  ///< Empty: proved. Valid once it was asked for.
-  Rule labeled = {};   ///< If no file is believed: a rule with what was seen of it as its label.
+  Rule labeled = {};   ///< If its label is unknown: the rule with what was seen of it as its label.
   double cpu_ms = 0;
   bool is_kept = false;  ///< The memory knew it.
 };
@@ -110,12 +132,20 @@ bool Admission::is_proved(core::RuleId rule) const {
   return rules_[rule].evidence.kind == rules::Evidence::Kind::kProved;
 }
 
+/// Whether the rule is believed what it says of the edges of this type. A rule that was made for a
+/// graph says nothing; the order of sums and products, which is all that such rules change, matters
+/// to a type of few binades.
+bool Admission::has_label(const Rule& rule, DataType type) const {
+  if (!options_.believe_files) return false;
+  return !rule.is_placed || type != DataType::kFloat16 || options_.allow_range_changes;
+}
+
 Admission::Key Admission::key_of(core::RuleId id, const rules::Match& match) const {
   const Rule& rule = rules_[id];
   Key key{id.index(), {}};
   key.values.reserve(rule.parameters.size());
   for (const core::Symbol s : rule.parameters) key.values.push_back(match.sizes[s.id]);
-  if (rules::depends_on_float_type(rule)) key.type = match.float_type;
+  if (rule.is_placed || rules::depends_on_float_type(rule)) key.type = match.float_type;
   return key;
 }
 
@@ -139,11 +169,12 @@ void Admission::prove(const Key& key, Entry& entry) const {
     bindings[rule.parameters[k].id] = key.values[k];
   try {
     auto special = rule.parameters.empty() ? core::Result<Rule>(rule) : specialize(rule, bindings);
-    if (special && key.type != DataType::kFloat32)
+    if (special && key.type != DataType::kFloat32 && rules::depends_on_float_type(rule))
       special = rules::with_float_type(*special, key.type);
     entry.reason = special ? proof_of(*special, entry) : special.error().message;
-    if (entry.reason.empty() && !options_.believe_files) {
-      if (const auto seen = observe_label(*special, options_.verify); !seen)
+    if (entry.reason.empty() && !has_label(rule, key.type)) {
+      const auto most = options_.believe_files ? kMostElementsInSearch : kAnyElements;
+      if (const auto seen = observe_label(*special, options_.verify, most); !seen)
         entry.reason = seen.error().message;
       entry.labeled = *std::move(special);
     }
@@ -172,7 +203,7 @@ std::string Admission::refusal(core::RuleId id, const rules::Match& match, RuleU
   if (excluded_[id.index()]) return "it was taken out";
   if (state_[id.index()] == State::kRefused)
     return rule.evidence.detail.empty() ? "the rule has no proof" : rule.evidence.detail;
-  if (options_.believe_files) {
+  if (has_label(rule, match.float_type)) {
     // A label costs nothing to ask, a proof does.
     std::string reason = refusal_by_label(rule, match.float_type, use, options_);
     if (!reason.empty()) note_label_refusal(id, match.float_type, use);
@@ -195,7 +226,7 @@ std::string Admission::refusal_by_proof(core::RuleId id, const rules::Match& mat
     entry = slot.get();
   }
   std::call_once(entry->once, [&] { prove(key, *entry); });
-  if (!entry->reason.empty() || options_.believe_files) return entry->reason;
+  if (!entry->reason.empty() || has_label(rules_[id], match.float_type)) return entry->reason;
   return refusal_by_label(entry->labeled, match.float_type, use, options_);
 }
 

@@ -108,7 +108,7 @@ class Admission {
 
   std::string refusal_by_proof(core::RuleId rule, const rules::Match& match, RuleUse use);
   void note_label_refusal(core::RuleId rule, core::DataType type, RuleUse use);
-  /// The subject of a proof: a rule, its parameters, and if it depends on what f32 stands for,
+  /// The subject of a proof: a rule, its parameters, and if it may depend on what f32 stands for,
   /// that.
   struct Key {
     std::size_t rule = 0;
@@ -116,6 +116,7 @@ class Admission {
     core::DataType type = core::DataType::kFloat32;
     auto operator<=>(const Key&) const = default;
   };
+  bool has_label(const rules::Rule& rule, core::DataType type) const;
   Key key_of(core::RuleId rule, const rules::Match& match) const;
   std::string proof_of(const rules::Rule& special, Entry& entry) const;
   void prove(const Key& key, Entry& entry) const;

@@ -3,8 +3,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "ops/definition/registry.h"
 
 namespace soapstone::rules {
+namespace {
+
+/// True also of what moves numbers in a way of its own: between them, for one.
+bool may_compute(const core::Node& node) {
+  const ops::OpDefinition* definition = ops::registry().definition(node.op->name);
+  return definition == nullptr || definition->movement == ops::Movement::kNone ||
+         definition->movement == ops::Movement::kOther;
+}
+
+}  // namespace
+
+bool rounds_once(const Graph& side) {
+  std::set<TensorId> computed;
+  for (const NodeId id : side.order()) {
+    const core::Node& node = side.node(id);
+    const bool reads_computed =
+        std::ranges::any_of(node.inputs, [&](TensorId input) { return computed.contains(input); });
+    const bool is_computed = may_compute(node) && !node.inputs.empty();
+    if (is_computed && reads_computed) return false;
+    if (is_computed || reads_computed) computed.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return true;
+}
 
 std::optional<std::vector<Tensor>> RoundedSide::run(const std::vector<Tensor>& inputs,
                                                     std::optional<Rounding> rounding,

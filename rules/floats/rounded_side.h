@@ -17,6 +17,10 @@ struct Rounding {
   bool limited = true;  ///< Exponents are; otherwise only digits are rounded.
 };
 
+/// Whether no number that an operator has computed is computed with again: each output is an exact
+/// function of the inputs, rounded once. Operators that only move numbers do not compute.
+bool rounds_once(const Graph& side);
+
 class RoundedSide {
  public:
   /// Precondition: all sizes are numbers; no opaque node. The graph must outlive it.

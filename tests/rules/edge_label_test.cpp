@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 
+#include "rules/floats/rounded_side.h"
 #include "tests/rules/rules_fixture.h"
 
 namespace soapstone::rules {
@@ -41,6 +42,22 @@ bool overflows_or_vanishes(const Edges& edges) {
   return std::ranges::any_of(edges.all(), [](const Edge& edge) {
     return edge.effect == kOverflow || edge.effect == kUnderflow;
   });
+}
+
+TEST(RoundsOnce, WhereNoComputedNumberIsComputedWith) {
+  const Rule rule = rules_of(R"(rule heads
+  x: [n, m]   a: [m, k]   b: [m]
+  source
+    xb = mul(x, b)
+    y = matmul(xb, a)
+  target
+    t = transpose(x; perm=[1, 0])
+    xba = einsum(t, b, a; equation="ab,a,ac->bc")
+    y = reshape(xba; shape=[n, k])
+)")
+                        .at(0);
+  EXPECT_FALSE(rounds_once(rule.source));
+  EXPECT_TRUE(rounds_once(rule.target));
 }
 
 TEST(EdgeLabel, ProductsInAnotherOrderOverflowFarOutInF32AndNearInF16) {

@@ -1,6 +1,7 @@
 // Admission of matches: by proof lines of files, and by proofs of the values that a match has.
 #include "verifier/admission.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 
 #include "core/text/text.h"
 #include "ops/definition/registry.h"
+#include "rules/matching/match_at.h"
 #include "rules/text/evidence.h"
 #include "tests/support/graphs.h"
 #include "tests/support/rules.h"
@@ -239,6 +241,54 @@ TEST(Admission, WithoutAFileTheEdgesAreTriedHere) {
   EXPECT_EQ(answer_for(admission, "f16").replace, "it loses values that its source has in f16");
   Admission lenient(set, {.believe_files = false, .allow_range_changes = true});
   EXPECT_EQ(answer_for(lenient, "f16").replace, "");
+}
+
+/// A rule that was made for a graph: nothing is known of it, and no search finds it.
+rules::Rule made_of(std::string text) {
+  text.insert(text.find("  source"), "  placed\n");
+  rules::Rule rule = rule_of(text);
+  rule.evidence.kind = rules::Evidence::Kind::kProved;
+  rule.is_proved_on_demand = true;
+  return rule;
+}
+
+/// The refusal of the one match in a graph with a scaled product of that type.
+std::string refusal_of_made(const std::string& text, const std::string& type, int size,
+                            const AdmissionOptions& options = {}) {
+  const std::string square = fmt::format("{}[{}, {}]\n", type, size, size);
+  const core::Graph graph = graph_of("graph g\n  x: " + square + "  a: " + square + "  c: " + type +
+                                     "[]\n  xc = mul(x, c)\n  y = matmul(xc, a)\n  return y\n");
+  Admission admission(rules::RuleSet({}), options);
+  admission.add_placed({made_of(text)});
+  const std::vector<core::NodeId> nodes(graph.order().begin(), graph.order().end());
+  const std::vector<core::TensorId> inputs(graph.inputs().begin(), graph.inputs().end());
+  const auto match = rules::find_match_at(graph, admission.rules(), core::RuleId(0), nodes, inputs);
+  EXPECT_TRUE(match.has_value());
+  if (!match) return "no match";
+  const std::string refusal = admission.refusal(core::RuleId(0), *match);
+  EXPECT_EQ(admission.admits(core::RuleId(0), *match), refusal.empty());
+  return refusal;
+}
+
+std::string of_size(std::string text, int size) {
+  const std::string wanted = fmt::format("[{}, {}]", size, size);
+  for (std::size_t at = 0; (at = text.find("[n, n]")) != std::string::npos;)
+    text.replace(at, 6, wanted);
+  return text;
+}
+
+TEST(Admission, ARuleThatWasMadeIsTriedAtTheLimitsOfHalf) {
+  for (const std::string& text : {kScale, of_size(kScale, 3)}) {
+    EXPECT_EQ(refusal_of_made(text, "f32", 3), "");
+    EXPECT_EQ(refusal_of_made(text, "bf16", 3), "");
+    EXPECT_EQ(refusal_of_made(text, "f16", 3), "it loses values that its source has in f16");
+    EXPECT_EQ(refusal_of_made(text, "f16", 3, {.allow_range_changes = true}), "");
+  }
+}
+
+TEST(Admission, WhatTakesTooLongToTryIsRefused) {
+  EXPECT_EQ(refusal_of_made(of_size(kScale, 100), "f32", 100), "");
+  EXPECT_THAT(refusal_of_made(of_size(kScale, 100), "f16", 100), testing::HasSubstr("too large"));
 }
 
 TEST(Admission, AnswersManyThreadsAlike) {
