@@ -5,16 +5,15 @@
 #include <cmath>
 #include <set>
 
-#include "ops/definition/registry.h"
-
 namespace soapstone::rules {
 namespace {
 
-/// True also of what moves numbers in a way of its own: between them, for one.
+/// True also of what rounds to another type, and of what moves numbers in a way of its own: between
+/// them, for one.
 bool may_compute(const core::Node& node) {
-  const ops::OpDefinition* definition = ops::registry().definition(node.op->name);
-  return definition == nullptr || definition->movement == ops::Movement::kNone ||
-         definition->movement == ops::Movement::kOther;
+  using enum core::Movement;
+  const core::Movement movement = node.op->movement;
+  return movement == kNone || movement == kConvert || movement == kOther;
 }
 
 }  // namespace

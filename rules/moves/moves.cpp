@@ -340,8 +340,6 @@ class MovePlanner {
 
 std::vector<RewritePlan> find_moves(const Graph& graph) {
   return MovePlanner(graph).run();
-  ;
-  ;
 }
 
 }  // namespace soapstone::rules
