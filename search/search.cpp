@@ -66,9 +66,14 @@ void Searcher::run_stage(const Candidate& original) {
       reached_.insert(reached_.end(), reached.begin(), reached.end());
     }
     if (rung.folds_first) fold_before_merging(rung, original);
+    const auto before_plans =
+        result_.best.empty() ? std::optional<Candidate>() : result_.best.front();
     go_on_from_plans(rung, original);
     take_turns(rung);
     if (!result_.best.empty()) go_on_from_plans(rung, Candidate(result_.best.front()));
+    // What plans made cheaper may hide what they would make of what the passes had come to.
+    if (before_plans && !same_structure(before_plans->graph, result_.best.front().graph))
+      go_on_from_plans(rung, *before_plans);
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

@@ -18,6 +18,9 @@
 namespace soapstone::search {
 namespace {
 
+/// Of all finders of an order: plans make room for plans.
+constexpr int kPlanRounds = 3;
+
 std::vector<const Region*> pointers_to(const std::vector<Region>& regions) {
   std::vector<const Region*> pointers;
   for (const Region& region : regions) pointers.push_back(&region);
@@ -172,8 +175,12 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
 
 Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
   crew_.rest();  // plans add rules, which nobody may read meanwhile
-  for (const PlanFinder find : finders)
-    from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+  for (int round = 0; round < kPlanRounds; ++round) {
+    const std::size_t steps_before = from.steps.size();
+    for (const PlanFinder find : finders)
+      from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+    if (from.steps.size() == steps_before) break;
+  }
   work_when_idle();
   return from;
 }

@@ -38,6 +38,7 @@ enum class AttributeRole : std::uint8_t {
   kElementType,   ///< The name of an element type.
   kInput,         ///< The number of an input.
   kInputShapes,   ///< Shapes of inputs, each as its rank and its sizes.
+  kEquation,      ///< Labels of the dimensions of each operand, and of the result: `ab,bc->ac`.
   kText,          ///< Any other text.
 };
 
@@ -56,6 +57,7 @@ constexpr AttributeKind kind_of(AttributeRole role) {
     return AttributeKind::kReal;
   case AttributeRole::kVariant:
   case AttributeRole::kElementType:
+  case AttributeRole::kEquation:
   case AttributeRole::kText:
     return AttributeKind::kText;
   default:

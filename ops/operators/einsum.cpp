@@ -106,7 +106,7 @@ std::vector<OpDefinition> einsum_ops() {
                   "inputs; equation names them: \"ab,bc->ac\"",
       .attributes =
           std::vector<core::AttributeSchema>{
-              {"equation", AttributeRole::kText, std::nullopt, {std::string("ab,bc->ac")}}},
+              {"equation", AttributeRole::kEquation, std::nullopt, {std::string("ab,bc->ac")}}},
       .inputs = Arity(1, core::OpSchema::kAnyNumber),
       .op_class = OpClass::kReduction,
       .infer = infer_einsum,

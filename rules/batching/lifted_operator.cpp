@@ -3,6 +3,7 @@
 #include "rules/batching/lifted_operator.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/op_definition.h"
+#include "ops/parts/einsum_equation.h"
 
 namespace soapstone::rules {
 namespace {
@@ -108,6 +110,42 @@ class LiftedOperator {
     }
     target_ += fmt::format("    y = reshape({}; shape=[{}])\n", all, list(result));
     return text();
+  }
+
+  /// Labels of the sum are those of its dimensions; an operand has none where it is repeated.
+  std::optional<std::string> summed_products() {
+    const Texts result = behind({count_}, shape(node_.outputs[0]));
+    const std::string labels = std::string("abcdefghijklmnopqrstuvw").substr(0, result.size());
+    Texts operands, equation;
+    std::string rest = labels.substr(1);
+    for (std::size_t k = 0; k < node_.inputs.size(); ++k) {
+      const std::string name(1, letter(k));
+      const Texts given =
+          lifting_.sources[k] == Source::kShared ? shape(node_.inputs[k]) : lifted_shape(k, count_);
+      if (given.size() > result.size()) return std::nullopt;
+      head_ += fmt::format("  {}: {}\n", name, declared(node_.inputs[k], given));
+      Texts kept;
+      std::string own;
+      for (std::size_t d = 0; d < given.size(); ++d) {
+        const std::size_t place = result.size() - given.size() + d;
+        if (given[d] != result[place]) continue;
+        kept.push_back(given[d]);
+        own += labels[place];
+      }
+      operands.push_back(name + "k");
+      equation.push_back(own);
+      std::erase_if(rest, [&](char label) { return own.find(label) != std::string::npos; });
+      target_ += fmt::format("    {}k = reshape({}; shape=[{}])\n", name, name, list(kept));
+    }
+    if (!rest.empty()) return std::nullopt;
+    const std::string text = fmt::format("{}->{}", fmt::join(equation, ","), labels.substr(1));
+    const std::array ranks{equation[0].size(), equation[1].size()};
+    source_ +=
+        fmt::format("    t = {}(a, b)\n    y = reduce_sum(t; axes=[0], keep_dims=0)\n", op_.name);
+    target_ += fmt::format("    y = einsum({}; equation=\"{}\")\n", list(operands),
+                           ops::EinsumEquation::from_onnx(text, ranks)->to_string());
+    return fmt::format("rule batch_of_products\n{}  placed\n  source\n{}  target\n{}", head_,
+                       source_, target_);
   }
 
   std::optional<std::string> summed() {
@@ -251,6 +289,8 @@ class LiftedOperator {
       for (const Polynomial& n : std::get<std::vector<Polynomial>>(value)) sizes.push_back(size(n));
       return fmt::format("[{}]", list(lifted ? behind({count_}, sizes) : sizes));
     }
+    case AttributeRole::kEquation:
+      return fmt::format("\"{}\"", equation(std::get<std::string>(value), lifted));
     case AttributeRole::kBorder:
     case AttributeRole::kGap:
     case AttributeRole::kRatio:
@@ -262,6 +302,18 @@ class LiftedOperator {
     default:
       return core::to_string(value, lifting_.graph.symbols());
     }
+  }
+
+  /// With a label for the items of each operand that has them.
+  std::string equation(const std::string& text, bool lifted) const {
+    auto labels = *ops::EinsumEquation::parse(text);
+    std::vector<std::size_t> ranks;
+    for (std::size_t k = 0; k < labels.operands.size(); ++k) {
+      if (lifted && lifting_.sources[k] != Source::kShared) labels.operands[k].insert(0, "Z");
+      ranks.push_back(labels.operands[k].size());
+    }
+    if (lifted) labels.result.insert(0, "Z");
+    return ops::EinsumEquation::from_onnx(labels.to_string(), ranks)->to_string();
   }
 
   static std::ptrdiff_t offset(std::size_t k) { return static_cast<std::ptrdiff_t>(k); }
@@ -306,6 +358,11 @@ std::optional<std::string> joined_in_groups(const Lifting& lifting) {
 std::optional<std::string> joined_items(const Lifting& lifting) {
   LiftedOperator op(lifting);
   return op.sizes_are_known() ? op.joined() : std::nullopt;
+}
+
+std::optional<std::string> summed_products(const Lifting& lifting) {
+  LiftedOperator op(lifting);
+  return op.sizes_are_known() ? op.summed_products() : std::nullopt;
 }
 
 std::optional<std::string> summed_items(const Lifting& lifting) {

@@ -50,5 +50,7 @@ std::optional<std::string> joined_in_groups(const Lifting& lifting);
 std::optional<std::string> joined_items(const Lifting& lifting);
 /// The rule for the sum of that many items of the operand's shape.
 std::optional<std::string> summed_items(const Lifting& lifting);
+/// The rule for that sum of lifted products as one contraction. Precondition: the node multiplies.
+std::optional<std::string> summed_products(const Lifting& lifting);
 
 }  // namespace soapstone::rules

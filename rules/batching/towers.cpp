@@ -173,19 +173,26 @@ class Packer {
            FloatBehavior::kReassociates);
   }
 
+  /// A sum of products that were lifted is a contraction.
+  void contract(const Tuple& terms, TensorId result) {
+    const NodeId its = graph_.tensor(terms[0]).producer;
+    if (ops::arithmetic_of(*graph_.node(its).op) != ops::Arithmetic::kProduct ||
+        !are_siblings(terms))
+      return;
+    Lifting product = lifting_of(graph_.node(its), terms.size());
+    for (std::size_t k = 0; k < product.node.inputs.size(); ++k)
+      product.sources.push_back(source_of(terms, k));
+    add_ending({result}, summed_products, product, FloatBehavior::kReassociates);
+  }
+
   /// Siblings that were lifted for no pack so far, kept or not.
   void end_apart() {
     std::map<std::pair<std::string, std::size_t>, Tuple> alike;
-    std::vector<std::size_t> depth(graph_.node_bound());
+    const std::vector<std::size_t> depths = depths_of(graph_);
     for (const NodeId id : graph_.order()) {
       const Node& node = graph_.node(id);
-      for (const TensorId input : node.inputs) {
-        if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
-        depth[id.index()] =
-            std::max(depth[id.index()], depth[graph_.tensor(input).producer.index()] + 1);
-      }
       if (node.outputs.size() == 1 && !graph_.is_constant_expression(id))
-        alike[{kind_of(graph_, node), depth[id.index()]}].push_back(node.outputs[0]);
+        alike[{kind_of(graph_, node), depths[id.index()]}].push_back(node.outputs[0]);
     }
     std::vector<std::pair<std::size_t, Tuple>> by_depth;
     for (auto& [kind, tuple] : alike) by_depth.emplace_back(kind.second, std::move(tuple));
@@ -205,6 +212,7 @@ class Packer {
     steps_.clear();
     lifted_.clear();
     if (!lift(tuple) || (end != nullptr && !add_ending({result}, end, *ending, floats))) return;
+    if (end == summed_items) contract(tuple, result);
     packed_.insert(tuple.begin(), tuple.end());
     found_.push_back({std::move(steps_)});
   }

@@ -170,47 +170,103 @@ class ComposedMap {
   std::map<TensorId, std::string> suffixes_;
 };
 
-/// The end of a map: as a product with the matrix, or a contraction.
-class PlainMap {
+/// The end of maps of one kind, each with its matrix: as one product or contraction.
+class PlainMaps {
  public:
-  PlainMap(const Graph& graph, const MapSource& source, TensorId id, const LinearMap& map)
-      : writer_(graph, source, false), id_(id), map_(map), labels_(writer_.labels()),
+  PlainMaps(const Graph& graph, const MapSource& source, std::span<const TensorId> ids,
+            const LinearMap& map)
+      : writer_(graph, source, false), id_(ids[0]), count_(ids.size()), map_(map), kept_(map.kept),
+        all_(writer_.sizes(id_)), labels_(writer_.labels()),
         summed_(labels_.find(MapWriter::kSummed)), behind_(labels_.size() - 1 - summed_) {
-    for (std::size_t d = 0; d < writer_.shape_of(id).size(); ++d) {
-      if (std::ranges::find(map.kept, d) != map.kept.end()) continue;
-      free_.push_back(d);
-      width_ *= writer_.shape_of(id)[d].constant();
+    if (count_ > 1) {
+      all_.insert(all_.begin(), std::to_string(count_));
+      for (std::size_t& d : kept_) ++d;
     }
+    for (std::size_t d = 0; d < all_.size(); ++d)
+      if (!is_kept(d)) free_.push_back(d);
   }
 
   std::string text() const {
     const Names matrix = writer_.lying_as(id_, map_.kept, writer_.count());
-    const std::string declared_source = fmt::format("  x: [{}]\n", joined(writer_.summed_shape()));
-    std::string text =
-        fmt::format("rule linear_map_of_{}\n{}  v: [{}]\n", is_product() ? "matmul" : "einsum",
-                    declared_source, joined(matrix));
-    if (map_.has_offset)
-      text += fmt::format("  c: [{}]\n", joined(writer_.lying_as(id_, map_.kept, "1")));
-    text += "  placed\n  source\n" + writer_.applied(id_, map_, "", "y", "x") + "  target\n";
-    return text + (is_product() ? product() : contraction());
+    const Names offset = writer_.lying_as(id_, map_.kept, "1");
+    std::string head, source, target;
+    for (const std::string& k : suffixes()) {
+      head += fmt::format("  v{}: [{}]\n", k, joined(matrix));
+      if (map_.has_offset) head += fmt::format("  c{}: [{}]\n", k, joined(offset));
+      if (count_ > 1) source += writer_.summed_source(k);
+      source += writer_.applied(id_, map_, k, "y" + k, count_ > 1 ? writer_.source_name(k) : "x");
+    }
+    if (count_ > 1) {
+      target += writer_.summed_source("") + stacked("v", matrix);
+      if (map_.has_offset) target += stacked("c", offset);
+    }
+    target += is_product() ? product() : is_batch() ? batch_of_products() : contraction();
+    if (count_ > 1) target += parted();
+    const std::string of_source = count_ > 1
+                                      ? writer_.declared_source()
+                                      : fmt::format("  x: [{}]\n", joined(writer_.summed_shape()));
+    return fmt::format("rule linear_map_of_{}\n{}{}  placed\n  source\n{}  target\n{}",
+                       is_product() || is_batch() ? "matmul" : "einsum", of_source, head, source,
+                       target);
   }
 
   /// Whether there is nothing to change.
-  bool is_plain() const { return !is_product() && map_.kept.size() == 1; }
+  bool is_plain() const { return count_ == 1 && !is_product() && !is_batch() && kept_.size() == 1; }
 
  private:
+  bool is_kept(std::size_t d) const { return std::ranges::find(kept_, d) != kept_.end(); }
+
+  Names suffixes() const {
+    if (count_ == 1) return {""};
+    Names all;
+    for (std::size_t k = 1; k <= count_; ++k) all.push_back(std::to_string(k));
+    return all;
+  }
+
+  /// Lines that put what each of them has above each other.
+  std::string stacked(const std::string& name, const Names& shape) const {
+    std::string text;
+    for (const std::string& k : suffixes())
+      text +=
+          fmt::format("    {0}{1}r = reshape({0}{1}; shape=[1, {2}])\n", name, k, joined(shape));
+    Names parts;
+    for (const std::string& k : suffixes()) parts.push_back(fmt::format("{}{}r", name, k));
+    return text + fmt::format("    {} = concat({}; axis=0)\n", name, joined(parts));
+  }
+  std::string parted() const {
+    Names parts;
+    std::string text;
+    for (const std::string& k : suffixes()) {
+      parts.push_back("z" + k);
+      text += fmt::format("    y{0} = reshape(z{0}; shape=[{1}])\n", k, joined(writer_.sizes(id_)));
+    }
+    return fmt::format("    {} = split(y; axis=0, sizes=[{}])\n", joined(parts),
+                       joined(Names(count_, "1"))) +
+           text;
+  }
+
   /// Free axes lie where the summed one does, and at most one kept axis behind it.
   bool is_product() const {
-    const std::size_t rank = writer_.shape_of(id_).size();
-    return behind_ <= 1 && std::ranges::is_sorted(map_.kept) &&
-           std::ranges::all_of(free_,
-                               [&](std::size_t d) { return d >= summed_ && d + behind_ < rank; });
+    return behind_ <= 1 && std::ranges::is_sorted(kept_) &&
+           std::ranges::all_of(
+               free_, [&](std::size_t d) { return d >= summed_ && d + behind_ < all_.size(); });
+  }
+
+  /// A product for each place of axes in front of the rows, kept ones and free ones.
+  bool is_batch() const {
+    const std::size_t rank = all_.size();
+    if (rank < 3 || behind_ > 1 || !std::ranges::is_sorted(kept_)) return false;
+    const bool ends_kept = kept_.back() == rank - 1;
+    return behind_ == 1 ? ends_kept && free_.back() == rank - 2
+                        : !ends_kept && kept_.back() == rank - 2;
   }
 
   std::string product() const {
-    const std::string n = writer_.count(), m = writer_.size(width_);
+    std::int64_t width = 1;
+    for (const std::size_t d : free_) width *= std::stoll(all_[d]);
+    const std::string n = writer_.count(), m = writer_.size(width);
     // The summed axis of the matrix lies where the first kept one of the tensor does.
-    const bool left = behind_ == 1, summed_is_last = left && map_.kept.size() == 1;
+    const bool left = behind_ == 1, summed_is_last = left && kept_.size() == 1;
     const Names rows{summed_is_last ? m : n, summed_is_last ? n : m};
     std::string text = fmt::format("    w = reshape(v; shape=[{}])\n", joined(rows)), w = "w";
     if (left && !summed_is_last) {
@@ -219,14 +275,53 @@ class PlainMap {
     }
     Names shape = writer_.summed_shape();
     shape[summed_] = m;
-    const bool splits = shape != writer_.sizes(id_);
+    const bool splits = shape != all_;
     const std::string y = splits ? "q" : "y", p = map_.has_offset ? "p" : y;
     text += left ? fmt::format("    {} = matmul({}, x)\n", p, w)
                  : fmt::format("    {} = matmul(x, {})\n", p, w);
     if (map_.has_offset)
       text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n",
                           left ? m + ", 1" : m, y);
-    if (splits) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(writer_.sizes(id_)));
+    if (splits) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
+    return text;
+  }
+
+  std::string batch_of_products() const {
+    const std::string n = writer_.count();
+    const std::size_t rows = all_.size() - 2;
+    const bool left = behind_ == 1;
+    Names of_source, of_matrix, lying;
+    std::vector<std::size_t> order;  // of the matrix as it lies, its summed axis before the last
+    std::size_t summed = 0;
+    for (std::size_t d = 0; d < all_.size(); ++d) {
+      const bool is_free = !is_kept(d);
+      if (d == kept_[0]) summed = lying.size();
+      if (is_free) order.push_back(lying.size());
+      if (is_free || d == kept_[0]) lying.push_back(is_free ? all_[d] : n);
+      if (d >= rows) continue;
+      const std::string kept = is_free ? "1" : all_[d], own = is_free ? all_[d] : "1";
+      if (kept != "1" || !of_source.empty()) of_source.push_back(kept);
+      if (own != "1" || !of_matrix.empty()) of_matrix.push_back(own);
+    }
+    order.insert(left ? order.end() : order.end() - 1, summed);
+    of_source.insert(of_source.end(), {left ? n : all_[rows], left ? all_[rows + 1] : n});
+    of_matrix.insert(of_matrix.end(), {left ? all_[rows] : n, left ? n : all_[rows + 1]});
+    std::string text = fmt::format("    w0 = reshape(v; shape=[{}])\n", joined(lying));
+    text += fmt::format("    w1 = transpose(w0; perm=[{}])\n", fmt::join(order, ", "));
+    text += fmt::format("    w = reshape(w1; shape=[{}])\n", joined(of_matrix));
+    text += fmt::format("    xs = reshape(x; shape=[{}])\n", joined(of_source));
+    const bool is_whole = std::max(of_source.size(), of_matrix.size()) == all_.size();
+    const std::string q = is_whole ? "y" : "q", p = map_.has_offset ? "p" : q;
+    text += fmt::format("    {} = matmul({})\n", p, left ? "w, xs" : "xs, w");
+    if (map_.has_offset) {
+      Names places;
+      for (std::size_t d = 0; d < all_.size(); ++d) places.push_back(is_kept(d) ? "1" : all_[d]);
+      places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(std::max(
+                                                      of_source.size(), of_matrix.size())));
+      text +=
+          fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", joined(places), q);
+    }
+    if (!is_whole) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
     return text;
   }
 
@@ -234,14 +329,14 @@ class PlainMap {
   std::string contraction() const {
     Names shape;
     std::string matrix, result;
-    for (std::size_t d = 0; d < writer_.shape_of(id_).size(); ++d) {
-      const auto at = std::ranges::find(map_.kept, d);
-      const bool is_free = at == map_.kept.end();
+    for (std::size_t d = 0; d < all_.size(); ++d) {
+      const auto at = std::ranges::find(kept_, d);
+      const bool is_free = at == kept_.end();
       const char own = static_cast<char>('k' + d);
-      result += is_free ? own : static_cast<char>('a' + (at - map_.kept.begin()));
-      if (!is_free && d != map_.kept[0]) continue;
+      result += is_free ? own : static_cast<char>('a' + (at - kept_.begin()));
+      if (!is_free && d != kept_[0]) continue;
       matrix += is_free ? own : MapWriter::kSummed;
-      shape.push_back(is_free ? writer_.sizes(id_)[d] : writer_.count());
+      shape.push_back(is_free ? all_[d] : writer_.count());
     }
     const std::string p = map_.has_offset ? "p" : "y";
     std::string text = fmt::format("    w = reshape(v; shape=[{}])\n", joined(shape));
@@ -253,11 +348,13 @@ class PlainMap {
 
   MapWriter writer_;
   TensorId id_;
+  std::size_t count_;
   const LinearMap& map_;
+  std::vector<std::size_t> kept_;  // with an axis in front for the maps, if they are several
+  Names all_;                      // sizes, likewise
   std::string labels_;
   std::size_t summed_, behind_;
   std::vector<std::size_t> free_;
-  std::int64_t width_ = 1;
 };
 
 }  // namespace
@@ -266,9 +363,9 @@ std::vector<std::string> composed_map(const Composition& composition) {
   return {ComposedMap(composition, true).text(), ComposedMap(composition, false).text()};
 }
 
-std::vector<std::string> plain_map(const Graph& graph, const MapSource& source, TensorId tensor,
-                                   const LinearMap& map) {
-  const PlainMap plain(graph, source, tensor, map);
+std::vector<std::string> plain_maps(const Graph& graph, const MapSource& source,
+                                    std::span<const TensorId> tensors, const LinearMap& map) {
+  const PlainMaps plain(graph, source, tensors, map);
   if (plain.is_plain()) return {};
   return {plain.text()};
 }

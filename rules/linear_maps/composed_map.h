@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,10 @@ struct Composition {
 /// others, and for those of the graph.
 std::vector<std::string> composed_map(const Composition& composition);
 
-/// Rules that make a matrix product of a map, if it is one of either side; else a contraction that
-/// each library has.
-std::vector<std::string> plain_map(const core::Graph& graph, const MapSource& source,
-                                   core::TensorId tensor, const LinearMap& map);
+/// Rules that make a matrix product of a map, if it is one of either side or a batch of such; else
+/// a contraction that each library has. Several tensors of one shape whose maps differ in their
+/// matrices alone become parts of one.
+std::vector<std::string> plain_maps(const core::Graph& graph, const MapSource& source,
+                                    std::span<const core::TensorId> tensors, const LinearMap& map);
 
 }  // namespace soapstone::rules

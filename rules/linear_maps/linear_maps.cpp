@@ -33,10 +33,17 @@ using KeptAxes = std::vector<std::optional<std::size_t>>;
 constexpr std::string_view kDescription =
     "A linear map of a linear map is one with the product of both matrices.";
 
+struct MostFirst {
+  bool operator()(const Places& a, const Places& b) const {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  }
+};
+
 /// The part that is linear in one tensor.
 class LinearPart {
  public:
-  LinearPart(const Graph& graph, TensorId source) : graph_(graph), source_(source) {
+  LinearPart(const Graph& graph, std::span<const std::size_t> depths, TensorId source)
+      : graph_(graph), depths_(depths), source_(source) {
     const std::size_t rank = graph.tensor(source).type.shape.size();
     KeptAxes all(rank);
     for (std::size_t d = 0; d < rank; ++d) all[d] = d;
@@ -49,27 +56,31 @@ class LinearPart {
       if (nodes_.size() < kMostNodes && add(id)) nodes_.push_back(id);
   }
 
-  /// Its tensors that others read, with nodes that compute behind them, by the axes that they keep.
-  std::map<std::vector<std::size_t>, std::vector<TensorId>> results() const {
-    std::map<std::vector<std::size_t>, std::vector<TensorId>> all;
+  /// By the axes that they keep, most axes first: its tensors that are read by others or where one
+  /// of these axes is lost, with nodes that compute behind them.
+  std::map<Places, std::vector<TensorId>, MostFirst> results() const {
+    std::map<Places, std::vector<TensorId>, MostFirst> all;
     const std::set<NodeId> within(nodes_.begin(), nodes_.end());
     for (const NodeId id : nodes_) {
       for (const TensorId output : graph_.node(id).outputs) {
-        const auto readers = graph_.consumers(output);
+        const Places axes = kept(output);
+        const auto loses = [&](NodeId reader) {
+          return !within.contains(reader) ||
+                 !std::ranges::includes(kept(graph_.node(reader).outputs[0]), axes);
+        };
         const bool leaves =
-            graph_.is_output(output) ||
-            std::ranges::any_of(readers, [&](NodeId reader) { return !within.contains(reader); });
-        if (leaves && !kept(output).empty()) all[kept(output)].push_back(output);
+            graph_.is_output(output) || std::ranges::any_of(graph_.consumers(output), loses);
+        if (leaves && !axes.empty()) all[axes].push_back(output);
       }
     }
     return all;
   }
 
-  /// None: too little to be worth it, or a map that no text says.
-  std::optional<RewritePlan> plan_for(const Places& kept, std::span<const TensorId> results) const {
+  /// Ways to go: with results of one kind together, and each by itself. None: too little to be
+  /// worth it, or a map that no text says.
+  std::vector<RewritePlan> plans_for(const Places& kept, std::span<const TensorId> results) const {
     const MapSource source{source_, kept};
-    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept))
-      return std::nullopt;
+    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept)) return {};
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
@@ -81,18 +92,25 @@ class LinearPart {
       const bool has_offset = add_operands(composition, maps);
       for (const TensorId output : node.outputs) {
         const auto map = map_of(output, kept, has_offset);
-        if (!map || !is_small(output, map->kept, kept)) return std::nullopt;
+        if (!map || !is_small(output, map->kept, kept)) return {};
         composition.results.push_back(*map);
         maps.insert_or_assign(output, *map);
       }
       add_step(plan, node.outputs, composed_map(composition));
     }
-    if (computing < 2) return std::nullopt;
-    for (const TensorId id : results) {
-      auto texts = plain_map(graph_, source, id, maps.at(id));
-      if (!texts.empty()) add_step(plan, {id}, std::move(texts));
+    const std::vector<std::vector<TensorId>> kinds = by_kind(results, maps);
+    const bool has_several = kinds.size() < results.size();
+    if (computing < (has_several ? 1U : 2U)) return {};
+    std::vector<RewritePlan> plans;
+    if (has_several) {
+      plans.push_back(plan);
+      for (const auto& alike : kinds) add_ending(plans[0], source, alike, maps.at(alike[0]));
     }
-    return plan;
+    if (computing < 2) return plans;
+    for (const TensorId& id : results) add_ending(plan, source, {&id, 1}, maps.at(id));
+    plan.is_alternative = has_several;
+    plans.push_back(std::move(plan));
+    return plans;
   }
 
  private:
@@ -102,6 +120,43 @@ class LinearPart {
                           .texts = std::move(texts),
                           .description = kDescription,
                           .floats = FloatBehavior::kReassociates});
+  }
+
+  void add_ending(RewritePlan& plan, const MapSource& source, std::span<const TensorId> alike,
+                  const LinearMap& map) const {
+    auto texts = plain_maps(graph_, source, alike, map);
+    if (!texts.empty()) add_step(plan, {alike.begin(), alike.end()}, std::move(texts));
+  }
+
+  /// The tensors whose maps differ in their matrices alone, each kind in the order in which they
+  /// are read.
+  std::vector<std::vector<TensorId>> by_kind(std::span<const TensorId> results,
+                                             const std::map<TensorId, LinearMap>& maps) const {
+    std::vector<std::vector<TensorId>> kinds;
+    for (const TensorId id : results) {
+      const LinearMap& map = maps.at(id);
+      const auto is_alike = [&](const std::vector<TensorId>& kind) {
+        const LinearMap& other = maps.at(kind[0]);
+        return graph_.tensor(kind[0]).type == graph_.tensor(id).type && other.kept == map.kept &&
+               other.has_offset == map.has_offset;
+      };
+      const auto kind = std::ranges::find_if(kinds, is_alike);
+      if (kind == kinds.end())
+        kinds.push_back({id});
+      else
+        kind->push_back(id);
+    }
+    for (auto& kind : kinds)
+      std::ranges::stable_sort(kind, {}, [&](TensorId id) { return read_at(id); });
+    return kinds;
+  }
+
+  /// How many nodes stand in front of its first reader, one behind another.
+  std::size_t read_at(TensorId id) const {
+    std::size_t first = depths_.size();
+    for (const NodeId reader : graph_.consumers(id))
+      first = std::min(first, depths_[reader.index()]);
+    return first;
   }
 
   bool is_float(TensorId id) const {
@@ -220,6 +275,7 @@ class LinearPart {
   }
 
   const Graph& graph_;
+  std::span<const std::size_t> depths_;  // by node
   TensorId source_;
   std::map<TensorId, KeptAxes> axes_;  // of the source and of what is linear in it
   std::vector<NodeId> nodes_;
@@ -231,15 +287,15 @@ bool may_be_source(const Graph& graph, TensorId id) {
          !type.shape.empty() && !graph.is_constant_expression(id);
 }
 
-void add_plans(const Graph& graph, TensorId source, std::span<const NodeId> behind,
-               std::vector<RewritePlan>& plans) {
+void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
+               std::span<const NodeId> behind, std::vector<RewritePlan>& plans) {
   if (!may_be_source(graph, source)) return;
-  LinearPart part(graph, source);
+  LinearPart part(graph, depths, source);
   part.grow(behind);
   for (const auto& [kept, results] : part.results()) {
     const auto add = [&](std::span<const TensorId> wanted) {
       if (plans.size() >= kMostPlans) return;
-      if (auto plan = part.plan_for(kept, wanted)) plans.push_back(*std::move(plan));
+      std::ranges::move(part.plans_for(kept, wanted), std::back_inserter(plans));
     };
     add(results);
     if (results.size() == 1) continue;
@@ -252,10 +308,11 @@ void add_plans(const Graph& graph, TensorId source, std::span<const NodeId> behi
 std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
   std::vector<RewritePlan> plans;
   const auto order = graph.order();
-  for (const TensorId input : graph.inputs()) add_plans(graph, input, order, plans);
+  const std::vector<std::size_t> depths = depths_of(graph);
+  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, order, plans);
   for (std::size_t k = 0; k < order.size(); ++k)
     for (const TensorId output : graph.node(order[k]).outputs)
-      add_plans(graph, output, order.subspan(k + 1), plans);
+      add_plans(graph, depths, output, order.subspan(k + 1), plans);
   return plans;
 }
 

@@ -8,6 +8,18 @@
 
 namespace soapstone::rules {
 
+std::vector<std::size_t> depths_of(const core::Graph& graph) {
+  std::vector<std::size_t> depths(graph.node_bound());
+  for (const core::NodeId id : graph.order()) {
+    for (const TensorId input : graph.node(id).inputs) {
+      if (!input.valid() || !graph.tensor(input).producer.valid()) continue;
+      depths[id.index()] =
+          std::max(depths[id.index()], depths[graph.tensor(input).producer.index()] + 1);
+    }
+  }
+  return depths;
+}
+
 OperatorNames operators_of_plans() {
   return {"add", "concat",     "einsum",  "eye",   "full",  "matmul",
           "pad", "reduce_sum", "reshape", "slice", "split", "transpose"};

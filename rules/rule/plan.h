@@ -30,7 +30,11 @@ struct PlanStep {
 /// it. Ids of nodes that are in no step stay.
 struct RewritePlan {
   std::vector<PlanStep> steps;
+  bool is_alternative = false;  ///< To the plan before: at most one of them is carried out.
 };
+
+/// Of each node: how many nodes stand in front of it, one behind another.
+std::vector<std::size_t> depths_of(const core::Graph& graph);
 
 /// The operators that rules of plans put around those of the graph.
 OperatorNames operators_of_plans();

@@ -114,7 +114,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     for (TensorId& id : results)
       if (const auto known = now.replaced.find(id); known != now.replaced.end()) id = known->second;
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
-    if (wanted.ends && found.empty()) keep();
+    if (wanted.ends) keep();
     auto step = step_at(graph, wanted, results, asks);
     if (!step) break;
     auto next = rules::apply_and_follow(graph, admission_.rules()[step->id], step->match);
@@ -151,7 +151,7 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                           const ObjectiveStage& stage, const std::function<bool()>& stopped) {
-  Progress best{from, {}};
+  Progress best{from, {}}, begin = best;
   const auto gains = [&](Progress& next) {
     Candidate& now = next.candidate;
     now.score = objective_.score(now.graph, stage);
@@ -160,10 +160,11 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
   };
   for (const rules::RewritePlan& plan : plans) {
     if (stopped()) break;
-    auto promised = taken(best, plan, Asks::kNothing);
+    if (!plan.is_alternative) begin = best;
+    auto promised = taken(begin, plan, Asks::kNothing);
     if (std::ranges::none_of(promised, gains)) continue;
-    const Candidate before = best.candidate;
-    for (Progress& next : taken(best, plan, Asks::kProofs)) {
+    const Candidate& before = begin.candidate;
+    for (Progress& next : taken(begin, plan, Asks::kProofs)) {
       if (!gains(next)) continue;
       Candidate& now = next.candidate;
       now.steps.back().gain_us = before.cost_us - now.cost_us;

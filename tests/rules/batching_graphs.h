@@ -69,6 +69,8 @@ inline constexpr Lines kLiftedLines[] = {
      "  a# = global_average_pool(x#)\n  b# = max_pool(x#; kernel=[2, 2])\n  y# = add(a#, b#)\n"},
     {"attended", "  x#: f32[2, 2, 2, 2]\n  z#: f32[2, 2, 2, 2]\n",
      "  a# = attention(x#, z#, z#)\n  y# = relu(a#)\n"},
+    {"contracted", "  x#: f32[2, 3]\n  z#: f32[3, 4]\n",
+     "  a# = einsum(x#, z#; equation=\"ab,bc->ca\")\n  y# = tanh(a#)\n"},
     {"framed", "  x#: f32[2, 3]\n", "  a# = pad(x#; pads=[0, 1, 0, 1])\n  y# = exp(a#)\n"},
 };
 

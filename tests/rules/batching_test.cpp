@@ -70,6 +70,16 @@ TEST(Towers, OfTermsEndInTheirSum) {
   EXPECT_EQ(found[0].steps[1].floats, FloatBehavior::kReassociates);
 }
 
+TEST(Towers, OfProductsEndInAContraction) {
+  const std::string nodes = "  p# = mul(x#, w#)\n", end = "  y = add(p1, p2)\n  return y\n";
+  for (const std::string_view inputs :
+       {"  x#: f32[2, 3]\n  w#: f32[2, 3]\n", "  x#: f32[4, 2, 3]\n  w#: f32[2, 1]\n"}) {
+    const std::string text = branches(2, inputs, nodes, end);
+    EXPECT_THAT(packs_of(text), ElementsAre(ElementsAre("mul", "add", "products")));
+    expect_rules_hold(made_rules(find_towers(graph_of(text))), 5);
+  }
+}
+
 TEST(Towers, MayEndApart) {
   EXPECT_THAT(packs_of(branches(2, "  x#: f32[2, 3]\n", "  a# = exp(x#)\n  y# = relu(a#)\n",
                                 "  return y1, y2\n")),

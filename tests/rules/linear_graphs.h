@@ -57,6 +57,14 @@ inline constexpr LinearPart kLinearParts[] = {
      "  p = pad(x; pads=[0, 1, 0, 1])\n  y = matmul(p, k)\n", "pad matmul"},
     {"contraction", "f32[2, 3, 4]", "  k: f32[4, 3, 5]\n",
      "  p = einsum(x, k; equation=\"abc,cbd->ad\")\n  y = cumsum(p; axis=1)\n", "einsum cumsum"},
+    {"two_of_a_kind", "f32[2, 3, 4]", "  k: f32[4, 4]\n  m: f32[4, 4]\n  b: f32[4]\n",
+     "  p = matmul(x, k)\n  q = add(p, b)\n  r = matmul(x, m)\n  s = mul(r, b)\n"
+     "  t = add(s, b)\n  y = mul(q, t)\n",
+     "matmul add mul"},
+    {"turned_by_place", "f32[2, 3, 4]", "  k: f32[4, 4]\n  b: f32[3, 4]\n  c: f32[3, 4]\n",
+     "  p = matmul(x, k)\n  q, r = split(p; axis=2, sizes=[2, 2])\n  s = neg(r)\n"
+     "  t = concat(s, q; axis=2)\n  m = mul(p, b)\n  n = mul(t, c)\n  y = add(m, n)\n",
+     "matmul split neg concat"},
 };
 
 /// The part in a graph, with what is no part of it on both sides.

@@ -96,6 +96,24 @@ core::Graph forecast() {
                         {{"w0", "[24, 6]"}, {"b0", "[6]"}, {"v0", "[24, 6]"}});
 }
 
+/// Queries and keys, turned by their position as a rotary embedding does.
+core::Graph turned() {
+  const auto turn = [](std::string_view of, std::string_view name) {
+    return fmt::format("  {1}p = matmul(x, {0})\n"
+                       "  {1}h, {1}l = split({1}p; axis=2, sizes=[8, 8])\n  {1}n = neg({1}l)\n"
+                       "  {1}t = concat({1}n, {1}h; axis=2)\n  {1}c = mul({1}p, cos)\n"
+                       "  {1}s = mul({1}t, sin)\n  {1} = add({1}c, {1}s)\n",
+                       of, name);
+  };
+  return with_constants(
+      "graph turned\n  u: f32[1, 32, 16]\n  x = relu(u)\n" + turn("w0", "q") + turn("v0", "k") +
+          "  t = transpose(k; perm=[0, 2, 1])\n  y = matmul(q, t)\n"
+          "  return y\n",
+      {{"w0", "[16, 16]"}, {"v0", "[16, 16]"}, {"cos", "[32, 16]"}, {"sin", "[32, 16]"}});
+}
+
+TEST_F(Plans, TurnQueriesAndKeysInOneProduct) { expect_taken(turned(), "linear_map_of_", 4); }
+
 TEST_F(Plans, MakeOneProductOfALinearPart) { expect_taken(forecast(), "linear_map_of_matmul", 2); }
 
 TEST_F(Plans, MakeOneConvolutionOfWindows) {

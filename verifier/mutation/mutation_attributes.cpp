@@ -173,6 +173,7 @@ std::optional<MutationKind> kind_of_attribute(AttributeRole role) {
   case AttributeRole::kLabels:
   case AttributeRole::kInput:
   case AttributeRole::kInputShapes:
+  case AttributeRole::kEquation:
   case AttributeRole::kText:
     return std::nullopt;
   }
