@@ -272,7 +272,7 @@ class OrderWriter {
   OrderSearch& search_;
   std::map<TensorId, std::string> names_;  ///< Of leaves.
   std::string head_;
-  RuleSide source_, target_;
+  SideText source_, target_;
 };
 
 /// Whether a longer product goes on with what the node computes.

@@ -161,7 +161,7 @@ class FactorWriter {
   std::map<TensorId, std::vector<std::size_t>> taken_;
   std::map<TensorId, std::string> leaves_;
   std::string head_;
-  RuleSide source_, target_;
+  SideText source_, target_;
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ std::string call_of(const core::Graph& graph, const core::Node& node, const Name
                      attributes.empty() ? "" : "; ", fmt::join(attributes, ", "));
 }
 
-Names RuleSide::lines(const std::string& call, std::size_t results) {
+Names SideText::lines(const std::string& call, std::size_t results) {
   const auto known = std::ranges::find(lines_, call, &Line::call);
   if (known != lines_.end()) return known->names;
   Line line{{}, call};
@@ -80,16 +80,16 @@ Names RuleSide::lines(const std::string& call, std::size_t results) {
   return line.names;
 }
 
-std::string RuleSide::reshaped(const std::string& from, const Names& shape, const Names& to) {
+std::string SideText::reshaped(const std::string& from, const Names& shape, const Names& to) {
   return shape == to ? from : line(fmt::format("reshape({}; shape=[{}])", from, list_of(to)));
 }
 
-std::string RuleSide::transposed(const std::string& from, const std::vector<std::size_t>& order) {
+std::string SideText::transposed(const std::string& from, const std::vector<std::size_t>& order) {
   if (std::ranges::is_sorted(order)) return from;
   return line(fmt::format("transpose({}; perm=[{}])", from, fmt::join(order, ", ")));
 }
 
-std::string RuleSide::viewed(const std::string& from, const View& view) {
+std::string SideText::viewed(const std::string& from, const View& view) {
   const View coarse = view.coarsened();
   const Names base = coarse.base_shape_text(), shape = coarse.shape_text();
   const auto order = coarse.order();
@@ -101,7 +101,7 @@ std::string RuleSide::viewed(const std::string& from, const View& view) {
   return reshaped(transposed(reshaped(from, base, divided), order), turned, shape);
 }
 
-std::string RuleSide::text(const Names& results, char prefix) const {
+std::string SideText::text(const Names& results, char prefix) const {
   const auto final_name = [&](const std::string& name) {
     const auto at = std::ranges::find(results, name);
     return at == results.end() ? name : fmt::format("y{}", at - results.begin());
@@ -116,8 +116,8 @@ std::string RuleSide::text(const Names& results, char prefix) const {
   return text;
 }
 
-std::string rule_text(std::string_view name, const std::string& head, const RuleSide& source,
-                      const Names& source_results, const RuleSide& target,
+std::string rule_text(std::string_view name, const std::string& head, const SideText& source,
+                      const Names& source_results, const SideText& target,
                       const Names& target_results) {
   std::string aliases;
   for (std::size_t k = 0; k < target_results.size(); ++k)

@@ -22,7 +22,7 @@ std::string call_of(const core::Graph& graph, const core::Node& node, const Name
                     const std::optional<Names>& shape = {});
 
 /// One side of a rule. A node stands once, however often it is asked for.
-class RuleSide {
+class SideText {
  public:
   /// The result of that call.
   std::string line(const std::string& call) { return lines(call, 1).front(); }
@@ -34,7 +34,7 @@ class RuleSide {
 
   /// Results have names of their own, nodes names that begin with that letter.
   std::string text(const Names& results, char prefix) const;
-  bool operator==(const RuleSide&) const = default;
+  bool operator==(const SideText&) const = default;
 
  private:
   struct Line {
@@ -46,8 +46,8 @@ class RuleSide {
 };
 
 /// `results` by side.
-std::string rule_text(std::string_view name, const std::string& head, const RuleSide& source,
-                      const Names& source_results, const RuleSide& target,
+std::string rule_text(std::string_view name, const std::string& head, const SideText& source,
+                      const Names& source_results, const SideText& target,
                       const Names& target_results);
 
 }  // namespace soapstone::rules

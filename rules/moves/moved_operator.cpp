@@ -444,7 +444,7 @@ class Mover {
   std::vector<MovedOperand> operands_;
   Indices indices_;
   Atoms atoms_{indices_, operands_};
-  RuleSide source_, target_;
+  SideText source_, target_;
   std::string source_result_;
 };
 

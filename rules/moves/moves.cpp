@@ -115,7 +115,7 @@ class MovePlanner {
     const State before = state_of(node.inputs[0]);
     State after = before;
     if (!apply(after.view, node, shape_of(node.outputs[0]))) return;
-    RuleSide source, target;
+    SideText source, target;
     const std::string name = base_name(before);
     const std::string from = source.line(call_of(graph_, node, {source.viewed(name, before.view)}));
     add_moved(node, before, std::move(after), {source, target}, from);
@@ -132,7 +132,7 @@ class MovePlanner {
       states_.insert_or_assign(node.outputs[0], after);
       return;
     }
-    RuleSide source, again;
+    SideText source, again;
     const std::string from =
         source.viewed(source.viewed(base_name(before), before.view), join.view);
     add_moved(node, before, std::move(after), {source, again}, from);
@@ -140,7 +140,7 @@ class MovePlanner {
 
   /// Adds the step from what stands in the source to the view, unless they are the same.
   void add_moved(const Node& node, const State& before, State after,
-                 std::pair<RuleSide, RuleSide> sides, const std::string& from) {
+                 std::pair<SideText, SideText> sides, const std::string& from) {
     const std::string name = base_name(before);
     const std::string y = sides.second.viewed(name, after.view);
     if (sides.first != sides.second || y != from)
@@ -168,7 +168,7 @@ class MovePlanner {
     Sizes divided, parts;
     for (const View::Factor& f : coarse.factors()) divided.push_back(f.size);
     for (const std::int64_t size : sizes) parts.push_back(size / unit);
-    RuleSide source, target;
+    SideText source, target;
     const std::string name = base_name(before);
     const Names from = source.lines(call_of(graph_, node, {source.viewed(name, before.view)}),
                                     node.outputs.size());

@@ -143,7 +143,7 @@ void PiecesOfJoins::leave_undivided(TensorId id, TensorId origin, std::vector<bo
 }
 
 std::string PiecesOfJoins::written(TensorId id, TensorId origin, const std::vector<bool>& any_size,
-                                   RuleSide& side) const {
+                                   SideText& side) const {
   if (id == origin) return "x";
   const Node& node = graph_.node(graph_.tensor(id).producer);
   Names operands;
@@ -165,7 +165,7 @@ std::vector<std::string> PiecesOfJoins::rules(TensorId id) const {
   for (const bool is_any : {true, false}) {
     if (!is_any) any_size.assign(any_size.size(), false);
     const View named = view.named(any_size);
-    RuleSide source, target;
+    SideText source, target;
     const std::string y = written(id, origin, any_size, source), moved = target.viewed("x", named);
     texts.push_back(rule_text(
         "moves_of_concat",

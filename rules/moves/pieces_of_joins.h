@@ -39,7 +39,7 @@ class PiecesOfJoins {
   void find_needed();
   /// The nodes from the origin to the tensor.
   std::string written(core::TensorId id, core::TensorId origin, const std::vector<bool>& any_size,
-                      RuleSide& side) const;
+                      SideText& side) const;
   void leave_undivided(core::TensorId id, core::TensorId origin, std::vector<bool>& dims) const;
 
   const core::Graph& graph_;

@@ -1,5 +1,6 @@
-"""Checks every #include against the floors and parts that each folder's CMakeLists.txt states, and
-that a foreign library's headers appear only where the table below allows."""
+"""Checks every #include against the floors and parts that each folder's CMakeLists.txt states, that a
+foreign library's headers appear only where the table below allows, and that a namespace has one type of
+each name (two would share their implicit members, and no linker says so)."""
 
 import os
 import re
@@ -150,14 +151,41 @@ def check_bare(root):
     return problems
 
 
+NAMESPACE = re.compile(r"^(?:namespace (?P<name>[\w:]*) ?\{|(?P<end>\}  // namespace)"
+                       r"|(?:class|struct) (?P<type>\w+)(?: final)?(?: :[^:].*)? \{)", re.MULTILINE)
+
+
+def types_of(path, text):
+    """The types that a file defines, with their namespaces; an unnamed one is the file's own."""
+    within = []
+    for match in NAMESPACE.finditer(text):
+        if match["type"]:
+            yield "::".join([*within, match["type"]])
+        elif not match["end"]:
+            within.append(match["name"] or f"(unnamed, {path})")
+        elif within:
+            within.pop()
+
+
+def check_types(sources):
+    """`sources`: texts by file. Types that two files define."""
+    places = {}
+    for path, text in sources.items():
+        for name in types_of(path, text):
+            places.setdefault(name, set()).add(str(path))
+    return [f"{name} is defined in {' and in '.join(sorted(files))}"
+            for name, files in places.items() if len(files) > 1]
+
+
 def check(root):
     """All problems of the tree at `root`, as lines `file:line: what`."""
-    floors, problems, users = Floors(root), [], {}
+    floors, problems, users, sources = Floors(root), [], {}, {}
     for folder in floors.floor:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
                 continue
             text, name = path.read_text(), path.relative_to(root)
+            sources[name] = text
             if floors.part_of(name) is None:
                 problems.append(f"{name}: {folder}/CMakeLists.txt has no such part")
                 continue
@@ -177,7 +205,7 @@ def check(root):
         if len(files := users.get(place, ())) > limit:
             problems.append(f"{place[1]} is in {len(files)} files of {place[0]}/, not {limit}: "
                             + ", ".join(sorted(files)))
-    return problems + check_bare(root)
+    return problems + check_types(sources) + check_bare(root)
 
 
 def self_test(root):
@@ -239,6 +267,9 @@ def self_test(root):
     ]:
         found = problem_with(floors, Path(name), header)
         assert (found is None) == allowed, f"{name} including {header}: {found}"
+    one = "namespace a::b {\nnamespace {\nstruct T {};\n}  // namespace\nclass U final : public V {\n"
+    two = "namespace a::b {\nnamespace {\nstruct T {\n};\n}  // namespace\nstruct U {\n};\n"
+    assert check_types({"one.h": one, "two.h": two}) == ["a::b::U is defined in one.h and in two.h"]
     assert reach(root, "core/tasks/crew.cpp", set()) == {"TBB"}
     assert "CUDA" in reach(root, "gpu/driver/driver.cpp", set())
 
