@@ -54,8 +54,16 @@ StopReason Searcher::stop_reason() const {
   return kinds_.all_exhausted() ? StopReason::kExhausted : StopReason::kSettled;
 }
 
+/// As long as plans lead on from the best graph, which is often another one than they were made for
+/// before.
+void Searcher::go_on_from_best(const Rung& rung) {
+  while (!result_.best.empty() && !stopped() && gone_on_from_.insert(best_hash()).second)
+    go_on_from_plans(rung, Candidate(result_.best.front()));
+}
+
 void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
+  gone_on_from_.clear();
   expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
     work_at_rung_ = result_.work();
@@ -70,10 +78,12 @@ void Searcher::run_stage(const Candidate& original) {
         result_.best.empty() ? std::optional<Candidate>() : result_.best.front();
     go_on_from_plans(rung, original);
     take_turns(rung);
-    if (!result_.best.empty()) go_on_from_plans(rung, Candidate(result_.best.front()));
+    go_on_from_best(rung);
     // What plans made cheaper may hide what they would make of what the passes had come to.
-    if (before_plans && !same_structure(before_plans->graph, result_.best.front().graph))
+    if (before_plans && !same_structure(before_plans->graph, result_.best.front().graph)) {
       go_on_from_plans(rung, *before_plans);
+      go_on_from_best(rung);
+    }
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

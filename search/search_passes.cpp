@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rules/batching/towers.h"
+#include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
 #include "rules/linear_maps/linear_maps.h"
@@ -193,6 +194,8 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_factors},
       {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
+       rules::find_moves, rules::find_factors},
+      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors}};
   if (!options_.admits_made) return;
   std::set<std::uint64_t> seen;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,8 @@ class Searcher {
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
+  void go_on_from_best(const Rung& rung);
+  std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);
@@ -98,8 +101,9 @@ class Searcher {
   Kinds kinds_;
   PlanTaker plans_;
   Contest contest_;
-  std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
-  std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
+  std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
+  std::vector<Reached> reached_;          ///< By the openings of the stage that were not given up.
+  std::uint64_t work_at_rung_ = 0;        ///< Work done when the rung began, and that it may add.
   std::uint64_t work_of_rung_ = 0;
   bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
   Candidate now_;              ///< The best graph, from which the search goes on.

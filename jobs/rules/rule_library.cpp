@@ -13,6 +13,7 @@
 #include "jobs/base/usage_error.h"
 #include "jobs/rules/belief.h"
 #include "rules/batching/towers.h"
+#include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
 #include "rules/linear_maps/linear_maps.h"
@@ -38,9 +39,9 @@ using rules::WrittenRule;
 
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
-constexpr std::string_view kMadePrefixes[] = {rules::kBatchingPrefix, rules::kLinearMapPrefix,
-                                              rules::kMovesPrefix,    rules::kContractionPrefix,
-                                              rules::kFactorPrefix,   rules::kWindowPrefix};
+constexpr std::string_view kMadePrefixes[] = {
+    rules::kBatchingPrefix, rules::kLinearMapPrefix, rules::kMovesPrefix, rules::kContractionPrefix,
+    rules::kFactorPrefix,   rules::kWindowPrefix,    rules::kBlocksPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

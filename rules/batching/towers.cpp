@@ -12,6 +12,7 @@
 #include "ops/definition/by_role.h"
 #include "rules/batching/lifted_operator.h"
 #include "rules/batching/pieces.h"
+#include "rules/rule/independence.h"
 
 namespace soapstone::rules {
 namespace {
@@ -50,9 +51,7 @@ std::string kind_of(const Graph& graph, const Node& node) {
 
 class Packer {
  public:
-  explicit Packer(const Graph& graph) : graph_(graph), place_(graph.node_bound()) {
-    for (std::size_t k = 0; k < graph.order().size(); ++k) place_[graph.order()[k].index()] = k;
-  }
+  explicit Packer(const Graph& graph) : graph_(graph), independence_(graph) {}
 
   std::vector<RewritePlan> run() {
     const auto order = graph_.order();
@@ -298,25 +297,7 @@ class Packer {
     const std::string kind = kind_of(graph_, producer(tuple[0]));
     return std::ranges::all_of(
                nodes, [&](NodeId id) { return kind_of(graph_, graph_.node(id)) == kind; }) &&
-           are_independent(nodes);
-  }
-
-  bool are_independent(const std::set<NodeId>& nodes) const {
-    std::size_t first = graph_.order().size();
-    for (const NodeId id : nodes) first = std::min(first, place_[id.index()]);
-    std::set<NodeId> seen;
-    std::vector<NodeId> pending(nodes.begin(), nodes.end());
-    while (!pending.empty()) {
-      const Node& node = graph_.node(pending.back());
-      pending.pop_back();
-      for (const TensorId input : node.inputs) {
-        if (!input.valid() || !graph_.tensor(input).producer.valid()) continue;
-        const NodeId before = graph_.tensor(input).producer;
-        if (nodes.contains(before)) return false;
-        if (place_[before.index()] > first && seen.insert(before).second) pending.push_back(before);
-      }
-    }
-    return true;
+           independence_.holds(nodes);
   }
 
   /// Whether these are all pieces of one tensor along one dimension, in order.
@@ -337,7 +318,7 @@ class Packer {
   }
 
   const Graph& graph_;
-  std::vector<std::size_t> place_;  ///< By node: its number in the order.
+  Independence independence_;
   std::vector<RewritePlan> found_;
   std::set<TensorId> packed_;
   std::vector<PlanStep> steps_;   ///< Of the pack that is being made.

@@ -1,0 +1,234 @@
+#include "rules/blocks/blocks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/registry.h"
+#include "rules/blocks/wide_operator.h"
+#include "rules/linear_maps/linearity.h"
+#include "rules/rule/independence.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::OperandRole;
+using Kind = WideOperand::Kind;
+
+constexpr std::size_t kMostBlockPlans = 200, kMostTowersInRow = 64;
+
+constexpr std::string_view kBlocksDescription =
+    "What is done to tensors side by side is done to all of them at once.";
+
+class BlockPlanner {
+ public:
+  explicit BlockPlanner(const Graph& graph) : graph_(graph), independence_(graph) {}
+
+  std::vector<RewritePlan> run() {
+    const auto order = graph_.order();
+    for (auto id = order.rbegin(); id != order.rend(); ++id) end_in_join(graph_.node(*id));
+    end_apart();
+    for (const NodeId id : order) read_whole(graph_.node(id));
+    return std::move(found_);
+  }
+
+ private:
+  void begin() {
+    steps_.clear();
+    widened_.clear();
+  }
+  void keep(bool ends_apart) {
+    if (found_.size() >= kMostBlockPlans) return;
+    for (const PlanStep& step : steps_) {
+      if (ends_apart) packed_.insert(step.results.begin(), step.results.end());
+    }
+    found_.push_back({std::move(steps_)});
+  }
+
+  // --- Ends ---
+
+  void end_in_join(const Node& node) {
+    if (node.op->movement != Movement::kJoin || graph_.is_constant_expression(node.outputs[0]))
+      return;
+    begin();
+    const std::size_t axis = ops::axis_by_role(node);
+    std::vector<RowOfJoin> rows;
+    for (std::size_t k = 0; k < node.inputs.size();) {
+      RowOfJoin row{k, 1};
+      while (row.end() < node.inputs.size() && row.count < kMostTowersInRow &&
+             do_the_same(graph_, {{node.inputs[k], node.inputs[row.end()]}, axis}))
+        ++row.count;
+      const auto operand = [&](std::size_t at) {
+        return node.inputs.begin() + static_cast<std::ptrdiff_t>(at);
+      };
+      const bool is_wide =
+          row.count >= 2 && widen({{operand(row.first), operand(row.end())}, axis});
+      if (is_wide) rows.push_back(row);
+      k = is_wide ? row.end() : k + 1;
+    }
+    if (rows.empty()) return;
+    std::vector<std::string> texts;
+    for (const bool any_sizes : {true, false})
+      texts.push_back(wide_join(graph_, node, rows, any_sizes));
+    add_step({node.outputs[0]}, std::move(texts));
+    steps_.back().ends = true;
+    keep(false);
+  }
+
+  /// Siblings at one depth, none of which was widened for such an end before.
+  void end_apart() {
+    const std::vector<std::size_t> depths = depths_of(graph_);
+    std::map<std::pair<std::string, std::size_t>, Row> alike;
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      const auto axis = graph_.is_constant_expression(id) ? std::nullopt : feature_axis(node);
+      if (!axis) continue;
+      features_.emplace(node.outputs[0], *axis);
+      Row& row = alike[{kind_of(node, *axis), depths[id.index()]}];
+      row.axis = *axis;
+      row.tensors.push_back(node.outputs[0]);
+    }
+    std::vector<std::pair<std::size_t, Row>> by_depth;
+    for (auto& [kind, row] : alike) by_depth.emplace_back(kind.second, std::move(row));
+    std::ranges::stable_sort(by_depth, std::ranges::greater{},
+                             [](const auto& entry) { return entry.first; });
+    for (auto& [ignored, row] : by_depth) {
+      std::erase_if(row.tensors, [&](TensorId id) { return packed_.contains(id); });
+      if (row.tensors.size() < 2 || row.tensors.size() > kMostTowersInRow) continue;
+      begin();
+      if (do_the_same(graph_, row) && widen(row)) keep(true);
+    }
+  }
+
+  /// Products that read one part of a split each read all of it, with zeros for the other parts.
+  void read_whole(const Node& split) {
+    if (split.op->movement != Movement::kSplit) return;
+    begin();
+    for (const TensorId part : split.outputs) {
+      if (graph_.is_output(part)) return;
+      for (const NodeId reader : graph_.consumers(part)) {
+        const Node& node = graph_.node(reader);
+        const auto axis = feature_axis(node);
+        if (!axis || !widen({{node.outputs[0]}, *axis})) return;
+      }
+    }
+    keep(false);
+  }
+
+  /// The axis of the features that the last product in front of the node has made.
+  std::optional<std::size_t> feature_axis(const Node& node) const {
+    if (node.op->is_opaque() || node.outputs.size() != 1) return std::nullopt;
+    const core::TensorType& result = graph_.tensor(node.outputs[0]).type;
+    if (!result.shape_known || !core::concrete(result.shape)) return std::nullopt;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const OperandRole role = node.op->operand_role(k);
+      if (!node.inputs[k].valid() || !graph_.is_constant_expression(node.inputs[k])) continue;
+      if (role == OperandRole::kRightMatrix) return result.shape.size() - 1;
+      if (role == OperandRole::kKernel) return 1;
+    }
+    std::vector<std::optional<std::size_t>> axes(node.inputs.size());
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (const auto known = features_.find(node.inputs[k]); known != features_.end())
+        axes[k] = known->second;
+    const auto first =
+        std::ranges::find_if(axes, [](const auto& axis) { return axis.has_value(); });
+    if (first == axes.end()) return std::nullopt;
+    const auto operand = static_cast<std::size_t>(first - axes.begin());
+    if (ops::definition_of(node)->op_class == ops::OpClass::kElementwise)
+      return result.shape.size() - graph_.tensor(node.inputs[operand]).type.shape.size() + **first;
+    const auto kept = kept_axis(graph_, node, axes);
+    return kept ? std::optional(kept->front()) : std::nullopt;
+  }
+
+  /// What siblings have in common, whatever their sizes along the axis.
+  std::string kind_of(const Node& node, std::size_t axis) const {
+    std::string kind = fmt::format("{};{}", node.op->name, axis);
+    for (const core::AttributeSchema& schema : node.op->attributes) {
+      const core::AttributeValue* const value = node.attributes.find(schema.name);
+      if (value != nullptr && schema.role != core::AttributeRole::kShape &&
+          schema.role != core::AttributeRole::kGroup)
+        kind += fmt::format(";{}", core::to_string(*value, graph_.symbols()));
+    }
+    core::TensorType type = graph_.tensor(node.outputs[0]).type;
+    type.shape[axis] = 0;
+    return kind + fmt::format(";{}{}", core::to_string(type.data_type),
+                              core::to_string(type.shape, graph_.symbols()));
+  }
+
+  // --- What stands side by side ---
+
+  /// True: the tensors are the results of one split, once the steps so far are taken.
+  bool widen(const Row& row) {
+    if (are_results_of_split(row)) return true;
+    const auto [known, is_new] = widened_.emplace(row, false);
+    if (!is_new) return known->second;
+    if (!do_the_same(graph_, row) || !are_independent(row)) return false;
+    auto form = wide_form(graph_, row);
+    if (!form) return false;
+    for (WideOperand& operand : form->operands) {
+      const bool may_be_whole = operand.kind == Kind::kRow || operand.kind == Kind::kSummed;
+      operand.is_whole = may_be_whole && is_computed(operand.row) && widen(operand.row);
+    }
+    std::vector<std::string> texts;
+    for (const bool any_sizes : {true, false})
+      texts.push_back(wide_operator(graph_, row, *form, any_sizes));
+    const bool sums = std::ranges::any_of(
+        form->operands, [](const WideOperand& operand) { return operand.kind == Kind::kSummed; });
+    add_step(row.tensors, std::move(texts),
+             sums ? FloatBehavior::kReassociates : FloatBehavior::kExact);
+    return widened_[row] = true;
+  }
+
+  bool is_computed(const Row& row) const {
+    return std::ranges::none_of(row.tensors,
+                                [&](TensorId id) { return graph_.is_constant_expression(id); });
+  }
+
+  bool are_results_of_split(const Row& row) const {
+    const NodeId its = graph_.tensor(row.tensors[0]).producer;
+    if (!its.valid() || graph_.node(its).op->movement != Movement::kSplit) return false;
+    const Node& split = graph_.node(its);
+    return split.outputs == row.tensors && ops::axis_by_role(split) == row.axis;
+  }
+
+  /// Results of different nodes of which none needs another.
+  bool are_independent(const Row& row) const {
+    std::set<NodeId> nodes;
+    for (const TensorId id : row.tensors)
+      if (!nodes.insert(graph_.tensor(id).producer).second) return false;
+    return independence_.holds(nodes);
+  }
+
+  void add_step(std::vector<TensorId> results, std::vector<std::string> texts,
+                FloatBehavior floats = FloatBehavior::kExact) {
+    steps_.push_back({.results = std::move(results),
+                      .texts = std::move(texts),
+                      .description = kBlocksDescription,
+                      .floats = floats});
+  }
+
+  const Graph& graph_;
+  Independence independence_;
+  std::vector<RewritePlan> found_;
+  std::set<TensorId> packed_;                 ///< Widened for an end apart.
+  std::map<TensorId, std::size_t> features_;  ///< The axis of features.
+  std::vector<PlanStep> steps_;               ///< Of the plan that is being made.
+  std::map<Row, bool> widened_;               ///< Likewise.
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_blocks(const Graph& graph) { return BlockPlanner(graph).run(); }
+
+}  // namespace soapstone::rules
