@@ -12,7 +12,9 @@ std::vector<std::size_t> depths_of(const core::Graph& graph) {
   std::vector<std::size_t> depths(graph.node_bound());
   for (const core::NodeId id : graph.order()) {
     for (const TensorId input : graph.node(id).inputs) {
-      if (!input.valid() || !graph.tensor(input).producer.valid()) continue;
+      if (!input.valid() || !graph.tensor(input).producer.valid() ||
+          graph.is_constant_expression(input))
+        continue;
       depths[id.index()] =
           std::max(depths[id.index()], depths[graph.tensor(input).producer.index()] + 1);
     }

@@ -33,7 +33,8 @@ struct RewritePlan {
   bool is_alternative = false;  ///< To the plan before: at most one of them is carried out.
 };
 
-/// Of each node: how many nodes stand in front of it, one behind another.
+/// Of each node: how many nodes stand in front of it, one behind another, without those that
+/// compute constants.
 std::vector<std::size_t> depths_of(const core::Graph& graph);
 
 /// The operators that rules of plans put around those of the graph.

@@ -37,7 +37,8 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
   return found;
 }
 
-/// Splitting into the first digits found for each size, into the last found, and none at all.
+/// Splitting into the first digits found for each size, into the last found if these are others,
+/// and none at all.
 std::vector<DigitOrder> digit_orders(const std::vector<Factorization>& found) {
   std::vector<Factorization> last(found.rbegin(), found.rend());
   std::stable_sort(last.begin(), last.end(), [](const Factorization& a, const Factorization& b) {
@@ -54,6 +55,19 @@ std::vector<DigitOrder> digit_orders(const std::vector<Factorization>& found) {
   return orders;
 }
 
+/// The same for both sides, and then each side in its own way: what one side counts by the factors
+/// of a size, the other may count by the same factors in another order.
+std::vector<DigitOrders> ways_to_split(const std::vector<DigitOrder>& orders) {
+  std::vector<DigitOrders> ways;
+  for (const DigitOrder& order : orders) ways.push_back({order, order});
+  const bool ambiguous = orders.size() > 2;
+  if (ambiguous) {
+    ways.push_back({orders[0], orders[1]});
+    ways.push_back({orders[1], orders[0]});
+  }
+  return ways;
+}
+
 std::vector<core::DataType> input_types(const core::Graph& graph) {
   std::vector<core::DataType> result;
   for (core::TensorId id : graph.inputs()) result.push_back(graph.tensor(id).type.data_type);
@@ -66,16 +80,17 @@ std::vector<core::DataType> input_types(const core::Graph& graph) {
 /// stands: so what one side demands at all places is compared with what the other does.
 std::string Attempt::compare_requirements() {
   // First what the target demands; then what is certainly enough for it.
-  for (std::size_t way = 0; way < 2 * orders_.size(); ++way) {
-    laws_.digits.set_order(orders_[way / 2]);
+  for (std::size_t way = 0; way < 2 * ways_.size(); ++way) {
     Domain source;
     Domain target;
     bool exceeds = false;
     {
+      laws_.digits.set_order(ways_[way / 2].source);
       const Demands::Noting noting(laws_.demands, source);
       source_.note_requirements(false);
     }
     {
+      laws_.digits.set_order(ways_[way / 2].target);
       const Demands::Noting noting(laws_.demands, target);
       exceeds = target_.note_requirements(way % 2 == 1);
     }
@@ -103,10 +118,11 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
     if (expand && (!may_expand_ || !laws_.expansion.met)) break;
     laws_.expansion.wanted = expand;
     expanded_ = expanded_ || expand;
-    for (std::size_t k = 0; k < orders_.size(); ++k) {
+    for (std::size_t k = 0; k < ways_.size(); ++k) {
       // Without any digits found, the last way differs from the first only when expanding.
-      if (k > 0 && !expand && orders_[0].factorizations.empty()) break;
-      laws_.digits.set_order(orders_[k]);
+      if (k > 0 && !expand && ways_[0].source.factorizations.empty()) break;
+      way_ = k;
+      laws_.digits.set_order(ways_[k].source);
       const Element element = any_element(shape);
       equation_.reset();
       if (equal_at(left, right, element) || equal_in_cases(left, right, element, 0) ||
@@ -192,12 +208,15 @@ bool Attempt::equal_at(core::TensorId left, core::TensorId right, const Element&
   try {
     Domain source;
     Domain target;
-    const auto read = [&](GraphReader& reader, core::TensorId tensor, Domain& domain) {
+    const auto read = [&](GraphReader& reader, core::TensorId tensor, const DigitOrder& order,
+                          Domain& domain) {
+      laws_.digits.set_order(order);
       const Demands::Noting noting(laws_.demands, domain);
       return reader.element(tensor, element.index, element.ranges);
     };
-    const NormalForm a = congruent(left, read(source_, left, source), element);
-    const NormalForm b = congruent(left, read(target_, right, target), element);
+    const DigitOrders& way = ways_[way_];
+    const NormalForm a = congruent(left, read(source_, left, way.source, source), element);
+    const NormalForm b = congruent(left, read(target_, right, way.target, target), element);
     // Nothing is to be proved at inputs at which neither side has a value.
     Premises premises{source.non_negative_elements(element.ranges), {}};
     const std::vector<const Atom*> wanted = target.non_negative_elements(element.ranges);
@@ -263,7 +282,7 @@ std::string Attempt::run(Effort effort) {
     if (solver_.proves_impossible(background)) return "no sizes satisfy the rule";
     std::vector<std::vector<Linear>> shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
-    orders_ = digit_orders(factorizations(shapes));
+    ways_ = ways_to_split(digit_orders(factorizations(shapes)));
     laws_.ranges.set_types(input_types(rule_.source));
     if (std::string reason = compare_requirements(); !reason.empty()) return reason;
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {

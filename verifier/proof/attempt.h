@@ -11,6 +11,11 @@
 
 namespace soapstone::verifier {
 
+/// How each side's indices are split.
+struct DigitOrders {
+  DigitOrder source, target;
+};
+
 class Attempt {
  public:
   /// With `rounds`, it is whether both sides have the same bits that is to be proved.
@@ -56,9 +61,10 @@ class Attempt {
   bool equal_in_cases(core::TensorId left, core::TensorId right, const Element& element, int depth);
 
   static constexpr int kMaxEquations = 2;
-  std::optional<Fact> equation_;    ///< The last comparison depended on this one of indices.
-  std::vector<DigitOrder> orders_;  ///< Ways to split indices, to be tried in turn.
-  std::string reason_;              ///< The last comparison ended early because of this.
+  std::optional<Fact> equation_;   ///< The last comparison depended on this one of indices.
+  std::vector<DigitOrders> ways_;  ///< To split indices, to be tried in turn.
+  std::size_t way_ = 0;            ///< The one that is tried.
+  std::string reason_;             ///< The last comparison ended early because of this.
 
   const rules::Rule& rule_;
   const VerifyOptions& options_;
