@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/contractions/contraction_tree.h"
+#include "rules/contractions/factor_axis.h"
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 
@@ -72,77 +74,151 @@ class FactorWriter {
   FactorWriter(const Graph& graph, const Node& product, std::size_t factor)
       : graph_(graph), product_(product), factor_(factor) {}
 
+  /// The results of the step: the product, and the other parts of a split before it.
+  std::vector<TensorId> results() const {
+    std::vector<TensorId> all = product_.outputs;
+    if (split_ == nullptr) return all;
+    std::ranges::copy_if(split_->outputs, std::back_inserter(all),
+                         [&](TensorId id) { return id != part_; });
+    return all;
+  }
+
   /// The rule. None: no constants can take the factor.
   std::optional<std::string> text() {
     const TensorId scaled = product_.inputs[1 - factor_], number = product_.inputs[factor_];
-    if (graph_.is_constant_expression(scaled) || !find(scaled, kFarthest)) return std::nullopt;
+    if (graph_.is_constant_expression(scaled) || !find(scaled, {}, kFarthest)) return std::nullopt;
     const std::string c = leaf(number);
     const std::string y = written(scaled);
     Names operands{c, c};
     operands[1 - factor_] = source_of(scaled);
-    const std::string from = source_.line(call_of(graph_, product_, operands));
+    Names from{source_.line(call_of(graph_, product_, operands))}, to{y};
+    if (split_ != nullptr) {
+      for (std::size_t k = 0; k < split_->outputs.size(); ++k) {
+        if (split_->outputs[k] == part_) continue;
+        from.push_back(source_parts_[k]);
+        to.push_back(target_parts_[k]);
+      }
+    }
     const Node& last = graph_.node(graph_.tensor(scaled).producer);
-    return rule_text(fmt::format("{}{}", kFactorPrefix, last.op->name), head_, source_, {from},
-                     target_, {y});
+    return rule_text(fmt::format("{}{}", kFactorPrefix, last.op->name), head_, source_, from,
+                     target_, to);
   }
 
  private:
+  struct Taken {
+    std::vector<std::size_t> way;
+    FactorAxis axis;  ///< Of the tensor.
+  };
+
   /// Whether the tensor can have the factor; by tensor, the operands that take it.
-  bool find(TensorId id, int distance) {
+  bool find(TensorId id, FactorAxis axis, int distance) {
     if (!id.valid() || !core::is_floating(graph_.tensor(id).type.data_type)) return false;
+    axes_[id] = axis;
     if (graph_.is_constant_expression(id)) return true;
     const NodeId producer = graph_.tensor(id).producer;
     if (distance == 0 || !producer.valid() || graph_.is_output(id) ||
-        graph_.consumers(id).size() != 1)
+        graph_.consumers(id).size() != 1 || (axis && !has_axis(id, *axis)))
       return false;
     const Node& node = graph_.node(producer);
+    if (node.op->movement == Movement::kSplit) return find_whole(node, id, axis, distance);
     if (node.outputs.size() != 1) return false;
     // Constants first, which take it for nothing.
     Ways ways = ways_of(node);
     std::ranges::stable_partition(ways, [&](const std::vector<std::size_t>& way) {
       return graph_.is_constant_expression(node.inputs[way[0]]);
     });
+    const Node* const split_before = split_;
     for (const std::vector<std::size_t>& way : ways) {
-      const bool takes = std::ranges::all_of(
-          way, [&](std::size_t k) { return find(node.inputs[k], distance - 1); });
+      split_ = split_before;
+      const bool takes = std::ranges::all_of(way, [&](std::size_t k) {
+        if (!axis) return find(node.inputs[k], {}, distance - 1);
+        const FactorAxis its = factor_axis(graph_, node, k, *axis);
+        return its && find(node.inputs[k], its, distance - 1);
+      });
       if (!takes) continue;
-      taken_[id] = way;
+      taken_[id] = {way, axis};
       return true;
     }
+    split_ = split_before;
     return false;
+  }
+
+  /// A factor of one part is one of the whole that is 1 for the other parts.
+  bool find_whole(const Node& split, TensorId part, FactorAxis axis, int distance) {
+    if (axis || split_ != nullptr) return false;
+    const TensorId whole = split.inputs[0];
+    split_ = &split;
+    part_ = part;
+    const std::size_t behind =
+        graph_.tensor(whole).type.shape.size() - 1 - ops::axis_by_role(split);
+    const bool takes = find(whole, behind, distance - 1);
+    if (takes) taken_[part] = {{0}, {}};
+    if (!takes) split_ = nullptr;
+    return takes;
+  }
+
+  bool has_axis(TensorId id, std::size_t behind) const {
+    const core::Shape& shape = graph_.tensor(id).type.shape;
+    return behind < shape.size() && shape[shape.size() - 1 - behind] == core::Polynomial(length());
+  }
+  /// Of the factor of a whole.
+  std::int64_t length() const {
+    const core::Shape& shape = graph_.tensor(split_->inputs[0]).type.shape;
+    return shape[ops::axis_by_role(*split_)].constant();
   }
 
   /// What the source computes the tensor with.
   std::string source_of(TensorId id) {
-    const auto way = taken_.find(id);
-    if (way == taken_.end()) return leaf(id);
-    const Node& node = graph_.node(graph_.tensor(id).producer);
-    Names operands;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      operands.push_back(!node.inputs[k].valid() ? "_"
-                         : std::ranges::find(way->second, k) != way->second.end()
-                             ? source_of(node.inputs[k])
-                             : leaf(node.inputs[k]));
-    return source_.line(call_of(graph_, node, operands));
+    return computed(id, source_, source_parts_, [&](TensorId operand, bool takes) {
+      return takes ? source_of(operand) : leaf(operand);
+    });
   }
-
   /// The tensor with the factor.
   std::string written(TensorId id) {
-    const auto way = taken_.find(id);
-    if (way == taken_.end()) {
-      const TensorId number = product_.inputs[factor_];
-      const Sizes shape = known_sizes(graph_.tensor(number).type.shape);
-      const std::string c = target_.reshaped(leaf(number), names_of(shape), {});
-      return target_.line(fmt::format("mul({}, {})", leaf(id), c));
-    }
+    if (!taken_.contains(id))
+      return target_.line(fmt::format("mul({}, {})", leaf(id), factor_for(axes_.at(id))));
+    return computed(id, target_, target_parts_, [&](TensorId operand, bool takes) {
+      return takes ? written(operand) : leaf(operand);
+    });
+  }
+
+  template <class Operand>
+  std::string computed(TensorId id, SideText& side, Names& parts, const Operand& operand) {
+    const auto taken = taken_.find(id);
+    if (taken == taken_.end()) return leaf(id);
     const Node& node = graph_.node(graph_.tensor(id).producer);
     Names operands;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      operands.push_back(!node.inputs[k].valid() ? "_"
-                         : std::ranges::find(way->second, k) != way->second.end()
-                             ? written(node.inputs[k])
-                             : leaf(node.inputs[k]));
-    return target_.line(call_of(graph_, node, operands));
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto& way = taken->second.way;
+      operands.push_back(node.inputs[k].valid()
+                             ? operand(node.inputs[k], std::ranges::find(way, k) != way.end())
+                             : "_");
+    }
+    if (&node != split_) return side.line(call_of(graph_, node, operands));
+    parts = side.lines(call_of(graph_, node, operands), node.outputs.size());
+    const auto place = std::ranges::find(node.outputs, id) - node.outputs.begin();
+    return parts[static_cast<std::size_t>(place)];
+  }
+
+  /// The factor of a constant.
+  std::string factor_for(FactorAxis axis) {
+    const TensorId number = product_.inputs[factor_];
+    const Sizes shape = known_sizes(graph_.tensor(number).type.shape);
+    if (!axis) return target_.reshaped(leaf(number), names_of(shape), {});
+    Names numbers;
+    const std::string one = target_.reshaped(leaf(number), names_of(shape), {"1"});
+    for (const TensorId part : split_->outputs) {
+      const std::int64_t size =
+          graph_.tensor(part).type.shape[ops::axis_by_role(*split_)].constant();
+      numbers.push_back(target_.line(part == part_
+                                         ? fmt::format("expand({}; shape=[{}])", one, size)
+                                         : fmt::format("full(; shape=[{}], value=1.0)", size)));
+    }
+    const std::string all =
+        target_.line(fmt::format("concat({}; axis=0)", fmt::join(numbers, ", ")));
+    Sizes aligned(*axis + 1, 1);
+    aligned[0] = length();
+    return target_.reshaped(all, names_of({length()}), names_of(aligned));
   }
 
   std::string leaf(TensorId id) {
@@ -158,7 +234,11 @@ class FactorWriter {
   const Graph& graph_;
   const Node& product_;
   std::size_t factor_;
-  std::map<TensorId, std::vector<std::size_t>> taken_;
+  std::map<TensorId, Taken> taken_;
+  std::map<TensorId, FactorAxis> axes_;
+  const Node* split_ = nullptr;  ///< In front of which the factor has an axis; null: nowhere.
+  TensorId part_ = TensorId::none();
+  Names source_parts_, target_parts_;
   std::map<TensorId, std::string> leaves_;
   std::string head_;
   SideText source_, target_;
@@ -174,9 +254,10 @@ std::vector<RewritePlan> find_factors(const Graph& graph) {
     if (!factor || graph.is_constant_expression(id) ||
         !graph.is_constant_expression(node.inputs[*factor]))
       continue;
-    auto text = FactorWriter(graph, node, *factor).text();
+    FactorWriter writer(graph, node, *factor);
+    auto text = writer.text();
     if (!text) continue;
-    plans.push_back({{PlanStep{.results = node.outputs,
+    plans.push_back({{PlanStep{.results = writer.results(),
                                .texts = {*std::move(text)},
                                .description = kFactorDescription,
                                .floats = FloatBehavior::kReassociates}}});

@@ -39,6 +39,23 @@ inline constexpr FactorGraph kFactorGraphs[] = {
      "  m = einsum(x, w; equation=\"ab,cb->ca\")\n  n = einsum(m, v; equation=\"ca,c->a\")\n"
      "  y = mul(n, c)\n",
      "[5, 4]", "[5]"},
+    {"one_part", "  x: f32[2, 3, 4]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  p, q, r = split(a; axis=2, sizes=[2, 3, 2])\n"
+     "  s = transpose(q; perm=[2, 0, 1])\n  t = mul(s, c)\n  u = mul(p, r)\n"
+     "  z = transpose(u; perm=[2, 0, 1])\n  y = concat(t, z; axis=0)\n",
+     "[4, 7]", "[7]"},
+    {"one_item", "  x: f32[3, 4]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  h = reshape(a; shape=[2, 3, 2, 3])\n"
+     "  p, q = split(h; axis=0, sizes=[1, 1])\n  s = mul(p, c)\n  y = max(s, q)\n",
+     "[2, 4, 6]", "[6]"},
+    {"one_part_of_an_image", "  x: f32[1, 3, 4, 4]\n",
+     "  m = conv(x, w, v)\n  e = transpose(m; perm=[0, 2, 3, 1])\n"
+     "  p, q = split(e; axis=3, sizes=[1, 2])\n  s = mul(q, c)\n  y = div(s, p)\n",
+     "[3, 3, 1, 1]", "[3]"},
+    {"one_part_of_a_norm", "  x: f32[3, 4]\n",
+     "  m = layer_norm(x, w, v; axis=1)\n  p, q = split(m; axis=1, sizes=[2, 2])\n"
+     "  s = mul(p, c)\n  y = sub(q, s)\n",
+     "[4]", "[4]"},
 };
 
 inline std::string factor_graph(const FactorGraph& graph) {

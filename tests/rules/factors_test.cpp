@@ -35,6 +35,20 @@ TEST(Factors, StayWhereSomethingElseReads) {
               IsEmpty());
 }
 
+TEST(Factors, OfPartsNeedAnAxisOfTheWeights) {
+  // Rows of the product are no rows of the weights.
+  EXPECT_THAT(find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[4, 4], value=0.5)
+  c = full(; shape=[], value=3.0)
+  m = matmul(x, w)
+  p, q = split(m; axis=0, sizes=[1, 2])
+  y = mul(p, c)
+  return y, q
+)")),
+              IsEmpty());
+}
+
 TEST(Factors, StayBehindWhatIsNotLinear) {
   EXPECT_THAT(find_factors(graph_of(R"(graph g
   x: f32[3, 4]
