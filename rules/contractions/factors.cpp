@@ -74,12 +74,13 @@ class FactorWriter {
   FactorWriter(const Graph& graph, const Node& product, std::size_t factor)
       : graph_(graph), product_(product), factor_(factor) {}
 
-  /// The results of the step: the product, and the other parts of a split before it.
+  /// The results of the step in the order in which the source computes them: other parts of a split
+  /// on the way, and then the product.
   std::vector<TensorId> results() const {
-    std::vector<TensorId> all = product_.outputs;
-    if (split_ == nullptr) return all;
-    std::ranges::copy_if(split_->outputs, std::back_inserter(all),
-                         [&](TensorId id) { return id != part_; });
+    std::vector<TensorId> all;
+    if (split_ != nullptr) all = split_->outputs;
+    std::erase(all, part_);
+    all.push_back(product_.outputs[0]);
     return all;
   }
 
@@ -91,14 +92,14 @@ class FactorWriter {
     const std::string y = written(scaled);
     Names operands{c, c};
     operands[1 - factor_] = source_of(scaled);
-    Names from{source_.line(call_of(graph_, product_, operands))}, to{y};
-    if (split_ != nullptr) {
-      for (std::size_t k = 0; k < split_->outputs.size(); ++k) {
-        if (split_->outputs[k] == part_) continue;
-        from.push_back(source_parts_[k]);
-        to.push_back(target_parts_[k]);
-      }
+    Names from, to;
+    for (std::size_t k = 0; split_ != nullptr && k < split_->outputs.size(); ++k) {
+      if (split_->outputs[k] == part_) continue;
+      from.push_back(source_parts_[k]);
+      to.push_back(target_parts_[k]);
     }
+    from.push_back(source_.line(call_of(graph_, product_, operands)));
+    to.push_back(y);
     const Node& last = graph_.node(graph_.tensor(scaled).producer);
     return rule_text(fmt::format("{}{}", kFactorPrefix, last.op->name), head_, source_, from,
                      target_, to);

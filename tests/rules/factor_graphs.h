@@ -48,6 +48,12 @@ inline constexpr FactorGraph kFactorGraphs[] = {
      "  m = matmul(x, w)\n  a = add(m, v)\n  h = reshape(a; shape=[2, 3, 2, 3])\n"
      "  p, q = split(h; axis=0, sizes=[1, 1])\n  s = mul(p, c)\n  y = max(s, q)\n",
      "[2, 4, 6]", "[6]"},
+    {"queries_of_a_batch", "  x: f32[1, 3, 8]\n",
+     "  m = matmul(x, w)\n  a = add(m, v)\n  h = reshape(a; shape=[2, 1, 3, 4, 2])\n"
+     "  p, q = split(h; axis=0, sizes=[1, 1])\n  r = reshape(q; shape=[1, 3, 4, 2])\n"
+     "  s = reshape(r; shape=[3, 4, 2])\n  t = mul(c, s)\n  u = reshape(p; shape=[1, 3, 4, 2])\n"
+     "  k = reshape(u; shape=[3, 4, 2])\n  y = einsum(t, k; equation=\"abc,dbc->bda\")\n",
+     "[2, 1, 8, 8]", "[2, 1, 1, 8]"},
     {"one_part_of_an_image", "  x: f32[1, 3, 4, 4]\n",
      "  m = conv(x, w, v)\n  e = transpose(m; perm=[0, 2, 3, 1])\n"
      "  p, q = split(e; axis=3, sizes=[1, 2])\n  s = mul(q, c)\n  y = div(s, p)\n",
