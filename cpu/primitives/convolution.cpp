@@ -48,9 +48,11 @@ make_convolution_kernel(const KernelRequest& request) {
   const Layout source_layout = effective_layout(request.type(source), request.layout(source));
   const Layout layout = effective_layout(request.output_type(), request.output_layout());
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Factors factors, Factors::make(request, weights, 0));
     const Epilogue epilogue(request, head_bias, dims, 1);
     dnnl::primitive_attr attributes = plain_attributes();
     attributes.set_post_ops(epilogue.steps());
+    factors.scale_sums(attributes, 1);
     const Dims weight_dims = grouped(request.dims(weights), request.attributes().get_int("group"));
     std::optional<Descriptor> bias;
     if (epilogue.bias()) bias = describe({dims[1]}, Layout::kRowMajor);
@@ -63,12 +65,13 @@ make_convolution_kernel(const KernelRequest& request) {
                                   given,
                                   describe(weight_dims, Layout::kRowMajor),
                                   bias,
-                                  make_convolution(request.engine, as_factor(request, given),
-                                                   as_factor(request, describe_any(weight_dims)),
-                                                   bias, describe(dims, layout), window, attributes,
-                                                   trips ? "brgconv" : "")};
-    return std::unique_ptr<runtime::HostKernel>(
-        std::make_unique<ContractionKernel>(request, contraction, epilogue));
+                                  make_convolution(request.engine, factors.source(given),
+                                                   factors.weights(describe_any(weight_dims)), bias,
+                                                   describe(dims, layout), window, attributes,
+                                                   trips ? "brgconv" : ""),
+                                  factors,
+                                  weight_dims.size() > dims.size() ? 3 : 1};
+    return make_contraction(request, contraction, epilogue);
   });
 }
 
