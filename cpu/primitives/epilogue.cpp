@@ -119,7 +119,7 @@ Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core:
     } else if (step.kind == EpilogueKind::kGate) {
       add_gate(request.graph.node(step.gate));
     } else if (step.kind == EpilogueKind::kResidual && integers && request.op() == "matmul") {
-      // oneDNN's products of integers add to their destination before all other steps, or not.
+      // Before the scale, which comes first, is where oneDNN's products of integers could add it.
       add_operand(algorithm::binary_add, dims_, request.number(step.operand));
     } else if (step.kind == EpilogueKind::kResidual) {
       steps_.append_sum(1.0f);
