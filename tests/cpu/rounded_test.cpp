@@ -27,6 +27,7 @@ TEST_P(RoundedFactors, AreAsFarOffAsTheFormatImplies) {
         {"conv", {2, 32, 17}, {24, 32, 3}, true, 1, "b", 1},
         {"matmul", {1, 96}, {96, 200}, true, 1, "bf"},
         {"matmul", {2, 5, 96}, {96, 64}, true, 1, "br"},
+        {"matmul", {301, 512}, {512, 16}},
     };
     for (const Shape& shape : shapes) expect_within_bound(shape, GetParam(), *made);
   }

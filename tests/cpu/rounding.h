@@ -42,6 +42,16 @@ inline std::size_t round_all(const core::Graph& graph, runtime::Backend& made) {
   return rounded;
 }
 
+/// Chooses rounded factors for a graph of one contraction; false: it may have none. That is a
+/// failure, but for integers on other processors than those on which we saw all that oneDNN has.
+inline bool rounds(const core::Graph& graph, const Rounding& rounding, runtime::Backend& made) {
+  const std::size_t rounded = round_all(graph, made);
+  const bool is_known = rounding.type != core::DataType::kInt8 ||
+                        made.device().key().find("(avx2)") != std::string::npos;
+  EXPECT_TRUE(rounded == 1 || (rounded == 0 && !is_known)) << core::print(graph);
+  return rounded == 1;
+}
+
 struct Shape {
   const char* op;
   core::Dims source, weights;
@@ -49,6 +59,7 @@ struct Shape {
   std::int64_t group = 1;
   const char* steps = "";    ///< b: bias, f: relu, r: residual
   std::int64_t padding = 0;  ///< On each side, of convolutions.
+  std::int64_t stride = 1, dilation = 1;
 };
 
 /// The contraction with its steps; without them if `bare`.
@@ -61,8 +72,8 @@ inline core::Graph graph_of(const Shape& shape, core::LiteralPtr weights, bool b
   if (shape.group > 1) attributes.set("group", shape.group);
   if (std::string_view(shape.op) == "conv") {
     const std::size_t rank = shape.source.size() - 2;
-    attributes.set("strides", core::Shape(rank, 1));
-    attributes.set("dilations", core::Shape(rank, 1));
+    attributes.set("strides", core::Shape(rank, shape.stride));
+    attributes.set("dilations", core::Shape(rank, shape.dilation));
     attributes.set("pads", core::Shape(2 * rank, shape.padding));
   }
   core::TensorId y = sketch.add(shape.op, {x, w}, attributes);
@@ -125,7 +136,7 @@ inline void expect_within_bound(const Shape& shape, const core::LiteralPtr& weig
                                 core::Literal source, const Rounding& rounding,
                                 runtime::Backend& made) {
   const core::Graph graph = graph_of(shape, weights);
-  ASSERT_EQ(round_all(graph, made), 1U) << core::print(graph);
+  if (!rounds(graph, rounding, made)) return;
   EXPECT_TRUE(implementation(graph, made).starts_with(rounding.name + " factors"));
   std::vector<core::Literal> inputs = runtime::random_inputs(graph, 1);
   inputs[0] = std::move(source);
