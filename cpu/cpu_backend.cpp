@@ -1,17 +1,11 @@
 // See cpu_backend.h.
 #include "cpu/cpu_backend.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <dnnl.hpp>
 #include <map>
 #include <mutex>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "cpu/base/kernel_request.h"
 #include "cpu/base/packed_weights.h"
@@ -20,6 +14,7 @@
 #include "cpu/generated/chains.h"
 #include "cpu/generated/generated_kernel.h"
 #include "cpu/layouts.h"
+#include "cpu/precision.h"
 #include "cpu/primitives/contraction_kernel.h"
 #include "cpu/primitives/strided_copy.h"
 #include "ops/definition/registry.h"
@@ -28,75 +23,9 @@
 namespace soapstone::cpu {
 namespace {
 
+using core::DataType;
 using runtime::HostKernel;
 using runtime::Layout;
-
-/// The processor's own name for itself.
-std::string processor_name() {
-  std::string name;
-#if defined(__x86_64__)
-  std::array<unsigned, 12> words{};
-  unsigned* at = words.data();
-  for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf, at += 4) {
-    if (!__get_cpuid(leaf, at, at + 1, at + 2, at + 3)) return "x86-64 processor";
-  }
-  std::array<char, sizeof(words) + 1> text{};
-  std::memcpy(text.data(), words.data(), sizeof(words));
-  name = text.data();
-#endif
-  const std::size_t begin = name.find_first_not_of(' '), end = name.find_last_not_of(' ');
-  return begin == std::string::npos ? "processor" : name.substr(begin, end - begin + 1);
-}
-
-std::string_view instruction_set(dnnl::cpu_isa isa) {
-  switch (isa) {
-  case dnnl::cpu_isa::sse41:
-    return "sse4.1";
-  case dnnl::cpu_isa::avx:
-    return "avx";
-  case dnnl::cpu_isa::avx2:
-    return "avx2";
-  case dnnl::cpu_isa::avx2_vnni:
-    return "avx2-vnni";
-  case dnnl::cpu_isa::avx512_core:
-    return "avx512";
-  case dnnl::cpu_isa::avx512_core_vnni:
-    return "avx512-vnni";
-  case dnnl::cpu_isa::avx512_core_bf16:
-    return "avx512-bf16";
-  case dnnl::cpu_isa::avx512_core_amx:
-    return "avx512-amx";
-  default:
-    return "no vector instructions";
-  }
-}
-
-/// Costs of one precision are none of another.
-runtime::DeviceInfo describe_device(const CpuOptions& options) {
-  const dnnl_version_t* version = dnnl_version();
-  std::string libraries =
-      fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
-  if (options.precision != core::DataType::kFloat32)
-    libraries += fmt::format(", {}", core::to_string(options.precision));
-  return {fmt::format("{} ({})", processor_name(), instruction_set(dnnl::get_effective_cpu_isa())),
-          std::move(libraries), options.threads};
-}
-
-bool multiplies_bf16(dnnl::cpu_isa isa) {
-  return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
-}
-
-core::Status check_precision(core::DataType precision) {
-  if (precision == core::DataType::kFloat32) return core::Done{};
-  if (precision != core::DataType::kBFloat16)
-    return core::invalid_input(
-        fmt::format("a CPU backend does not round factors to {}", core::to_string(precision)));
-  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  if (multiplies_bf16(isa)) return core::Done{};
-  return core::unavailable(fmt::format("this processor has no bf16 instructions: {} ({})",
-                                       processor_name(), instruction_set(isa)),
-                           "stay with f32, or run on a processor with avx512_bf16");
-}
 
 class ConversionKernel final : public HostKernel {
  public:
@@ -121,9 +50,8 @@ class ConversionKernel final : public HostKernel {
 class CpuBackend final : public runtime::HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options)
-      : device_(describe_device(options)), loops_(options.loops),
-        rounds_(options.precision == core::DataType::kBFloat16),
-        engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+      : device_(describe_device(options.precision, options.threads)), loops_(options.loops),
+        precision_(options.precision), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
   const runtime::DeviceInfo& device() const override { return device_; }
 
@@ -147,8 +75,8 @@ class CpuBackend final : public runtime::HostBackend {
     if (!launch.others.empty() || !ops::definition_of(request.head())) return {};
     std::vector<std::string> others;
     for (const Way& way : ways_) {
-      if (way.rounds && !rounds_) continue;
-      if (const auto kernel = way.make(request)) others.push_back((*kernel)->implementation());
+      if (!allows(way)) continue;
+      if (const auto kernel = make_by(way, request)) others.push_back((*kernel)->implementation());
     }
     if (others.empty()) return {};
     const auto usual = make_usual_kernel(request, nullptr);
@@ -185,7 +113,7 @@ class CpuBackend final : public runtime::HostBackend {
       return make_generated_kernel(request, *compiler());
     }
     if (const Way* const way = chosen_way(request)) {
-      auto kernel = way->make(request);
+      auto kernel = make_by(*way, request);
       if (kernel) return kernel;
     }
     return make_usual_kernel(request, why_not);
@@ -220,8 +148,17 @@ class CpuBackend final : public runtime::HostBackend {
   struct Way {
     std::string_view mark;  ///< In the names of its kernels, and of no others.
     MakeKernel make;
-    bool rounds;
+    DataType factors;
   };
+
+  bool allows(const Way& way) const {
+    return way.factors == DataType::kFloat32 || way.factors == precision_;
+  }
+
+  static core::Result<std::unique_ptr<HostKernel>> make_by(const Way& way, KernelRequest request) {
+    request.factors = way.factors;
+    return way.make(request);
+  }
 
   /// Null: the usual one.
   const Way* chosen_way(const KernelRequest& request) const {
@@ -230,7 +167,7 @@ class CpuBackend final : public runtime::HostBackend {
         choices_.find(runtime::launch_signature(request.graph, request.launch, request.layouts));
     if (choice == choices_.end()) return nullptr;
     const auto way = std::ranges::find_if(ways_, [&](const Way& each) {
-      return (rounds_ || !each.rounds) && choice->second.find(each.mark) != std::string::npos;
+      return allows(each) && choice->second.find(each.mark) != std::string::npos;
     });
     return way == ways_.end() ? nullptr : &*way;
   }
@@ -245,9 +182,10 @@ class CpuBackend final : public runtime::HostBackend {
 
   runtime::DeviceInfo device_;
   std::filesystem::path loops_;
-  bool rounds_;
-  std::array<Way, 2> ways_ = {
-      {{"wino", make_winograd_kernel, false}, {"bf16 factors", make_rounded_kernel, true}}};
+  DataType precision_;
+  std::array<Way, 3> ways_ = {{{"wino", make_winograd_kernel, DataType::kFloat32},
+                               {"bf16 factors", make_rounded_kernel, DataType::kBFloat16},
+                               {"int8 factors", make_rounded_kernel, DataType::kInt8}}};
   mutable std::once_flag is_compiler_known_;
   mutable std::unique_ptr<LoopCompiler> compiler_;
   dnnl::engine engine_;

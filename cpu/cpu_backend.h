@@ -14,8 +14,8 @@ struct CpuOptions {
   /// Where compiled loops of Fusion::kGenerated are kept; empty: default_loop_folder().
   std::filesystem::path loops = {};
   /// To which convolutions and products may round what they multiply: kFloat32, which rounds
-  /// nothing, or kBFloat16. Rounding is one of a launch's candidates; who measures chooses it where
-  /// it is faster, and nothing is rounded otherwise.
+  /// nothing, kBFloat16, or kInt8, with scales. Rounding is one of a launch's candidates; who
+  /// measures chooses it where it is faster, and nothing is rounded otherwise.
   core::DataType precision = core::DataType::kFloat32;
 };
 

@@ -40,9 +40,10 @@ void add_precision_option(CommandLine& line, jobs::Precision& precision) {
           "--precision", precision,
           {{"f32", Precision::kFloat32},
            {"tf32", Precision::kTensorFloat32},
-           {"bf16", Precision::kBFloat16}},
-          "bf16 (CPU), tf32 (GPU): our executor's products round their factors where that is "
-          "measured to be faster")
+           {"bf16", Precision::kBFloat16},
+           {"int8", Precision::kInt8}},
+          "bf16, int8 (CPU), tf32 (GPU): our executor's products round their factors where that "
+          "is measured to be faster")
       .type("TYPE")
       .shows_default();
 }

@@ -61,9 +61,11 @@ auto guarded(const Make& make) -> decltype(make()) {
   }
 }
 
-/// A constant that a primitive wants in a layout of its own, converted once.
+/// A constant that a primitive wants in a layout of its own, converted once. `attributes`: of the
+/// conversion; they follow from the constant and the layout.
 std::shared_ptr<const std::byte> packed(const KernelRequest& request,
                                         const core::LiteralPtr& literal, const Descriptor& from,
-                                        const Descriptor& to);
+                                        const Descriptor& to,
+                                        const dnnl::primitive_attr& attributes = {});
 
 }  // namespace soapstone::cpu

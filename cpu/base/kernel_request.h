@@ -38,7 +38,8 @@ struct KernelRequest {
   const dnnl::stream& stream;
   int threads;
   PackedWeights& packed;
-  /// To which convolutions and products of f32 round what they multiply; sums are f32.
+  /// To which convolutions and products of f32 round what they multiply: kBFloat16, or kInt8 with
+  /// scales. Sums are f32, of integers exact.
   core::DataType factors = core::DataType::kFloat32;
 
   const core::Node& head() const { return graph.node(launch.head); }
@@ -89,7 +90,8 @@ bool covers_tail(const core::Dims& parameter, const core::Dims& dims, std::size_
 core::Result<std::unique_ptr<runtime::HostKernel>> make_convolution_kernel(const KernelRequest&);
 /// None of kernel_makers(): for who chooses it (winograd.cpp).
 core::Result<std::unique_ptr<runtime::HostKernel>> make_winograd_kernel(const KernelRequest&);
-/// None of kernel_makers(), either: a contraction whose factors are bf16 (rounded.cpp).
+/// None of kernel_makers(), either: a contraction whose factors are rounded as the request says
+/// (rounded.cpp).
 core::Result<std::unique_ptr<runtime::HostKernel>> make_rounded_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_vector_matrix_kernel(const KernelRequest&);
 core::Result<std::unique_ptr<runtime::HostKernel>> make_matmul_kernel(const KernelRequest&);

@@ -34,6 +34,17 @@ Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type) {
   return result;
 }
 
+void set_integer_sums(primitive_attr& attributes, int mask, const std::vector<float>& scales) {
+  attributes.set_output_scales(mask, scales);
+  attributes.set_zero_points(DNNL_ARG_SRC, 0, {DNNL_RUNTIME_S32_VAL});
+}
+
+primitive_attr scaled_copy(int mask, const std::vector<float>& scales) {
+  primitive_attr attributes;
+  attributes.set_output_scales(mask, scales);
+  return attributes;
+}
+
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace soapstone::cpu {
 
@@ -14,6 +15,14 @@ using Descriptor = dnnl::memory::desc;
 
 /// The same tensor, lying the same way, with elements of another type.
 Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type);
+
+/// Sums of a u8 source, whose zero point comes with each run, and s8 weights: each is multiplied by
+/// the scale of its channel. `mask`: the dimensions of the result that count channels.
+void set_integer_sums(dnnl::primitive_attr& attributes, int mask, const std::vector<float>& scales);
+/// The argument that is the zero point: one s32.
+constexpr int kSourceZeroPoint = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC;
+/// Attributes of a copy that multiplies each element by the scale of its channel, and saturates.
+dnnl::primitive_attr scaled_copy(int mask, const std::vector<float>& scales);
 
 /// A primitive, and how it wants the tensors that were described as `any`.
 struct Primitive {

@@ -9,6 +9,8 @@
 #include "cpu/base/bound_primitive.h"
 #include "cpu/base/kernel_request.h"
 #include "cpu/primitives/epilogue.h"
+#include "cpu/primitives/factors.h"
+#include "cpu/primitives/quantizer.h"
 
 namespace soapstone::cpu {
 
@@ -19,6 +21,8 @@ struct Contraction {
   Descriptor source_descriptor, weights_descriptor;
   std::optional<Descriptor> bias;  ///< The descriptor of Epilogue::bias().
   Primitive primitive;
+  Factors factors = {};
+  int channel_dimensions = 0;  ///< Of the weights' descriptor, a bit for each.
 };
 
 /// The residual that a convolution's or matmul's kernel overwrites with its result, if there is one
@@ -29,11 +33,13 @@ std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
 /// Strides, dilations and pads of a convolution's or a transposed convolution's attributes.
 Window window_of(const core::Attributes& attributes);
 
-/// A factor of the launch's contraction, rounded to the type in which it is to be multiplied.
-Descriptor as_factor(const KernelRequest& request, const Descriptor& given);
-
 /// oneDNN only takes data for channels-last whose strides say so, also where it is the same bytes.
 runtime::Layout effective_layout(const core::TensorType& type, runtime::Layout layout);
+
+/// Its kernel. Throws dnnl::error. Errors: a refusal.
+core::Result<std::unique_ptr<runtime::HostKernel>> make_contraction(const KernelRequest& request,
+                                                                    const Contraction& contraction,
+                                                                    const Epilogue& epilogue);
 
 class ContractionKernel final : public runtime::HostKernel {
  public:
@@ -44,11 +50,14 @@ class ContractionKernel final : public runtime::HostKernel {
   std::size_t scratch_bytes() const override;
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override;
+  /// Finds the kernel for sources that have no integers. Errors: a refusal.
+  core::Status add_exact(const KernelRequest& request);
 
  private:
   struct Argument {
     std::size_t argument, input;
   };
+  void add_source(const KernelRequest& request, const Contraction& contraction);
   void add_weights(const KernelRequest& request, const Contraction& contraction);
 
   const dnnl::stream& stream_;
@@ -57,7 +66,9 @@ class ContractionKernel final : public runtime::HostKernel {
   BoundPrimitive primitive_;
   std::vector<Argument> arguments_;  // that come from inputs as they are
   Argument source_;
-  std::optional<Reorder> to_source_;  // None: the source comes as the primitive wants it.
+  // How the source comes to be as the primitive wants it; neither: it comes so.
+  std::optional<Reorder> to_source_;
+  std::optional<SourceQuantizer> quantizer_;
   std::size_t destination_;
   // Weights: packed once, or given at run time and packed each time if need be.
   std::shared_ptr<const std::byte> packed_;
@@ -66,6 +77,10 @@ class ContractionKernel final : public runtime::HostKernel {
   // The residual: the result is added to what lies in the destination.
   std::optional<std::size_t> residual_, in_place_;
   std::size_t output_bytes_;
+  /// The residual is an argument, which the primitive must not overwrite before it was read.
+  bool saves_residual_ = false;
+  std::string_view mark_;
+  std::unique_ptr<runtime::HostKernel> exact_;  // of integers only
 };
 
 }  // namespace soapstone::cpu

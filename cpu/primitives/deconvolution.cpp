@@ -34,7 +34,9 @@ make_deconvolution_kernel(const KernelRequest& request) {
   const Dims dims = request.dims(request.launch.outputs[0]);
   if (dims.size() > 5) return refuse("transposed convolution: more than three spatial dimensions");
   const std::int64_t group = request.attributes().get_int("group");
+  if (request.factors == core::DataType::kInt8) return refuse("transposed convolution: int8");
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
+    SOAPSTONE_ASSIGN_OR_RETURN(const Factors factors, Factors::make(request, weights, 1));
     const Epilogue epilogue(request, head_bias, dims, 1);
     dnnl::primitive_attr attributes = plain_attributes();
     attributes.set_post_ops(epilogue.steps());
@@ -47,13 +49,13 @@ make_deconvolution_kernel(const KernelRequest& request) {
                                   given_source,
                                   given,
                                   bias,
-                                  make_deconvolution(request.engine,
-                                                     as_factor(request, given_source),
-                                                     as_factor(request, describe_any(given.dims())),
+                                  make_deconvolution(request.engine, factors.source(given_source),
+                                                     factors.weights(describe_any(given.dims())),
                                                      bias, describe(dims, Layout::kRowMajor),
-                                                     window_of(request.attributes()), attributes)};
-    return std::unique_ptr<runtime::HostKernel>(
-        std::make_unique<ContractionKernel>(request, contraction, epilogue));
+                                                     window_of(request.attributes()), attributes),
+                                  factors,
+                                  group > 1 ? 3 : 1};
+    return make_contraction(request, contraction, epilogue);
   });
 }
 

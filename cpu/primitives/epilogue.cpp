@@ -102,14 +102,25 @@ std::optional<EltwiseFunction> eltwise_function(const Node& node) {
 Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core::Dims& dims,
                    std::size_t channel_axis)
     : dims_(dims), channel_axis_(channel_axis) {
-  if (head_bias.valid()) bias_ = head_bias;
-  bool first = true;
+  const bool integers = request.factors == core::DataType::kInt8;
+  if (integers) steps_.append_binary(algorithm::binary_mul, scale(dims.size()));
+  if (head_bias.valid() && integers) {
+    core::Dims channels(dims.size(), 1);
+    channels[channel_axis] = dims[channel_axis];
+    add_operand(algorithm::binary_add, channels, request.number(head_bias));
+  } else if (head_bias.valid()) {
+    bias_ = head_bias;
+  }
+  bool first = !integers;
   for (const runtime::EpilogueStep& step : request.launch.epilogue) {
     const Node& node = request.graph.node(step.node);
     if (step.kind == EpilogueKind::kActivation) {
       add_function(node);
     } else if (step.kind == EpilogueKind::kGate) {
       add_gate(request.graph.node(step.gate));
+    } else if (step.kind == EpilogueKind::kResidual && integers && request.op() == "matmul") {
+      // Before the scale, which comes first, is where oneDNN's products of integers could add it.
+      add_operand(algorithm::binary_add, dims_, request.number(step.operand));
     } else if (step.kind == EpilogueKind::kResidual) {
       steps_.append_sum(1.0f);
       residual_ = request.number(step.operand);
@@ -147,11 +158,15 @@ void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueS
   } else if (count != 1) {
     dims[channel_axis_] = count;
   }
+  add_operand(binary_algorithm(node.op->name), dims, request.number(step.operand));
+}
+
+void Epilogue::add_operand(dnnl::algorithm algorithm, const core::Dims& dims, std::size_t input) {
   const Descriptor descriptor = describe(dims, runtime::Layout::kRowMajor);
   const int position = steps_.len();
-  steps_.append_binary(binary_algorithm(node.op->name), descriptor);
-  operands_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1, descriptor,
-                       request.number(step.operand)});
+  steps_.append_binary(algorithm, descriptor);
+  operands_.push_back(
+      {DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1, descriptor, input});
 }
 
 }  // namespace soapstone::cpu

@@ -33,8 +33,13 @@ class Epilogue {
   Epilogue(const KernelRequest& request, core::TensorId head_bias, const core::Dims& dims,
            std::size_t channel_axis);
 
-  /// The tensor [channels] that the primitive adds itself.
+  /// The tensor [channels] that the primitive adds itself: to sums that are not of integers.
   std::optional<core::TensorId> bias() const { return bias_; }
+  /// A number that sums of integers are multiplied by before anything else: the source's scale.
+  static Descriptor scale(std::size_t rank) {
+    return describe(core::Dims(rank, 1), runtime::Layout::kRowMajor);
+  }
+  static constexpr int kScale = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
   const dnnl::post_ops& steps() const { return steps_; }
   /// Number (in Launch::inputs) of the tensor onto which the result is added; it must lie where
   /// the result will.
@@ -48,6 +53,7 @@ class Epilogue {
 
  private:
   void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step);
+  void add_operand(dnnl::algorithm algorithm, const core::Dims& dims, std::size_t input);
   void add_function(const core::Node& node);
   void add_gate(const core::Node& function);
 

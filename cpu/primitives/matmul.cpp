@@ -40,9 +40,15 @@ make_matmul_launch(const KernelRequest& request) {
   const Shapes shapes =
       merged(request.dims(a), request.dims(b), request.dims(request.launch.outputs[0]));
   const std::size_t rank = shapes.result.size();
+  const bool one_matrix = rank == 2;
+  if (request.factors == core::DataType::kInt8 && !one_matrix)
+    return refuse("matmul: int8, and a batch of second factors");
+  SOAPSTONE_ASSIGN_OR_RETURN(const Factors factors,
+                             Factors::make(request, b, request.dims(b).size() - 1));
   const Epilogue epilogue(request, TensorId::none(), shapes.result, rank - 1);
   dnnl::primitive_attr attributes = plain_attributes();
   attributes.set_post_ops(epilogue.steps());
+  factors.scale_sums(attributes, 1);
   std::optional<Descriptor> bias;
   if (epilogue.bias()) {
     Dims dims(rank, 1);
@@ -50,7 +56,7 @@ make_matmul_launch(const KernelRequest& request) {
     bias = describe(dims, Layout::kRowMajor);
   }
   // Only a constant is worth packing: packing reads and writes what is then read once.
-  const bool packs = rank == 2 && request.constant(b) != nullptr;
+  const bool packs = one_matrix && request.constant(b) != nullptr;
   const Descriptor given_a = describe(shapes.a, Layout::kRowMajor),
                    given_b = describe(shapes.b, Layout::kRowMajor);
   const Contraction contraction{
@@ -59,11 +65,12 @@ make_matmul_launch(const KernelRequest& request) {
       given_a,
       given_b,
       bias,
-      make_matmul(request.engine, as_factor(request, given_a),
-                  as_factor(request, packs ? describe_any(shapes.b) : given_b), bias,
-                  describe(shapes.result, Layout::kRowMajor), attributes)};
-  return std::unique_ptr<runtime::HostKernel>(
-      std::make_unique<ContractionKernel>(request, contraction, epilogue));
+      make_matmul(request.engine, factors.source(given_a),
+                  factors.weights(packs ? describe_any(shapes.b) : given_b), bias,
+                  describe(shapes.result, Layout::kRowMajor), attributes),
+      factors,
+      2};
+  return make_contraction(request, contraction, epilogue);
 }
 
 }  // namespace

@@ -11,6 +11,33 @@
 #include "jobs/devices/cuda_devices.h"
 
 namespace soapstone::jobs {
+namespace {
+
+bool has_precision(DeviceKind device, Precision precision) {
+  switch (precision) {
+  case Precision::kTensorFloat32:
+    return device == DeviceKind::kCuda;
+  case Precision::kBFloat16:
+  case Precision::kInt8:
+    return device == DeviceKind::kCpu;
+  default:
+    return true;
+  }
+}
+
+/// Precondition: a CPU has it.
+core::DataType type_of(Precision precision) {
+  switch (precision) {
+  case Precision::kBFloat16:
+    return core::DataType::kBFloat16;
+  case Precision::kInt8:
+    return core::DataType::kInt8;
+  default:
+    return core::DataType::kFloat32;
+  }
+}
+
+}  // namespace
 
 std::string_view to_string(Precision precision) {
   switch (precision) {
@@ -18,6 +45,8 @@ std::string_view to_string(Precision precision) {
     return "tf32";
   case Precision::kBFloat16:
     return "bf16";
+  case Precision::kInt8:
+    return "int8";
   default:
     return "f32";
   }
@@ -45,18 +74,15 @@ core::Status take_device(std::string_view name, DeviceRequest& request) {
 }
 
 core::Result<std::unique_ptr<runtime::Backend>> make_backend(const DeviceRequest& request) {
-  const bool is_cuda = request.device == DeviceKind::kCuda;
-  const Precision narrow = is_cuda ? Precision::kTensorFloat32 : Precision::kBFloat16;
-  if (request.rounds() && (request.precision != narrow || request.device == DeviceKind::kReference))
+  if (!has_precision(request.device, request.precision))
     return usage_error(
         fmt::format("{} is no precision of that device", to_string(request.precision)),
-        "bf16 is one of the CPU, tf32 one of GPUs; leave out the device, or the "
-        "precision");
-  if (is_cuda) return make_cuda_backend(request.ordinal, request.rounds());
+        "bf16 and int8 are of the CPU, tf32 is of GPUs; leave out the device, or the precision");
+  if (request.device == DeviceKind::kCuda)
+    return make_cuda_backend(request.ordinal, request.rounds());
   if (request.device == DeviceKind::kReference) return runtime::make_reference_backend();
   return cpu::make_cpu_backend(
-      {.threads = request.threads,
-       .precision = request.rounds() ? core::DataType::kBFloat16 : core::DataType::kFloat32});
+      {.threads = request.threads, .precision = type_of(request.precision)});
 }
 
 core::Result<std::unique_ptr<runtime::Backend>> make_exact_backend(DeviceRequest request) {

@@ -23,8 +23,9 @@ enum class Precision : std::uint8_t {
   kFloat32,
   kTensorFloat32,  ///< f32 with 10 bits behind the point: what tensor cores of GPUs read.
   kBFloat16,       ///< Of kCpu; on a GPU it is the type of a model.
+  kInt8,           ///< Of kCpu: integers with scales.
 };
-/// `f32`, `tf32`, `bf16`.
+/// `f32`, `tf32`, `bf16`, `int8`.
 std::string_view to_string(Precision precision);
 
 struct DeviceRequest {

@@ -1,5 +1,5 @@
-"""--precision bf16: the report has the error, costs of one precision are none of another, and what
-it cannot go with is refused."""
+"""--precision bf16 and int8: the report has the error, costs of one precision are none of another,
+and what it cannot go with is refused."""
 
 import json
 import os
@@ -33,7 +33,10 @@ def convolutions(path):
     return save(graph, path)
 
 
-class PrecisionTest(unittest.TestCase):
+class Precision:
+    """What the precisions have in common. A precision has a name, a largest error, and a processor
+    that lacks it."""
+
     def setUp(self):
         self.space = Workspace()
         self.addCleanup(self.space.close)
@@ -47,62 +50,78 @@ class PrecisionTest(unittest.TestCase):
     def command(self, *arguments, code=0, **environment):
         done = run(*arguments, "--cost-db", self.costs, "--json", "-",
                    env={**os.environ, **environment})
-        if done.returncode == 7 and "no bf16 instructions" in done.stderr and code == 0:
-            self.skipTest("no bf16 instructions")
+        if done.returncode == 7 and self.missing in done.stderr and code == 0:
+            self.skipTest(self.missing)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout) if code == 0 else done.stderr
 
+    @property
+    def missing(self):
+        return f"no {self.name} instructions"
+
     def check_error(self, rounding):
-        """A factor of bf16 has 8 bits; errors of a few layers add up, as far as they are random."""
-        self.assertEqual(rounding["precision"], "bf16")
+        """Errors of a few layers add up, as far as they are random."""
+        self.assertEqual(rounding["precision"], self.name)
         self.assertGreater(rounding["rounded_launches"], 0)
         self.assertLessEqual(rounding["rounded_launches"], rounding["launches"])
         self.assertGreater(rounding["mean_error"], 1e-5)
         self.assertLessEqual(rounding["mean_error"], rounding["largest_error"])
-        self.assertLess(rounding["largest_error"], 5e-2)
+        self.assertLess(rounding["largest_error"], self.largest_error)
 
     def test_bench_times_both_and_tells_the_error(self):
-        report = self.bench("--precision", "bf16")
+        report = self.bench("--precision", self.name)
         self.check_error(report["rounding"])
-        self.assertIn("bf16", report["device"])
+        self.assertTrue(f", {self.name};" in report["device"], report["device"])
         self.assertEqual([model["model"] for model in report["models"]],
                          [str(self.model), f"{self.model} in f32"])
         self.assertIn("speedup", report)
 
     def test_costs_have_their_precision(self):
-        self.bench("--precision", "bf16")
+        self.bench("--precision", self.name)
         exported = self.space.path / "costs.jsonl"
         run("bench-graph", "--cost-db", self.costs, "--export-costs", exported)
         rows = [json.loads(line) for line in exported.read_text().splitlines()]
-        rounded = [row for row in rows if row["implementation"].startswith("bf16 factors")]
+        mark = f"{self.name} factors"
+        rounded = [row for row in rows if row["implementation"].startswith(mark)]
         self.assertTrue(rounded)
         for row in rounded:
-            self.assertIn(", bf16;", row["device"])
-        # What is known in bf16 says nothing about f32.
+            self.assertIn(f", {self.name};", row["device"])
+        # What is known in one precision says nothing about f32.
         plain = self.bench("--runtime", "soapstone", "--breakdown")
         self.assertNotIn("rounding", plain)
-        self.assertNotIn("bf16;", plain["device"])
+        self.assertNotIn(f"{self.name};", plain["device"])
         for launch in plain["breakdown"]:
-            self.assertNotIn("bf16 factors", launch["kernel"])
+            self.assertNotIn(mark, launch["kernel"])
 
     def test_an_optimized_model_is_checked_in_f32(self):
         report = self.command("optimize-graph", self.model, "--dry-run", "--effort", "1",
-                              "--measure-time", "1", "--precision", "bf16")
+                              "--measure-time", "1", "--precision", self.name)
         self.check_error(report["rounding"])
         self.assertEqual(report["runtime"], "soapstone")
-        self.assertIn(", bf16;", report["costs"])
+        self.assertIn(f", {self.name};", report["costs"])
         if report["equivalence"]:
             self.assertLess(report["max_rel_error"], 1e-3)
 
     def test_what_it_does_not_go_with(self):
         for options in (["--runtime", "onnxruntime"], ["--device", "reference"],
                         ["--device", "cuda"]):
-            self.bench("--precision", "bf16", *options, code=2)
+            self.bench("--precision", self.name, *options, code=2)
+        self.command("optimize-graph", self.model, "--dry-run", "--precision", self.name,
+                     "--costs", "roofline", code=2)
+        message = self.bench("--precision", self.name, code=7, ONEDNN_MAX_CPU_ISA=self.lacks_it)
+        self.assertIn(self.missing, message)
+
+
+class Bf16Test(Precision, unittest.TestCase):
+    name, largest_error, lacks_it = "bf16", 5e-2, "AVX512_CORE"
+
+
+class Int8Test(Precision, unittest.TestCase):
+    name, largest_error, lacks_it = "int8", 3e-1, "AVX"
+
+    def test_tf32_is_of_gpus_alone(self):
         self.bench("--precision", "tf32", code=2)
-        self.command("optimize-graph", self.model, "--dry-run", "--precision", "bf16", "--costs",
-                     "roofline", code=2)
-        message = self.bench("--precision", "bf16", code=7, ONEDNN_MAX_CPU_ISA="AVX512_CORE")
-        self.assertIn("no bf16 instructions", message)
+        self.bench("--precision", "i8", code=2)
 
 
 if __name__ == "__main__":
