@@ -123,6 +123,27 @@ TEST_F(Plans, MakeOneConvolutionOfWindows) {
   expect_taken(graph, "window_of_sum", 1);
 }
 
+/// Attention and a layer behind it, of which one row is read; keys and values are whole.
+core::Graph one_row() {
+  return with_constants(R"(graph row
+  x: f32[1, 256, 64]
+  q = matmul(x, w0)
+  k = matmul(x, v0)
+  t = transpose(k; perm=[0, 2, 1])
+  s = matmul(q, t)
+  p = softmax(s; axis=2)
+  o = matmul(p, x)
+  r = add(o, x)
+  m = matmul(r, u0)
+  g = gelu(m)
+  y = slice(g; axes=[1], starts=[255], sizes=[1], steps=[1])
+  return y
+)",
+                        {{"w0", "[64, 64]"}, {"v0", "[64, 64]"}, {"u0", "[64, 256]"}});
+}
+
+TEST_F(Plans, ComputeWhatIsRead) { expect_taken(one_row(), "part_of_softmax", 9); }
+
 TEST_F(Plans, AreNotMadeUnlessTheyMayBe) {
   const rules::RuleSet none(std::vector<rules::Rule>{});
   verifier::Admission admission(none);

@@ -1,0 +1,21 @@
+// Rules about pieces are stated, not believed: here one of each step is proved.
+#include "rules/demand/demand.h"
+
+#include "tests/rules/demand_graphs.h"
+#include "tests/support/graphs.h"
+#include "tests/verifier/proves.h"
+
+namespace soapstone::verifier {
+namespace {
+
+class DemandProofs : public testing::TestWithParam<rules::DemandGraph> {};
+
+TEST_P(DemandProofs, AreFound) {
+  expect_steps_proved(rules::find_demand(graph_of(rules::demand_graph(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DemandProofs, testing::ValuesIn(rules::kDemandGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+}  // namespace
+}  // namespace soapstone::verifier
