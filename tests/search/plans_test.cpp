@@ -142,7 +142,26 @@ core::Graph one_row() {
                         {{"w0", "[64, 64]"}, {"v0", "[64, 64]"}, {"u0", "[64, 256]"}});
 }
 
+/// A layer on all pairs of objects.
+core::Graph pairs() {
+  return with_constants(R"(graph pairs
+  x: f32[1, 32, 64]
+  a = reshape(x; shape=[1, 32, 1, 64])
+  b = reshape(x; shape=[1, 1, 32, 64])
+  u = expand(a; shape=[1, 32, 32, 64])
+  v = expand(b; shape=[1, 32, 32, 64])
+  c = concat(u, v; axis=3)
+  m = matmul(c, w0)
+  n = add(m, b0)
+  y = tanh(n)
+  return y
+)",
+                        {{"w0", "[128, 64]"}, {"b0", "[64]"}});
+}
+
 TEST_F(Plans, ComputeWhatIsRead) { expect_taken(one_row(), "part_of_softmax", 9); }
+
+TEST_F(Plans, ComputeNothingTwice) { expect_taken(pairs(), "repeated_parts_of_matmul", 3); }
 
 TEST_F(Plans, AreNotMadeUnlessTheyMayBe) {
   const rules::RuleSet none(std::vector<rules::Rule>{});
