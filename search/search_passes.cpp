@@ -8,6 +8,7 @@
 #include "rules/batching/towers.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
+#include "rules/demand/averages.h"
 #include "rules/demand/demand.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
@@ -191,12 +192,12 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 /// what the other finds, or what the passes find.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_demand, rules::find_repetition},
-      {rules::find_contractions, rules::find_moves, rules::find_factors},
-      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
+      {rules::find_demand, rules::find_averages, rules::find_repetition, rules::find_contractions,
        rules::find_moves, rules::find_factors},
-      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_factors}};
+      {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_linear_maps,
+       rules::find_towers, rules::find_contractions, rules::find_moves, rules::find_factors},
+      {rules::find_demand, rules::find_repetition, rules::find_towers, rules::find_windows,
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors}};
   if (!options_.admits_made) return;
   std::set<std::uint64_t> seen;
   for (const std::vector<PlanFinder>& finders : kOrders) {

@@ -52,10 +52,11 @@ struct RowSummand {
   Repeated tensor;
   std::vector<bool> left_out;  ///< In the source.
   std::vector<WeightRows> factors;
+  bool is_shared = false;
 };
 /// What is multiplied in one go.
 struct RowGroup {
-  bool is_constant;
+  bool is_constant, is_shared;
   Sizes rows;  ///< Of the base.
   std::vector<std::optional<Repetition>> selections;
   std::vector<RowSummand> summands = {};
@@ -76,13 +77,13 @@ class ProductWriter {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const TensorId id = found_.join->inputs[k];
       if (parts_[k].terms.empty()) {
-        add({id, parts_[k].tensor, {}, {{start, false}}});
+        add({id, parts_[k].tensor, {}, {{start, false}}, parts_[k].is_shared});
       } else {
         const bool is_difference =
             ops::arithmetic_of(*producer(id).op) == ops::Arithmetic::kDifference;
         for (std::size_t j = 0; j < parts_[k].terms.size(); ++j) {
           const auto& term = parts_[k].terms[j];
-          add({term.id, term.tensor, term.left_out, {{start, is_difference && j == 1}}});
+          add({term.id, term.tensor, term.left_out, {{start, is_difference && j == 1}}, false});
         }
       }
       start += parts_[k].tensor.shape[found_.axis];
@@ -112,13 +113,14 @@ class ProductWriter {
 
   void add(RowSummand summand) {
     RowGroup group{.is_constant = graph_.is_constant_expression(summand.id),
+                   .is_shared = summand.is_shared,
                    .rows = without(summand.tensor.base_shape, found_.axis),
                    .selections = summand.tensor.axes};
     for (auto& axis : group.selections)
       if (axis && !axis->indices.valid()) axis.reset();
     const auto known = std::ranges::find_if(groups_, [&](const RowGroup& other) {
-      return other.is_constant == group.is_constant && other.rows == group.rows &&
-             other.selections == group.selections;
+      return !group.is_shared && !other.is_shared && other.is_constant == group.is_constant &&
+             other.rows == group.rows && other.selections == group.selections;
     });
     if (known == groups_.end()) {
       group.summands.push_back(std::move(summand));
@@ -156,8 +158,10 @@ class ProductWriter {
     const core::TensorType& type = graph_.tensor(weight).type;
     const std::string w = text.input("x" + std::to_string(weight_), type, known_sizes(type.shape));
     const std::string from = source(text, w);
-    const auto smallest =
-        std::ranges::min_element(groups_, {}, [](const RowGroup& g) { return product_of(g.rows); });
+    // A shared product has no bias, so that it stays one that others have.
+    const auto smallest = std::ranges::min_element(groups_, {}, [](const RowGroup& group) {
+      return std::pair(group.is_shared, product_of(group.rows));
+    });
     Names products;
     for (const RowGroup& group : groups_)
       products.push_back(product(text, group, w, &group == &*smallest));
@@ -291,6 +295,39 @@ std::optional<SummedProduct> summed_product(const Graph& graph, const JoinedProd
                                             const std::vector<JoinedPart>& parts,
                                             std::size_t weight) {
   return ProductWriter(graph, found, parts, weight).run();
+}
+
+std::vector<std::string> shared_product(const Graph& graph, const JoinedProduct& found,
+                                        std::size_t part, std::size_t count) {
+  const auto shape_of = [&](TensorId id) { return known_sizes(graph.tensor(id).type.shape); };
+  const TensorId rows = found.join->inputs[part], weight = found.product->inputs[1];
+  const std::size_t axis = is_product(*found.product) ? 0 : 1;
+  std::int64_t start = 0;
+  for (std::size_t k = 0; k < part; ++k) start += shape_of(found.join->inputs[k])[found.axis];
+  SizeNames sizes;
+  for (const std::int64_t n : shape_of(rows)) sizes.leave_open(n);
+  for (const std::int64_t n : shape_of(weight)) sizes.leave_open(n);
+  sizes.fix(shape_of(rows)[found.axis]);
+  sizes.fix(shape_of(weight)[axis]);
+  return in_both_ways(sizes, [&](const SizeNames& names) {
+    const RepetitionText text(graph, names);
+    const auto product = [&](const std::string& piece, std::size_t k) {
+      return fmt::format(
+          "    {0} = slice(w; axes=[{1}], starts=[{2}], sizes=[{3}], steps=[1])\n    y{4} = {5}\n",
+          piece, axis, start, shape_of(rows)[found.axis], k,
+          text.call(*found.product, {"x", piece}, {}));
+    };
+    std::string source, aliases;
+    for (std::size_t k = 0; k < count; ++k) {
+      source += product(fmt::format("s{}", k), k);
+      if (k > 0) aliases += fmt::format("    y{} = y0\n", k);
+    }
+    return fmt::format("rule {}shared_{}\n  x: {}\n  w: {}\n  placed\n  source\n{}  target\n{}{}",
+                       kRepetitionPrefix, found.product->op->name,
+                       declared(graph.tensor(rows).type, names.texts(shape_of(rows))),
+                       declared(graph.tensor(weight).type, names.texts(shape_of(weight))), source,
+                       product("t", 0), aliases);
+  });
 }
 
 }  // namespace soapstone::rules

@@ -15,6 +15,7 @@ namespace soapstone::rules {
 /// A part of a join as the steps so far have left it.
 struct JoinedPart {
   Repeated tensor;
+  bool is_shared = false;  ///< Other products multiply it by the same rows of the same matrix.
   /// If the part is a sum or difference of two tensors: these, and what is written of each.
   struct Term {
     core::TensorId id;
@@ -38,6 +39,10 @@ struct JoinedProduct {
   const core::Node& last() const { return bias != nullptr ? *bias : *product; }
 };
 std::optional<JoinedProduct> joined_product(const core::Graph& graph, const core::Node& node);
+
+/// Rules that make one product of so many of one tensor with the same rows of a matrix.
+std::vector<std::string> shared_product(const core::Graph& graph, const JoinedProduct& found,
+                                        std::size_t part, std::size_t count);
 
 struct SummedProduct {
   std::vector<std::string> texts;

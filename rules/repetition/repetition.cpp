@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,7 @@ class RepetitionPlanner {
   explicit RepetitionPlanner(const Graph& graph) : graph_(graph) {}
 
   std::vector<RewritePlan> run() {
+    find_shared();
     for (const NodeId id : graph_.order()) {
       const Node& node = graph_.node(id);
       const bool is_complete =
@@ -43,6 +45,7 @@ class RepetitionPlanner {
       if (!graph_.is_constant_expression(id) && is_complete && has_known_sizes(graph_, node))
         visit(node);
     }
+    merge_shared();
     std::map<std::size_t, RewritePlan> plans;
     std::set<std::size_t> has_product;  // the last step of these parts did less of one
     for (Step& step : steps_) {
@@ -206,16 +209,86 @@ class RepetitionPlanner {
     for (const TensorId id : found.join->inputs) {
       const State its = state_of(id);
       join_parts(part, its);
-      parts.push_back({its.tensor, its.tensor.is_plain() ? terms_of(id, found.axis, part)
-                                                         : std::vector<JoinedPart::Term>()});
+      auto terms =
+          its.tensor.is_plain() ? terms_of(id, found.axis, part) : std::vector<JoinedPart::Term>();
+      const auto shared = shared_.find(key_of(found, parts.size()));
+      parts.push_back({.tensor = its.tensor,
+                       .is_shared = terms.empty() && its.tensor.is_plain() &&
+                                    shared != shared_.end() && !graph_.is_constant_expression(id),
+                       .terms = std::move(terms)});
     }
     auto summed = summed_product(graph_, found, parts, weight.tensor.base);
     if (!summed) return false;
     const Node& last = found.last();
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      if (parts[k].is_shared) note_shared(found, k, part);
     add_step(last, std::move(summed->texts), part, FloatBehavior::kReassociates, true);
     take_result(last.outputs[0], std::move(summed->result), part);
     with_bias_.insert(last.outputs[0]);
     return true;
+  }
+
+  // --- Products that several joins have in common ---
+
+  /// A part of a join, the matrix and its first row for the part.
+  using Key = std::tuple<TensorId, TensorId, std::int64_t>;
+  struct Shared {
+    JoinedProduct found;
+    std::size_t part_of_join = 0;
+    std::size_t count = 0, taken = 0;
+    State part = {Repeated(), {}};
+  };
+
+  Key key_of(const JoinedProduct& found, std::size_t part) const {
+    std::int64_t start = 0;
+    for (std::size_t k = 0; k < part; ++k) start += shape_of(found.join->inputs[k])[found.axis];
+    return {found.join->inputs[part], found.product->inputs[1], start};
+  }
+
+  /// Tensors that are read by joins alone, each of which is multiplied by one matrix.
+  void find_shared() {
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (graph_.is_constant_expression(id) || !has_known_sizes(graph_, node)) continue;
+      const auto found = joined_product(graph_, node);
+      if (!found || found->reshape != nullptr ||
+          graph_.consumers(found->join->outputs[0]).size() != 1 ||
+          !graph_.is_constant_expression(node.inputs[1]))
+        continue;
+      for (std::size_t k = 0; k < found->join->inputs.size(); ++k) {
+        Shared& shared = shared_[key_of(*found, k)];
+        shared = {.found = *found, .part_of_join = k, .count = shared.count + 1};
+      }
+    }
+    std::erase_if(shared_, [&](const auto& entry) {
+      const TensorId rows = std::get<0>(entry.first);
+      return entry.second.count < 2 || graph_.is_output(rows) ||
+             graph_.consumers(rows).size() != entry.second.count;
+    });
+  }
+
+  void note_shared(const JoinedProduct& found, std::size_t k, State& part) {
+    Shared& shared = shared_.at(key_of(found, k));
+    ++shared.taken;
+    if (!part.part) {
+      part.part = parent_.size();
+      parent_.push_back(*part.part);
+    }
+    join_parts(shared.part, part);
+  }
+
+  /// Once all joins are sums of products, the products of a shared part are equal.
+  void merge_shared() {
+    for (auto& [key, shared] : shared_) {
+      if (shared.taken != shared.count) continue;
+      const TensorId rows = std::get<0>(key);
+      steps_.push_back({*shared.part.part, true,
+                        PlanStep{.results = {},
+                                 .readers_of = {rows},
+                                 .texts = shared_product(graph_, shared.found, shared.part_of_join,
+                                                         shared.count),
+                                 .description = kRepetitionDescription}});
+    }
   }
 
   /// The operands of a sum or difference, if one of them is repeated for it.
@@ -271,6 +344,7 @@ class RepetitionPlanner {
   const Graph& graph_;
   std::map<TensorId, State> states_;
   std::map<TensorId, std::vector<std::vector<bool>>> left_out_;  ///< By result, of its operands.
+  std::map<Key, Shared> shared_;
   std::set<TensorId> with_bias_;  ///< Sums of which a step is made already.
   std::size_t next_base_ = 0;
   std::vector<std::size_t> parent_;  ///< By part: itself, or one it was joined with.

@@ -1,4 +1,4 @@
-// Graphs of whose tensors only pieces are read.
+// Graphs of whose tensors only pieces, or only sums, are read.
 #pragma once
 
 #include <ostream>
@@ -56,6 +56,28 @@ inline constexpr DemandGraph kDemandGraphs[] = {
      "  c = softmax(b; axis=3)\n"
      "  y = slice(c; axes=[2], starts=[3], sizes=[1], steps=[1])\n",
      "softmax transpose reshape"},
+};
+
+inline constexpr DemandGraph kAverageGraphs[] = {
+    {"mean_of_layers", "  x: f32[2, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  v = full(; shape=[6, 4], value=0.125)\n  r = relu(x)\n  a = matmul(r, w)\n"
+     "  c = add(a, b)\n  d = matmul(c, v)\n  e = add(d, x)\n"
+     "  y = reduce_mean(e; axes=[1], keep_dims=0)\n",
+     "add matmul add matmul"},
+    {"sum_of_biased_rows", "  x: f32[2, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  a = matmul(x, w)\n  c = sub(b, a)\n  y = reduce_sum(c; axes=[0, 1], keep_dims=1)\n",
+     "sub matmul"},
+    {"mean_of_turned_columns", "  x: f32[5, 4]\n  z: f32[3, 4]\n",
+     "  t = transpose(z; perm=[1, 0])\n  a = matmul(x, t)\n"
+     "  y = reduce_mean(a; axes=[1], keep_dims=0)\n",
+     "matmul transpose"},
+    {"two_means_of_one_product", "  x: f32[5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  a = matmul(x, w)\n"
+     "  b = reduce_mean(a; axes=[0], keep_dims=1)\n  c = reduce_mean(a; axes=[0], keep_dims=0)\n"
+     "  y = add(b, c)\n",
+     "matmul"},
 };
 
 inline std::string demand_graph(const DemandGraph& graph) {

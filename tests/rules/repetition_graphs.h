@@ -52,6 +52,10 @@ inline constexpr RepetitionGraph kRepetitionGraphs[] = {
      "  m = reduce_mean(a; axes=[1], keep_dims=0)\n  h = reduce_max(a; axes=[1], keep_dims=0)\n"
      "  t = add(s, m)\n  y = add(t, h)\n",
      "reduce_sum reduce_mean reduce_max"},
+    {"one_context_for_all_steps", "  p: f32[1, 3]\n  q: f32[1, 3]\n  z: f32[1, 4]\n",
+     "  w = full(; shape=[7, 5], value=0.5)\n  c = concat(p, z; axis=1)\n"
+     "  d = concat(q, z; axis=1)\n  m = matmul(c, w)\n  n = matmul(d, w)\n  y = mul(m, n)\n",
+     "parts_of_matmul parts_of_matmul shared_matmul"},
     {"vector_for_all_rows", "  x: f32[4]\n",
      "  w = full(; shape=[4, 5], value=0.5)\n  a = expand(x; shape=[3, 4])\n"
      "  b = matmul(a, w)\n  y = transpose(b; perm=[1, 0])\n",
