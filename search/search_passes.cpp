@@ -9,8 +9,11 @@
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
+#include "rules/demand/averages.h"
+#include "rules/demand/demand.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
+#include "rules/repetition/repetition.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
 #include "search/regions/region.h"
@@ -190,13 +193,14 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 /// what the other finds, or what the passes find.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_contractions, rules::find_moves, rules::find_factors},
-      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
+      {rules::find_demand, rules::find_averages, rules::find_repetition, rules::find_contractions,
        rules::find_moves, rules::find_factors},
-      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_factors},
-      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_factors}};
+      {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_linear_maps,
+       rules::find_towers, rules::find_contractions, rules::find_moves, rules::find_factors},
+      {rules::find_demand, rules::find_repetition, rules::find_towers, rules::find_windows,
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors},
+      {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_blocks,
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors}};
   if (!options_.admits_made) return;
   std::set<std::uint64_t> seen;
   for (const std::vector<PlanFinder>& finders : kOrders) {

@@ -24,7 +24,7 @@ struct Pieces {
   bool is_split = false;   ///< They are results of one node.
 };
 
-std::string list_of(const std::vector<std::int64_t>& numbers) {
+std::string numbers_text(const std::vector<std::int64_t>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 
@@ -83,14 +83,14 @@ std::string to_the_front(const Pieces& cut, std::vector<std::int64_t> taken, std
   items.insert(items.begin(), count);
   const bool moves = std::ranges::any_of(taken.begin(), taken.begin() + axis,
                                          [](std::int64_t n) { return n != 1; });
-  if (!moves) return fmt::format("    s = reshape({}; shape=[{}])\n", now, list_of(items));
+  if (!moves) return fmt::format("    s = reshape({}; shape=[{}])\n", now, numbers_text(items));
   taken[cut.axis] = cut.piece[cut.axis];
   taken.insert(taken.begin() + axis, count);
   std::vector<std::int64_t> order{axis};
   for (std::int64_t d = 0; d < std::ssize(taken); ++d)
     if (d != axis) order.push_back(d);
   return fmt::format("    p = reshape({}; shape=[{}])\n    s = transpose(p; perm=[{}])\n", now,
-                     list_of(taken), list_of(order));
+                     numbers_text(taken), numbers_text(order));
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ std::optional<std::string> taken_pieces(const core::Graph& graph,
                                         std::span<const core::TensorId> pieces) {
   const auto cut = pieces_along(graph, pieces);
   if (!cut) return std::nullopt;
-  const std::string count = std::to_string(pieces.size()), whole = list_of(cut->whole);
-  const std::string piece = list_of(cut->piece);
+  const std::string count = std::to_string(pieces.size()), whole = numbers_text(cut->whole);
+  const std::string piece = numbers_text(cut->piece);
   std::string text = fmt::format("rule batch_of_pieces\n  x: [{}]\n  placed\n  source\n", whole);
   std::vector<std::int64_t> taken = cut->whole;
   taken[cut->axis] = cut->piece[cut->axis] * std::ssize(pieces);

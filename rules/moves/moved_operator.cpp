@@ -44,22 +44,6 @@ bool is_along_axes(const Node& node) {
           node.op->find_role(AttributeRole::kAxes) != nullptr);
 }
 
-/// A product over the channels of each place.
-bool is_convolution_of_points(const Graph& graph, const Node& node) {
-  if (node.op->name != "conv") return false;
-  const Sizes kernel = known_sizes(graph.tensor(node.inputs[1]).type.shape);
-  const auto all = [&](AttributeRole role, std::int64_t wanted) {
-    return std::ranges::all_of(ops::sizes_by_role(node, role), [&](const core::Polynomial& n) {
-      return n == core::Polynomial(wanted);
-    });
-  };
-  const core::AttributeSchema* const group = node.op->find_role(AttributeRole::kGroup);
-  const core::AttributeValue* const groups = node.attributes.find(group->name);
-  return std::all_of(kernel.begin() + 2, kernel.end(), [](std::int64_t n) { return n == 1; }) &&
-         all(AttributeRole::kStride, 1) && all(AttributeRole::kPad, 0) &&
-         (groups == nullptr || std::get<core::Polynomial>(*groups) == core::Polynomial(1));
-}
-
 class Mover {
  public:
   Mover(const Graph& graph, const Node& node, std::vector<MovedOperand> operands)

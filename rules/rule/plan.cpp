@@ -23,8 +23,8 @@ std::vector<std::size_t> depths_of(const core::Graph& graph) {
 }
 
 OperatorNames operators_of_plans() {
-  return {"add", "concat",     "einsum",  "expand", "eye",   "full",     "matmul",
-          "pad", "reduce_sum", "reshape", "slice",  "split", "transpose"};
+  return {"add", "concat", "einsum",     "expand",  "eye",   "full",  "gather", "matmul",   "mul",
+          "neg", "pad",    "reduce_sum", "reshape", "slice", "split", "sub",    "transpose"};
 }
 
 std::string rule_name(std::string_view text) {

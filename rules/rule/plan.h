@@ -15,6 +15,9 @@ struct PlanStep {
   /// What its source computes: tensors of the graph for which the plan was made, or what earlier
   /// steps of the plan have put in their place.
   std::vector<TensorId> results;
+  /// If there are some, the results are what all readers of these tensors compute instead, tensor
+  /// by tensor and in the order of the readers' ids. Readers have one result each.
+  std::vector<TensorId> readers_of = {};
   /// If set: the only result is this operand of the node that now computes the result of the last
   /// step without one.
   std::optional<std::size_t> operand = {};

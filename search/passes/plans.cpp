@@ -75,6 +75,23 @@ struct PlanTaker::Progress {
   Candidate candidate;  ///< Its steps are those of the plan.
   /// What stands where tensors of the graph stood that a step has replaced.
   std::map<TensorId, TensorId> replaced;
+
+  TensorId now_at(TensorId id) const {
+    const auto known = replaced.find(id);
+    return known != replaced.end() ? known->second : id;
+  }
+  /// Of a step without an operand.
+  std::vector<TensorId> results_of(const rules::PlanStep& step) const {
+    std::vector<TensorId> results;
+    for (const TensorId id : step.results) results.push_back(now_at(id));
+    for (const TensorId id : step.readers_of) {
+      const TensorId read = now_at(id);
+      if (!candidate.graph.contains(read)) return {};
+      for (const NodeId reader : candidate.graph.consumers(read))
+        results.push_back(candidate.graph.node(reader).outputs[0]);
+    }
+    return results;
+  }
 };
 
 PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
@@ -110,9 +127,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     core::Graph& graph = now.candidate.graph;
     const auto is_taken = [&](TensorId id) { return from.replaced.contains(id); };
     if (std::ranges::any_of(wanted.results, is_taken)) continue;  // by another plan
-    std::vector<TensorId> results = wanted.results;
-    for (TensorId& id : results)
-      if (const auto known = now.replaced.find(id); known != now.replaced.end()) id = known->second;
+    std::vector<TensorId> results = now.results_of(wanted);
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
     if (wanted.ends) keep();
     auto step = step_at(graph, wanted, results, asks);
@@ -123,6 +138,9 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     if (!wanted.operand) {
       for (std::size_t k = 0; k < wanted.results.size(); ++k)
         now.replaced.insert_or_assign(wanted.results[k], next->results[k]);
+      // Readers may be nodes of the graph.
+      for (std::size_t k = wanted.results.size(); k < results.size(); ++k)
+        now.replaced.insert_or_assign(results[k], next->results[k]);
       last = next->results.front();
     }
     now.candidate.steps.push_back(*std::move(step));

@@ -123,6 +123,46 @@ TEST_F(Plans, MakeOneConvolutionOfWindows) {
   expect_taken(graph, "window_of_sum", 1);
 }
 
+/// Attention and a layer behind it, of which one row is read; keys and values are whole.
+core::Graph one_row() {
+  return with_constants(R"(graph row
+  x: f32[1, 64, 32]
+  q = matmul(x, w0)
+  k = matmul(x, v0)
+  t = transpose(k; perm=[0, 2, 1])
+  s = matmul(q, t)
+  p = softmax(s; axis=2)
+  o = matmul(p, x)
+  r = add(o, x)
+  m = matmul(r, u0)
+  g = gelu(m)
+  y = slice(g; axes=[1], starts=[63], sizes=[1], steps=[1])
+  return y
+)",
+                        {{"w0", "[32, 32]"}, {"v0", "[32, 32]"}, {"u0", "[32, 128]"}});
+}
+
+/// A layer on all pairs of objects.
+core::Graph pairs() {
+  return with_constants(R"(graph pairs
+  x: f32[1, 32, 64]
+  a = reshape(x; shape=[1, 32, 1, 64])
+  b = reshape(x; shape=[1, 1, 32, 64])
+  u = expand(a; shape=[1, 32, 32, 64])
+  v = expand(b; shape=[1, 32, 32, 64])
+  c = concat(u, v; axis=3)
+  m = matmul(c, w0)
+  n = add(m, b0)
+  y = tanh(n)
+  return y
+)",
+                        {{"w0", "[128, 64]"}, {"b0", "[64]"}});
+}
+
+TEST_F(Plans, ComputeWhatIsRead) { expect_taken(one_row(), "part_of_softmax", 5); }
+
+TEST_F(Plans, ComputeNothingTwice) { expect_taken(pairs(), "repeated_parts_of_matmul", 3); }
+
 TEST_F(Plans, AreNotMadeUnlessTheyMayBe) {
   const rules::RuleSet none(std::vector<rules::Rule>{});
   verifier::Admission admission(none);

@@ -1,0 +1,171 @@
+#include "rules/demand/demand.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "ops/definition/registry.h"
+#include "rules/demand/partial_operator.h"
+#include "rules/moves/contraction_labels.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// Of nodes whose plans are made.
+constexpr std::size_t kMostSteps = 400;
+
+constexpr std::string_view kDemandDescription = "Only what is read of a result is computed.";
+
+/// Goes from the results to the inputs. A tensor is *cut* once all that reads it are cuts: those of
+/// the graph, and those that steps so far have made.
+class DemandPlanner {
+ public:
+  explicit DemandPlanner(const Graph& graph) : graph_(graph) {}
+
+  std::vector<RewritePlan> run() {
+    const auto order = graph_.order();
+    for (auto id = order.rbegin(); id != order.rend() && steps_.size() < kMostSteps; ++id)
+      visit(*id);
+    std::map<std::size_t, RewritePlan> plans;
+    std::set<std::size_t> has_product;  // the last step of these parts did less of one
+    for (Step& step : steps_) {
+      const std::size_t part = root(step.part);
+      step.step.ends = has_product.erase(part) > 0;
+      if (step.is_product) has_product.insert(part);
+      plans[part].steps.push_back(std::move(step.step));
+    }
+    std::vector<RewritePlan> found;
+    for (auto& [part, plan] : plans) found.push_back(std::move(plan));
+    return found;
+  }
+
+ private:
+  /// A node that takes a piece of a tensor, as of the steps so far.
+  struct Cut {
+    Box box;
+    NodeId node;       ///< Of the graph; none: a step makes it.
+    std::size_t part;  ///< Of the graph.
+  };
+  struct Step {
+    std::size_t part;
+    bool is_product;
+    PlanStep step;
+  };
+  enum class Reading : std::uint8_t { kNone, kPieces, kAll };
+
+  Reading reading_of(TensorId id) const {
+    const auto is_all = [&](NodeId reader) { return !cutting_.contains(reader); };
+    if (graph_.is_output(id) || read_whole_.contains(id) ||
+        std::ranges::any_of(graph_.consumers(id), is_all))
+      return Reading::kAll;
+    return cuts_.contains(id) ? Reading::kPieces : Reading::kNone;
+  }
+
+  void visit(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (graph_.is_constant_expression(id) || !has_known_sizes(graph_, node)) return;
+    std::vector<std::size_t> read;
+    std::size_t cut = 0;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const Reading reading = reading_of(node.outputs[o]);
+      if (reading != Reading::kNone) read.push_back(o);
+      cut += reading == Reading::kPieces ? 1 : 0;
+    }
+    if (read.empty()) {
+      cutting_.insert(id);
+    } else if (cut == read.size()) {
+      compute_part(id, node, read);
+    } else if (cut == 0) {
+      if (const auto box = piece_taken(node, graph_)) {
+        cutting_.insert(id);
+        cuts_[node.inputs[0]].push_back({*box, id, new_part()});
+      } else if (node.op->movement == Movement::kSplit && read.size() < node.outputs.size()) {
+        take_split(id, node, read);
+      }
+    }
+  }
+
+  void compute_part(NodeId id, const Node& node, const std::vector<std::size_t>& read) {
+    std::vector<WantedPiece> wanted;
+    PlanStep step;
+    std::optional<std::size_t> part;
+    for (const std::size_t o : read) {
+      auto& cuts = cuts_.at(node.outputs[o]);
+      // New nodes have larger numbers.
+      std::ranges::stable_sort(cuts, {}, [&](const Cut& cut) {
+        return cut.node.valid() ? cut.node.index() : graph_.node_bound();
+      });
+      for (const Cut& cut : cuts) {
+        wanted.push_back({o, cut.box});
+        part = part ? joined(*part, cut.part) : cut.part;
+      }
+      step.readers_of.push_back(node.outputs[o]);
+    }
+    if (auto partial = partial_operator(graph_, id, wanted))
+      add_step(id, std::move(step), *std::move(partial), *part);
+  }
+
+  void take_split(NodeId id, const Node& node, const std::vector<std::size_t>& read) {
+    auto partial = partial_split(graph_, node, read);
+    if (!partial) return;
+    PlanStep step;
+    for (const std::size_t o : read) step.results.push_back(node.outputs[o]);
+    add_step(id, std::move(step), *std::move(partial), new_part());
+  }
+
+  void add_step(NodeId id, PlanStep step, PartialOperator partial, std::size_t part) {
+    const Node& node = graph_.node(id);
+    step.texts = std::move(partial.texts);
+    step.description = kDemandDescription;
+    const bool is_product = ops::definition_of(node)->op_class == ops::OpClass::kContraction;
+    steps_.push_back({part, is_product, std::move(step)});
+    cutting_.insert(id);
+    std::map<TensorId, Box> pieces;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const TensorId input = node.inputs[k];
+      const OperandPiece& piece = partial.operands[k];
+      if (piece.is_whole) read_whole_.insert(input);
+      if (!piece.box) continue;
+      // Two pieces of one tensor would stand in an order that is not known here.
+      const auto [known, is_new] = pieces.emplace(input, *piece.box);
+      if (!is_new && known->second != *piece.box) read_whole_.insert(input);
+      if (is_new) cuts_[input].push_back({*piece.box, NodeId::none(), part});
+    }
+  }
+
+  // --- Parts of the graph ---
+
+  std::size_t new_part() {
+    parent_.push_back(parent_.size());
+    return parent_.back();
+  }
+  std::size_t root(std::size_t part) const {
+    while (parent_[part] != part) part = parent_[part];
+    return part;
+  }
+  std::size_t joined(std::size_t a, std::size_t b) {
+    parent_[root(b)] = root(a);
+    return root(a);
+  }
+
+  const Graph& graph_;
+  std::map<TensorId, std::vector<Cut>> cuts_;
+  std::set<NodeId> cutting_;         ///< Nodes that read pieces alone, or less than all operands.
+  std::set<TensorId> read_whole_;    ///< By a node that is cut, nevertheless.
+  std::vector<std::size_t> parent_;  ///< By part: itself, or one it was joined with.
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_demand(const Graph& graph) { return DemandPlanner(graph).run(); }
+
+}  // namespace soapstone::rules

@@ -1,0 +1,87 @@
+// Graphs of whose tensors only pieces, or only sums, are read.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace soapstone::rules {
+
+struct DemandGraph {
+  std::string_view name, inputs, nodes;  ///< Nodes compute y.
+  std::string_view operators;            ///< Whose rules are made, in order.
+};
+inline void PrintTo(const DemandGraph& graph, std::ostream* out) { *out << graph.name; }
+
+inline constexpr DemandGraph kDemandGraphs[] = {
+    {"first_row_of_layers", "  x: f32[2, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  g = full(; shape=[6], value=0.25)\n"
+     "  a = matmul(x, w)\n  b = layer_norm(a, g; axis=2)\n  c = relu(b)\n"
+     "  y = slice(c; axes=[1], starts=[0], sizes=[1], steps=[1])\n",
+     "relu layer_norm matmul"},
+    {"queries_of_attention", "  x: f32[1, 5, 4]\n",
+     "  w = full(; shape=[4, 4], value=0.5)\n  q = matmul(x, w)\n"
+     "  k = transpose(x; perm=[0, 2, 1])\n  s = matmul(q, k)\n  p = softmax(s; axis=2)\n"
+     "  o = matmul(p, x)\n  z = add(o, x)\n"
+     "  y = slice(z; axes=[1], starts=[4], sizes=[1], steps=[1])\n",
+     "add matmul softmax matmul matmul"},
+    {"window_of_dilated_convolutions", "  x: f32[1, 3, 20]\n",
+     "  w = full(; shape=[3, 3, 2], value=0.5)\n"
+     "  a = conv(x, w; strides=[1], pads=[1, 0], dilations=[1])\n  b = relu(a)\n"
+     "  c = conv(b, w; strides=[1], pads=[2, 0], dilations=[2])\n  d = add(c, b)\n"
+     "  y = slice(d; axes=[2], starts=[19], sizes=[1], steps=[1])\n",
+     "add conv relu conv"},
+    {"one_part_of_a_join", "  x: f32[2, 3]\n  z: f32[2, 3]\n",
+     "  a = exp(x)\n  b = tanh(z)\n  c = concat(a, b; axis=0)\n"
+     "  y = slice(c; axes=[0], starts=[1], sizes=[1], steps=[1])\n",
+     "concat exp"},
+    {"two_readers_of_unlike_pieces", "  x: f32[6, 4]\n",
+     "  a = exp(x)\n  b = slice(a; axes=[0], starts=[1], sizes=[2], steps=[1])\n"
+     "  c = slice(a; axes=[0], starts=[2], sizes=[2], steps=[1])\n  y = mul(b, c)\n",
+     "exp"},
+    {"parts_that_nobody_reads", "  x: f32[2, 6]\n",
+     "  a = exp(x)\n  b, c, d = split(a; axis=1, sizes=[2, 2, 2])\n  y = mul(b, c)\n", "split exp"},
+    {"columns_of_weights", "  x: f32[3, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  a = matmul(x, w)\n"
+     "  y = slice(a; axes=[1], starts=[2], sizes=[2], steps=[1])\n",
+     "matmul"},
+    {"piece_of_a_piece", "  x: f32[8, 3]\n",
+     "  a = tanh(x)\n  b = slice(a; axes=[0], starts=[2], sizes=[5], steps=[1])\n"
+     "  y = slice(b; axes=[0], starts=[1], sizes=[2], steps=[1])\n",
+     "slice tanh"},
+    {"a_head_of_turned_rows", "  x: f32[1, 5, 8]\n",
+     "  a = reshape(x; shape=[1, 5, 2, 4])\n  b = transpose(a; perm=[0, 2, 1, 3])\n"
+     "  c = softmax(b; axis=3)\n"
+     "  y = slice(c; axes=[2], starts=[3], sizes=[1], steps=[1])\n",
+     "softmax transpose reshape"},
+};
+
+inline constexpr DemandGraph kAverageGraphs[] = {
+    {"mean_of_layers", "  x: f32[2, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  v = full(; shape=[6, 4], value=0.125)\n  r = relu(x)\n  a = matmul(r, w)\n"
+     "  c = add(a, b)\n  d = matmul(c, v)\n  e = add(d, x)\n"
+     "  y = reduce_mean(e; axes=[1], keep_dims=0)\n",
+     "add matmul add matmul"},
+    {"sum_of_biased_rows", "  x: f32[2, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  a = matmul(x, w)\n  c = sub(b, a)\n  y = reduce_sum(c; axes=[0, 1], keep_dims=1)\n",
+     "sub matmul"},
+    {"mean_of_turned_columns", "  x: f32[5, 4]\n  z: f32[3, 4]\n",
+     "  t = transpose(z; perm=[1, 0])\n  a = matmul(x, t)\n"
+     "  y = reduce_mean(a; axes=[1], keep_dims=0)\n",
+     "matmul transpose"},
+    {"two_means_of_one_product", "  x: f32[5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  a = matmul(x, w)\n"
+     "  b = reduce_mean(a; axes=[0], keep_dims=1)\n  c = reduce_mean(a; axes=[0], keep_dims=0)\n"
+     "  y = add(b, c)\n",
+     "matmul"},
+};
+
+inline std::string demand_graph(const DemandGraph& graph) {
+  return fmt::format("graph {}\n{}{}  return y\n", graph.name, graph.inputs, graph.nodes);
+}
+
+}  // namespace soapstone::rules
