@@ -16,6 +16,7 @@ constexpr auto kRoundedType = dnnl::memory::data_type::bf16;
 
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch) {
+  if (!sums_onto_residual(graph, launch)) return std::nullopt;
   const core::Node& head = graph.node(launch.head);
   std::optional<core::TensorId> residual;
   for (const runtime::EpilogueStep& step : launch.epilogue)

@@ -1,6 +1,7 @@
 // The steps behind a convolution or matmul as oneDNN knows them: a bias, and a list of post-ops.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,10 @@ std::optional<EltwiseFunction> eltwise_function(const core::Node& node);
 std::optional<runtime::Fusion> epilogue_level(std::string_view op);
 /// Whether oneDNN computes x·f(x) for this f.
 bool has_gate(const core::Node& function);
+/// True if the launch has a residual that oneDNN adds onto what lies where the result will; known
+/// from the launch alone. A product of matrices is computed by plain loops if it is to do so behind
+/// other steps; there the residual is read as any operand is.
+bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch);
 /// True if oneDNN 2.6.3 computes both in one epilogue: both are activations or gates, or one is
 /// neither. It gives the parameters of the first to all functions of one algorithm.
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
@@ -27,6 +32,10 @@ bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a
 
 class Epilogue {
  public:
+  /// The sizes that the operand of a step has in a result of `dims`: 1 along what it repeats.
+  using View = std::function<core::Dims(const runtime::EpilogueStep&)>;
+  /// `dims`: of what the primitive computes, whose last dimension is that of biases.
+  Epilogue(const KernelRequest& request, const core::Dims& dims, const View& view);
   /// `head_bias`: the bias that the head has already, or none. `channel_axis`: the dimension of
   /// the result that biases follow. Shapes: results and residuals are `dims`, which may differ
   /// from the graph's by merged leading dimensions.
@@ -37,7 +46,7 @@ class Epilogue {
   std::optional<core::TensorId> bias() const { return bias_; }
   const dnnl::post_ops& steps() const { return steps_; }
   /// Number (in Launch::inputs) of the tensor onto which the result is added; it must lie where
-  /// the result will.
+  /// the result will. None: there is no residual, or it is among operands().
   std::optional<std::size_t> residual() const { return residual_; }
   struct Operand {
     int argument;
@@ -47,9 +56,12 @@ class Epilogue {
   const std::vector<Operand>& operands() const { return operands_; }
 
  private:
-  void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step);
+  void add_steps(const KernelRequest& request, const View& view);
+  void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step,
+                  const core::Dims& dims);
   void add_function(const core::Node& node);
   void add_gate(const core::Node& function);
+  void add_residual(const KernelRequest& request, const runtime::EpilogueStep& step);
 
   core::Dims dims_;
   std::size_t channel_axis_;
