@@ -47,7 +47,8 @@ ContractionKernel::ContractionKernel(const KernelRequest& request, const Contrac
                                      const Epilogue& epilogue)
     : stream_(request.stream), threads_(request.threads), inputs_(request),
       primitive_(request.engine, contraction.primitive), residual_(epilogue.residual()),
-      output_bytes_(runtime::storage_bytes(request.output_type())) {
+      output_bytes_(runtime::storage_bytes(request.output_type())),
+      watch_(may_lose_nan(request.launch), request.threads) {
   const Primitive& primitive = primitive_.primitive();
   source_ = {primitive_.add(DNNL_ARG_SRC, primitive.source), request.number(contraction.source)};
   if (contraction.source_descriptor != primitive.source)
@@ -116,7 +117,7 @@ core::Status ContractionKernel::run(runtime::HostInputs inputs, runtime::HostOut
     if (residual != outputs[0]) std::memcpy(outputs[0], residual, output_bytes_);
   }
   primitive_.set(destination_, outputs[0]);
-  primitive_.run(stream_, scratch);
+  watch_.run([&] { primitive_.run(stream_, scratch); });
   return core::Done{};
 }
 

@@ -8,6 +8,7 @@
 
 #include "cpu/base/bound_primitive.h"
 #include "cpu/base/kernel_request.h"
+#include "cpu/base/nan_watch.h"
 #include "cpu/primitives/epilogue.h"
 
 namespace soapstone::cpu {
@@ -44,6 +45,7 @@ class ContractionKernel final : public runtime::HostKernel {
   std::size_t scratch_bytes() const override;
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override;
+  bool may_have_lost_nan() const override { return watch_.found(); }
 
  private:
   struct Argument {
@@ -66,6 +68,7 @@ class ContractionKernel final : public runtime::HostKernel {
   // The residual: the result is added to what lies in the destination.
   std::optional<std::size_t> residual_, in_place_;
   std::size_t output_bytes_;
+  NanWatch watch_;
 };
 
 }  // namespace soapstone::cpu

@@ -114,7 +114,8 @@ class EinsumKernel final : public runtime::HostKernel {
         primitive_(request.engine, product_primitive(request, form, epilogue)),
         packing_(form.packing(request.engine)), residual_(epilogue.residual()),
         in_place_(contraction_in_place_input(request.graph, request.launch)),
-        output_bytes_(runtime::storage_bytes(request.output_type())) {
+        output_bytes_(runtime::storage_bytes(request.output_type())),
+        watch_(may_lose_nan(request.launch), request.threads) {
     const Primitive& matmul = primitive_.primitive();
     factors_ = {primitive_.add(DNNL_ARG_SRC, matmul.source),
                 primitive_.add(DNNL_ARG_WEIGHTS, matmul.weights)};
@@ -150,7 +151,7 @@ class EinsumKernel final : public runtime::HostKernel {
       if (residual != outputs[0]) std::memcpy(outputs[0], residual, output_bytes_);
     }
     primitive_.set(destination_, packing_[2] ? packed[2] : outputs[0]);
-    primitive_.run(stream_, scratch);
+    watch_.run([&] { primitive_.run(stream_, scratch); });
     if (packing_[2]) packing_[2]->run(packed[2], outputs[0], stream_, threads_, scratch);
     return core::Done{};
   }
@@ -165,6 +166,7 @@ class EinsumKernel final : public runtime::HostKernel {
   }
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override { return primitive_.implementation(); }
+  bool may_have_lost_nan() const override { return watch_.found(); }
 
  private:
   struct Operand {
@@ -183,6 +185,7 @@ class EinsumKernel final : public runtime::HostKernel {
   // The result is added to what lies in the destination.
   std::optional<std::size_t> residual_, in_place_;
   std::size_t output_bytes_;
+  NanWatch watch_;
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ struct Function {
   std::optional<Fusion> level;  // as epilogue_level() says
 };
 
-/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞.
-/// Checks that compare special values run without fusion.
+/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞:
+/// kernels watch for that (cpu/base/nan_watch.h).
 constexpr std::array<Function, 12> kFunctions = {{
     {"relu", algorithm::eltwise_relu, Fusion::kActivation},
     {"sigmoid", algorithm::eltwise_logistic, Fusion::kActivation},
@@ -97,6 +97,12 @@ bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch)
   if (graph.node(launch.head).op->operand_role(0) == core::OperandRole::kImage) return true;
   const auto before = at - steps.begin();
   return before == 0 || (before == 1 && adds_row(graph, launch, steps[0]));
+}
+
+bool may_lose_nan(const runtime::Launch& launch) {
+  return std::ranges::any_of(launch.epilogue, [](const runtime::EpilogueStep& step) {
+    return step.kind == EpilogueKind::kActivation || step.kind == EpilogueKind::kGate;
+  });
 }
 
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,

@@ -25,6 +25,8 @@ bool has_gate(const core::Node& function);
 /// from the launch alone. A product of matrices is computed by plain loops if it is to do so behind
 /// other steps; there the residual is read as any operand is.
 bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch);
+/// True if a step computes a function: where that meets NaN, oneDNN may give a number (relu, clip).
+bool may_lose_nan(const runtime::Launch& launch);
 /// True if oneDNN 2.6.3 computes both in one epilogue: both are activations or gates, or one is
 /// neither. It gives the parameters of the first to all functions of one algorithm.
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
