@@ -1,16 +1,17 @@
 // Einsums of two operands as one batched matrix product: both are packed into [batch, m, k] and
 // [batch, k, n], and the result is unpacked, where their dimensions do not lie so already. What
-// stands behind the einsum is done to the product before it is unpacked.
+// stands behind it is done by our own loops: oneDNN 2.6.3 takes longer for it behind batches of
+// products, and plain loops for most tensors that are repeated.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "cpu/base/bound_primitive.h"
 #include "cpu/base/threads.h"
-#include "cpu/primitives/contraction_kernel.h"
+#include "cpu/primitives/steps_behind.h"
 #include "cpu/primitives/strided_copy.h"
-#include "runtime/launches/einsum_product.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::cpu {
 namespace {
@@ -47,90 +48,31 @@ struct LabeledTensor {
   }
 };
 
-/// The sizes and strides of an einsum's tensors, and the product that it comes to.
-class EinsumForm {
- public:
-  EinsumForm(const KernelRequest& request, const runtime::EinsumProduct& product)
-      : product_(product), a_{product.equation().operands[0], request.dims(request.head_input(0))},
-        b_{product.equation().operands[1], request.dims(request.head_input(1))},
-        y_{product.equation().result, request.dims(request.launch.outputs[0])} {
-    const ops::ProductLabels& labels = product.labels();
-    batch_ = core::element_count(a_.sizes(labels.batch));
-    rows_ = core::element_count(a_.sizes(labels.rows));
-    columns_ = core::element_count(b_.sizes(labels.columns));
-    summed_ = core::element_count(a_.sizes(labels.summed));
-  }
-
-  Dims source() const { return {batch_, rows_, summed_}; }
-  Dims weights() const { return {batch_, summed_, columns_}; }
-  Dims result() const { return {batch_, rows_, columns_}; }
-
-  /// The sizes of an operand behind the product.
-  Dims view(const KernelRequest& request, const runtime::EpilogueStep& step) const {
-    const auto spread = product_.spread(request.type(step.operand).shape,
-                                        request.type(request.launch.outputs[0]).shape);
-    CHECK(spread, "the fusion rules admit an operand that the product cannot read");
-    return {spread->batch ? batch_ : 1, spread->rows ? rows_ : 1, spread->columns ? columns_ : 1};
-  }
-
-  /// Of both operands into their packed forms, and of the result from its own. None: it lies so.
-  std::array<std::optional<StridedCopy>, 3> packing(const dnnl::engine& engine) const {
-    const ops::ProductLabels& labels = product_.labels();
-    return {copy(a_, labels.batch + labels.rows + labels.summed, true, engine),
-            copy(b_, labels.batch + labels.summed + labels.columns, true, engine),
-            copy(y_, labels.in_order(), false, engine)};
-  }
-
- private:
-  static std::optional<StridedCopy> copy(const LabeledTensor& tensor, const std::string& order,
-                                         bool to_packed, const dnnl::engine& engine) {
-    if (tensor.lies_in(order)) return std::nullopt;
-    const Dims sizes = tensor.sizes(order), strides = tensor.strides(order);
-    const Dims dense = runtime::strides_of(sizes, runtime::Layout::kRowMajor);
-    return StridedCopy({sizes, to_packed ? strides : dense, to_packed ? dense : strides},
-                       sizeof(float), engine);
-  }
-
-  const runtime::EinsumProduct& product_;
-  LabeledTensor a_, b_, y_;
-  std::int64_t batch_ = 1, rows_ = 1, columns_ = 1, summed_ = 1;
-};
-
-Primitive product_primitive(const KernelRequest& request, const EinsumForm& form,
-                            const Epilogue& epilogue) {
-  dnnl::primitive_attr attributes = plain_attributes();
-  attributes.set_post_ops(epilogue.steps());
-  std::optional<Descriptor> bias;
-  if (epilogue.bias()) bias = describe({1, 1, form.result()[2]}, runtime::Layout::kRowMajor);
-  const auto dense = [](const Dims& dims) { return describe(dims, runtime::Layout::kRowMajor); };
-  return make_matmul(request.engine, dense(form.source()), dense(form.weights()), bias,
-                     dense(form.result()), attributes);
-}
-
 class EinsumKernel final : public runtime::HostKernel {
  public:
-  EinsumKernel(const KernelRequest& request, const EinsumForm& form, const Epilogue& epilogue)
+  EinsumKernel(const KernelRequest& request, const ops::ProductLabels& labels,
+               const ops::EinsumEquation& equation)
       : stream_(request.stream), threads_(request.threads), inputs_(request),
-        primitive_(request.engine, product_primitive(request, form, epilogue)),
-        packing_(form.packing(request.engine)), residual_(epilogue.residual()),
-        in_place_(contraction_in_place_input(request.graph, request.launch)),
-        output_bytes_(runtime::storage_bytes(request.output_type())),
-        watch_(may_lose_nan(request.launch), request.threads) {
+        primitive_(request.engine, product(request, labels, equation)) {
+    const std::string a = labels.batch + labels.rows + labels.summed;
+    const std::string b = labels.batch + labels.summed + labels.columns;
+    packing_[0] = packing(request, tensor(request, equation, 0), a, true);
+    packing_[1] = packing(request, tensor(request, equation, 1), b, true);
+    packing_[2] = packing(request, {equation.result, request.dims(request.launch.outputs[0])},
+                          labels.in_order(), false);
     const Primitive& matmul = primitive_.primitive();
-    factors_ = {primitive_.add(DNNL_ARG_SRC, matmul.source),
-                primitive_.add(DNNL_ARG_WEIGHTS, matmul.weights)};
+    arguments_ = {primitive_.add(DNNL_ARG_SRC, matmul.source),
+                  primitive_.add(DNNL_ARG_WEIGHTS, matmul.weights),
+                  primitive_.add(DNNL_ARG_DST, matmul.destination)};
     numbers_ = {request.number(request.head_input(0)), request.number(request.head_input(1))};
-    destination_ = primitive_.add(DNNL_ARG_DST, matmul.destination);
     bytes_ = {aligned(matmul.source.get_size()), aligned(matmul.weights.get_size()),
               aligned(matmul.destination.get_size())};
-    if (epilogue.bias()) {
-      const Descriptor bias = describe({1, 1, form.result()[2]}, runtime::Layout::kRowMajor);
-      behind_.push_back({primitive_.add(DNNL_ARG_BIAS, bias), request.number(*epilogue.bias())});
-    }
-    for (const Epilogue::Operand& operand : epilogue.operands())
-      behind_.push_back({primitive_.add(operand.argument, operand.descriptor), operand.input});
-    if (in_place_ && inputs_.is_constant(*in_place_)) in_place_.reset();
-    CHECK(!residual_ || !packing_[2], "a residual behind a product that does not lie like it");
+  }
+
+  core::Status add_steps(const KernelRequest& request) {
+    SOAPSTONE_ASSIGN_OR_RETURN(StepsBehind steps, StepsBehind::make(request));
+    behind_.emplace(std::move(steps));
+    return core::Done{};
   }
 
   core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
@@ -139,21 +81,15 @@ class EinsumKernel final : public runtime::HostKernel {
     std::array<std::byte*, 3> packed{};
     for (std::size_t k = 0; k < packed.size(); ++k)
       if (packing_[k]) packed[k] = std::exchange(scratch, scratch + bytes_[k]);
-    for (std::size_t k = 0; k < factors_.size(); ++k) {
+    for (std::size_t k = 0; k < numbers_.size(); ++k) {
       const std::byte* given = inputs_.find(numbers_[k], inputs);
       if (packing_[k]) packing_[k]->run(given, packed[k], stream_, threads_, scratch);
-      primitive_.set(factors_[k], packing_[k] ? packed[k] : given);
+      primitive_.set(arguments_[k], packing_[k] ? packed[k] : given);
     }
-    for (const Operand& operand : behind_)
-      primitive_.set(operand.argument, inputs_.find(operand.input, inputs));
-    if (residual_) {
-      const std::byte* residual = inputs_.find(*residual_, inputs);
-      if (residual != outputs[0]) std::memcpy(outputs[0], residual, output_bytes_);
-    }
-    primitive_.set(destination_, packing_[2] ? packed[2] : outputs[0]);
-    watch_.run([&] { primitive_.run(stream_, scratch); });
+    primitive_.set(arguments_[2], packing_[2] ? packed[2] : outputs[0]);
+    primitive_.run(stream_, scratch);
     if (packing_[2]) packing_[2]->run(packed[2], outputs[0], stream_, threads_, scratch);
-    return core::Done{};
+    return behind_ ? behind_->run(outputs[0], inputs_, inputs, outputs) : core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t total = 0, most = primitive_.scratch_bytes();
@@ -164,28 +100,47 @@ class EinsumKernel final : public runtime::HostKernel {
     }
     return total + most;
   }
-  std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override { return primitive_.implementation(); }
-  bool may_have_lost_nan() const override { return watch_.found(); }
 
  private:
-  struct Operand {
-    std::size_t argument, input;
-  };
+  static LabeledTensor tensor(const KernelRequest& request, const ops::EinsumEquation& equation,
+                              std::size_t k) {
+    return {equation.operands[k], request.dims(request.head_input(k))};
+  }
+
+  static Primitive product(const KernelRequest& request, const ops::ProductLabels& labels,
+                           const ops::EinsumEquation& equation) {
+    const LabeledTensor a = tensor(request, equation, 0), b = tensor(request, equation, 1);
+    const std::int64_t batch = core::element_count(a.sizes(labels.batch)),
+                       rows = core::element_count(a.sizes(labels.rows)),
+                       columns = core::element_count(b.sizes(labels.columns)),
+                       summed = core::element_count(a.sizes(labels.summed));
+    const auto matrices = [&](std::int64_t m, std::int64_t n) {
+      return describe({batch, m, n}, runtime::Layout::kRowMajor);
+    };
+    return make_matmul(request.engine, matrices(rows, summed), matrices(summed, columns), {},
+                       matrices(rows, columns), plain_attributes());
+  }
+
+  /// From the tensor to its packed form, or back. None: it lies so already.
+  static std::optional<StridedCopy> packing(const KernelRequest& request,
+                                            const LabeledTensor& tensor, const std::string& order,
+                                            bool to_packed) {
+    if (tensor.lies_in(order)) return std::nullopt;
+    const Dims sizes = tensor.sizes(order), strides = tensor.strides(order);
+    const Dims dense = runtime::strides_of(sizes, runtime::Layout::kRowMajor);
+    return StridedCopy({sizes, to_packed ? strides : dense, to_packed ? dense : strides},
+                       sizeof(float), request.engine);
+  }
 
   const dnnl::stream& stream_;
   int threads_;
   Inputs inputs_;
   BoundPrimitive primitive_;
   std::array<std::optional<StridedCopy>, 3> packing_;  // of both operands and the result
-  std::array<std::size_t, 3> bytes_{};
-  std::array<std::size_t, 2> factors_{}, numbers_{};
-  std::size_t destination_ = 0;
-  std::vector<Operand> behind_;
-  // The result is added to what lies in the destination.
-  std::optional<std::size_t> residual_, in_place_;
-  std::size_t output_bytes_;
-  NanWatch watch_;
+  std::array<std::size_t, 3> arguments_{}, bytes_{};
+  std::array<std::size_t, 2> numbers_{};
+  std::optional<StepsBehind> behind_;
 };
 
 }  // namespace
@@ -196,15 +151,13 @@ make_einsum_kernel(const KernelRequest& request) {
   if (!request.all_floats()) return refuse("einsum: elements are not f32");
   if (!request.row_major()) return refuse("einsum: not row-major");
   if (!request.has_elements()) return refuse("einsum: an empty tensor");
-  const auto product = runtime::EinsumProduct::of(request.head());
-  if (!product) return refuse("einsum: not a product of two matrices");
+  const auto equation = *ops::equation_of(request.head());
+  const auto labels = ops::product_labels(equation);
+  if (!labels) return refuse("einsum: not a product of two matrices");
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
-    const EinsumForm form(request, *product);
-    const Epilogue epilogue(request, form.result(), [&](const runtime::EpilogueStep& step) {
-      return form.view(request, step);
-    });
-    return std::unique_ptr<runtime::HostKernel>(
-        std::make_unique<EinsumKernel>(request, form, epilogue));
+    auto kernel = std::make_unique<EinsumKernel>(request, *labels, equation);
+    if (!request.launch.epilogue.empty()) SOAPSTONE_RETURN_IF_ERROR(kernel->add_steps(request));
+    return std::unique_ptr<runtime::HostKernel>(std::move(kernel));
   });
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/launches/einsum_product.h"
-
 namespace soapstone::cpu {
 namespace {
 
@@ -64,15 +62,11 @@ std::optional<algorithm> algorithm_of(const core::Graph& graph, const runtime::E
 }
 
 /// True if the step adds a number to each column of a product of matrices.
-bool adds_row(const core::Graph& graph, const runtime::Launch& launch,
-              const runtime::EpilogueStep& step) {
+bool adds_row(const core::Graph& graph, const runtime::EpilogueStep& step) {
   const Node& node = graph.node(step.node);
   if (step.kind != EpilogueKind::kBias || node.op->name != "add") return false;
   const core::Shape& operand = graph.tensor(step.operand).type.shape;
-  const core::Shape& result = graph.tensor(node.outputs[0]).type.shape;
-  const auto product = runtime::EinsumProduct::of(graph.node(launch.head));
-  if (!product) return !operand.empty() && operand.back() == result.back();
-  return product->spread(operand, result) == runtime::EinsumProduct::Spread{.columns = true};
+  return !operand.empty() && operand.back() == graph.tensor(node.outputs[0]).type.shape.back();
 }
 
 algorithm binary_algorithm(const std::string& op) {
@@ -93,10 +87,12 @@ bool has_gate(const Node& function) { return gate_algorithm(function).has_value(
 bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch) {
   const auto& steps = launch.epilogue;
   const auto at = std::ranges::find(steps, EpilogueKind::kResidual, &runtime::EpilogueStep::kind);
+  const core::OperandRole role = graph.node(launch.head).op->operand_role(0);
   if (at == steps.end()) return false;
-  if (graph.node(launch.head).op->operand_role(0) == core::OperandRole::kImage) return true;
+  if (role == core::OperandRole::kImage) return true;
+  if (role != core::OperandRole::kLeftMatrix) return false;  // an einsum, see einsum.cpp
   const auto before = at - steps.begin();
-  return before == 0 || (before == 1 && adds_row(graph, launch, steps[0]));
+  return before == 0 || (before == 1 && adds_row(graph, steps[0]));
 }
 
 bool may_lose_nan(const runtime::Launch& launch) {
@@ -132,25 +128,6 @@ Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core:
                    std::size_t channel_axis)
     : dims_(dims), channel_axis_(channel_axis) {
   if (head_bias.valid()) bias_ = head_bias;
-  add_steps(request, [&](const runtime::EpilogueStep& step) {
-    if (step.kind == EpilogueKind::kBatchBias) {
-      core::Dims rows = dims_;
-      rows[rows.size() - 2] = 1;
-      return rows;
-    }
-    core::Dims row(dims_.size(), 1);
-    const std::int64_t count = core::element_count(request.dims(step.operand));
-    if (count != 1) row[channel_axis_] = count;
-    return row;
-  });
-}
-
-Epilogue::Epilogue(const KernelRequest& request, const core::Dims& dims, const View& view)
-    : dims_(dims), channel_axis_(dims.size() - 1) {
-  add_steps(request, view);
-}
-
-void Epilogue::add_steps(const KernelRequest& request, const View& view) {
   bool first = true;
   for (const runtime::EpilogueStep& step : request.launch.epilogue) {
     const Node& node = request.graph.node(step.node);
@@ -158,16 +135,15 @@ void Epilogue::add_steps(const KernelRequest& request, const View& view) {
       add_function(node);
     } else if (step.kind == EpilogueKind::kGate) {
       add_gate(request.graph.node(step.gate));
-    } else if (step.kind == EpilogueKind::kResidual) {
-      add_residual(request, step);
+    } else if (step.kind == EpilogueKind::kResidual &&
+               sums_onto_residual(request.graph, request.launch)) {
+      steps_.append_sum(1.0f);
+      residual_ = request.number(step.operand);
+    } else if (first && !bias_ && node.op->name == "add" && step.kind == EpilogueKind::kBias &&
+               core::element_count(request.dims(step.operand)) == dims_[channel_axis_]) {
+      bias_ = step.operand;
     } else {
-      const core::Dims dims = view(step);
-      const std::int64_t channels = dims_[channel_axis_];
-      const bool is_row = dims[channel_axis_] == channels && core::element_count(dims) == channels;
-      if (first && !bias_ && node.op->name == "add" && is_row)
-        bias_ = step.operand;
-      else
-        add_binary(request, step, dims);
+      add_binary(request, step);
     }
     first = false;
   }
@@ -187,15 +163,18 @@ void Epilogue::add_gate(const Node& function) {
   append_function(steps_, *algorithm, 1, 0);
 }
 
-void Epilogue::add_residual(const KernelRequest& request, const runtime::EpilogueStep& step) {
-  if (!sums_onto_residual(request.graph, request.launch)) return add_binary(request, step, dims_);
-  steps_.append_sum(1.0f);
-  residual_ = request.number(step.operand);
-}
-
-void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueStep& step,
-                          const core::Dims& dims) {
+void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueStep& step) {
   const Node& node = request.graph.node(step.node);
+  core::Dims dims(dims_.size(), 1);
+  const std::int64_t count = core::element_count(request.dims(step.operand));
+  if (step.kind == EpilogueKind::kResidual) {
+    dims = dims_;
+  } else if (step.kind == EpilogueKind::kBatchBias) {
+    dims = dims_;
+    dims[dims.size() - 2] = 1;  // the rows of a product
+  } else if (count != 1) {
+    dims[channel_axis_] = count;
+  }
   const Descriptor descriptor = describe(dims, runtime::Layout::kRowMajor);
   const int position = steps_.len();
   steps_.append_binary(binary_algorithm(node.op->name), descriptor);

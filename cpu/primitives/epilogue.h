@@ -1,7 +1,6 @@
 // The steps behind a convolution or matmul as oneDNN knows them: a bias, and a list of post-ops.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -34,10 +33,6 @@ bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a
 
 class Epilogue {
  public:
-  /// The sizes that the operand of a step has in a result of `dims`: 1 along what it repeats.
-  using View = std::function<core::Dims(const runtime::EpilogueStep&)>;
-  /// `dims`: of what the primitive computes, whose last dimension is that of biases.
-  Epilogue(const KernelRequest& request, const core::Dims& dims, const View& view);
   /// `head_bias`: the bias that the head has already, or none. `channel_axis`: the dimension of
   /// the result that biases follow. Shapes: results and residuals are `dims`, which may differ
   /// from the graph's by merged leading dimensions.
@@ -58,12 +53,9 @@ class Epilogue {
   const std::vector<Operand>& operands() const { return operands_; }
 
  private:
-  void add_steps(const KernelRequest& request, const View& view);
-  void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step,
-                  const core::Dims& dims);
+  void add_binary(const KernelRequest& request, const runtime::EpilogueStep& step);
   void add_function(const core::Node& node);
   void add_gate(const core::Node& function);
-  void add_residual(const KernelRequest& request, const runtime::EpilogueStep& step);
 
   core::Dims dims_;
   std::size_t channel_axis_;

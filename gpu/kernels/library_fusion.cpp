@@ -4,7 +4,7 @@
 #include <array>
 
 #include "gpu/kernels/library_fit.h"
-#include "runtime/launches/einsum_product.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::gpu {
 namespace {
@@ -16,7 +16,7 @@ class LibraryFusion final : public runtime::FusionRules {
   bool can_append(const core::Graph& graph, const runtime::Launch& so_far,
                   const runtime::EpilogueStep& step) const override {
     if (!generic_.can_append(graph, so_far, step)) return false;
-    if (!runtime::EinsumProduct::of(graph.node(so_far.head))) return true;
+    if (!ops::is_einsum_product(graph.node(so_far.head))) return true;
     runtime::Launch longer = so_far;
     longer.epilogue.push_back(step);
     return fits_libraries(graph, longer.nodes(), graph.node(step.node).outputs);

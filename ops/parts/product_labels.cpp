@@ -43,4 +43,9 @@ std::optional<EinsumEquation> equation_of(const core::Node& node) {
                    : std::nullopt;
 }
 
+bool is_einsum_product(const core::Node& node) {
+  const auto equation = equation_of(node);
+  return equation && product_labels(*equation);
+}
+
 }  // namespace soapstone::ops

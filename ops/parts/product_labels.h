@@ -23,5 +23,7 @@ std::optional<ProductLabels> product_labels(const EinsumEquation& equation);
 
 /// The equation of the node's operator; none: it has none.
 std::optional<EinsumEquation> equation_of(const core::Node& node);
+/// True if the node is an einsum that has product labels.
+bool is_einsum_product(const core::Node& node);
 
 }  // namespace soapstone::ops

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "ops/definition/registry.h"
-#include "runtime/launches/einsum_product.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -24,7 +24,7 @@ bool is_contraction(const core::Node& node) {
 
 /// A contraction, however it is written.
 bool is_product(const core::Node& node) {
-  return is_contraction(node) || EinsumProduct::of(node).has_value();
+  return is_contraction(node) || ops::is_einsum_product(node);
 }
 
 /// A step that computes a function of the result alone.

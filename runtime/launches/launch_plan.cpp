@@ -6,7 +6,7 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
-#include "runtime/launches/einsum_product.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -55,24 +55,10 @@ bool is_per_product(const Graph& graph, const Node& head, const Shape& operand,
 
 /// The head of a launch as steps behind it see it.
 struct Head {
-  explicit Head(const Node& head) : node(head), product(EinsumProduct::of(head)) {}
+  explicit Head(const Node& head) : node(head), is_einsum(ops::is_einsum_product(head)) {}
   const Node& node;
-  std::optional<EinsumProduct> product;  ///< Of an einsum that is one.
+  bool is_einsum;  ///< Steps behind it read whatever broadcasts to the result.
 };
-
-/// Of a sum, difference, product or quotient of the result and another tensor; none: the head's
-/// kernel does not read such a tensor.
-std::optional<EpilogueKind> kind_behind_einsum(const EinsumProduct& product, bool sums, bool adds,
-                                               const core::TensorType& operand,
-                                               const core::TensorType& result) {
-  const auto spread = product.spread(operand.shape, result.shape);
-  if (!spread) return std::nullopt;
-  const bool is_whole = spread->batch && spread->rows;
-  if (is_whole)
-    return adds && operand == result ? std::optional(EpilogueKind::kResidual) : std::nullopt;
-  if (!sums) return EpilogueKind::kScale;
-  return spread->batch ? EpilogueKind::kBatchBias : EpilogueKind::kBias;
-}
 
 std::optional<EpilogueStep> binary_step(const Graph& graph, const Head& head, TensorId result,
                                         NodeId id) {
@@ -88,9 +74,10 @@ std::optional<EpilogueStep> binary_step(const Graph& graph, const Head& head, Te
   const core::TensorType& type = graph.tensor(result).type;
   const core::TensorType& other = graph.tensor(operand).type;
   if (other.data_type != type.data_type) return std::nullopt;
-  if (head.product) {
-    const auto kind = kind_behind_einsum(*head.product, adds || subtracts, adds, other, type);
-    return kind ? std::optional(EpilogueStep{*kind, id, operand}) : std::nullopt;
+  if (head.is_einsum) {
+    const bool is_residual = adds && other == type;
+    const EpilogueKind sum = is_residual ? EpilogueKind::kResidual : EpilogueKind::kBias;
+    return EpilogueStep{adds || subtracts ? sum : EpilogueKind::kScale, id, operand};
   }
   if (is_per_channel(other.shape, type.shape, channel_axis(head.node, type.shape.size()))) {
     return EpilogueStep{adds || subtracts ? EpilogueKind::kBias : EpilogueKind::kScale, id,

@@ -118,13 +118,12 @@ TEST(Einsum, RandomEquationsWithRandomStepsBehindThem) {
          runtime::plan_launches(graph, backend().fusion(Fusion::kFull)).launches)
       if (graph.node(launch.head).op->name == "einsum") steps += launch.epilogue.size();
   }
-  EXPECT_GT(steps, 150U);  // of about 600, of which many stand in no order that a launch has
+  EXPECT_GT(steps, 250U);  // of about 600, of which many stand in no order that a launch has
 }
 
 std::size_t launches_of(const std::string& body) {
   const core::Graph graph = parse(body);
-  for (const Fusion fusion : {Fusion::kFull, Fusion::kGenerated})
-    runtime::test::expect_right(graph, backend(), fusion, 1e-4);
+  runtime::test::expect_right(graph, backend(), Fusion::kFull, 1e-4);
   expect_fast(graph);
   return runtime::plan_launches(graph, backend().fusion(Fusion::kFull)).launches.size();
 }
@@ -147,33 +146,36 @@ TEST(Einsum, ALinearLayerOfHeadsIsOneLaunch) {
 }
 
 /// The result is unpacked: [heads] [batch, rows] [columns] are not the dimensions in that order.
-TEST(Einsum, StepsActBeforeTheResultIsUnpacked) {
+TEST(Einsum, StepsBehindAResultThatIsUnpacked) {
   const std::string einsum =
       std::string(kHeads) + "  y = einsum(x, w; equation=\"abc,dce->adbe\")\n";
-  EXPECT_EQ(launches_of(einsum + "  z = mul(y, s)\n  r = relu(z)\n  return r\n"), 1U);
-  // A bias of the columns [heads, features] has them in order; a row [batch, rows] has not.
-  EXPECT_EQ(launches_of(einsum + "  b: f32[3, 1, 6]\n  z = add(y, b)\n  return z\n"), 1U);
-  EXPECT_EQ(launches_of(einsum + "  b: f32[2, 1, 4, 1]\n  z = mul(y, b)\n  return z\n"), 1U);
-  EXPECT_EQ(launches_of(einsum + "  b: f32[6]\n  z = add(y, b)\n  return z\n"), 2U);
-  EXPECT_EQ(launches_of(einsum + "  b: f32[2, 3, 4, 6]\n  z = add(y, b)\n  return z\n"), 2U);
+  for (const char* operand : {"[]", "[6]", "[3, 1, 6]", "[2, 1, 4, 1]", "[2, 3, 4, 6]"})
+    for (const char* step : {"add(y, b)", "sub(y, b)", "mul(b, y)", "div(y, b)"})
+      EXPECT_EQ(launches_of(einsum + "  b: f32" + operand + "\n  z = " + step +
+                            "\n  r = relu(z)\n  return r\n"),
+                1U)
+          << operand << step;
 }
 
-TEST(Einsum, EachProductOfABatchMayHaveABiasOfItsOwn) {
+TEST(Einsum, OperandsMayRepeatAlongAnyDimensions) {
   const std::string einsum = "\n  x: f32[3, 4, 5]\n  w: f32[3, 5, 6]\n"
                              "  y = einsum(x, w; equation=\"abc,acd->abd\")\n";
-  for (const char* step : {"add(y, b)", "sub(y, b)", "mul(y, b)", "add(b, y)"}) {
-    const auto with = [&](const std::string& operand) {
-      return launches_of(einsum + "  b: f32" + operand + "\n  z = " + step +
-                         "\n  r = tanh(z)\n  return r\n");
-    };
-    EXPECT_EQ(with("[3, 1, 6]"), 1U) << step;
-    EXPECT_EQ(with("[4, 1]"), 1U) << step;
-    EXPECT_EQ(with("[6]"), 1U) << step;
-    EXPECT_EQ(with("[]"), 1U) << step;
-    EXPECT_EQ(with("[3, 1, 1]"), 2U) << step;
-    EXPECT_EQ(with("[3, 4, 1]"), 2U) << step;
-    EXPECT_EQ(with("[4, 6]"), 2U) << step;
-  }
+  for (const char* operand : {"[3, 1, 6]", "[4, 1]", "[6]", "[]", "[3, 1, 1]", "[3, 4, 1]",
+                              "[4, 6]", "[1, 1, 1]", "[3, 4, 6]"})
+    for (const char* step : {"add(y, b)", "sub(y, b)", "mul(y, b)", "add(b, y)"})
+      EXPECT_EQ(launches_of(einsum + "  b: f32" + operand + "\n  z = " + step +
+                            "\n  s = sigmoid(z)\n  r = mul(z, s)\n  return r\n"),
+                1U)
+          << operand << step;
+}
+
+/// A gate may be the first step, before a sum with what somebody else has made.
+TEST(Einsum, AGateMayComeFirst) {
+  EXPECT_EQ(launches_of(std::string(kHeads) +
+                        "  r: f32[3, 4, 2, 6]\n  y = einsum(x, w; equation=\"abc,dce->dbae\")\n"
+                        "  g = sigmoid(y)\n  z = mul(g, y)\n  t = add(r, z)\n  q = tanh(t)\n"
+                        "  return q\n"),
+            1U);
 }
 
 TEST(Einsum, ResidualThatIsAFactorIsNotOverwritten) {
