@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "gpu/kernels/cover.h"
+#include "gpu/kernels/library_fusion.h"
 #include "gpu/making/attention_fit.h"
 #include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
@@ -49,7 +50,7 @@ class GpuBackend final : public runtime::Backend {
     return GpuQueue::make(device_);
   }
   const runtime::FusionRules& fusion(runtime::Fusion fusion) const override {
-    return runtime::generic_fusion(fusion);
+    return library_fusion(fusion);
   }
 
   std::optional<std::vector<Launch>> cover(const core::Graph& graph,

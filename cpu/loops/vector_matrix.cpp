@@ -9,11 +9,10 @@
 #include "cpu/base/threads.h"
 #include "cpu/base/vector_clones.h"
 #include "cpu/primitives/contraction_kernel.h"
+#include "cpu/primitives/steps_behind.h"
 
 namespace soapstone::cpu {
 namespace {
-
-using runtime::EpilogueKind;
 
 constexpr std::size_t kPanel = 64;  ///< Columns.
 constexpr std::size_t kPanelLanes = 16;
@@ -49,25 +48,6 @@ std::shared_ptr<std::byte> pack_panels(const float* weights, std::size_t depth,
   return memory;
 }
 
-runtime::DeviceAddress address_of(const std::byte* memory) {
-  return runtime::DeviceAddress(reinterpret_cast<std::uintptr_t>(memory));
-}
-
-/// The steps behind the product as a launch of their own, whose first input is the product.
-runtime::Launch launch_behind(const KernelRequest& request) {
-  const auto& epilogue = request.launch.epilogue;
-  runtime::Launch behind;
-  behind.head = epilogue[0].node;
-  behind.epilogue.assign(epilogue.begin() + 1, epilogue.end());
-  behind.inputs = {request.head().outputs[0]};
-  for (const runtime::EpilogueStep& step : epilogue)
-    if (step.operand.valid() &&
-        std::ranges::find(behind.inputs, step.operand) == behind.inputs.end())
-      behind.inputs.push_back(step.operand);
-  behind.outputs = request.launch.outputs;
-  return behind;
-}
-
 class VectorMatrixKernel final : public runtime::HostKernel {
  public:
   VectorMatrixKernel(const KernelRequest& request, std::size_t depth, std::size_t columns)
@@ -83,17 +63,8 @@ class VectorMatrixKernel final : public runtime::HostKernel {
   }
 
   core::Status add_steps(const KernelRequest& request) {
-    const runtime::Launch launch = launch_behind(request);
-    const runtime::LaunchLayouts layouts{
-        std::vector(launch.inputs.size(), runtime::Layout::kRowMajor),
-        std::vector(launch.outputs.size(), runtime::Layout::kRowMajor)};
-    SOAPSTONE_ASSIGN_OR_RETURN(
-        behind_,
-        make_elementwise_kernel({request.graph, launch, layouts, request.constants, request.engine,
-                                 request.stream, request.threads, request.packed}));
-    addresses_.resize(launch.inputs.size());
-    for (std::size_t k = 1; k < launch.inputs.size(); ++k)
-      operands_.push_back(request.number(launch.inputs[k]));
+    SOAPSTONE_ASSIGN_OR_RETURN(StepsBehind steps, StepsBehind::make(request));
+    behind_.emplace(std::move(steps));
     in_place_ = contraction_in_place_input(request.graph, request.launch);
     if (in_place_ && inputs_.is_constant(*in_place_)) in_place_.reset();
     return core::Done{};
@@ -104,11 +75,7 @@ class VectorMatrixKernel final : public runtime::HostKernel {
     std::byte* const product = behind_ ? scratch : outputs[0];
     multiply(reinterpret_cast<const float*>(inputs_.find(row_, inputs)),
              reinterpret_cast<float*>(product));
-    if (!behind_) return core::Done{};
-    addresses_[0] = address_of(product);
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      addresses_[k + 1] = address_of(inputs_.find(operands_[k], inputs));
-    return behind_->run(runtime::HostInputs(addresses_), outputs, nullptr);
+    return behind_ ? behind_->run(product, inputs_, inputs, outputs) : core::Done{};
   }
   std::size_t scratch_bytes() const override { return behind_ ? columns_ * sizeof(float) : 0; }
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
@@ -140,9 +107,7 @@ class VectorMatrixKernel final : public runtime::HostKernel {
   std::shared_ptr<const std::byte> panels_;
   // The steps behind the product, which read it in scratch memory: the result may lie where they
   // read a residual.
-  std::unique_ptr<runtime::HostKernel> behind_;
-  std::vector<std::size_t> operands_;
-  std::vector<runtime::DeviceAddress> addresses_;
+  std::optional<StepsBehind> behind_;
   std::optional<std::size_t> in_place_;
 };
 
@@ -159,7 +124,6 @@ make_vector_matrix_kernel(const KernelRequest& request) {
       core::element_count(row) != weights[0])
     return not_mine();
   const auto& epilogue = request.launch.epilogue;
-  if (!epilogue.empty() && epilogue[0].kind == EpilogueKind::kGate) return not_mine();
   auto kernel = std::make_unique<VectorMatrixKernel>(request, static_cast<std::size_t>(weights[0]),
                                                      static_cast<std::size_t>(weights[1]));
   if (!epilogue.empty()) SOAPSTONE_RETURN_IF_ERROR(kernel->add_steps(request));

@@ -11,6 +11,7 @@ namespace soapstone::cpu {
 
 std::optional<std::size_t> contraction_in_place_input(const core::Graph& graph,
                                                       const runtime::Launch& launch) {
+  if (!sums_onto_residual(graph, launch)) return std::nullopt;
   const core::Node& head = graph.node(launch.head);
   std::optional<core::TensorId> residual;
   for (const runtime::EpilogueStep& step : launch.epilogue)
@@ -46,7 +47,7 @@ ContractionKernel::ContractionKernel(const KernelRequest& request, const Contrac
     : stream_(request.stream), threads_(request.threads), inputs_(request),
       primitive_(request.engine, contraction.primitive), residual_(epilogue.residual()),
       output_bytes_(runtime::storage_bytes(request.output_type())),
-      mark_(contraction.factors.mark()) {
+      mark_(contraction.factors.mark()), watch_(may_lose_nan(request.launch), request.threads) {
   add_source(request, contraction);
   destination_ = primitive_.add(DNNL_ARG_DST, primitive_.primitive().destination);
   add_weights(request, contraction);
@@ -152,7 +153,7 @@ core::Status ContractionKernel::run(runtime::HostInputs inputs, runtime::HostOut
     if (residual != outputs[0]) std::memcpy(outputs[0], residual, output_bytes_);
   }
   primitive_.set(destination_, outputs[0]);
-  primitive_.run(stream_, scratch);
+  watch_.run([&] { primitive_.run(stream_, scratch); });
   return core::Done{};
 }
 

@@ -8,6 +8,7 @@
 
 #include "cpu/base/bound_primitive.h"
 #include "cpu/base/kernel_request.h"
+#include "cpu/base/nan_watch.h"
 #include "cpu/primitives/epilogue.h"
 #include "cpu/primitives/factors.h"
 #include "cpu/primitives/quantizer.h"
@@ -52,6 +53,9 @@ class ContractionKernel final : public runtime::HostKernel {
   std::string implementation() const override;
   /// Finds the kernel for sources that have no integers. Errors: a refusal.
   core::Status add_exact(const KernelRequest& request);
+  bool may_have_lost_nan() const override {
+    return watch_.found() || (exact_ != nullptr && exact_->may_have_lost_nan());
+  }
 
  private:
   struct Argument {
@@ -81,6 +85,7 @@ class ContractionKernel final : public runtime::HostKernel {
   bool saves_residual_ = false;
   std::string_view mark_;
   std::unique_ptr<runtime::HostKernel> exact_;  // of integers only
+  NanWatch watch_;
 };
 
 }  // namespace soapstone::cpu

@@ -1,51 +1,22 @@
 // Einsums of two operands as one batched matrix product: both are packed into [batch, m, k] and
-// [batch, k, n], and the result is unpacked, where their dimensions do not lie so already.
+// [batch, k, n], and the result is unpacked, where their dimensions do not lie so already. What
+// stands behind it is done by our own loops: oneDNN 2.6.3 takes longer for it behind batches of
+// products, and plain loops for most tensors that are repeated.
 #include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
-#include "cpu/base/kernel_request.h"
+#include "cpu/base/bound_primitive.h"
 #include "cpu/base/threads.h"
+#include "cpu/primitives/steps_behind.h"
 #include "cpu/primitives/strided_copy.h"
-#include "ops/parts/einsum_equation.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::cpu {
 namespace {
 
 using core::Dims;
-
-/// Labels by where they stand.
-struct Labels {
-  std::string batch, rows, columns, summed;
-};
-
-bool has(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
-
-/// None: a label stands twice in one operand, or is summed in one operand alone.
-std::optional<Labels> labels_of(const ops::EinsumEquation& equation) {
-  if (equation.operands.size() != 2) return std::nullopt;
-  const std::string &a = equation.operands[0], &b = equation.operands[1];
-  Labels labels;
-  for (const std::string* operand : {&a, &b})
-    for (const char label : *operand)
-      if (std::ranges::count(*operand, label) > 1) return std::nullopt;
-  for (const char label : a) {
-    const bool in_result = has(equation.result, label);
-    if (has(b, label))
-      (in_result ? labels.batch : labels.summed) += label;
-    else if (in_result)
-      labels.rows += label;
-    else
-      return std::nullopt;
-  }
-  for (const char label : b) {
-    if (has(a, label)) continue;
-    if (!has(equation.result, label)) return std::nullopt;
-    labels.columns += label;
-  }
-  return labels;
-}
 
 /// Sizes and strides of a row-major tensor's labels, in another order.
 struct LabeledTensor {
@@ -63,21 +34,32 @@ struct LabeledTensor {
     for (const char label : order) result.push_back(all[labels.find(label)]);
     return result;
   }
+  /// True if the elements have that order already: it differs in dimensions of size 1 at most.
+  bool lies_in(const std::string& order) const {
+    return without_ones(labels) == without_ones(order);
+  }
+
+ private:
+  std::string without_ones(const std::string& order) const {
+    std::string kept;
+    for (const char label : order)
+      if (dims[labels.find(label)] != 1) kept += label;
+    return kept;
+  }
 };
 
 class EinsumKernel final : public runtime::HostKernel {
  public:
-  EinsumKernel(const KernelRequest& request, const Labels& labels,
+  EinsumKernel(const KernelRequest& request, const ops::ProductLabels& labels,
                const ops::EinsumEquation& equation)
       : stream_(request.stream), threads_(request.threads), inputs_(request),
         primitive_(request.engine, product(request, labels, equation)) {
     const std::string a = labels.batch + labels.rows + labels.summed;
     const std::string b = labels.batch + labels.summed + labels.columns;
-    const std::string y = labels.batch + labels.rows + labels.columns;
     packing_[0] = packing(request, tensor(request, equation, 0), a, true);
     packing_[1] = packing(request, tensor(request, equation, 1), b, true);
-    packing_[2] =
-        packing(request, {equation.result, request.dims(request.launch.outputs[0])}, y, false);
+    packing_[2] = packing(request, {equation.result, request.dims(request.launch.outputs[0])},
+                          labels.in_order(), false);
     const Primitive& matmul = primitive_.primitive();
     arguments_ = {primitive_.add(DNNL_ARG_SRC, matmul.source),
                   primitive_.add(DNNL_ARG_WEIGHTS, matmul.weights),
@@ -85,6 +67,12 @@ class EinsumKernel final : public runtime::HostKernel {
     numbers_ = {request.number(request.head_input(0)), request.number(request.head_input(1))};
     bytes_ = {aligned(matmul.source.get_size()), aligned(matmul.weights.get_size()),
               aligned(matmul.destination.get_size())};
+  }
+
+  core::Status add_steps(const KernelRequest& request) {
+    SOAPSTONE_ASSIGN_OR_RETURN(StepsBehind steps, StepsBehind::make(request));
+    behind_.emplace(std::move(steps));
+    return core::Done{};
   }
 
   core::Status run(runtime::HostInputs inputs, runtime::HostOutputs outputs,
@@ -101,7 +89,7 @@ class EinsumKernel final : public runtime::HostKernel {
     primitive_.set(arguments_[2], packing_[2] ? packed[2] : outputs[0]);
     primitive_.run(stream_, scratch);
     if (packing_[2]) packing_[2]->run(packed[2], outputs[0], stream_, threads_, scratch);
-    return core::Done{};
+    return behind_ ? behind_->run(outputs[0], inputs_, inputs, outputs) : core::Done{};
   }
   std::size_t scratch_bytes() const override {
     std::size_t total = 0, most = primitive_.scratch_bytes();
@@ -120,7 +108,7 @@ class EinsumKernel final : public runtime::HostKernel {
     return {equation.operands[k], request.dims(request.head_input(k))};
   }
 
-  static Primitive product(const KernelRequest& request, const Labels& labels,
+  static Primitive product(const KernelRequest& request, const ops::ProductLabels& labels,
                            const ops::EinsumEquation& equation) {
     const LabeledTensor a = tensor(request, equation, 0), b = tensor(request, equation, 1);
     const std::int64_t batch = core::element_count(a.sizes(labels.batch)),
@@ -138,7 +126,7 @@ class EinsumKernel final : public runtime::HostKernel {
   static std::optional<StridedCopy> packing(const KernelRequest& request,
                                             const LabeledTensor& tensor, const std::string& order,
                                             bool to_packed) {
-    if (order == tensor.labels) return std::nullopt;
+    if (tensor.lies_in(order)) return std::nullopt;
     const Dims sizes = tensor.sizes(order), strides = tensor.strides(order);
     const Dims dense = runtime::strides_of(sizes, runtime::Layout::kRowMajor);
     return StridedCopy({sizes, to_packed ? strides : dense, to_packed ? dense : strides},
@@ -152,6 +140,7 @@ class EinsumKernel final : public runtime::HostKernel {
   std::array<std::optional<StridedCopy>, 3> packing_;  // of both operands and the result
   std::array<std::size_t, 3> arguments_{}, bytes_{};
   std::array<std::size_t, 2> numbers_{};
+  std::optional<StepsBehind> behind_;
 };
 
 }  // namespace
@@ -162,13 +151,13 @@ make_einsum_kernel(const KernelRequest& request) {
   if (!request.all_floats()) return refuse("einsum: elements are not f32");
   if (!request.row_major()) return refuse("einsum: not row-major");
   if (!request.has_elements()) return refuse("einsum: an empty tensor");
-  if (!request.launch.epilogue.empty()) return refuse("einsum: has no epilogue");
-  const auto equation = *ops::EinsumEquation::parse(request.attributes().get_text("equation"));
-  const auto labels = labels_of(equation);
+  const auto equation = *ops::equation_of(request.head());
+  const auto labels = ops::product_labels(equation);
   if (!labels) return refuse("einsum: not a product of two matrices");
   return guarded([&]() -> core::Result<std::unique_ptr<runtime::HostKernel>> {
-    return std::unique_ptr<runtime::HostKernel>(
-        std::make_unique<EinsumKernel>(request, *labels, equation));
+    auto kernel = std::make_unique<EinsumKernel>(request, *labels, equation);
+    if (!request.launch.epilogue.empty()) SOAPSTONE_RETURN_IF_ERROR(kernel->add_steps(request));
+    return std::unique_ptr<runtime::HostKernel>(std::move(kernel));
   });
 }
 

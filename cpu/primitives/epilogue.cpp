@@ -24,8 +24,8 @@ struct Function {
   std::optional<Fusion> level;  // as epilogue_level() says
 };
 
-/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞.
-/// Checks that compare special values run without fusion.
+/// Behind a contraction oneDNN's relu and clip take NaN for their bound, and exp takes it for ∞:
+/// kernels watch for that (cpu/base/nan_watch.h).
 constexpr std::array<Function, 12> kFunctions = {{
     {"relu", algorithm::eltwise_relu, Fusion::kActivation},
     {"sigmoid", algorithm::eltwise_logistic, Fusion::kActivation},
@@ -61,6 +61,14 @@ std::optional<algorithm> algorithm_of(const core::Graph& graph, const runtime::E
   return find_function(graph.node(step.node).op->name)->algorithm;
 }
 
+/// True if the step adds a number to each column of a product of matrices.
+bool adds_row(const core::Graph& graph, const runtime::EpilogueStep& step) {
+  const Node& node = graph.node(step.node);
+  if (step.kind != EpilogueKind::kBias || node.op->name != "add") return false;
+  const core::Shape& operand = graph.tensor(step.operand).type.shape;
+  return !operand.empty() && operand.back() == graph.tensor(node.outputs[0]).type.shape.back();
+}
+
 algorithm binary_algorithm(const std::string& op) {
   if (op == "add") return algorithm::binary_add;
   if (op == "sub") return algorithm::binary_sub;
@@ -75,6 +83,23 @@ std::optional<Fusion> epilogue_level(std::string_view op) {
 }
 
 bool has_gate(const Node& function) { return gate_algorithm(function).has_value(); }
+
+bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch) {
+  const auto& steps = launch.epilogue;
+  const auto at = std::ranges::find(steps, EpilogueKind::kResidual, &runtime::EpilogueStep::kind);
+  const core::OperandRole role = graph.node(launch.head).op->operand_role(0);
+  if (at == steps.end()) return false;
+  if (role == core::OperandRole::kImage) return true;
+  if (role != core::OperandRole::kLeftMatrix) return false;  // an einsum, see einsum.cpp
+  const auto before = at - steps.begin();
+  return before == 0 || (before == 1 && adds_row(graph, steps[0]));
+}
+
+bool may_lose_nan(const runtime::Launch& launch) {
+  return std::ranges::any_of(launch.epilogue, [](const runtime::EpilogueStep& step) {
+    return step.kind == EpilogueKind::kActivation || step.kind == EpilogueKind::kGate;
+  });
+}
 
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
                         const runtime::EpilogueStep& b) {
@@ -121,7 +146,8 @@ Epilogue::Epilogue(const KernelRequest& request, TensorId head_bias, const core:
     } else if (step.kind == EpilogueKind::kResidual && integers && request.op() == "matmul") {
       // Before the scale, which comes first, is where oneDNN's products of integers could add it.
       add_operand(algorithm::binary_add, dims_, request.number(step.operand));
-    } else if (step.kind == EpilogueKind::kResidual) {
+    } else if (step.kind == EpilogueKind::kResidual &&
+               sums_onto_residual(request.graph, request.launch)) {
       steps_.append_sum(1.0f);
       residual_ = request.number(step.operand);
     } else if (first && !bias_ && node.op->name == "add" && step.kind == EpilogueKind::kBias &&
@@ -152,7 +178,9 @@ void Epilogue::add_binary(const KernelRequest& request, const runtime::EpilogueS
   const Node& node = request.graph.node(step.node);
   core::Dims dims(dims_.size(), 1);
   const std::int64_t count = core::element_count(request.dims(step.operand));
-  if (step.kind == EpilogueKind::kBatchBias) {
+  if (step.kind == EpilogueKind::kResidual) {
+    dims = dims_;
+  } else if (step.kind == EpilogueKind::kBatchBias) {
     dims = dims_;
     dims[dims.size() - 2] = 1;  // the rows of a product
   } else if (count != 1) {

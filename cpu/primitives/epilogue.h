@@ -20,6 +20,12 @@ std::optional<EltwiseFunction> eltwise_function(const core::Node& node);
 std::optional<runtime::Fusion> epilogue_level(std::string_view op);
 /// Whether oneDNN computes x·f(x) for this f.
 bool has_gate(const core::Node& function);
+/// True if the launch has a residual that oneDNN adds onto what lies where the result will; known
+/// from the launch alone. A product of matrices is computed by plain loops if it is to do so behind
+/// other steps; there the residual is read as any operand is.
+bool sums_onto_residual(const core::Graph& graph, const runtime::Launch& launch);
+/// True if a step computes a function: where that meets NaN, oneDNN may give a number (relu, clip).
+bool may_lose_nan(const runtime::Launch& launch);
 /// True if oneDNN 2.6.3 computes both in one epilogue: both are activations or gates, or one is
 /// neither. It gives the parameters of the first to all functions of one algorithm.
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
@@ -42,7 +48,7 @@ class Epilogue {
   static constexpr int kScale = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
   const dnnl::post_ops& steps() const { return steps_; }
   /// Number (in Launch::inputs) of the tensor onto which the result is added; it must lie where
-  /// the result will.
+  /// the result will. None: there is no residual, or it is among operands().
   std::optional<std::size_t> residual() const { return residual_; }
   struct Operand {
     int argument;

@@ -22,7 +22,8 @@ class WinogradKernel final : public runtime::HostKernel {
         residual_to_blocks_(request.engine, wanted, convolution.primitive.destination),
         source_input_(request.number(convolution.source)), residual_(epilogue.residual()),
         weights_(packed(request, request.constant(convolution.weights),
-                        convolution.weights_descriptor, convolution.primitive.weights)) {
+                        convolution.weights_descriptor, convolution.primitive.weights)),
+        watch_(may_lose_nan(request.launch), request.threads) {
     const Primitive& primitive = primitive_.primitive();
     source_ = primitive_.add(DNNL_ARG_SRC, primitive.source);
     destination_ = primitive_.add(DNNL_ARG_DST, primitive.destination);
@@ -46,7 +47,7 @@ class WinogradKernel final : public runtime::HostKernel {
     primitive_.set(destination_, result);
     for (const auto& [argument, input] : arguments_)
       primitive_.set(argument, inputs_.find(input, inputs));
-    primitive_.run(stream_, rest);
+    watch_.run([&] { primitive_.run(stream_, rest); });
     from_blocks_.run(result, outputs[0], stream_, rest);
     return core::Done{};
   }
@@ -58,6 +59,7 @@ class WinogradKernel final : public runtime::HostKernel {
   }
   std::optional<std::size_t> in_place_input() const override { return in_place_; }
   std::string implementation() const override { return primitive_.implementation(); }
+  bool may_have_lost_nan() const override { return watch_.found(); }
 
  private:
   struct Argument {
@@ -72,6 +74,7 @@ class WinogradKernel final : public runtime::HostKernel {
   std::optional<std::size_t> residual_, in_place_;
   std::vector<Argument> arguments_;
   std::shared_ptr<const std::byte> weights_;
+  NanWatch watch_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "gpu/kernels/cover.h"
+#include "gpu/kernels/library_fusion.h"
 #include "gpu/making/attention_fit.h"
 #include "gpu/making/layout_choice.h"
 #include "gpu/making/layouts.h"
@@ -71,7 +72,7 @@ class AbsentBackend final : public runtime::Backend {
   runtime::DeviceMemory& memory() override { return memory_; }
   core::Result<std::unique_ptr<runtime::Queue>> make_queue() override { return is_absent(); }
   const runtime::FusionRules& fusion(runtime::Fusion fusion) const override {
-    return runtime::generic_fusion(fusion);
+    return library_fusion(fusion);
   }
   std::optional<std::vector<runtime::Launch>> cover(const core::Graph& graph,
                                                     runtime::Fusion fusion) const override {

@@ -170,7 +170,11 @@ core::Status choose_costs(const OptimizeRequest& request, OptimizeJob& job,
   } else if (!request.target.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.cost, open_target(request.target, request.device));
   } else if (request.costs == CostKind::kRoofline) {
-    job.cost = cost::make_roofline_cost(request.device.fusion);
+    // A GPU fuses less behind some products than kernels of no make do.
+    const runtime::Fusion fusion = request.device.fusion;
+    job.cost = request.device.device == DeviceKind::kCuda
+                   ? cost::make_roofline_cost(job.timing().fusion(fusion))
+                   : cost::make_roofline_cost(fusion);
   } else if (request.costs == CostKind::kTaso) {
     job.cost = cost::make_taso_cost();
   } else {

@@ -24,6 +24,10 @@ class Kernel {
   /// address for both. The executor does so where nothing reads that input later; who times
   /// kernels should do so too.
   virtual std::optional<std::size_t> in_place_input() const { return std::nullopt; }
+  /// True if its last call may have taken NaN for a number, as vector maxima do. Whoever needs the
+  /// NaN then runs the nodes of the launch one by one, which keeps it. Asked when the queue is
+  /// idle.
+  virtual bool may_have_lost_nan() const { return false; }
   /// For reports: "oneDNN jit:avx512_core", "reference".
   virtual std::string implementation() const = 0;
 };

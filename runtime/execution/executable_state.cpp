@@ -161,6 +161,11 @@ core::Result<core::Literal> Executable::State::result(std::size_t number) const 
   return core::Literal::view(type.data_type, dims_of(type), host.bytes, std::move(host.owner));
 }
 
+bool Executable::State::may_have_lost_nan() const {
+  return std::ranges::any_of(kernels,
+                             [](const auto& kernel) { return kernel->may_have_lost_nan(); });
+}
+
 std::size_t Executable::State::constant_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < graph.tensor_bound(); ++i) {

@@ -18,6 +18,7 @@ struct Executable::State {
     core::LiteralPtr constant;
     DeviceAddress address;
   };
+  Backend* made_by = nullptr;
   DeviceMemory* memory = nullptr;
   core::Graph graph;
   ExecutionPlan plan;
@@ -29,6 +30,8 @@ struct Executable::State {
   DeviceBlock arena, scratch;
   std::vector<Output> graph_outputs;
   ExecutableReport report;
+  /// The same graph without fusion, which keeps every NaN; made when a NaN may have been lost.
+  std::optional<Executable> unfused;
   // Last, so that nothing that they use goes before them.
   std::unique_ptr<Queue> queue;
   std::unique_ptr<Recording> run;
@@ -41,6 +44,8 @@ struct Executable::State {
   /// A graph output, after a run.
   core::Result<core::Literal> result(std::size_t number) const;
   std::size_t constant_bytes() const;
+  /// Of any kernel's last call.
+  bool may_have_lost_nan() const;
 
  private:
   std::vector<bool> large_shared_weights() const;

@@ -44,6 +44,7 @@ core::Result<Executable> Executable::make(const Graph& given, Backend& backend,
   SOAPSTONE_RETURN_IF_ERROR(check_types(graph));
   SOAPSTONE_RETURN_IF_ERROR(check_memory(graph));
   auto state = std::make_unique<State>();
+  state->made_by = &backend;
   state->memory = &backend.memory();
   SOAPSTONE_ASSIGN_OR_RETURN(state->queue, backend.make_queue());
   state->graph = graph;
@@ -86,6 +87,15 @@ core::Result<std::vector<core::Literal>> Executable::run(std::span<const core::L
     }
   }
   SOAPSTONE_RETURN_IF_ERROR(run_again());
+  if (state_->may_have_lost_nan()) {
+    if (!state_->unfused) {
+      SOAPSTONE_ASSIGN_OR_RETURN(Executable made,
+                                 make(state_->graph, *state_->made_by,
+                                      {.fusion = Fusion::kNone, .hold_shared_weights = false}));
+      state_->unfused.emplace(std::move(made));
+    }
+    return state_->unfused->run(inputs);
+  }
   std::vector<core::Literal> results;
   for (std::size_t i = 0; i < state_->graph_outputs.size(); ++i) {
     SOAPSTONE_ASSIGN_OR_RETURN(core::Literal result, state_->result(i));

@@ -45,7 +45,8 @@ class Executable {
   Executable& operator=(Executable&&) noexcept;
 
   /// One literal a graph input, in order. Errors: kInvalidInput for a wrong type or shape, and
-  /// for values that an operator does not admit, such as an index out of range.
+  /// for values that an operator does not admit, such as an index out of range. Where a fused
+  /// kernel may have taken NaN for a number, the graph is run once more without fusion.
   core::Result<std::vector<core::Literal>> run(std::span<const core::Literal> inputs);
   /// Runs on the inputs of the last run() (zeros before the first), without copying in or out, for
   /// timing. Errors: as run(); zeros are admitted by every operator.

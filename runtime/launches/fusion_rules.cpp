@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ops/definition/registry.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -19,6 +20,11 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
 bool is_contraction(const core::Node& node) {
   const ops::OpDefinition* definition = ops::definition_of(node);
   return definition && definition->op_class == ops::OpClass::kContraction;
+}
+
+/// A contraction, however it is written.
+bool is_product(const core::Node& node) {
+  return is_contraction(node) || ops::is_einsum_product(node);
 }
 
 /// A step that computes a function of the result alone.
@@ -61,7 +67,7 @@ bool EpilogueRules::can_append(const Graph& graph, const Launch& so_far,
   }
   if (!core::is_floating(graph.tensor(head.outputs[0]).type.data_type)) return false;
   if (is_function(step.kind)) return can_compute(graph, head, so_far, step);
-  if (!is_contraction(head)) return false;
+  if (!is_product(head)) return false;
   for (const EpilogueStep& before : so_far.epilogue) {
     if (before.kind == EpilogueKind::kResidual) return false;
     if (before.kind == step.kind) return false;
@@ -81,8 +87,8 @@ bool EpilogueRules::can_compute(const Graph& graph, const core::Node& head, cons
                                 const EpilogueStep& step) const {
   const core::Node& function = graph.node(step.function());
   if (step.gate.valid() ? !can_gate(head, function) : !can_fuse(function)) return false;
-  if (so_far.epilogue.empty()) return is_contraction(head) || is_binary_head(head);
-  return is_contraction(head) && !is_function(so_far.epilogue.back().kind);
+  if (so_far.epilogue.empty()) return is_product(head) || is_binary_head(head);
+  return is_product(head) && !is_function(so_far.epilogue.back().kind);
 }
 
 const FusionRules& generic_fusion(Fusion fusion) {

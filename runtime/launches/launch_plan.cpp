@@ -6,6 +6,7 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
+#include "ops/parts/product_labels.h"
 
 namespace soapstone::runtime {
 namespace {
@@ -52,7 +53,14 @@ bool is_per_product(const Graph& graph, const Node& head, const Shape& operand,
          std::equal(operand.begin(), operand.begin() + batch, result.begin());
 }
 
-std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, TensorId result,
+/// The head of a launch as steps behind it see it.
+struct Head {
+  explicit Head(const Node& head) : node(head), is_einsum(ops::is_einsum_product(head)) {}
+  const Node& node;
+  bool is_einsum;  ///< Steps behind it read whatever broadcasts to the result.
+};
+
+std::optional<EpilogueStep> binary_step(const Graph& graph, const Head& head, TensorId result,
                                         NodeId id) {
   const Node& node = graph.node(id);
   const bool first = node.inputs[0] == result;
@@ -66,18 +74,23 @@ std::optional<EpilogueStep> binary_step(const Graph& graph, const Node& head, Te
   const core::TensorType& type = graph.tensor(result).type;
   const core::TensorType& other = graph.tensor(operand).type;
   if (other.data_type != type.data_type) return std::nullopt;
-  if (is_per_channel(other.shape, type.shape, channel_axis(head, type.shape.size()))) {
+  if (head.is_einsum) {
+    const bool is_residual = adds && other == type;
+    const EpilogueKind sum = is_residual ? EpilogueKind::kResidual : EpilogueKind::kBias;
+    return EpilogueStep{adds || subtracts ? sum : EpilogueKind::kScale, id, operand};
+  }
+  if (is_per_channel(other.shape, type.shape, channel_axis(head.node, type.shape.size()))) {
     return EpilogueStep{adds || subtracts ? EpilogueKind::kBias : EpilogueKind::kScale, id,
                         operand};
   }
-  if (adds && is_per_product(graph, head, other.shape, type.shape))
+  if (adds && is_per_product(graph, head.node, other.shape, type.shape))
     return EpilogueStep{EpilogueKind::kBatchBias, id, operand};
   if (adds && other == type) return EpilogueStep{EpilogueKind::kResidual, id, operand};
   return std::nullopt;
 }
 
 /// The step that the sole reader `id` of `result` would be.
-std::optional<EpilogueStep> step_of(const Graph& graph, const Node& head, TensorId result,
+std::optional<EpilogueStep> step_of(const Graph& graph, const Head& head, TensorId result,
                                     NodeId id) {
   const Node& node = graph.node(id);
   const ops::OpDefinition* definition = ops::definition_of(node);
@@ -108,7 +121,7 @@ std::optional<EpilogueStep> gate_step(const Graph& graph, TensorId result, NodeI
 }
 
 /// The step that the readers of `result` would be.
-std::optional<EpilogueStep> step_behind(const Graph& graph, const Node& head, TensorId result) {
+std::optional<EpilogueStep> step_behind(const Graph& graph, const Head& head, TensorId result) {
   const auto readers = graph.consumers(result);
   if (readers.size() == 1) return step_of(graph, head, result, readers[0]);
   if (readers.size() != 2) return std::nullopt;
@@ -160,9 +173,10 @@ Launch grow_launch(const Graph& graph, NodeId head, const FusionRules& rules,
   // The operand of a step never depends on the head: the only way on from the head's result is
   // through the step itself. So the launch can run where its last node stands.
   TensorId result = first.outputs.size() == 1 ? first.outputs[0] : TensorId::none();
+  const Head seen(first);
   const auto is_taken = [&](NodeId id) { return !taken.empty() && taken[id.index()] != 0; };
   while (result.valid() && !graph.is_output(result)) {
-    const auto step = step_behind(graph, first, result);
+    const auto step = step_behind(graph, seen, result);
     if (!step || is_taken(step->node) || is_taken(step->function())) break;
     if (!rules.can_append(graph, launch, *step)) break;
     launch.epilogue.push_back(*step);

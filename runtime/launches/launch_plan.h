@@ -26,9 +26,10 @@ std::string_view to_string(Fusion fusion);
 
 /// A step of the part of a launch behind its head: the nodes' results are not stored.
 enum class EpilogueKind : std::uint8_t {
-  kBias,        ///< add or sub of an operand that varies with the channel alone
+  kBias,        ///< add or sub of an operand that varies with the channel alone; behind an einsum,
+                ///< of any that broadcasts to the result
   kBatchBias,   ///< add of an operand that varies with the product of a batch, and with the channel
-  kScale,       ///< mul or div by such an operand
+  kScale,       ///< mul or div by such an operand as a bias is
   kActivation,  ///< a function of one argument
   kResidual,    ///< add of an operand of the same shape
   kGate,        ///< x·f(x), where f is a function of one argument
