@@ -144,7 +144,7 @@ class ReducedOperator {
 
   /// What is added to each term is added to a sum as often as there are terms.
   std::string reduced_operand(RepetitionText& text, std::size_t k, const std::string& name) const {
-    RuleSide& side = text.target();
+    SideText& side = text.target();
     if (!axes_[k].empty()) return side.line(reduction_call(readers_[0], name, axes_[k], true));
     if (readers_[0].op->averages || !is_added_[k]) return name;
     const std::string n = side.line(fmt::format("full(; shape=[], value={})", count_));

@@ -131,7 +131,7 @@ class PartialText {
     sizes_.write_symbols(any_sizes);
     head_.clear();
     source_.clear();
-    target_ = RuleSide();
+    target_ = SideText();
   }
   Names names(const Sizes& sizes) const { return sizes_.texts(sizes); }
 
@@ -158,7 +158,7 @@ class PartialText {
       shape.push_back(n.constant());
     return call_of(graph, node, operands, names(shape));
   }
-  RuleSide& target() { return target_; }
+  SideText& target() { return target_; }
   std::string cut(const std::string& name, const Box& box, const Sizes& shape) {
     const std::string call = cut_call(name, box, shape);
     return call == name ? name : target_.line(call);
@@ -179,7 +179,7 @@ class PartialText {
   const Node& node_;
   SizeNames sizes_;
   std::string head_, source_;
-  RuleSide target_;
+  SideText target_;
 };
 
 class PartialWriter {

@@ -183,7 +183,7 @@ class ProductWriter {
   }
 
   std::string source(RepetitionText& text, const std::string& w) const {
-    RuleSide& side = text.source();
+    SideText& side = text.source();
     Names joined;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const TensorId id = found_.join->inputs[k];
@@ -216,7 +216,7 @@ class ProductWriter {
 
   std::string product(RepetitionText& text, const RowGroup& group, const std::string& w,
                       bool has_offset) const {
-    RuleSide& side = text.target();
+    SideText& side = text.target();
     Names rows, weights;
     for (const RowSummand& summand : group.summands) {
       rows.push_back(named(text, summand.id, summand.tensor));
@@ -240,7 +240,7 @@ class ProductWriter {
     return text.repeated(side, selected, base);
   }
 
-  std::string weight_of(RuleSide& side, const RowSummand& summand, const std::string& w) const {
+  std::string weight_of(SideText& side, const RowSummand& summand, const std::string& w) const {
     std::string sum;
     for (const WeightRows& factor : summand.factors) {
       const std::string rows = side.line(

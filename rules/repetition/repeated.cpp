@@ -30,7 +30,7 @@ std::string RepetitionText::input(const std::string& name, const core::TensorTyp
   return name;
 }
 
-std::string RepetitionText::repeated(RuleSide& side, const Repeated& tensor,
+std::string RepetitionText::repeated(SideText& side, const Repeated& tensor,
                                      const std::string& base, const std::vector<bool>& left_out) {
   std::string name = base;
   Sizes shape = tensor.base_shape;

@@ -39,13 +39,13 @@ class RepetitionText {
   const SizeNames& sizes() const { return sizes_; }
   std::string input(const std::string& name, const core::TensorType& type, const Sizes& shape);
   /// The base as the tensor is, but for axes that are `left_out`: there it stays as it is.
-  std::string repeated(RuleSide& side, const Repeated& tensor, const std::string& base,
+  std::string repeated(SideText& side, const Repeated& tensor, const std::string& base,
                        const std::vector<bool>& left_out = {});
   /// Of a node with the sizes of its result as its attribute says them.
   std::string call(const core::Node& node, const Names& operands, const Sizes& result) const;
 
-  RuleSide& source() { return source_; }
-  RuleSide& target() { return target_; }
+  SideText& source() { return source_; }
+  SideText& target() { return target_; }
   std::string finished(std::string_view name, const Names& source, const Names& target) const {
     return rule_text(name, head_, source_, source, target_, target);
   }
@@ -54,7 +54,7 @@ class RepetitionText {
   const core::Graph& graph_;
   SizeNames sizes_;
   std::string head_;
-  RuleSide source_, target_;
+  SideText source_, target_;
 };
 
 /// The shape of a tensor that is whole but along axes that are `left_out`.
