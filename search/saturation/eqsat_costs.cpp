@@ -177,7 +177,10 @@ void ENodeCosts::price(ENodeId id) {
       // of what a launch computes.
       if (kind == ops::OpClass::kElementwise || (kind == ops::OpClass::kMovement && with_constant))
         at_least = 0;
-      if (kind != ops::OpClass::kContraction && kind != ops::OpClass::kElementwise) continue;
+      // Heads of launches; an einsum is a reduction.
+      if (kind != ops::OpClass::kContraction && kind != ops::OpClass::kElementwise &&
+          kind != ops::OpClass::kReduction)
+        continue;
       if (++looked_at > kProducers) {
         at_least = 0;
         break;

@@ -160,6 +160,19 @@ TEST(Eqsat, AllResultsOfAMergeAreTakenAtOnce) {
   }
 }
 
+/// What stands behind an einsum is in its launch, so the bound must not count another.
+TEST(Eqsat, StepsBehindAnEinsumMayCostNothing) {
+  const Graph region = region_of(graph_of(
+      "graph g\n  x: f32[3, 4, 5]\n  w: f32[3, 5, 6]\n  b: f32[3, 1, 6]\n"
+      "  y = einsum(x, w; equation=\"abc,acd->abd\")\n  z = add(y, b)\n  r = relu(z)\n  return r"));
+  const rules::RuleSet none = rule_set_of("rule twice\n  x: [m, n]\n  source\n    t = neg(x)\n"
+                                          "    y = neg(t)\n  target\n    y = x\n");
+  EXPECT_EQ(cost::make_roofline_cost(runtime::Fusion::kFull)->graph_cost(region).launches, 1U);
+  const RegionResult found = saturated(region, none, limits_with(1000), true);
+  EXPECT_LE(found.bound_us, found.cost_before_us);
+  EXPECT_EQ(found.cost_after_us, found.cost_before_us);
+}
+
 TEST(Eqsat, WhatLimitsEndedIsNotOptimal) {
   const Graph region = region_of(parallel_matmuls(3, 64));
   const RegionResult some = saturated(region, rule_set_of(kMergeMatmuls), limits_with(10), true);
