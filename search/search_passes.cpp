@@ -13,6 +13,7 @@
 #include "rules/demand/demand.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
+#include "rules/moves/steps_of_products.h"
 #include "rules/repetition/repetition.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
@@ -194,13 +195,16 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_demand, rules::find_averages, rules::find_repetition, rules::find_contractions,
-       rules::find_moves, rules::find_factors},
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
       {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_linear_maps,
-       rules::find_towers, rules::find_contractions, rules::find_moves, rules::find_factors},
+       rules::find_towers, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products},
       {rules::find_demand, rules::find_repetition, rules::find_towers, rules::find_windows,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors},
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products},
       {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_blocks,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors}};
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   std::set<std::uint64_t> seen;
   for (const std::vector<PlanFinder>& finders : kOrders) {

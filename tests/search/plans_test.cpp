@@ -163,6 +163,46 @@ TEST_F(Plans, ComputeWhatIsRead) { expect_taken(one_row(), "part_of_softmax", 5)
 
 TEST_F(Plans, ComputeNothingTwice) { expect_taken(pairs(), "repeated_parts_of_matmul", 3); }
 
+/// Two towers of unlike widths behind one image, joined.
+core::Graph towers() {
+  return with_constants(R"(graph towers
+  x: f32[1, 4, 8, 8]
+  p = conv(x, w0, b0; pads=[1, 1, 1, 1])
+  q = conv(x, v0, c0; pads=[1, 1, 1, 1])
+  a = relu(p)
+  b = relu(q)
+  c = conv(a, w1)
+  d = conv(b, v1)
+  e = tanh(c)
+  f = tanh(d)
+  y = concat(e, f; axis=1)
+  return y
+)",
+                        {{"w0", "[6, 4, 3, 3]"},
+                         {"b0", "[6]"},
+                         {"v0", "[3, 4, 3, 3]"},
+                         {"c0", "[3]"},
+                         {"w1", "[5, 6, 1, 1]"},
+                         {"v1", "[2, 3, 1, 1]"}});
+}
+
+TEST_F(Plans, MakeOneWideTowerOfTwo) { expect_taken(towers(), "blocks_of_conv", 2); }
+
+/// Queries and keys of one product, of which the queries are scaled.
+TEST_F(Plans, ScaleOnePartOfALayer) {
+  const core::Graph graph = with_constants(R"(graph scores
+  x: f32[2, 32, 16]
+  m = matmul(x, w0)
+  q, k = split(m; axis=2, sizes=[16, 16])
+  n = tanh(k)
+  s = mul(q, c0)
+  y = add(s, n)
+  return y
+)",
+                                           {{"w0", "[16, 32]"}, {"c0", "[]"}});
+  expect_taken(graph, "factor_of_", 3);
+}
+
 TEST_F(Plans, AreNotMadeUnlessTheyMayBe) {
   const rules::RuleSet none(std::vector<rules::Rule>{});
   verifier::Admission admission(none);
