@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "rules/rule/independence.h"
 #include "tests/rules/block_graphs.h"
 #include "tests/rules/holds.h"

@@ -1,6 +1,8 @@
 // Rules that no search finds: what is known of their place is all that is needed to match them.
 #include <array>
 
+#include <fmt/format.h>
+
 #include "rules/matching/match_at.h"
 #include "rules/saturation/saturate.h"
 #include "tests/rules/rules_fixture.h"
