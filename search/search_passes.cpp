@@ -8,8 +8,8 @@
 #include "rules/batching/towers.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
-#include "rules/demand/averages.h"
 #include "rules/demand/demand.h"
+#include "rules/demand/readings.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/repetition/repetition.h"
@@ -191,7 +191,7 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kLess = {rules::find_demand, rules::find_averages,
+  static const std::vector<PlanFinder> kLess = {rules::find_demand, rules::find_readings,
                                                 rules::find_repetition};
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_contractions, rules::find_moves, rules::find_factors},
