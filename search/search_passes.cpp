@@ -9,8 +9,8 @@
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
-#include "rules/demand/averages.h"
 #include "rules/demand/demand.h"
+#include "rules/demand/readings.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
@@ -191,29 +191,33 @@ Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finde
 }
 
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
-/// what the other finds, or what the passes find.
+/// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
+  static const std::vector<PlanFinder> kLess = {rules::find_demand, rules::find_readings,
+                                                rules::find_repetition};
   static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_demand, rules::find_averages, rules::find_repetition, rules::find_contractions,
+      {rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products},
+      {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_linear_maps,
-       rules::find_towers, rules::find_contractions, rules::find_moves, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_demand, rules::find_repetition, rules::find_towers, rules::find_windows,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_demand, rules::find_repetition, rules::find_windows, rules::find_blocks,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
-       rules::find_steps_of_products}};
+      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
+      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
+  std::vector<Candidate> starts{from};
+  if (Candidate less = with_plans(from, kLess); less.steps.size() != from.steps.size())
+    starts.push_back(std::move(less));
   std::set<std::uint64_t> seen;
-  for (const std::vector<PlanFinder>& finders : kOrders) {
-    if (stopped() || is_enough()) return;
-    now_ = with_plans(from, finders);
-    if (now_.steps.size() == from.steps.size() || !seen.insert(now_.graph.hash()).second) continue;
-    remember(now_);
-    for (const Pass& pass : rung.turns) improve_until_settled(pass);
-  }
+  for (const Candidate& start : starts)
+    for (const std::vector<PlanFinder>& finders : kOrders) {
+      if (stopped() || is_enough()) return;
+      now_ = with_plans(start, finders);
+      if (now_.steps.size() == from.steps.size() || !seen.insert(now_.graph.hash()).second)
+        continue;
+      remember(now_);
+      for (const Pass& pass : rung.turns) improve_until_settled(pass);
+    }
 }
 
 /// In turn from the best.

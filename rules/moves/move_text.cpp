@@ -80,6 +80,11 @@ Names SideText::lines(const std::string& call, std::size_t results) {
   return line.names;
 }
 
+std::string SideText::another(const std::string& call) {
+  lines_.push_back({{fmt::format("{}{}", kPrefix, lines_.size())}, call});
+  return lines_.back().names.front();
+}
+
 std::string SideText::reshaped(const std::string& from, const Names& shape, const Names& to) {
   return shape == to ? from : line(fmt::format("reshape({}; shape=[{}])", from, list_of(to)));
 }

@@ -338,8 +338,6 @@ class MovePlanner {
 
 }  // namespace
 
-std::vector<RewritePlan> find_moves(const Graph& graph) {
-  return MovePlanner(graph).run();
-}
+std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(graph).run(); }
 
 }  // namespace soapstone::rules

@@ -1,4 +1,4 @@
-// Graphs of whose tensors only pieces, or only sums, are read.
+// Graphs of whose tensors only pieces, sums or chosen rows are read.
 #pragma once
 
 #include <ostream>
@@ -58,26 +58,38 @@ inline constexpr DemandGraph kDemandGraphs[] = {
      "softmax transpose reshape"},
 };
 
-inline constexpr DemandGraph kAverageGraphs[] = {
+inline constexpr DemandGraph kReadingGraphs[] = {
     {"mean_of_layers", "  x: f32[2, 5, 4]\n",
      "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
      "  v = full(; shape=[6, 4], value=0.125)\n  r = relu(x)\n  a = matmul(r, w)\n"
      "  c = add(a, b)\n  d = matmul(c, v)\n  e = add(d, x)\n"
      "  y = reduce_mean(e; axes=[1], keep_dims=0)\n",
-     "add matmul add matmul"},
+     "reduced_add reduced_matmul reduced_add reduced_matmul"},
     {"sum_of_biased_rows", "  x: f32[2, 5, 4]\n",
      "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
      "  a = matmul(x, w)\n  c = sub(b, a)\n  y = reduce_sum(c; axes=[0, 1], keep_dims=1)\n",
-     "sub matmul"},
+     "reduced_sub reduced_matmul"},
     {"mean_of_turned_columns", "  x: f32[5, 4]\n  z: f32[3, 4]\n",
      "  t = transpose(z; perm=[1, 0])\n  a = matmul(x, t)\n"
      "  y = reduce_mean(a; axes=[1], keep_dims=0)\n",
-     "matmul transpose"},
+     "reduced_matmul reduced_transpose"},
     {"two_means_of_one_product", "  x: f32[5, 4]\n",
      "  w = full(; shape=[4, 6], value=0.5)\n  a = matmul(x, w)\n"
      "  b = reduce_mean(a; axes=[0], keep_dims=1)\n  c = reduce_mean(a; axes=[0], keep_dims=0)\n"
      "  y = add(b, c)\n",
-     "matmul"},
+     "reduced_matmul"},
+    {"rows_of_some_nodes", "  x: f32[6, 4]\n  e: f32[6, 6]\n  i: i64[2]\n",
+     "  w = full(; shape=[4, 4], value=0.5)\n  h = matmul(x, w)\n  a = matmul(e, h)\n"
+     "  r = relu(a)\n  s = add(r, x)\n  y = gather(s, i; axis=0)\n",
+     "chosen_add chosen_relu chosen_matmul"},
+    {"two_ways_to_chosen_rows", "  x: f32[2, 6, 4]\n  i: i64[3]\n",
+     "  w = full(; shape=[4, 4], value=0.5)\n  h = matmul(x, w)\n  a = tanh(h)\n"
+     "  s = mul(a, h)\n  y = gather(s, i; axis=1)\n",
+     "chosen_mul chosen_tanh chosen_matmul"},
+    {"every_second_row", "  x: f32[2, 6, 4]\n",
+     "  w = full(; shape=[4, 5], value=0.5)\n  h = matmul(x, w)\n  a = relu(h)\n"
+     "  y = slice(a; axes=[1], starts=[1], sizes=[3], steps=[2])\n",
+     "chosen_relu chosen_matmul"},
 };
 
 inline std::string demand_graph(const DemandGraph& graph) {

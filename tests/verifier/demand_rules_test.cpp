@@ -1,7 +1,8 @@
-// Rules about pieces and sums are stated, not believed: here one of each step is proved.
+// Rules about pieces, sums and chosen rows are stated, not believed: here one of each step is
+// proved.
 #include "rules/demand/demand.h"
 
-#include "rules/demand/averages.h"
+#include "rules/demand/readings.h"
 
 #include "tests/rules/demand_graphs.h"
 #include "tests/support/graphs.h"
@@ -19,13 +20,13 @@ TEST_P(DemandProofs, AreFound) {
 INSTANTIATE_TEST_SUITE_P(All, DemandProofs, testing::ValuesIn(rules::kDemandGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
-class AverageProofs : public testing::TestWithParam<rules::DemandGraph> {};
+class ReadingProofs : public testing::TestWithParam<rules::DemandGraph> {};
 
-TEST_P(AverageProofs, AreFound) {
-  expect_steps_proved(rules::find_averages(graph_of(rules::demand_graph(GetParam()))));
+TEST_P(ReadingProofs, AreFound) {
+  expect_steps_proved(rules::find_readings(graph_of(rules::demand_graph(GetParam()))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AverageProofs, testing::ValuesIn(rules::kAverageGraphs),
+INSTANTIATE_TEST_SUITE_P(All, ReadingProofs, testing::ValuesIn(rules::kReadingGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace

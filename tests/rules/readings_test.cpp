@@ -1,5 +1,6 @@
-// Sums and means of what is linear: which rules are made of them, and that each of them holds.
-#include "rules/demand/averages.h"
+// Sums of what is linear, and chosen rows: which rules are made of them, and that each of them
+// holds.
+#include "rules/demand/readings.h"
 
 #include <string>
 #include <vector>
@@ -14,32 +15,31 @@ namespace {
 
 using testing::IsEmpty;
 
-class AverageRules : public testing::TestWithParam<DemandGraph> {
+class ReadingRules : public testing::TestWithParam<DemandGraph> {
  protected:
   std::vector<RewritePlan> plans() const {
-    return find_averages(graph_of(demand_graph(GetParam())));
+    return find_readings(graph_of(demand_graph(GetParam())));
   }
 };
 
-TEST_P(AverageRules, AreMade) {
+TEST_P(ReadingRules, AreMade) {
   std::string taken;
   for (const RewritePlan& plan : plans())
     for (const PlanStep& step : plan.steps) {
       const std::string name = rule_name(step.texts[0]);
-      taken += (taken.empty() ? "" : " ") +
-               name.substr(kAveragesPrefix.size(), name.find('[') - kAveragesPrefix.size());
+      taken += (taken.empty() ? "" : " ") + name.substr(0, name.find('['));
     }
   EXPECT_EQ(taken, GetParam().operators);
   EXPECT_EQ(steps_without_rules(plans()), 0U);
 }
 
-TEST_P(AverageRules, HoldAndRoundAsTheySay) { expect_rules_hold(made_rules(plans()), 5); }
+TEST_P(ReadingRules, HoldAndRoundAsTheySay) { expect_rules_hold(made_rules(plans()), 5); }
 
-INSTANTIATE_TEST_SUITE_P(All, AverageRules, testing::ValuesIn(kAverageGraphs),
+INSTANTIATE_TEST_SUITE_P(All, ReadingRules, testing::ValuesIn(kReadingGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
-TEST(Averages, AreNotTakenOfWhatIsNotLinear) {
-  EXPECT_THAT(find_averages(graph_of(R"(graph g
+TEST(Readings, AreNotTakenOfWhatIsNotLinear) {
+  EXPECT_THAT(find_readings(graph_of(R"(graph g
   x: f32[5, 4]
   w: f32[4, 6]
   a = matmul(x, w)
@@ -50,8 +50,8 @@ TEST(Averages, AreNotTakenOfWhatIsNotLinear) {
               IsEmpty());
 }
 
-TEST(Averages, AreNotTakenWhereEachPlaceIsRead) {
-  EXPECT_THAT(find_averages(graph_of(R"(graph g
+TEST(Readings, AreNotTakenWhereEachPlaceIsRead) {
+  EXPECT_THAT(find_readings(graph_of(R"(graph g
   x: f32[5, 4]
   w: f32[4, 6]
   a = matmul(x, w)
@@ -62,12 +62,24 @@ TEST(Averages, AreNotTakenWhereEachPlaceIsRead) {
               IsEmpty());
 }
 
-TEST(Averages, AreNotTakenWhereNoProductIsSaved) {
-  EXPECT_THAT(find_averages(graph_of(R"(graph g
+TEST(Readings, AreNotTakenWhereNoProductIsSaved) {
+  EXPECT_THAT(find_readings(graph_of(R"(graph g
   x: f32[5, 4]
   z: f32[5, 4]
   a = add(x, z)
   y = reduce_sum(a; axes=[0], keep_dims=0)
+  return y
+)")),
+              IsEmpty());
+}
+
+TEST(Readings, AreNotTakenWhereRowsAreChosenOften) {
+  EXPECT_THAT(find_readings(graph_of(R"(graph g
+  x: f32[5, 4]
+  w: f32[4, 6]
+  i: i64[7]
+  a = matmul(x, w)
+  y = gather(a, i; axis=0)
   return y
 )")),
               IsEmpty());
