@@ -132,7 +132,7 @@ class Saturation {
 
   SaturationReport run(const Run& run) {
     run_ = &run;
-    is_resumed_ = known_rules_ > 0;
+    is_resumed_ = has_matched_;
     report_ = {};
     report_.by_rule.resize(run.rules.size());
     waiting_.resize(run.rules.family_count());
@@ -177,9 +177,10 @@ class Saturation {
 
   void find_matches() {
     match(graph_.take_changed(), 0);
-    if (known_rules_ > 0 && known_rules_ < run_->rules.size())
+    if (has_matched_ && known_rules_ < run_->rules.size())
       match(graph_.live_nodes(), static_cast<std::uint32_t>(known_rules_));
     known_rules_ = run_->rules.size();
+    has_matched_ = true;
   }
 
   void match(const std::vector<ENodeId>& nodes, std::uint32_t first_rule) {
@@ -273,6 +274,7 @@ class Saturation {
   std::size_t waiting_count_ = 0;
   bool lost_ = false;
   std::size_t known_rules_ = 0;  ///< They were matched everywhere.
+  bool has_matched_ = false;     ///< The whole e-graph, once.
   bool is_resumed_ = false;
   bool was_limited_ = false;  ///< The run before ended at a limit.
   std::unordered_set<std::uint64_t> noted_;
