@@ -232,6 +232,85 @@ TEST(Saturate, EndsAtTheLimitOfNodes) {
   EXPECT_EQ(saturated(again, rules, limits).end, SaturationEnd::kRounds);
 }
 
+TEST(Saturate, FindsAllRulesThatShareTheirBeginning) {
+  // One walk for three sources that begin alike, and differ in a number, in a tensor that occurs
+  // again and in what follows.
+  const SaturationRules rules(
+      rules_of("rule first\n  x: [n, m]\n  source\n    t = relu(x)\n"
+               "    y = concat(t, x; axis=0)\n  target\n    u = relu(x)\n    y = concat(x, u; axis=0)\n"
+               "rule second\n  x: [n, m]   z: [n, k]\n  source\n    t = relu(x)\n"
+               "    y = concat(t, z; axis=1)\n  target\n    y = concat(x, z; axis=1)\n"
+               "rule third\n  x: [n, m]\n  source\n    t = relu(x)\n"
+               "    y = concat(t, x; axis=1)\n    u = neg(y)\n"
+               "  target\n    v = concat(x, x; axis=1)\n    u = abs(v)\n"));
+  const Graph g = graph_of("graph g\n  x: f32[5, 3]\n  t = relu(x)\n  p = concat(t, x; axis=0)\n"
+                           "  q = concat(t, x; axis=1)\n  u = neg(q)\n  return p, u\n");
+  Pair pair(g, g);
+  SaturationLimits limits;
+  limits.rounds = 1;
+  const auto report = saturated(pair, rules, limits);
+  EXPECT_EQ(report.by_rule, (std::vector<std::uint64_t>{1, 1, 1}));
+}
+
+/// Four sums of the same tensors, each written in another order.
+struct Sums {
+  Graph first = graph_of("graph a\n  a: f32[2, 3]\n  b: f32[2, 3]\n  c: f32[2, 3]\n"
+                         "  p = add(a, b)\n  q = add(p, c)\n  r = relu(q)\n  return r\n");
+  Graph second =
+      graph_of("graph b\n  a: f32[2, 3]\n  b: f32[2, 3]\n  c: f32[2, 3]\n"
+               "  p = add(b, c)\n  q = add(a, p)\n  r = relu(q)\n  s = relu(r)\n  return s\n");
+};
+constexpr std::string_view kReluTwice = R"(rule relu_twice
+  x: [n, m]
+  source
+    t = relu(x)
+    y = relu(t)
+  target
+    y = relu(x)
+)";
+
+TEST(GrowingSaturation, TakesInRulesThatAreAdded) {
+  const Sums sums;
+  Pair pair(sums.first, sums.second);
+  GrowingSaturation saturation(pair.graph);
+  SaturationRules rules(rules_of(kAssociate));
+  const core::StopToken stop;
+  EXPECT_EQ(saturation.run(rules, {}, nullptr, stop).end, SaturationEnd::kSaturated);
+  EXPECT_FALSE(pair.are_equal());
+  for (const Rule& rule : rules_of(kReluTwice)) ASSERT_TRUE(rules.add(rule).ok());
+  EXPECT_EQ(saturation.run(rules, {}, nullptr, stop).end, SaturationEnd::kSaturated);
+  EXPECT_TRUE(pair.are_equal());
+}
+
+TEST(GrowingSaturation, EndsWhereASaturationWithAllRulesEnds) {
+  const Sums sums;
+  Pair grown(sums.first, sums.second), at_once(sums.first, sums.second);
+  SaturationRules rules(rules_of(kReluTwice));
+  GrowingSaturation saturation(grown.graph);
+  saturation.run(rules, {}, nullptr, core::StopToken());
+  for (const Rule& rule : rules_of(kAssociate)) ASSERT_TRUE(rules.add(rule).ok());
+  saturation.run(rules, {}, nullptr, core::StopToken());
+  saturated(at_once, rules);
+  EXPECT_EQ(grown.graph.class_count(), at_once.graph.class_count());
+  EXPECT_EQ(grown.graph.node_count(), at_once.graph.node_count());
+}
+
+TEST(GrowingSaturation, TakesInTermsThatAreAdded) {
+  const Sums sums;
+  Pair pair(sums.first, sums.first);
+  const SaturationRules rules(rules_of(std::string(kAssociate) + std::string(kReluTwice)));
+  GrowingSaturation saturation(pair.graph);
+  saturation.run(rules, {}, nullptr, core::StopToken());
+  std::vector<ClassId> inputs;
+  for (std::size_t k = 0; k < sums.second.inputs().size(); ++k)
+    inputs.push_back(pair.graph.add_input(static_cast<std::uint32_t>(k),
+                                          sums.second.tensor(sums.second.inputs()[k]).type));
+  const auto classes = pair.graph.add_graph(sums.second, inputs);
+  saturation.run(rules, {}, nullptr, core::StopToken());
+  EXPECT_EQ(pair.graph.find(classes[sums.second.outputs()[0].index()]),
+            pair.graph.find(pair.left[0]));
+}
+
 TEST(Saturate, AStopIsHeeded) {
   core::StopToken stop;
   stop.request_stop();
