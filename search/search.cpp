@@ -64,6 +64,7 @@ void Searcher::go_on_from_best(const Rung& rung) {
 void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
   gone_on_from_.clear();
+  planned_.clear();
   expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
     work_at_rung_ = result_.work();

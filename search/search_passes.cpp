@@ -178,7 +178,14 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
+/// What plans make of a graph is the same whenever it is asked for.
+Candidate Searcher::with_plans(const Candidate& from, const std::vector<PlanFinder>& finders) {
+  const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), &finders});
+  if (is_new) known->second = make_plans(from, finders);
+  return known->second;
+}
+
+Candidate Searcher::make_plans(Candidate from, std::span<const PlanFinder> finders) {
   crew_.rest();  // plans add rules, which nobody may read meanwhile
   for (int round = 0; round < kPlanRounds; ++round) {
     const std::size_t steps_before = from.steps.size();
@@ -206,15 +213,14 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   std::vector<Candidate> starts{from};
-  if (Candidate less = with_plans(from, kLess); less.steps.size() != from.steps.size())
+  if (Candidate less = with_plans(from, kLess); less.graph.hash() != from.graph.hash())
     starts.push_back(std::move(less));
-  std::set<std::uint64_t> seen;
+  std::set<std::uint64_t> seen{from.graph.hash()};
   for (const Candidate& start : starts)
     for (const std::vector<PlanFinder>& finders : kOrders) {
       if (stopped() || is_enough()) return;
       now_ = with_plans(start, finders);
-      if (now_.steps.size() == from.steps.size() || !seen.insert(now_.graph.hash()).second)
-        continue;
+      if (!seen.insert(now_.graph.hash()).second) continue;
       remember(now_);
       for (const Pass& pass : rung.turns) improve_until_settled(pass);
     }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -66,7 +68,8 @@ class Searcher {
   bool may_go_on(const Pass& pass) const;
   bool improve_until_settled(const Pass& pass);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
+  Candidate with_plans(const Candidate& from, const std::vector<PlanFinder>& finders);
+  Candidate make_plans(Candidate from, std::span<const PlanFinder> finders);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }
@@ -102,8 +105,10 @@ class Searcher {
   PlanTaker plans_;
   Contest contest_;
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
-  std::vector<Reached> reached_;          ///< By the openings of the stage that were not given up.
-  std::uint64_t work_at_rung_ = 0;        ///< Work done when the rung began, and that it may add.
+  /// What finders, in that order, have made of graphs, by hash.
+  std::map<std::pair<std::uint64_t, const std::vector<PlanFinder>*>, Candidate> planned_;
+  std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
+  std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
   std::uint64_t work_of_rung_ = 0;
   bool is_cut_short_ = false;  ///< The last rung ended at its limit of work.
   Candidate now_;              ///< The best graph, from which the search goes on.
