@@ -18,8 +18,7 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
           .type("A,B,C")
           .separated_by(',');
   line.add("--preset", options.request.preset,
-           fmt::format("A set of them: {}; or one of the themes of `all`",
-                       fmt::join(generator::preset_names(), ", ")))
+           fmt::format("A set of them: {}", fmt::join(generator::preset_names(), ", ")))
       .type("NAME")
       .excludes(operators)
       .shows_default();

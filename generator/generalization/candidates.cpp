@@ -30,8 +30,7 @@ using core::Result;
 using rules::Rule;
 
 constexpr int kSampleAttempts = 100;
-/// Sizes at which a rule is tried; a family shares them among its instances, two for each of few
-/// and one for each of many.
+/// Sizes at which a rule is tried; a family shares them among its instances, two each at least.
 constexpr int kChecks = 10;
 constexpr std::int64_t kLargestSize = 12;
 
@@ -70,16 +69,11 @@ std::optional<Sides> instance_of(const Rule& rule) {
   return std::nullopt;
 }
 
-/// How much is tried: of the other direction of what holds there is only the guard to try.
-enum class NumberTrial : std::uint8_t { kFull, kReverse };
-
-bool hold(std::span<const Rule> instances, NumberTrial trial) {
-  const auto count = static_cast<int>(instances.size());
-  const int checks =
-      trial == NumberTrial::kReverse ? 1 : std::max(count < kChecks ? 2 : 1, kChecks / count);
+bool hold(std::span<const Rule> instances) {
+  const int checks = std::max(2, kChecks / static_cast<int>(instances.size()));
   return std::ranges::all_of(instances, [&](const Rule& rule) {
-    const auto is_wrong = rules::has_counterexample(rule, checks, 1);
-    return is_wrong && !*is_wrong;
+    const auto counterexample = rules::find_counterexample(rule, checks, 1);
+    return counterexample && !*counterexample;
   });
 }
 
@@ -105,10 +99,10 @@ std::vector<std::string> texts_of(const Rule& rule, Shapes shapes) {
 }
 
 /// The rule that is read back from the text. None if reading or a check fails.
-std::optional<DirectedRule> directed(std::string text, NumberTrial trial) {
+std::optional<DirectedRule> directed(std::string text) {
   auto file = rules::parse_rules(text);
   if (!file || file->rules.empty()) return std::nullopt;
-  if (!hold(file->rules, trial)) return std::nullopt;
+  if (!hold(file->rules)) return std::nullopt;
   return DirectedRule{std::move(text), std::move(file->rules)};
 }
 
@@ -256,11 +250,8 @@ std::optional<RuleCandidate> in_form(const Sides& sides, const Sides& sized, con
     const bool adds = into == &candidate.forward ? contains(sized.target, sized.source)
                                                  : contains(sized.source, sized.target);
     const bool only_derives = adds && !(*rule)->source.inputs().empty();
-    const NumberTrial trial = into == &candidate.backward && candidate.forward
-                                  ? NumberTrial::kReverse
-                                  : NumberTrial::kFull;
     for (const std::string& text : texts_of(**rule, form.shapes))
-      if (!*into) *into = directed(text, trial);
+      if (!*into) *into = directed(text);
     if (!*into && !only_derives) return std::nullopt;
     if (only_derives) candidate.expansion = std::exchange(*into, std::nullopt);
   }

@@ -1,7 +1,6 @@
 // See minimize.h. Candidates are looked at in rounds: all of a round against the rules kept before
-// it, in groups that share an e-graph, in parallel; then what is left against each other, in order,
-// in the same e-graphs, which take in what is chosen. What follows mostly does so with few e-nodes,
-// and what does not follow fills any number: so there are few for each there. What followed
+// it, in parallel; then what is left against each other, in order. What follows mostly does so in a
+// small e-graph, and what does not follow fills any: so all e-graphs are small there. What followed
 // at a few ranks of a family is then looked at at all of them. In the end each that is kept is
 // looked at again, in a large e-graph: a rule that came after it may derive it.
 #include "generator/selection/minimize.h"
@@ -12,12 +11,10 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <tuple>
 #include <utility>
 
 #include "core/tasks/tasks.h"
-#include "generator/selection/shared_derivations.h"
 
 namespace soapstone::generator {
 namespace {
@@ -57,78 +54,30 @@ class Minimizer {
   };
 
   void round(std::span<RuleCandidate> candidates) {
-    std::vector<RuleCandidate*> open;
-    for (RuleCandidate& candidate : candidates) open.push_back(&candidate);
-    settle_all(std::move(open));
-  }
-
-  /// If an equality is not admitted, whatever was derived with it must be looked at again.
-  void settle_all(std::vector<RuleCandidate*> open) {
-    while (!open.empty() && !stop_.stop_requested()) open = settle(open);
-  }
-
-  /// A few candidates that stand side by side, in one e-graph.
-  struct Group {
-    explicit Group(const DerivationLimits& limits) : derivations(limits) {}
-    SharedDerivations derivations;
-    std::size_t known_rules = 0;
-  };
-  static constexpr std::size_t kGroup = 4;
-
-  /// Groups of the candidates, with all that the rules so far say of them. Their size does not
-  /// depend on the number of threads, and so the result does not.
-  std::vector<std::unique_ptr<Group>> groups_of(const std::vector<RuleCandidate*>& open) {
-    std::vector<std::unique_ptr<Group>> groups((open.size() + kGroup - 1) / kGroup);
-    arena_.parallel_for(0, groups.size(), [&](std::size_t g) {
-      if (stop_.stop_requested()) return;
-      groups[g] = std::make_unique<Group>(first_limits_);
-      for (std::size_t k = g * kGroup; k < std::min((g + 1) * kGroup, open.size()); ++k)
-        groups[g]->derivations.add(examples_of(*open[k]));
-      bring_up(*groups[g], rules_);
+    std::vector<std::uint8_t> derived(candidates.size());
+    arena_.parallel_for(0, candidates.size(), [&](std::size_t k) {
+      derived[k] = stop_.stop_requested() || follows(candidates[k], rules_) ? 1 : 0;
     });
-    return groups;
-  }
-
-  void bring_up(Group& group, const SaturationRules& rules) const {
-    if (group.known_rules == rules.size() && rules.size() > 0) return;
-    group.derivations.saturate(rules, stop_);
-    group.known_rules = rules.size();
-  }
-
-  std::vector<Sides> examples_of(const RuleCandidate& candidate) const {
-    std::vector<Sides> examples = candidate.examples;
-    if (!at_all_ranks_ || examples.empty()) return examples;
-    std::ranges::move(further_examples(candidate), std::back_inserter(examples));
-    return examples;
+    std::vector<RuleCandidate*> open;
+    for (std::size_t k = 0; k < candidates.size(); ++k)
+      (derived[k] == 0 ? open : left_out_).push_back(&candidates[k]);
+    // If an equality is not admitted, whatever was derived with it must be looked at again.
+    while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
 
   /// Chooses candidates that do not follow from each other and keeps those that are admitted.
   /// Returns the candidates that are still open.
-  std::vector<RuleCandidate*> settle(const std::vector<RuleCandidate*>& candidates) {
-    auto groups = groups_of(candidates);
-    if (stop_.stop_requested()) return {};
-    std::vector<std::size_t> open;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      if (groups[k / kGroup]->derivations.follows(k % kGroup)) {
-        left_out_.push_back(candidates[k]);
-      } else {
-        open.push_back(k);
-      }
-    }
+  std::vector<RuleCandidate*> settle(const std::vector<RuleCandidate*>& open) {
     std::vector<RuleCandidate*> chosen, others;
     SaturationRules rules = rules_;
-    for (std::size_t k : open) {
-      Group& group = *groups[k / kGroup];
-      bring_up(group, rules);
-      if (group.derivations.follows(k % kGroup)) {
-        others.push_back(candidates[k]);
+    for (RuleCandidate* candidate : open) {
+      if (follows(*candidate, rules)) {
+        others.push_back(candidate);
         continue;
       }
-      chosen.push_back(candidates[k]);
-      add_directions(*candidates[k], rules);
+      chosen.push_back(candidate);
+      add_directions(*candidate, rules);
     }
-    groups.clear();
-    if (stop_.stop_requested()) return {};
     using FormKey = std::tuple<int, bool, bool>;
     const auto key_of_form = [](const RuleCandidate* c) {
       return FormKey{c->form, c->forward.has_value(), c->backward.has_value()};
@@ -162,7 +111,7 @@ class Minimizer {
     std::vector<RuleCandidate*> open;
     for (std::size_t k = 0; k < looked_at.size(); ++k)
       if (derived[k] == 0) open.push_back(looked_at[k]);
-    settle_all(std::move(open));
+    while (!open.empty() && !stop_.stop_requested()) open = settle(open);
   }
 
   bool follows(const RuleCandidate& candidate, const SaturationRules& rules,
@@ -179,6 +128,9 @@ class Minimizer {
     return std::ranges::all_of(examples, [&](const Sides& example) {
       return derivable(example.source, example.target, rules, limits);
     });
+  }
+  bool follows(const RuleCandidate& candidate, const SaturationRules& rules) const {
+    return follows(candidate, rules, first_limits_);
   }
 
   /// Least general first, each is dropped if all others derive it. Those of a block are tried in

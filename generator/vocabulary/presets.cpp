@@ -297,31 +297,20 @@ core::Result<Preset> preset(std::string_view name) {
   const auto take = [&](std::initializer_list<Theme (*)()> themes) {
     for (const auto& theme : themes) result.themes.push_back(theme());
   };
-  const auto take_transformer = [&] {
-    take({matrices, arithmetic, functions, activations, broadcasting, reductions, softmax, norms,
-          batched, layout, joining, lookups});
-  };
-  const auto take_vision = [&] {
-    take({convolution, strides, groups, depthwise, pools, scaling, batch_norms});
-  };
+  const bool all = name == "all";
   if (name == "taso") take({taso});
   if (name == "algebra") take({algebra});
-  if (name == "transformer" || name == "all") take_transformer();
-  if (name == "vision" || name == "all") take_vision();
+  if (all || name == "transformer")
+    take({matrices, arithmetic, functions, activations, broadcasting, reductions, softmax, norms,
+          batched, layout, joining, lookups});
+  if (all || name == "vision")
+    take({convolution, strides, groups, depthwise, pools, scaling, batch_norms});
   if (name == "vision") take({activations, layout, joining});
   if (!result.themes.empty()) return result;
-  take_transformer();
-  take_vision();
-  std::string themes;
-  for (const Theme& theme : result.themes) {
-    if (theme.name == name) return Preset{theme.name, {theme}};
-    themes += (themes.empty() ? "" : ", ") + theme.name;
-  }
-  return core::Error{
-      core::ErrorCode::kUsage,
-      fmt::format("there is no preset '{}'", name),
-      {},
-      fmt::format("presets are {}; themes are {}", fmt::join(kPresets, ", "), themes)};
+  return core::Error{core::ErrorCode::kUsage,
+                     fmt::format("there is no preset '{}'", name),
+                     {},
+                     fmt::format("presets are {}", fmt::join(kPresets, ", "))};
 }
 
 }  // namespace soapstone::generator

@@ -31,8 +31,7 @@ struct Preset {
 
 /// `taso`, `algebra`, `vision`, `transformer`, `all`.
 std::span<const std::string_view> preset_names();
-/// A theme of `all` is a preset, too. Errors: kUsage for an unknown name; the message lists those
-/// there are.
+/// Errors: kUsage for an unknown preset; the message lists those there are.
 core::Result<Preset> preset(std::string_view name);
 
 }  // namespace soapstone::generator

@@ -135,18 +135,6 @@ class Checker {
         observe_(observe) {}
 
   Result<CheckReport> run(int size_count) {
-    SOAPSTONE_ASSIGN_OR_RETURN(const auto found, find_difference(size_count));
-    if (found) SOAPSTONE_RETURN_IF_ERROR(explain(found->sizes, found->difference));
-    report_.floats = std::max(report_.floats, range_behavior(report_.edges, DataType::kFloat32));
-    return report_;
-  }
-
-  /// Where both sides differ first, if anywhere.
-  struct Found {
-    Bindings sizes;
-    Difference difference;
-  };
-  Result<std::optional<Found>> find_difference(int size_count) {
     core::Error last = core::unsupported("no sizes were tried");
     const int most = kAttemptsPerSize * std::max(size_count, 1);
     for (int attempt = 0; attempt < most && report_.sizes_tried < size_count; ++attempt) {
@@ -159,11 +147,14 @@ class Checker {
       SOAPSTONE_ASSIGN_OR_RETURN(auto difference, compare(*sides, report_.sizes_tried));
       if (edge_tries_ > 0 && report_.sizes_tried < kEdgeSizes) try_edges(*sides, size_count);
       ++report_.sizes_tried;
-      if (difference) return std::optional(Found{values, *std::move(difference)});
+      if (!difference) continue;
+      SOAPSTONE_RETURN_IF_ERROR(explain(values, *difference));
+      break;
     }
     if (report_.sizes_tried == 0)
       return core::unsupported("no sizes satisfy the rule and its guard: " + last.message);
-    return std::optional<Found>();
+    report_.floats = std::max(report_.floats, range_behavior(report_.edges, DataType::kFloat32));
+    return report_;
   }
 
  private:
@@ -188,9 +179,7 @@ class Checker {
     if (!difference && trial >= kFloatTrials) return difference;
     const std::uint64_t seed = random_.next();
     if (!difference && !is_up_to_doubles && observe_ == Observe::kNothing) return difference;
-    const FloatObservation floats = observe_ == Observe::kNothing
-                                        ? FloatObservation{{}, find_float_difference(sides, seed)}
-                                        : observe_floats(sides, seed);
+    const FloatObservation floats = observe_floats(sides, seed);
     report_.floats = std::max(report_.floats, floats.behavior);
     if (!floats.difference) {
       report_.law_of_function = report_.law_of_function || difference;
@@ -303,12 +292,6 @@ Result<std::optional<Counterexample>> find_counterexample(const Rule& rule, int 
   SOAPSTONE_ASSIGN_OR_RETURN(CheckReport report,
                              Checker(rule, seed, 0, Observe::kNothing).run(size_count));
   return std::move(report.counterexample);
-}
-
-Result<bool> has_counterexample(const Rule& rule, int size_count, std::uint64_t seed) {
-  SOAPSTONE_ASSIGN_OR_RETURN(const auto found,
-                             Checker(rule, seed, 0, Observe::kNothing).find_difference(size_count));
-  return found.has_value();
 }
 
 }  // namespace soapstone::rules

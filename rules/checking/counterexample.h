@@ -10,7 +10,4 @@ namespace soapstone::rules {
 Result<std::optional<Counterexample>> find_counterexample(const Rule& rule, int size_count,
                                                           std::uint64_t seed);
 
-/// Whether it finds one. In less time still: the example is not made small.
-Result<bool> has_counterexample(const Rule& rule, int size_count, std::uint64_t seed);
-
 }  // namespace soapstone::rules

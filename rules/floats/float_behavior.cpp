@@ -102,16 +102,16 @@ bool survives_noise(const Rule& sides, const Tensors& inputs, const FloatDiffere
                              target.outputs[difference.output][difference.element]);
 }
 
-enum class FloatsWanted : std::uint8_t { kAll, kDifference };
+}  // namespace
 
-FloatObservation observe_wanted(const Rule& sides, std::uint64_t seed, FloatsWanted want) {
+FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
   Random random(seed);
   FloatObservation seen;
   const RoundedSide source(sides.source), target(sides.target);
   for (const Inputs& wanted : kInputs) {
     const Tensors inputs = draw_inputs(sides.source, wanted, random);
     for (bool round : {false, true}) {
-      if (round && (wanted.magnitude > kLarge || want == FloatsWanted::kDifference)) continue;
+      if (round && wanted.magnitude > kLarge) continue;
       const bool known = seen.difference.has_value();
       const auto rounding = round ? std::optional(Rounding()) : std::nullopt;
       double largest_seen = 0;
@@ -127,19 +127,8 @@ FloatObservation observe_wanted(const Rule& sides, std::uint64_t seed, FloatsWan
           !survives_noise(sides, inputs, *seen.difference, random.next()))
         seen.difference.reset();
     }
-    if (want == FloatsWanted::kDifference && seen.difference) break;
   }
   return seen;
-}
-
-}  // namespace
-
-FloatObservation observe_floats(const Rule& sides, std::uint64_t seed) {
-  return observe_wanted(sides, seed, FloatsWanted::kAll);
-}
-
-std::optional<FloatDifference> find_float_difference(const Rule& sides, std::uint64_t seed) {
-  return observe_wanted(sides, seed, FloatsWanted::kDifference).difference;
 }
 
 }  // namespace soapstone::rules

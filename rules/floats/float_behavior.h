@@ -24,7 +24,5 @@ struct FloatObservation {
 /// Runs both sides on signed and on positive inputs of several magnitudes.
 /// Precondition: all sizes are numbers; no opaque node.
 FloatObservation observe_floats(const Rule& sides, std::uint64_t seed);
-/// The difference that it finds, if it finds one, in less time: nothing is rounded.
-std::optional<FloatDifference> find_float_difference(const Rule& sides, std::uint64_t seed);
 
 }  // namespace soapstone::rules

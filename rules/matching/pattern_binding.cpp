@@ -38,7 +38,7 @@ bool PatternBinding::bind(std::int32_t slot, TensorId id) {
   const SlotPattern& wanted = pattern().slots[static_cast<std::size_t>(slot)];
   if (wanted.kind == SlotPattern::Kind::kLiteral) {
     const core::Tensor& tensor = graph_.tensor(id);
-    return tensor.value && is_wanted(*tensor.value, *wanted.literal);
+    return tensor.value && is_wanted(*tensor.value, wanted);
   }
   if (wanted.kind == SlotPattern::Kind::kScalar) return bind_scalar(wanted, id);
   if (at.valid()) return at == id;

@@ -29,8 +29,8 @@ double in_type(double value, core::DataType type) {
 
 }  // namespace
 
-bool is_wanted(const core::Literal& value, const core::Literal& wanted) {
-  const core::Literal &a = value, &b = wanted;
+bool is_wanted(const core::Literal& value, const SlotPattern& wanted) {
+  const core::Literal &a = value, &b = *wanted.literal;
   if (a.hash() == b.hash()) return a == b;
   // The same numbers in another floating type, as nearly as that type has them. f64 has more digits
   // than the rule: only numbers that are meant exactly are the same there.

@@ -49,8 +49,8 @@ class SymbolBinding {
   std::vector<std::uint32_t> trail_;
 };
 
-/// Whether a constant of the graph is the one that a rule asks for.
-bool is_wanted(const core::Literal& value, const core::Literal& wanted);
+/// Whether a constant of the graph is the one that the slot asks for.
+bool is_wanted(const core::Literal& value, const SlotPattern& wanted);
 /// Proofs are about sizes from 1 on.
 bool is_empty(const core::TensorType& type);
 

@@ -68,7 +68,6 @@ TypeId EGraph::intern(const core::TensorType& type) {
   const TypeId id(types_.size());
   type_table_.emplace(hash, id);
   types_.push_back(type);
-  empty_.push_back(std::ranges::find(type.shape, core::Polynomial(0)) != type.shape.end());
   return id;
 }
 
@@ -289,13 +288,6 @@ void EGraph::rebuild() {
   for (ClassId& id : changed_) id = find(id);
   sort_unique(changed_);
   for (ClassId id : changed_) tidy(classes_[id.index()]);
-}
-
-std::vector<ENodeId> EGraph::live_nodes() const {
-  std::vector<ENodeId> nodes;
-  for (std::size_t k = 0; k < nodes_.size(); ++k)
-    if (!nodes_[k].dead) nodes.emplace_back(k);
-  return nodes;
 }
 
 std::vector<ENodeId> EGraph::take_changed() {

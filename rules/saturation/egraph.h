@@ -71,8 +71,6 @@ class EGraph {
   const EClass& operator[](ClassId id) const { return classes_[find(id).index()]; }
   const core::TensorType& type(ClassId id) const { return types_[(*this)[id].type.index()]; }
   const core::TensorType& type(TypeId id) const { return types_[id.index()]; }
-  /// Whether a size is 0.
-  bool is_empty(TypeId id) const { return empty_[id.index()]; }
   const Operation& operation(OperationId id) const { return operations_[id.index()]; }
   const Operation& operation(ENodeId id) const { return operation(nodes_[id.index()].operation); }
   const core::OpSchema* op(ENodeId id) const { return nodes_[id.index()].op; }
@@ -85,8 +83,6 @@ class EGraph {
   /// The origin of e-nodes that no rule has made.
   static constexpr std::uint32_t kGiven = ~std::uint32_t{0};
 
-  /// All that are live, ascending.
-  std::vector<ENodeId> live_nodes() const;
   std::size_t node_count() const { return live_nodes_; }
   std::size_t node_bound() const { return nodes_.size(); }
   std::size_t class_count() const { return live_classes_; }
@@ -127,7 +123,6 @@ class EGraph {
   std::deque<Operation> operations_;  // references to them stay
   std::unordered_multimap<std::uint64_t, OperationId> operation_table_;
   std::deque<core::TensorType> types_;
-  std::vector<bool> empty_;  // by type
   std::unordered_multimap<std::uint64_t, TypeId> type_table_;
   std::vector<ENode> nodes_;
   std::vector<ClassId> pool_;  // operands and results of e-nodes

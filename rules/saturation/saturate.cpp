@@ -30,8 +30,7 @@ std::string_view to_string(SaturationEnd end) {
   return "";
 }
 
-// Named, because a class that callers know has it inside.
-namespace saturation {
+namespace {
 
 /// A target at certain sizes: what has to be added. Its operations and types are the same for all
 /// matches of these sizes.
@@ -50,10 +49,11 @@ struct Instance {
 /// Finds or makes instances.
 class Instances {
  public:
-  Instances(EGraph& graph, const SaturationFilter& admits) : graph_(graph), admits_(admits) {}
+  Instances(EGraph& graph, const SaturationRules& rules, const SaturationFilter& admits)
+      : graph_(graph), rules_(rules), admits_(admits) {}
 
   /// None if the target does not fit at these sizes.
-  const Instance* at(const EMatch& match, const PreparedRule& rule) {
+  const Instance* at(const EMatch& match) {
     std::uint64_t hash = match.rule;
     for (std::int64_t size : match.sizes)
       hash = hash_combine(hash, static_cast<std::uint64_t>(size));
@@ -63,7 +63,7 @@ class Instances {
       if (is_same(instances_[known->second], match))
         return instances_[known->second].fits ? &instances_[known->second] : nullptr;
     table_.emplace(hash, instances_.size());
-    instances_.push_back(make(match, rule));
+    instances_.push_back(make(match));
     return instances_.back().fits ? &instances_.back() : nullptr;
   }
 
@@ -74,11 +74,12 @@ class Instances {
                               [&](ClassId id) { return graph_[id].type; });
   }
 
-  Instance make(const EMatch& match, const PreparedRule& rule) {
+  Instance make(const EMatch& match) {
     Instance instance;
     instance.rule = match.rule;
     instance.sizes.assign(match.sizes.begin(), match.sizes.end());
     for (ClassId input : match.inputs) instance.inputs.push_back(graph_[input].type);
+    const PreparedRule& rule = rules_[match.rule];
     std::vector<TypeId> slots = instance.inputs;
     for (const core::LiteralPtr& literal : rule.constants)
       slots.push_back(graph_.intern({literal->data_type(), core::to_shape(literal->dims())}));
@@ -112,34 +113,25 @@ class Instances {
   }
 
   EGraph& graph_;
+  const SaturationRules& rules_;
   const SaturationFilter& admits_;
   std::deque<Instance> instances_;
   std::unordered_multimap<std::uint64_t, std::size_t> table_;
 };
 
-/// What one run is given.
-struct Run {
-  const SaturationRules& rules;
-  const SaturationLimits& limits;
-  const SaturationGoal& goal;
-  const core::StopToken& stop;
-};
-
 class Saturation {
  public:
-  Saturation(EGraph& graph, const SaturationFilter& admits, std::vector<Application>* log)
-      : graph_(graph), log_(log), instances_(graph, admits) {}
+  Saturation(EGraph& graph, const SaturationRules& rules, const SaturationLimits& limits,
+             const SaturationGoal& goal, const core::StopToken& stop,
+             const SaturationFilter& admits, std::vector<Application>* log)
+      : graph_(graph), rules_(rules), limits_(limits), goal_(goal), stop_(stop), log_(log),
+        instances_(graph, rules, admits), waiting_(rules.family_count()) {
+    report_.by_rule.resize(rules.size());
+  }
 
-  SaturationReport run(const Run& run) {
-    run_ = &run;
-    is_resumed_ = has_matched_;
-    report_ = {};
-    report_.by_rule.resize(run.rules.size());
-    waiting_.resize(run.rules.family_count());
-    lost_ = false;
+  SaturationReport run() {
     graph_.rebuild();
     report_.end = rounds();
-    was_limited_ = report_.end == SaturationEnd::kNodes || report_.end == SaturationEnd::kRounds;
     report_.nodes = graph_.node_count();
     report_.classes = graph_.class_count();
     report_.size_bytes = graph_.size_bytes();
@@ -155,47 +147,34 @@ class Saturation {
   };
 
   SaturationEnd rounds() {
-    if (run_->goal && run_->goal(graph_)) return SaturationEnd::kDone;
-    std::size_t allowed = run_->limits.matches_a_round;
+    if (goal_ && goal_(graph_)) return SaturationEnd::kDone;
+    std::size_t allowed = limits_.matches_a_round;
     while (true) {
-      const std::size_t before = waiting_count_;
       find_matches();
-      if (run_->stop.stop_requested()) return SaturationEnd::kStopped;
-      // It goes on only for what is new.
-      if (is_resumed_ && was_limited_ && report_.rounds == 0 && waiting_count_ == before)
-        return SaturationEnd::kRounds;
+      if (stop_.stop_requested()) return SaturationEnd::kStopped;
       if (waiting_count_ == 0) return lost_ ? SaturationEnd::kRounds : SaturationEnd::kSaturated;
-      if (report_.rounds == run_->limits.rounds) return SaturationEnd::kRounds;
+      if (report_.rounds == limits_.rounds) return SaturationEnd::kRounds;
       ++report_.rounds;
       const bool full = !replace(allowed);
       graph_.rebuild();
-      if (run_->goal && run_->goal(graph_)) return SaturationEnd::kDone;
+      if (goal_ && goal_(graph_)) return SaturationEnd::kDone;
       if (full) return SaturationEnd::kNodes;
       allowed *= 2;
     }
   }
 
   void find_matches() {
-    match(graph_.take_changed(), 0);
-    if (has_matched_ && known_rules_ < run_->rules.size())
-      match(graph_.live_nodes(), static_cast<std::uint32_t>(known_rules_));
-    known_rules_ = run_->rules.size();
-    has_matched_ = true;
-  }
-
-  void match(const std::vector<ENodeId>& nodes, std::uint32_t first_rule) {
-    const auto take = [&](const EMatch& m) {
+    const std::vector<ENodeId> changed = graph_.take_changed();
+    const bool all = for_each_match(graph_, rules_, changed, limits_.match, [&](const EMatch& m) {
       note(m);
-      return !run_->stop.stop_requested();
-    };
-    if (!for_each_match(graph_, run_->rules, nodes, run_->limits.match, take, first_rule))
-      lost_ = true;
+      return !stop_.stop_requested();
+    });
+    lost_ = lost_ || !all;
   }
 
   void note(const EMatch& match) {
-    const PreparedRule& rule = run_->rules[match.rule];
-    const std::uint32_t family = rule.family;
-    if (family < run_->limits.left_out.size() && run_->limits.left_out[family]) return;
+    const std::uint32_t family = rules_[match.rule].family;
+    if (family < limits_.left_out.size() && limits_.left_out[family]) return;
     std::uint64_t hash = match.rule;
     for (ClassId id : match.inputs) hash = hash_combine(hash, id.value);
     for (ClassId id : match.outputs) hash = hash_combine(hash, id.value);
@@ -204,11 +183,11 @@ class Saturation {
     // A collision would lose a match, which is no harm but for one in 2^64.
     if (!noted_.insert(hash).second) return;
     ++report_.matches;
-    if (waiting_count_ >= run_->limits.waiting) {
+    if (waiting_count_ >= limits_.waiting) {
       lost_ = true;
       return;
     }
-    const Instance* instance = instances_.at(match, rule);
+    const Instance* instance = instances_.at(match);
     if (instance == nullptr) return;
     Waiting waiting{instance, {match.inputs.begin(), match.inputs.end()}, {}};
     waiting.classes.insert(waiting.classes.end(), match.outputs.begin(), match.outputs.end());
@@ -219,21 +198,19 @@ class Saturation {
 
   /// Up to `allowed` matches of each rule as written. False: there are too many e-nodes.
   bool replace(std::size_t allowed) {
-    for (std::size_t f = 0; f < waiting_.size(); ++f) {
-      auto& family = waiting_[is_resumed_ ? waiting_.size() - 1 - f : f];
+    for (auto& family : waiting_)
       for (std::size_t k = 0; k < allowed && !family.empty(); ++k) {
-        if (graph_.node_count() >= run_->limits.nodes) return false;
+        if (graph_.node_count() >= limits_.nodes) return false;
         replace(family.front());
         family.pop_front();
         --waiting_count_;
       }
-    }
     return true;
   }
 
   void replace(const Waiting& match) {
     const Instance& instance = *match.instance;
-    const PreparedRule& rule = run_->rules[instance.rule];
+    const PreparedRule& rule = rules_[instance.rule];
     const std::size_t before = graph_.node_count();
     const std::size_t first_class = graph_.class_bound(), first_node = graph_.node_bound();
     const auto inputs = static_cast<std::ptrdiff_t>(instance.inputs.size());
@@ -266,48 +243,27 @@ class Saturation {
   }
 
   EGraph& graph_;
-  const Run* run_ = nullptr;
+  const SaturationRules& rules_;
+  const SaturationLimits& limits_;
+  const SaturationGoal& goal_;
+  const core::StopToken& stop_;
   std::vector<Application>* log_;
   SaturationReport report_;
   Instances instances_;
   std::vector<std::deque<Waiting>> waiting_;  // by family
   std::size_t waiting_count_ = 0;
   bool lost_ = false;
-  std::size_t known_rules_ = 0;  ///< They were matched everywhere.
-  bool has_matched_ = false;     ///< The whole e-graph, once.
-  bool is_resumed_ = false;
-  bool was_limited_ = false;  ///< The run before ended at a limit.
   std::unordered_set<std::uint64_t> noted_;
   std::vector<ClassId> slots_, operands_;
 };
 
-}  // namespace saturation
+}  // namespace
 
 SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
                           const core::StopToken& stop, const SaturationFilter& admits,
                           std::vector<Application>* log) {
-  return saturation::Saturation(graph, admits, log).run({rules, limits, goal, stop});
-}
-
-class GrowingSaturation::State {
- public:
-  explicit State(EGraph& graph) : saturation_(graph, all_, nullptr) {}
-  SaturationReport run(const saturation::Run& run) { return saturation_.run(run); }
-
- private:
-  const SaturationFilter all_ = {};
-  saturation::Saturation saturation_;
-};
-
-GrowingSaturation::GrowingSaturation(EGraph& graph) : state_(std::make_unique<State>(graph)) {}
-GrowingSaturation::~GrowingSaturation() = default;
-GrowingSaturation::GrowingSaturation(GrowingSaturation&&) noexcept = default;
-
-SaturationReport GrowingSaturation::run(const SaturationRules& rules,
-                                        const SaturationLimits& limits, const SaturationGoal& goal,
-                                        const core::StopToken& stop) {
-  return state_->run({rules, limits, goal, stop});
+  return Saturation(graph, rules, limits, goal, stop, admits, log).run();
 }
 
 }  // namespace soapstone::rules

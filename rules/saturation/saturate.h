@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -72,25 +71,5 @@ SaturationReport saturate(EGraph& graph, const SaturationRules& rules,
                           const SaturationLimits& limits, const SaturationGoal& goal,
                           const core::StopToken& stop, const SaturationFilter& admits = {},
                           std::vector<Application>* log = nullptr);
-
-/// A saturation that goes on where it was: rules may be added at the end of those it knows, and
-/// terms and equalities to the e-graph. What is new is matched and no more: all rules where the
-/// e-graph has changed, and new rules everywhere.
-class GrowingSaturation {
- public:
-  /// Keeps a reference to the e-graph.
-  explicit GrowingSaturation(EGraph& graph);
-  ~GrowingSaturation();
-  GrowingSaturation(GrowingSaturation&&) noexcept;
-
-  /// Precondition: `rules` begins with the rules of the call before. Matches of the newest rules
-  /// are replaced first, but for the first call. Limits are of the call, that of e-nodes of all.
-  SaturationReport run(const SaturationRules& rules, const SaturationLimits& limits,
-                       const SaturationGoal& goal, const core::StopToken& stop);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
-};
 
 }  // namespace soapstone::rules

@@ -61,14 +61,6 @@ TEST(Presets, EveryNameIsThereAndEveryThemeHasANameOfItsOwn) {
   EXPECT_EQ(theme_of("algebra", "algebra").operators.size(), 20u);
 }
 
-TEST(Presets, AThemeOfAllIsOne) {
-  const auto pools = preset("pools");
-  ASSERT_TRUE(pools);
-  ASSERT_EQ(pools->themes.size(), 1u);
-  EXPECT_EQ(pools->themes[0].name, "pools");
-  EXPECT_NE(preset("pool").error().to_string().find("pools"), std::string::npos);
-}
-
 TEST(Presets, RichThemesAreSmaller) {
   const Theme rich{"rich", {}, 2};
   EXPECT_EQ(rich.ops(5), 3);
