@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Small networks from papers, each with an expert's form of it: how far from that the search ends, by
-# roofline costs. There are four sets: the first and the later one are open, half of the third and half of
-# the fourth (tests/bench/unseen/third, tests/bench/unseen/fourth) are locked away while rules and the
-# search change, so that their means stay honest (tests/bench/unseen/run.py --help). PYTHON needs onnx,
+# roofline costs. There are four sets: three are open, half of the fourth (tests/bench/unseen/fourth) is
+# locked away while rules and the search change, so that its mean stays honest
+# (tests/bench/unseen/run.py --help). PYTHON needs onnx,
 # numpy and onnxruntime; ARGUMENTS go to optimize-graph.
 #   BIN_DIR=build/bin bash tests/bench/unseen.sh [--set first|later|third|fourth] [--unlock] [--rules] [NETWORK...]
 set -euo pipefail

@@ -1,9 +1,9 @@
 """How far the search's result is from an expert's, on networks that no rule was written for.
 
 Both forms of each network are compared by compare-graphs first. The score of a network is the cost of the
-optimized graph over that of the best known one: the expert's, or ours where that is cheaper. Halves
-of the two newest sets are locked away while rules and the search change: of these only the mean and the
-number of networks within 5 % are shown, unless --unlock asks for more."""
+optimized graph over that of the best known one: the expert's, or ours where that is cheaper. Half
+of the newest set is locked away while rules and the search change: of these only the mean and the number
+of networks within 5 % are shown, unless --unlock asks for more."""
 
 import argparse
 import importlib
