@@ -9,6 +9,7 @@
 #include "ops/definition/registry.h"
 #include "rules/demand/partial_operator.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/rule/plan_parts.h"
 
 namespace soapstone::rules {
 namespace {
@@ -32,19 +33,9 @@ class DemandPlanner {
 
   std::vector<RewritePlan> run() {
     const auto order = graph_.order();
-    for (auto id = order.rbegin(); id != order.rend() && steps_.size() < kMostSteps; ++id)
+    for (auto id = order.rbegin(); id != order.rend() && parts_.steps() < kMostSteps; ++id)
       visit(*id);
-    std::map<std::size_t, RewritePlan> plans;
-    std::set<std::size_t> has_product;  // the last step of these parts did less of one
-    for (Step& step : steps_) {
-      const std::size_t part = root(step.part);
-      step.step.ends = has_product.erase(part) > 0;
-      if (step.is_product) has_product.insert(part);
-      plans[part].steps.push_back(std::move(step.step));
-    }
-    std::vector<RewritePlan> found;
-    for (auto& [part, plan] : plans) found.push_back(std::move(plan));
-    return found;
+    return std::move(parts_).plans();
   }
 
  private:
@@ -52,12 +43,7 @@ class DemandPlanner {
   struct Cut {
     Box box;
     NodeId node;       ///< Of the graph; none: a step makes it.
-    std::size_t part;  ///< Of the graph.
-  };
-  struct Step {
-    std::size_t part;
-    bool is_product;
-    PlanStep step;
+    GraphPart part;
   };
   enum class Reading : std::uint8_t { kNone, kPieces, kAll };
 
@@ -86,7 +72,7 @@ class DemandPlanner {
     } else if (cut == 0) {
       if (const auto box = piece_taken(node, graph_)) {
         cutting_.insert(id);
-        cuts_[node.inputs[0]].push_back({*box, id, new_part()});
+        cuts_[node.inputs[0]].push_back({*box, id, parts_.make()});
       } else if (node.op->movement == Movement::kSplit && read.size() < node.outputs.size()) {
         take_split(id, node, read);
       }
@@ -96,7 +82,7 @@ class DemandPlanner {
   void compute_part(NodeId id, const Node& node, const std::vector<std::size_t>& read) {
     std::vector<WantedPiece> wanted;
     PlanStep step;
-    std::optional<std::size_t> part;
+    std::optional<GraphPart> part;
     for (const std::size_t o : read) {
       auto& cuts = cuts_.at(node.outputs[o]);
       // New nodes have larger numbers.
@@ -105,7 +91,7 @@ class DemandPlanner {
       });
       for (const Cut& cut : cuts) {
         wanted.push_back({o, cut.box});
-        part = part ? joined(*part, cut.part) : cut.part;
+        part = parts_.join(part, cut.part);
       }
       step.readers_of.push_back(node.outputs[o]);
     }
@@ -118,15 +104,15 @@ class DemandPlanner {
     if (!partial) return;
     PlanStep step;
     for (const std::size_t o : read) step.results.push_back(node.outputs[o]);
-    add_step(id, std::move(step), *std::move(partial), new_part());
+    add_step(id, std::move(step), *std::move(partial), parts_.make());
   }
 
-  void add_step(NodeId id, PlanStep step, PartialOperator partial, std::size_t part) {
+  void add_step(NodeId id, PlanStep step, PartialOperator partial, GraphPart part) {
     const Node& node = graph_.node(id);
     step.texts = std::move(partial.texts);
     step.description = kDemandDescription;
     const bool is_product = ops::definition_of(node)->op_class == ops::OpClass::kContraction;
-    steps_.push_back({part, is_product, std::move(step)});
+    parts_.add(part, std::move(step), is_product);
     cutting_.insert(id);
     std::map<TensorId, Box> pieces;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
@@ -141,27 +127,11 @@ class DemandPlanner {
     }
   }
 
-  // --- Parts of the graph ---
-
-  std::size_t new_part() {
-    parent_.push_back(parent_.size());
-    return parent_.back();
-  }
-  std::size_t root(std::size_t part) const {
-    while (parent_[part] != part) part = parent_[part];
-    return part;
-  }
-  std::size_t joined(std::size_t a, std::size_t b) {
-    parent_[root(b)] = root(a);
-    return root(a);
-  }
-
   const Graph& graph_;
   std::map<TensorId, std::vector<Cut>> cuts_;
-  std::set<NodeId> cutting_;         ///< Nodes that read pieces alone, or less than all operands.
-  std::set<TensorId> read_whole_;    ///< By a node that is cut, nevertheless.
-  std::vector<std::size_t> parent_;  ///< By part: itself, or one it was joined with.
-  std::vector<Step> steps_;
+  std::set<NodeId> cutting_;       ///< Nodes that read pieces alone, or less than all operands.
+  std::set<TensorId> read_whole_;  ///< By a node that is cut, nevertheless.
+  PlanParts parts_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "rules/moves/move_text.h"
 #include "rules/moves/moved_operator.h"
 #include "rules/moves/pieces_of_joins.h"
+#include "rules/rule/plan_parts.h"
 
 namespace soapstone::rules {
 namespace {
@@ -41,19 +42,15 @@ class MovePlanner {
       const Node& node = graph_.node(id);
       if (joins_.is_needed(id) && has_known_sizes(node)) visit(node);
     }
-    std::map<std::size_t, RewritePlan> plans;
-    for (auto& [part, step] : steps_) plans[root(part)].steps.push_back(std::move(step));
-    std::vector<RewritePlan> found;
-    for (auto& [part, plan] : plans) found.push_back(std::move(plan));
-    return found;
+    return std::move(parts_).plans();
   }
 
  private:
   /// What stands for a tensor once the steps so far are taken.
   struct State {
     View view;
-    std::size_t base;                      ///< Equal for tensors that are views of one.
-    std::optional<std::size_t> part = {};  ///< Of the graph; none: nothing was moved.
+    std::size_t base;                    ///< Equal for tensors that are views of one.
+    std::optional<GraphPart> part = {};  ///< None: nothing was moved.
   };
 
   Sizes shape_of(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
@@ -305,35 +302,23 @@ class MovePlanner {
 
   // --- Parts of the graph ---
 
-  std::size_t root(std::size_t part) const {
-    while (parent_[part] != part) part = parent_[part];
-    return part;
-  }
   void join_parts(State& into, const State& other) {
-    if (!other.part) return;
-    if (!into.part)
-      into.part = other.part;
-    else
-      parent_[root(*other.part)] = root(*into.part);
+    into.part = parts_.join(into.part, other.part);
   }
   void add_step(std::vector<TensorId> results, std::vector<std::string> texts, State& after,
                 FloatBehavior floats = FloatBehavior::kExact) {
-    if (!after.part) {
-      after.part = parent_.size();
-      parent_.push_back(*after.part);
-    }
-    steps_.emplace_back(*after.part, PlanStep{.results = std::move(results),
-                                              .texts = std::move(texts),
-                                              .description = kDescription,
-                                              .floats = floats});
+    if (!after.part) after.part = parts_.make();
+    parts_.add(*after.part, {.results = std::move(results),
+                             .texts = std::move(texts),
+                             .description = kDescription,
+                             .floats = floats});
   }
 
   const Graph& graph_;
   PiecesOfJoins joins_;
   std::map<TensorId, State> states_;
   std::size_t next_base_ = 0;
-  std::vector<std::size_t> parent_;  ///< By part: itself, or one it was joined with.
-  std::vector<std::pair<std::size_t, PlanStep>> steps_;
+  PlanParts parts_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "rules/repetition/joined_product.h"
 #include "rules/repetition/repeated.h"
 #include "rules/repetition/repeated_operator.h"
+#include "rules/rule/plan_parts.h"
 
 namespace soapstone::rules {
 namespace {
@@ -46,29 +47,14 @@ class RepetitionPlanner {
         visit(node);
     }
     merge_shared();
-    std::map<std::size_t, RewritePlan> plans;
-    std::set<std::size_t> has_product;  // the last step of these parts did less of one
-    for (Step& step : steps_) {
-      const std::size_t part = root(step.part);
-      step.step.ends = has_product.erase(part) > 0;
-      if (step.is_product) has_product.insert(part);
-      plans[part].steps.push_back(std::move(step.step));
-    }
-    std::vector<RewritePlan> found;
-    for (auto& [part, plan] : plans) found.push_back(std::move(plan));
-    return found;
+    return std::move(parts_).plans();
   }
 
  private:
   /// What stands for a tensor once the steps so far are taken.
   struct State {
     Repeated tensor;
-    std::optional<std::size_t> part = {};  ///< Of the graph; none: no step was made.
-  };
-  struct Step {
-    std::size_t part;
-    bool is_product;
-    PlanStep step;
+    std::optional<GraphPart> part = {};  ///< None: no step was made.
   };
 
   Sizes shape_of(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
@@ -270,10 +256,7 @@ class RepetitionPlanner {
   void note_shared(const JoinedProduct& found, std::size_t k, State& part) {
     Shared& shared = shared_.at(key_of(found, k));
     ++shared.taken;
-    if (!part.part) {
-      part.part = parent_.size();
-      parent_.push_back(*part.part);
-    }
+    if (!part.part) part.part = parts_.make();
     join_parts(shared.part, part);
   }
 
@@ -282,12 +265,12 @@ class RepetitionPlanner {
     for (auto& [key, shared] : shared_) {
       if (shared.taken != shared.count) continue;
       const TensorId rows = std::get<0>(key);
-      steps_.push_back({*shared.part.part, true,
-                        PlanStep{.results = {},
-                                 .readers_of = {rows},
-                                 .texts = shared_product(graph_, shared.found, shared.part_of_join,
-                                                         shared.count),
-                                 .description = kRepetitionDescription}});
+      parts_.add(*shared.part.part,
+                 {.results = {},
+                  .readers_of = {rows},
+                  .texts = shared_product(graph_, shared.found, shared.part_of_join, shared.count),
+                  .description = kRepetitionDescription},
+                 true);
     }
   }
 
@@ -317,28 +300,18 @@ class RepetitionPlanner {
 
   // --- Parts of the graph ---
 
-  std::size_t root(std::size_t part) const {
-    while (parent_[part] != part) part = parent_[part];
-    return part;
-  }
   void join_parts(State& into, const State& other) {
-    if (!other.part) return;
-    if (!into.part)
-      into.part = other.part;
-    else
-      parent_[root(*other.part)] = root(*into.part);
+    into.part = parts_.join(into.part, other.part);
   }
   void add_step(const Node& node, std::vector<std::string> texts, State& after,
                 FloatBehavior floats, bool is_product) {
-    if (!after.part) {
-      after.part = parent_.size();
-      parent_.push_back(*after.part);
-    }
-    steps_.push_back({*after.part, is_product,
-                      PlanStep{.results = node.outputs,
-                               .texts = std::move(texts),
-                               .description = kRepetitionDescription,
-                               .floats = floats}});
+    if (!after.part) after.part = parts_.make();
+    parts_.add(*after.part,
+               {.results = node.outputs,
+                .texts = std::move(texts),
+                .description = kRepetitionDescription,
+                .floats = floats},
+               is_product);
   }
 
   const Graph& graph_;
@@ -347,8 +320,7 @@ class RepetitionPlanner {
   std::map<Key, Shared> shared_;
   std::set<TensorId> with_bias_;  ///< Sums of which a step is made already.
   std::size_t next_base_ = 0;
-  std::vector<std::size_t> parent_;  ///< By part: itself, or one it was joined with.
-  std::vector<Step> steps_;
+  PlanParts parts_;
 };
 
 }  // namespace
