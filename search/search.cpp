@@ -18,6 +18,10 @@ using core::Graph;
 /// Among the best, the best first, each graph once.
 void Searcher::remember(const Candidate& candidate) {
   auto& best = result_.best;
+  const bool is_planned = std::ranges::any_of(
+      candidate.steps, [&](const Step& step) { return step.rewriting(rules_).is_placed; });
+  if (!is_planned && (!unplanned_ || objective_.is_better(candidate.score, unplanned_->score)))
+    unplanned_ = candidate;
   const auto same = [&](const Candidate& other) {
     return same_structure(other.graph, candidate.graph);
   };
@@ -64,6 +68,7 @@ void Searcher::go_on_from_best(const Rung& rung) {
 void Searcher::run_stage(const Candidate& original) {
   reached_.clear();
   gone_on_from_.clear();
+  unplanned_.reset();
   planned_.clear();
   expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
@@ -75,14 +80,12 @@ void Searcher::run_stage(const Candidate& original) {
       reached_.insert(reached_.end(), reached.begin(), reached.end());
     }
     if (rung.folds_first) fold_before_merging(rung, original);
-    const auto before_plans =
-        result_.best.empty() ? std::optional<Candidate>() : result_.best.front();
     go_on_from_plans(rung, original);
     take_turns(rung);
     go_on_from_best(rung);
-    // What plans made cheaper may hide what they would make of what the passes had come to.
-    if (before_plans && !same_structure(before_plans->graph, result_.best.front().graph)) {
-      go_on_from_plans(rung, *before_plans);
+    // What plans made cheaper may hide what they would make of what the passes have come to.
+    if (unplanned_ && gone_on_from_.insert(unplanned_->graph.hash()).second) {
+      go_on_from_plans(rung, Candidate(*unplanned_));
       go_on_from_best(rung);
     }
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;

@@ -104,6 +104,7 @@ class Searcher {
   Kinds kinds_;
   PlanTaker plans_;
   Contest contest_;
+  std::optional<Candidate> unplanned_;    ///< The best of the stage without a step of a plan.
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
   /// What finders, in that order, have made of graphs, by hash.
   std::map<std::pair<std::uint64_t, const std::vector<PlanFinder>*>, Candidate> planned_;
