@@ -88,6 +88,8 @@ void Searcher::run_stage(const Candidate& original) {
       go_on_from_plans(rung, Candidate(*unplanned_));
       go_on_from_best(rung);
     }
+    undo_merges(rung);
+    go_on_from_best(rung);
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

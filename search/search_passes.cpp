@@ -11,6 +11,7 @@
 #include "rules/contractions/factors.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"
+#include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
@@ -224,6 +225,26 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       remember(now_);
       for (const Pass& pass : rung.turns) improve_until_settled(pass);
     }
+}
+
+/// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
+/// with products of their own, of which only some are merged again.
+void Searcher::undo_merges(const Rung& rung) {
+  if (!options_.admits_made || result_.best.empty()) return;
+  const Candidate best = result_.best.front();
+  std::map<std::string, std::vector<rules::RewritePlan>> kinds;
+  for (rules::RewritePlan& plan : rules::find_separation(best.graph)) {
+    std::string kind;
+    for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
+    kinds[kind].push_back(std::move(plan));
+  }
+  for (const auto& [ignored, plans] : kinds) {
+    if (stopped() || is_enough()) return;
+    crew_.rest();  // plans add rules, which nobody may read meanwhile
+    const Candidate apart = plans_.carry_out(best, plans, stage_);
+    work_when_idle();
+    if (apart.steps.size() > best.steps.size()) go_on_from_plans(rung, apart);
+  }
 }
 
 /// In turn from the best.

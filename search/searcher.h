@@ -73,6 +73,7 @@ class Searcher {
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }
+  void undo_merges(const Rung& rung);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);

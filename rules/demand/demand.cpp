@@ -42,7 +42,7 @@ class DemandPlanner {
   /// A node that takes a piece of a tensor, as of the steps so far.
   struct Cut {
     Box box;
-    NodeId node;       ///< Of the graph; none: a step makes it.
+    NodeId node;  ///< Of the graph; none: a step makes it.
     GraphPart part;
   };
   enum class Reading : std::uint8_t { kNone, kPieces, kAll };

@@ -16,6 +16,7 @@
 #include "ops/partition/part_regions.h"
 #include "ops/restriction/restrict.h"
 #include "rules/demand/demand.h"
+#include "rules/demand/separation.h"
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 #include "rules/moves/size_names.h"
@@ -114,6 +115,7 @@ class PartialText {
 
   Sizes shape(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
   SizeNames& sizes() { return sizes_; }
+  const SizeNames& sizes() const { return sizes_; }
 
   /// Sizes of the tensor that no piece cuts may be any.
   void see(const Sizes& shape, const Sizes& part) {
@@ -163,13 +165,12 @@ class PartialText {
     const std::string call = cut_call(name, box, shape);
     return call == name ? name : target_.line(call);
   }
-  std::string finished(const Names& results) const {
+  std::string finished(std::string_view prefix, const Names& results) const {
     std::string aliases;
     for (std::size_t k = 0; k < results.size(); ++k)
       aliases += fmt::format("    y{} = {}\n", k, results[k]);
-    std::string text =
-        fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}{}", kDemandPrefix,
-                    node_.op->name, head_, source_, target_.text({}, 't'), aliases);
+    std::string text = fmt::format("rule {}{}\n{}  placed\n  source\n{}  target\n{}{}", prefix,
+                                   node_.op->name, head_, source_, target_.text({}, 't'), aliases);
     std::ranges::replace(text, '$', 't');
     return text;
   }
@@ -184,28 +185,67 @@ class PartialText {
 
 class PartialWriter {
  public:
-  PartialWriter(const Graph& graph, core::NodeId id, const std::vector<WantedPiece>& wanted)
-      : graph_(graph), id_(id), node_(graph.node(id)), wanted_(wanted), writer_(graph, node_) {}
+  PartialWriter(const Graph& graph, core::NodeId id)
+      : graph_(graph), id_(id), node_(graph.node(id)), writer_(graph, node_),
+        space_(ops::partition_space(graph, id, std::vector<bool>(node_.inputs.size(), false))) {}
 
-  std::optional<PartialOperator> run() {
-    std::vector<std::optional<Box>> hulls(node_.outputs.size());
-    for (const WantedPiece& piece : wanted_)
-      hulls[piece.output] = hulls[piece.output] ? hull(*hulls[piece.output], piece.box) : piece.box;
-    const auto space =
-        ops::partition_space(graph_, id_, std::vector<bool>(node_.inputs.size(), false));
-    if (!space.digits) return std::nullopt;
-    const ops::PartBox box = box_of(space, hulls);
-    if (box == ops::whole_box(space)) return std::nullopt;
-    auto part = ops::restrict_to(graph_, id_, space, box);
-    if (!part || !is_understood(*part) || !find_pieces(*part)) return std::nullopt;
-    for (const bool any_sizes : {true, false})
-      if (!any_sizes || writer_.sizes().has_open()) write(*part, any_sizes);
-    return std::move(result_);
+  std::optional<PartialOperator> partial(const std::vector<WantedPiece>& wanted) {
+    const auto part = part_for(wanted);
+    if (!part) return std::nullopt;
+    PartialOperator result;
+    auto operands = pieces_of(*part);
+    if (!operands) return std::nullopt;
+    result.operands = *std::move(operands);
+    for (const bool any_sizes : ways()) {
+      writer_.begin(any_sizes);
+      write_source(wanted);
+      result.texts.push_back(writer_.finished(kDemandPrefix, written(*part, wanted)));
+    }
+    return result;
+  }
+
+  std::optional<SeparateOperators> separate(const std::vector<Box>& pieces, const Node* division) {
+    SeparateOperators result{{}, std::vector<std::vector<OperandPiece>>(node_.inputs.size())};
+    std::vector<ops::Part> parts;
+    for (const Box& piece : pieces) {
+      auto part = part_for({{0, piece}});
+      auto operands = part ? pieces_of(*part) : std::nullopt;
+      if (!operands) return std::nullopt;
+      for (std::size_t k = 0; k < operands->size(); ++k)
+        result.operands[k].push_back((*operands)[k]);
+      parts.push_back(*std::move(part));
+    }
+    for (const bool any_sizes : ways()) {
+      writer_.begin(any_sizes);
+      write_source(pieces, division);
+      Names results;
+      for (std::size_t k = 0; k < pieces.size(); ++k)
+        results.push_back(written(parts[k], {{0, pieces[k]}}).front());
+      result.texts.push_back(writer_.finished(kSeparationPrefix, results));
+    }
+    return result;
   }
 
  private:
+  std::vector<bool> ways() const {
+    return writer_.sizes().has_open() ? std::vector<bool>{true, false} : std::vector<bool>{false};
+  }
+
+  /// What computes the least with these pieces in it. None: that is all, or not understood.
+  std::optional<ops::Part> part_for(const std::vector<WantedPiece>& wanted) const {
+    if (!space_.digits) return std::nullopt;
+    std::vector<std::optional<Box>> hulls(node_.outputs.size());
+    for (const WantedPiece& piece : wanted)
+      hulls[piece.output] = hulls[piece.output] ? hull(*hulls[piece.output], piece.box) : piece.box;
+    const ops::PartBox box = box_of(space_, hulls);
+    if (box == ops::whole_box(space_)) return std::nullopt;
+    auto part = ops::restrict_to(graph_, id_, space_, box);
+    if (!part || !is_understood(*part, wanted)) return std::nullopt;
+    return *std::move(part);
+  }
+
   /// Whether all that is read and given are boxes, and nothing in the graph has no text.
-  bool is_understood(const ops::Part& part) const {
+  static bool is_understood(const ops::Part& part, const std::vector<WantedPiece>& wanted) {
     const auto is_box = [](const ops::DigitRegion& region) { return region.is_box(); };
     const auto is_plain = [&](core::NodeId id) {
       return std::ranges::none_of(part.graph.node(id).inputs, [&](TensorId input) {
@@ -217,43 +257,62 @@ class PartialWriter {
       return false;
     for (const std::size_t k : part.inputs)
       if (!is_box(part.regions.inputs[k])) return false;
-    return std::ranges::all_of(wanted_, [&](const WantedPiece& piece) {
+    return std::ranges::all_of(wanted, [&](const WantedPiece& piece) {
       return contains(box_around(part.regions.outputs[piece.output]), piece.box);
     });
   }
 
-  /// False: all of each operand is read.
-  bool find_pieces(const ops::Part& part) {
-    result_.operands.resize(node_.inputs.size());
+  /// By operand. None: all of each is read.
+  std::optional<std::vector<OperandPiece>> pieces_of(const ops::Part& part) {
+    std::vector<OperandPiece> operands(node_.inputs.size());
     bool saves = part.inputs.size() < node_.inputs.size();
     for (const std::size_t k : part.inputs) {
       const TensorId id = node_.inputs[k];
       const Box box = box_around(part.regions.inputs[k]);
       writer_.see(writer_.shape(id), sizes_of(box));
       if (box == whole_box(graph_, id)) {
-        result_.operands[k].is_whole = true;
+        operands[k].is_whole = true;
       } else {
-        result_.operands[k].box = box;
+        operands[k].box = box;
         saves = true;
       }
     }
     for (std::size_t o = 0; o < node_.outputs.size(); ++o)
       writer_.see(writer_.shape(node_.outputs[o]), part.regions.outputs[o].extents());
-    return saves;
+    return saves ? std::optional(operands) : std::nullopt;
   }
 
-  void write(const ops::Part& part, bool any_sizes) {
-    writer_.begin(any_sizes);
+  /// Of the node, and cuts of its results.
+  void write_source(const std::vector<WantedPiece>& wanted) {
     Names given;
     for (std::size_t o = 0; o < node_.outputs.size(); ++o) given.push_back(fmt::format("s{}", o));
-    for (std::size_t k = 0; k < wanted_.size(); ++k)
-      if (is_all(wanted_[k])) given[wanted_[k].output] = fmt::format("y{}", k);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      if (is_all(wanted[k])) given[wanted[k].output] = fmt::format("y{}", k);
     writer_.write_source(given);
-    for (std::size_t k = 0; k < wanted_.size(); ++k)
-      if (const WantedPiece& piece = wanted_[k]; !is_all(piece))
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      if (const WantedPiece& piece = wanted[k]; !is_all(piece))
         writer_.add_source(
             fmt::format("y{}", k),
             cut_call(given[piece.output], piece.box, writer_.shape(node_.outputs[piece.output])));
+  }
+  bool is_all(const WantedPiece& piece) const {
+    return piece.box == whole_box(graph_, node_.outputs[piece.output]);
+  }
+
+  /// Of the node, and what takes all pieces of its result.
+  void write_source(const std::vector<Box>& pieces, const Node* division) {
+    writer_.write_source({"s0"});
+    Names results;
+    for (std::size_t k = 0; k < pieces.size(); ++k) results.push_back(fmt::format("y{}", k));
+    if (division != nullptr)
+      return writer_.add_source(fmt::format("{}", fmt::join(results, ", ")),
+                                call_of(graph_, *division, {"s0"}));
+    for (std::size_t k = 0; k < pieces.size(); ++k)
+      writer_.add_source(results[k], cut_call("s0", pieces[k], writer_.shape(node_.outputs[0])));
+  }
+
+  /// Writes the part; the names of the pieces.
+  Names written(const ops::Part& part, const std::vector<WantedPiece>& wanted) {
     std::map<TensorId, std::string> names;
     for (std::size_t j = 0; j < part.inputs.size(); ++j) {
       const std::size_t k = part.inputs[j];
@@ -263,15 +322,12 @@ class PartialWriter {
     }
     for (const core::NodeId id : part.graph.order()) add(part.graph, part.graph.node(id), names);
     Names results;
-    for (const WantedPiece& piece : wanted_) {
+    for (const WantedPiece& piece : wanted) {
       const Box outer = box_around(part.regions.outputs[piece.output]);
       results.push_back(writer_.cut(names.at(part.graph.outputs()[piece.output]),
                                     relative(piece.box, outer), sizes_of(outer)));
     }
-    result_.texts.push_back(writer_.finished(results));
-  }
-  bool is_all(const WantedPiece& piece) const {
-    return piece.box == whole_box(graph_, node_.outputs[piece.output]);
+    return results;
   }
   void add(const Graph& graph, const Node& node, std::map<TensorId, std::string>& names) {
     Names operands;
@@ -285,9 +341,8 @@ class PartialWriter {
   const Graph& graph_;
   core::NodeId id_;
   const Node& node_;
-  const std::vector<WantedPiece>& wanted_;
   PartialText writer_;
-  PartialOperator result_;
+  ops::PartitionSpace space_;
 };
 
 }  // namespace
@@ -321,7 +376,13 @@ std::optional<Box> piece_taken(const Node& node, const Graph& graph) {
 
 std::optional<PartialOperator> partial_operator(const Graph& graph, core::NodeId id,
                                                 const std::vector<WantedPiece>& wanted) {
-  return PartialWriter(graph, id, wanted).run();
+  return PartialWriter(graph, id).partial(wanted);
+}
+
+std::optional<SeparateOperators> separate_operators(const Graph& graph, core::NodeId id,
+                                                    const std::vector<Box>& pieces,
+                                                    const Node* division) {
+  return PartialWriter(graph, id).separate(pieces, division);
 }
 
 std::optional<PartialOperator> partial_split(const Graph& graph, const Node& node,
@@ -354,7 +415,7 @@ std::optional<PartialOperator> partial_split(const Graph& graph, const Node& nod
           fmt::format("split({}; axis={}, sizes=[{}])", piece, axis, list_of(sizes)), sizes.size());
     Names results;
     for (const std::size_t o : read) results.push_back(parts[o - read.front()]);
-    result.texts.push_back(writer.finished(results));
+    result.texts.push_back(writer.finished(kDemandPrefix, results));
   }
   return result;
 }

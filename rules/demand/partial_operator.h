@@ -43,8 +43,22 @@ struct PartialOperator {
 std::optional<PartialOperator> partial_operator(const core::Graph& graph, core::NodeId id,
                                                 const std::vector<WantedPiece>& wanted);
 
-/// Likewise for a node that divides its operand along one axis, if only these of its results are
-/// read, all of each: the rule's results are these.
+struct SeparateOperators {
+  std::vector<std::string> texts;  ///< Of the rule; its results are the pieces.
+  /// By operand, by piece: what is read of it. Boxes of one operand are cut in the order of the
+  /// pieces.
+  std::vector<std::vector<OperandPiece>> operands;
+};
+
+/// An operator of its own for each of these pieces of the only result, which `division` takes as
+/// its results; null: cuts do. None: one of them reads all operands whole, or has no such form.
+/// Preconditions: as above.
+std::optional<SeparateOperators> separate_operators(const core::Graph& graph, core::NodeId id,
+                                                    const std::vector<Box>& pieces,
+                                                    const core::Node* division);
+
+/// As partial_operator, for a node that divides its operand along one axis, if only these of its
+/// results are read, all of each: the rule's results are these.
 std::optional<PartialOperator> partial_split(const core::Graph& graph, const core::Node& node,
                                              const std::vector<std::size_t>& read);
 

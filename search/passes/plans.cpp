@@ -69,6 +69,15 @@ void mark_kind(std::vector<Step>& steps) {
   for (Step& step : steps) step.kind = kind;
 }
 
+/// Puts the steps from one candidate to the next, which has these alone, behind those before.
+void add_site(const Candidate& before, Candidate& next) {
+  next.steps.back().gain_us = before.cost_us - next.cost_us;
+  mark_kind(next.steps);
+  std::vector<Step> steps = before.steps;
+  append_steps(steps, std::move(next.steps));
+  next.steps = std::move(steps);
+}
+
 }  // namespace
 
 struct PlanTaker::Progress {
@@ -181,19 +190,28 @@ Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewriteP
     if (!plan.is_alternative) begin = best;
     auto promised = taken(begin, plan, Asks::kNothing);
     if (std::ranges::none_of(promised, gains)) continue;
-    const Candidate& before = begin.candidate;
     for (Progress& next : taken(begin, plan, Asks::kProofs)) {
       if (!gains(next)) continue;
-      Candidate& now = next.candidate;
-      now.steps.back().gain_us = before.cost_us - now.cost_us;
-      mark_kind(now.steps);
-      std::vector<Step> steps = before.steps;
-      append_steps(steps, std::move(now.steps));
-      now.steps = std::move(steps);
+      add_site(begin.candidate, next.candidate);
       best = std::move(next);
     }
   }
   return std::move(best.candidate);
+}
+
+Candidate PlanTaker::carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
+                               const ObjectiveStage& stage) {
+  Progress now{from, {}};
+  for (const rules::RewritePlan& plan : plans) {
+    auto found = taken(now, plan, Asks::kProofs);
+    if (found.empty() || found.back().candidate.steps.size() != plan.steps.size()) continue;
+    Candidate& next = found.back().candidate;
+    next.score = objective_.score(next.graph, stage);
+    next.cost_us = next.score.latency_us;
+    add_site(now.candidate, next);
+    now = std::move(found.back());
+  }
+  return std::move(now.candidate);
 }
 
 }  // namespace soapstone::search

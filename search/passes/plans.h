@@ -31,6 +31,9 @@ class PlanTaker {
   /// thread-safe.
   Candidate take(const Candidate& from, std::span<const rules::RewritePlan> plans,
                  const ObjectiveStage& stage, const std::function<bool()>& stopped);
+  /// With all of them carried out that can be, as far as all steps of each can, whatever it costs.
+  Candidate carry_out(const Candidate& from, std::span<const rules::RewritePlan> plans,
+                      const ObjectiveStage& stage);
 
  private:
   /// What a plan has come to.

@@ -92,6 +92,28 @@ inline constexpr DemandGraph kReadingGraphs[] = {
      "chosen_relu chosen_matmul"},
 };
 
+inline constexpr DemandGraph kSeparationGraphs[] = {
+    {"columns_of_a_layer", "  x: f32[3, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  a = matmul(x, w)\n  c = add(a, b)\n  p, q, r = split(c; axis=1, sizes=[2, 3, 1])\n"
+     "  u = tanh(p)\n  v = exp(q)\n  y = concat(u, v, r; axis=1)\n",
+     "add matmul"},
+    {"members_of_a_batch", "  x: f32[3, 4]\n",
+     "  w = full(; shape=[2, 4, 1], value=0.5)\n  a = matmul(x, w)\n"
+     "  p, q = split(a; axis=0, sizes=[1, 1])\n  r = reshape(p; shape=[3, 1])\n"
+     "  u = tanh(r)\n  v = reshape(q; shape=[3, 1])\n  y = concat(u, v; axis=1)\n",
+     "matmul"},
+    {"channels_of_an_image", "  x: f32[1, 3, 5, 5]\n",
+     "  w = full(; shape=[4, 3, 3, 3], value=0.5)\n  b = full(; shape=[4], value=0.25)\n"
+     "  a = conv(x, w, b; pads=[1, 1, 1, 1])\n  r = leaky_relu(a; alpha=0.1)\n"
+     "  p, q = split(r; axis=1, sizes=[3, 1])\n  u = sigmoid(q)\n  y = mul(p, u)\n",
+     "leaky_relu conv"},
+    {"heads_of_an_equation", "  x: f32[2, 3, 4]\n",
+     "  w = full(; shape=[2, 4, 5], value=0.5)\n  a = einsum(x, w; equation=\"abc,dce->dabe\")\n"
+     "  p, q = split(a; axis=0, sizes=[1, 1])\n  u = relu(p)\n  y = add(u, q)\n",
+     "einsum"},
+};
+
 inline std::string demand_graph(const DemandGraph& graph) {
   return fmt::format("graph {}\n{}{}  return y\n", graph.name, graph.inputs, graph.nodes);
 }

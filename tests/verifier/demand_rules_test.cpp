@@ -1,8 +1,9 @@
-// Rules about pieces, sums and chosen rows are stated, not believed: here one of each step is
+// Rules about pieces, parts, sums and chosen rows are stated, not believed: here one of each step is
 // proved.
 #include "rules/demand/demand.h"
 
 #include "rules/demand/readings.h"
+#include "rules/demand/separation.h"
 
 #include "tests/rules/demand_graphs.h"
 #include "tests/support/graphs.h"
@@ -27,6 +28,15 @@ TEST_P(ReadingProofs, AreFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ReadingProofs, testing::ValuesIn(rules::kReadingGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+class SeparationProofs : public testing::TestWithParam<rules::DemandGraph> {};
+
+TEST_P(SeparationProofs, AreFound) {
+  expect_steps_proved(rules::find_separation(graph_of(rules::demand_graph(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SeparationProofs, testing::ValuesIn(rules::kSeparationGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace
