@@ -190,16 +190,15 @@ TEST_F(Plans, MakeOneWideTowerOfTwo) { expect_taken(towers(), "blocks_of_conv", 
 
 TEST_F(Plans, TakeApartWhatEndsUnlike) {
   const core::Graph graph = with_constants(R"(graph heads
-  x: f32[32, 64]
-  m = matmul(x, w0)
-  n = add(m, b0)
-  p, q = split(n; axis=1, sizes=[2, 1])
+  x: f32[1, 8, 6, 6]
+  m = conv(x, w0, b0; pads=[1, 1, 1, 1])
+  p, q = split(m; axis=1, sizes=[2, 1])
   y = sigmoid(p)
   z = tanh(q)
   return y, z
 )",
-                                           {{"w0", "[64, 3]"}, {"b0", "[3]"}});
-  expect_taken(graph, "parts_of_matmul", 2);
+                                           {{"w0", "[3, 8, 3, 3]"}, {"b0", "[3]"}});
+  expect_taken(graph, "parts_of_conv", 2);
 }
 
 TEST_F(Plans, ScaleOnePartOfANorm) {
