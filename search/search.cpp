@@ -15,8 +15,9 @@ namespace soapstone::search {
 
 using core::Graph;
 
-/// Among the best, the best first, each graph once.
+/// Among the best, the best first, each graph once, if it is no worse than the original.
 void Searcher::remember(const Candidate& candidate) {
+  if (objective_.is_better(score_before_, candidate.score)) return;
   auto& best = result_.best;
   const bool is_planned = std::ranges::any_of(
       candidate.steps, [&](const Step& step) { return step.rewriting(rules_).is_placed; });
@@ -88,7 +89,7 @@ void Searcher::run_stage(const Candidate& original) {
       go_on_from_plans(rung, Candidate(*unplanned_));
       go_on_from_best(rung);
     }
-    undo_merges(rung);
+    undo_merges(rung, result_.best.empty() ? original : result_.best.front());
     go_on_from_best(rung);
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
@@ -120,6 +121,7 @@ SearchResult Searcher::run(const Graph& original) {
     share_ = stage_.lower_peak ? 0.5 : 1;
     start.score = objective_.score(start.graph, stage_);
     start.cost_us = start.score.latency_us;
+    score_before_ = start.score;
     // Its order alone may be a gain.
     if (objective_.needs_memory() && result_.best.empty()) remember(start);
     run_stage(start);

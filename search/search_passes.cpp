@@ -229,11 +229,11 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
 /// with products of their own, of which only some are merged again.
-void Searcher::undo_merges(const Rung& rung) {
-  if (!options_.admits_made || result_.best.empty()) return;
-  const Candidate best = result_.best.front();
+void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
+  if (!options_.admits_made) return;
+  const Candidate merged = from;  // the list of the best changes
   std::map<std::string, std::vector<rules::RewritePlan>> kinds;
-  for (rules::RewritePlan& plan : rules::find_separation(best.graph)) {
+  for (rules::RewritePlan& plan : rules::find_separation(merged.graph)) {
     std::string kind;
     for (const rules::PlanStep& step : plan.steps) kind += rules::rule_name(step.texts.back());
     kinds[kind].push_back(std::move(plan));
@@ -241,9 +241,13 @@ void Searcher::undo_merges(const Rung& rung) {
   for (const auto& [ignored, plans] : kinds) {
     if (stopped() || is_enough()) return;
     crew_.rest();  // plans add rules, which nobody may read meanwhile
-    const Candidate apart = plans_.carry_out(best, plans, stage_);
+    const Candidate apart = plans_.carry_out(merged, plans, stage_);
     work_when_idle();
-    if (apart.steps.size() > best.steps.size()) go_on_from_plans(rung, apart);
+    if (apart.steps.size() == merged.steps.size()) continue;
+    now_ = apart;
+    remember(now_);
+    for (const Pass& pass : rung.turns) improve_until_settled(pass);
+    go_on_from_plans(rung, apart);
   }
 }
 

@@ -73,7 +73,7 @@ class Searcher {
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }
-  void undo_merges(const Rung& rung);
+  void undo_merges(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);
@@ -105,6 +105,7 @@ class Searcher {
   Kinds kinds_;
   PlanTaker plans_;
   Contest contest_;
+  Score score_before_;                    ///< Of the graph with which the stage begins.
   std::optional<Candidate> unplanned_;    ///< The best of the stage without a step of a plan.
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
   /// What finders, in that order, have made of graphs, by hash.
