@@ -15,6 +15,7 @@
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
+#include "rules/repetition/flattened_rows.h"
 #include "rules/repetition/repetition.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
@@ -198,6 +199,14 @@ Candidate Searcher::make_plans(Candidate from, std::span<const PlanFinder> finde
   return from;
 }
 
+/// With these plans, whatever they cost.
+Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
+  crew_.rest();  // plans add rules, which nobody may read meanwhile
+  Candidate changed = plans_.carry_out(from, find(from.graph), stage_);
+  work_when_idle();
+  return changed;
+}
+
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
@@ -213,11 +222,13 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
-  std::vector<Candidate> starts{from};
-  if (Candidate less = with_plans(from, kLess); less.graph.hash() != from.graph.hash())
-    starts.push_back(std::move(less));
+  const Candidate rows = carried_out(from, rules::find_flattened_rows);
+  std::vector<Candidate> starts{from, with_plans(from, kLess), with_plans(rows, kLess),
+                                carried_out(rows, rules::find_repetition)};
   std::set<std::uint64_t> seen{from.graph.hash()};
-  for (const Candidate& start : starts)
+  std::set<std::uint64_t> begun;
+  for (const Candidate& start : starts) {
+    if (!begun.insert(start.graph.hash()).second) continue;
     for (const std::vector<PlanFinder>& finders : kOrders) {
       if (stopped() || is_enough()) return;
       now_ = with_plans(start, finders);
@@ -225,6 +236,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       remember(now_);
       for (const Pass& pass : rung.turns) improve_until_settled(pass);
     }
+  }
 }
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run

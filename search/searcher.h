@@ -70,6 +70,7 @@ class Searcher {
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(const Candidate& from, const std::vector<PlanFinder>& finders);
   Candidate make_plans(Candidate from, std::span<const PlanFinder> finders);
+  Candidate carried_out(const Candidate& from, PlanFinder find);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }

@@ -62,6 +62,35 @@ inline constexpr RepetitionGraph kRepetitionGraphs[] = {
      "expand matmul transpose"},
 };
 
+inline constexpr RepetitionGraph kFlattenedGraphs[] = {
+    {"layers_of_flat_pairs", "  p: f32[2, 3, 1, 4]\n  q: f32[2, 1, 5, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  b = full(; shape=[6], value=0.25)\n"
+     "  u = expand(p; shape=[2, 3, 5, 4])\n  v = expand(q; shape=[2, 3, 5, 4])\n"
+     "  s = sub(u, v)\n  f = reshape(s; shape=[30, 4])\n  m = matmul(f, w)\n  n = add(b, m)\n"
+     "  r = relu(n)\n  t = reshape(r; shape=[2, 15, 6])\n"
+     "  y = reduce_sum(t; axes=[1], keep_dims=1)\n",
+     "matmul add relu reshape reduce_sum"},
+    {"edges_of_nodes", "  x: f32[3, 4]\n  e: i64[6]\n",
+     "  w = full(; shape=[4, 5], value=0.5)\n  g = gather(x, e; axis=0)\n"
+     "  r = reshape(g; shape=[3, 2, 4])\n  m = matmul(r, w)\n  t = tanh(m)\n"
+     "  y = reduce_max(t; axes=[1], keep_dims=0)\n",
+     "matmul tanh"},
+    {"two_shapes_of_one_tensor", "  x: f32[2, 6, 4]\n",
+     "  w = full(; shape=[4, 5], value=0.5)\n  v = full(; shape=[4, 5], value=0.25)\n"
+     "  a = reshape(x; shape=[12, 4])\n  b = reshape(x; shape=[2, 3, 2, 4])\n"
+     "  m = matmul(a, w)\n  n = matmul(b, v)\n  k = reshape(m; shape=[2, 3, 2, 5])\n"
+     "  y = mul(k, n)\n",
+     "matmul reshape matmul"},
+    {"dimensions_that_do_not_nest", "  p: f32[4, 1, 4]\n",
+     "  w = full(; shape=[4, 5], value=0.5)\n  u = expand(p; shape=[4, 9, 4])\n"
+     "  r = reshape(u; shape=[6, 6, 4])\n  y = matmul(r, w)\n",
+     "matmul"},
+    {"part_of_a_flat_dimension", "  p: f32[2, 1, 4]\n",
+     "  u = expand(p; shape=[2, 6, 4])\n  r = reshape(u; shape=[2, 3, 2, 4])\n"
+     "  t = tanh(r)\n  y = reduce_sum(t; axes=[1], keep_dims=0)\n",
+     "tanh"},
+};
+
 inline std::string repetition_graph(const RepetitionGraph& graph) {
   return fmt::format("graph {}\n{}{}  return y\n", graph.name, graph.inputs, graph.nodes);
 }

@@ -159,9 +159,31 @@ core::Graph pairs() {
                         {{"w0", "[128, 64]"}, {"b0", "[64]"}});
 }
 
+/// The same with one row for each pair.
+core::Graph flat_pairs() {
+  return with_constants(R"(graph pairs
+  x: f32[1, 32, 64]
+  a = reshape(x; shape=[1, 32, 1, 64])
+  b = reshape(x; shape=[1, 1, 32, 64])
+  u = expand(a; shape=[1, 32, 32, 64])
+  v = expand(b; shape=[1, 32, 32, 64])
+  c = concat(u, v; axis=3)
+  r = reshape(c; shape=[1024, 128])
+  m = matmul(r, w0)
+  n = add(m, b0)
+  y = tanh(n)
+  return y
+)",
+                        {{"w0", "[128, 64]"}, {"b0", "[64]"}});
+}
+
 TEST_F(Plans, ComputeWhatIsRead) { expect_taken(one_row(), "part_of_softmax", 5); }
 
 TEST_F(Plans, ComputeNothingTwice) { expect_taken(pairs(), "repeated_parts_of_matmul", 3); }
+
+TEST_F(Plans, ComputeNothingTwiceInFlatRows) {
+  expect_taken(flat_pairs(), "repeated_parts_of_matmul", 3);
+}
 
 /// Two towers of unlike widths behind one image, joined.
 core::Graph towers() {

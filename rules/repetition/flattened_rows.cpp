@@ -1,0 +1,271 @@
+#include "rules/repetition/flattened_rows.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ops/definition/registry.h"
+#include "rules/demand/alike_readings.h"
+#include "rules/moves/contraction_labels.h"
+#include "rules/moves/move_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::OperandRole;
+using core::TensorId;
+
+/// Operators between what repeats or chooses rows and the reshape.
+constexpr int kFarthestRepetition = 4;
+/// Operators behind the reshape.
+constexpr std::size_t kMostRowSteps = 24;
+
+constexpr std::string_view kRowsDescription =
+    "What is done to each row of a reshaped tensor is done to the tensor itself.";
+
+class FlattenedRows {
+ public:
+  explicit FlattenedRows(const Graph& graph) : graph_(graph) {}
+
+  std::vector<RewritePlan> run() {
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (node.op->movement != Movement::kReshape || graph_.is_constant_expression(id) ||
+          !has_known_sizes(graph_, node) ||
+          (reshapes_of(node.inputs[0]) < 2 && !has_repetition(node.inputs[0], kFarthestRepetition)))
+        continue;
+      from_ = shape(node.inputs[0]);
+      to_ = shape(node.outputs[0]);
+      if (from_.empty() || to_.empty() || from_.back() != to_.back()) continue;
+      from_.pop_back();
+      to_.pop_back();
+      RewritePlan plan;
+      follow(node.outputs[0], plan);
+      if (!plan.steps.empty()) found_.push_back(std::move(plan));
+    }
+    return std::move(found_);
+  }
+
+ private:
+  Sizes shape(TensorId id) const { return known_sizes(graph_.tensor(id).type.shape); }
+
+  bool has_repetition(TensorId id, int distance) const {
+    const NodeId producer = graph_.tensor(id).producer;
+    if (!producer.valid() || graph_.is_constant_expression(id)) return false;
+    const Node& node = graph_.node(producer);
+    if (node.op->is_opaque()) return false;
+    if (node.op->movement == Movement::kRepeat || node.op->movement == Movement::kSelect)
+      return true;
+    const bool keeps_rows = node.op->movement == Movement::kJoin ||
+                            ops::definition_of(node)->op_class == ops::OpClass::kElementwise;
+    return distance > 0 && keeps_rows && std::ranges::any_of(node.inputs, [&](TensorId input) {
+             return has_repetition(input, distance - 1);
+           });
+  }
+
+  std::size_t reshapes_of(TensorId id) const {
+    const auto readers = graph_.consumers(id);
+    return static_cast<std::size_t>(std::ranges::count_if(readers, [&](NodeId reader) {
+      return graph_.node(reader).op->movement == Movement::kReshape;
+    }));
+  }
+
+  /// Steps for what reads the flat tensor alone, and so on.
+  void follow(TensorId flat, RewritePlan& plan) {
+    if (graph_.is_output(flat) || graph_.consumers(flat).size() != 1 ||
+        plan.steps.size() == kMostRowSteps)
+      return;
+    const Node& node = graph_.node(graph_.consumers(flat)[0]);
+    if (!has_known_sizes(graph_, node)) return;
+    if (node.op->movement == Movement::kReshape) return follow_reshape(node, flat, plan);
+    if (const auto reading = reading_of(graph_, node); reading && reading->reduces)
+      return end_in_reduction(node, flat, *reading, plan);
+    if (!is_done_to_rows(node, flat)) return;
+    plan.steps.push_back(
+        {.results = node.outputs, .texts = texts(node, flat), .description = kRowsDescription});
+    follow(node.outputs[0], plan);
+  }
+
+  void follow_reshape(const Node& node, TensorId flat, RewritePlan& plan) {
+    Sizes after = shape(node.outputs[0]);
+    if (after.empty() || after.back() != shape(flat).back()) return;
+    SideText source, target;
+    const auto [head, reshaped] = begin(source, flat);
+    const std::string y = source.line(call_of(graph_, node, {reshaped}));
+    const std::string t = target.reshaped("x", names_of(whole(from_, flat)), names_of(after));
+    add_step(
+        node,
+        rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target, {t}),
+        plan);
+    after.pop_back();
+    to_ = std::move(after);
+    follow(node.outputs[0], plan);
+  }
+
+  /// Sums and means over all of some of the dimensions that the reshape keeps or puts together.
+  void end_in_reduction(const Node& node, TensorId flat, const Reading& reading,
+                        RewritePlan& plan) const {
+    const auto groups = groups_of(from_, to_);
+    Axes axes;
+    std::size_t reduced = 0;
+    for (const auto& [before, behind] : groups) {
+      const auto count = std::ranges::count_if(
+          reading.axes, [&](std::size_t d) { return d >= behind.first && d < behind.second; });
+      if (count == 0) continue;
+      if (static_cast<std::size_t>(count) != behind.second - behind.first) return;
+      reduced += static_cast<std::size_t>(count);
+      for (std::size_t d = before.first; d < before.second; ++d) axes.push_back(d);
+    }
+    if (reduced != reading.axes.size()) return;
+    SideText source, target;
+    const auto [head, reshaped] = begin(source, flat);
+    const std::string y = source.line(call_of(graph_, node, {reshaped}));
+    std::string t = "x";
+    if (!axes.empty())
+      t = target.line(
+          fmt::format("{}(x; axes=[{}], keep_dims=0)", node.op->name, fmt::join(axes, ", ")));
+    Sizes left;
+    const Sizes all = whole(from_, flat);
+    for (std::size_t d = 0; d < all.size(); ++d)
+      if (std::ranges::find(axes, d) == axes.end()) left.push_back(all[d]);
+    t = target.reshaped(t, names_of(left), names_of(shape(node.outputs[0])));
+    add_step(
+        node,
+        rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target, {t}),
+        plan);
+  }
+
+  /// With the dimension that the reshape keeps.
+  Sizes whole(Sizes rows, TensorId flat) const {
+    rows.push_back(shape(flat).back());
+    return rows;
+  }
+  /// The head of a rule, and the flat tensor in it.
+  std::pair<std::string, std::string> begin(SideText& source, TensorId flat) const {
+    const Names from = names_of(whole(from_, flat));
+    return {fmt::format("  x: {}\n", declared(graph_.tensor(flat).type, from)),
+            source.reshaped("x", from, names_of(whole(to_, flat)))};
+  }
+  static void add_step(const Node& node, std::string text, RewritePlan& plan) {
+    plan.steps.push_back({.results = node.outputs,
+                          .texts = {std::move(text)},
+                          .description = kRowsDescription,
+                          .floats = FloatBehavior::kReassociates});
+  }
+
+  using Range = std::pair<std::size_t, std::size_t>;
+  /// The least dimensions of both that are as many rows, one after another.
+  static std::vector<std::pair<Range, Range>> groups_of(const Sizes& from, const Sizes& to) {
+    std::vector<std::pair<Range, Range>> groups;
+    for (std::size_t i = 0, k = 0; i < from.size() || k < to.size();) {
+      const std::size_t first = i, begin = k;
+      std::int64_t of_from = i < from.size() ? from[i++] : 1, of_to = k < to.size() ? to[k++] : 1;
+      while (of_from != of_to)
+        (of_from < of_to ? of_from : of_to) *= of_from < of_to ? from.at(i++) : to.at(k++);
+      groups.push_back({{first, i}, {begin, k}});
+    }
+    return groups;
+  }
+
+  /// A product by a matrix, a function, or a combination with a row or a number.
+  bool is_done_to_rows(const Node& node, TensorId flat) const {
+    if (node.outputs.size() != 1 || std::ranges::count(node.inputs, flat) != 1) return false;
+    const auto rank_of = [&](TensorId id) { return graph_.tensor(id).type.shape.size(); };
+    if (node.op->operand_role(0) == OperandRole::kLeftMatrix)
+      return node.inputs.size() == 2 && node.inputs[0] == flat && rank_of(node.inputs[1]) == 2 &&
+             rank_of(flat) >= 2;
+    if (ops::definition_of(node)->op_class != ops::OpClass::kElementwise ||
+        shape(node.outputs[0]) != shape(flat))
+      return false;
+    return std::ranges::all_of(node.inputs,
+                               [&](TensorId id) { return id == flat || rank_of(id) <= 1; });
+  }
+
+  /// For any sizes if the rows are said by symbols, and for those of the graph.
+  std::vector<std::string> texts(const Node& node, TensorId flat) const {
+    std::vector<std::string> all;
+    if (const auto symbols = symbols_of(from_, to_))
+      all.push_back(text(node, flat, *symbols, true));
+    all.push_back(text(node, flat, {names_of(from_), names_of(to_)}, false));
+    return all;
+  }
+
+  /// Of the dimensions before the reshape and behind it, if each dimension on one side is a product
+  /// of dimensions on the other.
+  static std::optional<std::pair<Names, Names>> symbols_of(const Sizes& from, const Sizes& to) {
+    std::pair<Names, Names> names;
+    std::size_t count = 0;
+    for (const auto& [of_from, of_to] : groups_of(from, to)) {
+      const std::size_t before = of_from.second - of_from.first,
+                        behind = of_to.second - of_to.first;
+      if (std::min(before, behind) > 1) return std::nullopt;
+      Names parts;
+      while (parts.size() < std::max(before, behind)) parts.push_back(fmt::format("m{}", count++));
+      const Names whole{fmt::format("{}", fmt::join(parts, "*"))};
+      const auto append = [&](Names& side, std::size_t dims) {
+        const Names& its = dims == parts.size() ? parts : whole;
+        if (dims > 0) side.insert(side.end(), its.begin(), its.end());
+      };
+      append(names.first, before);
+      append(names.second, behind);
+    }
+    return names;
+  }
+
+  /// `rows`: their dimensions before the reshape, and behind it.
+  std::string text(const Node& node, TensorId flat, const std::pair<Names, Names>& rows,
+                   bool any_columns) const {
+    const auto size = [&](std::int64_t n) {
+      return any_columns && n != 1 ? fmt::format("d{}", n) : fmt::format("{}", n);
+    };
+    const auto sizes = [&](TensorId id) {
+      Names all;
+      for (const std::int64_t n : shape(id)) all.push_back(size(n));
+      return all;
+    };
+    const auto with = [&](Names dims, TensorId last) {
+      dims.push_back(size(shape(last).back()));
+      return dims;
+    };
+    const auto& [from, to] = rows;
+    std::string head =
+        fmt::format("  x: {}\n", declared(graph_.tensor(flat).type, with(from, flat)));
+    SideText source, target;
+    Names given, moved;
+    for (const TensorId id : node.inputs) {
+      if (id == flat) {
+        given.push_back(source.reshaped("x", with(from, flat), with(to, flat)));
+        moved.emplace_back("x");
+        continue;
+      }
+      const std::string name = fmt::format("c{}", given.size());
+      head += fmt::format("  {}: {}\n", name, declared(graph_.tensor(id).type, sizes(id)));
+      given.push_back(name);
+      moved.push_back(name);
+    }
+    const TensorId result = node.outputs[0];
+    const std::string y = source.line(call_of(graph_, node, given));
+    const std::string t = target.line(call_of(graph_, node, moved));
+    return rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target,
+                     {target.reshaped(t, with(from, result), with(to, result))});
+  }
+
+  const Graph& graph_;
+  Sizes from_, to_;  ///< Of all dimensions but the last, before the reshape and behind it.
+  std::vector<RewritePlan> found_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_flattened_rows(const Graph& graph) {
+  return FlattenedRows(graph).run();
+}
+
+}  // namespace soapstone::rules
