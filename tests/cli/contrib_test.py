@@ -95,8 +95,8 @@ class Contrib(unittest.TestCase):
         model, result, report = P / f"{kind}.onnx", P / f"{kind}-faster.onnx", P / "report.json"
         write_network(model, kind)
         done = run("optimize-graph", model, "-o", result, "--runtime", "onnxruntime", "--python",
-                   sys.executable, "--budget", "0", "--measure-time", "30", "--json",
-                   report, *options)
+                   sys.executable, "--budget", "0", "--measure-time", "200", "--json",
+                   report, *options, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return model, result, json.loads(report.read_text())
 

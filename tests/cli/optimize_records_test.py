@@ -15,7 +15,9 @@ import commands
 from commands import BIN_DIR, run
 
 FAST = ["--costs", "roofline", "--fusion", "activation"]
-LONG = [*FAST, "--patience", "1500", "--budget", "200000", "--time", "0", "--verify", "1", "-j", "1"]
+SHORT = [*FAST, "--effort", "1"]  # It finds what there is to tell of.
+LONG = [*FAST, "--budget", "200000", "--time", "0", "--verify", "1", "-j", "1", "--patience", "200"]
+LONGER = [*LONG[:-1], "1500"]  # What does not go on behind the interrupt takes no time.
 
 
 def batch_norm_model(path):
@@ -43,6 +45,9 @@ class Records(unittest.TestCase):
         cls.squeezenet = cls.build("squeezenet")
         cls.bert = cls.build("bert_base", "layers=3", "hidden=32", "heads=4", "seq=16",
                              "vocabulary=50")
+        cls.explanation = cls.explained()
+        cls.traces = {}
+        cls.whole = None
 
     @classmethod
     def build(cls, name, *settings):
@@ -64,8 +69,16 @@ class Records(unittest.TestCase):
 
     # --explain
 
+    @classmethod
+    def explained(cls):
+        """Text and report of one run."""
+        path = cls.space.path / "explained.json"
+        done = run("optimize-graph", cls.bert, "--dry-run", *SHORT, "--explain", "--json", path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, json.loads(path.read_text())
+
     def test_an_explanation_adds_up(self):
-        report = json.loads(self.optimize(self.bert, "--dry-run", *FAST, "--explain", "--json", "-"))
+        report = self.explanation[1]
         changes = report["explanation"]["changes"]
         self.assertGreater(len(changes), 0)
         gain = report["cost_before_us"] - report["cost_after_us"]
@@ -85,21 +98,21 @@ class Records(unittest.TestCase):
             self.assertLessEqual({name for place in change["places"] for name in place}, names)
 
     def test_an_explanation_is_readable(self):
-        text = self.optimize(self.bert, "--dry-run", *FAST, "--explain")
+        text = self.explanation[0]
         self.assertIn("in 3 places", text)
         self.assertRegex(text, r"t1 = matmul\(x, A\)  \[1, 16, 32\] +layer0/attention/query")
         self.assertIn("likewise at: layer1/", text)
         self.assertIn("(of weights: once, not in each run)", text)
-        self.assertNotIn("explanation", self.optimize(self.bert, "--dry-run", *FAST))
+        self.assertNotIn("explanation", self.optimize(self.bert, "--dry-run", *SHORT))
 
     def test_an_explanation_in_a_file(self):
         path = self.space.path / "why.txt"
-        report = self.optimize(self.bert, "--dry-run", *FAST, f"--explain={path}")
+        report = self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")
         self.assertNotIn("explanation", report)
         self.assertIn("change 1 of", path.read_text())
         for name in ["why.dot", "why.svg"]:
             path = self.space.path / name
-            self.optimize(self.bert, "--dry-run", *FAST, f"--explain={path}")
+            self.optimize(self.bert, "--dry-run", *SHORT, f"--explain={path}")
             picture = path.read_text()
             for word in ["before", "now", "layer0/attention/query", "merge_linear_layers"]:
                 self.assertIn(word, picture)
@@ -112,21 +125,26 @@ class Records(unittest.TestCase):
 
     # --trace
 
-    def trace(self, *arguments):
-        """Events without what differs from run to run, and the report."""
+    def trace(self, jobs):
+        """Events without what differs from run to run, and the report; made once."""
+        if jobs not in self.traces:
+            self.traces[jobs] = self.make_trace(jobs)
+        return self.traces[jobs]
+
+    def make_trace(self, jobs):
         path = self.space.path / "trace.jsonl"
         report = json.loads(self.optimize(self.squeezenet, "--dry-run", *FAST, "--time", "0",
-                                          "--trace", path, "--json", "-", *arguments))
+                                          "--trace", path, "--json", "-", "-j", jobs))
         events = [json.loads(line) for line in path.read_text().splitlines()]
         for event in events:
             self.assertGreaterEqual(event.pop("time")["at_s"], 0)
         return events, report
 
     def test_traces_are_the_same_for_any_number_of_threads(self):
-        self.assertEqual(self.trace("-j", "1")[0], self.trace("-j", "2")[0])
+        self.assertEqual(self.trace(1)[0], self.trace(2)[0])
 
     def test_a_trace_agrees_with_the_report(self):
-        events, report = self.trace()
+        events, report = self.trace(2)
         kinds = [event["event"] for event in events]
         self.assertEqual((kinds[0], kinds[1], kinds[-1]), ("run", "baseline", "end"))
         regions = [event for event in events if event["event"] == "region"]
@@ -156,9 +174,16 @@ class Records(unittest.TestCase):
             return checkpoint.exists() and checkpoint.read_text().count("\nregion ") >= count
         commands.wait_for(are_written)
 
+    def uninterrupted(self):
+        """The report and the model of a run to the end; made once."""
+        if not self.whole:
+            path = self.space.path / "whole.onnx"
+            report = json.loads(self.optimize(self.squeezenet, "-o", path, *LONG, "--json", "-"))
+            type(self).whole = report, path.read_bytes()
+        return self.whole
+
     def resume_after(self, stop):
-        whole = self.space.path / "whole.onnx"
-        expected = json.loads(self.optimize(self.squeezenet, "-o", whole, *LONG, "--json", "-"))
+        expected, whole = self.uninterrupted()
         checkpoint = self.space.path / "search.checkpoint"
         checkpoint.unlink(missing_ok=True)
         output = self.space.path / "resumed.onnx"
@@ -169,7 +194,7 @@ class Records(unittest.TestCase):
         process.communicate()
         self.assertNotEqual(process.returncode, 0)
         report = json.loads(self.optimize(*command))
-        self.assertEqual(output.read_bytes(), whole.read_bytes())
+        self.assertEqual(output.read_bytes(), whole)
         self.assertGreater(report["graphs_resumed"], 0)
         self.assertLess(report["graphs_resumed"], report["graphs_expanded"])
         for key in ["graphs_expanded", "graphs_built", "cost_after_us", "rules_applied"]:
@@ -185,7 +210,7 @@ class Records(unittest.TestCase):
 
     def test_a_checkpoint_of_something_else_is_refused(self):
         checkpoint = self.space.path / "other.checkpoint"
-        command = ["--dry-run", "--resume", checkpoint, "--costs", "roofline"]
+        command = ["--dry-run", "--resume", checkpoint, "--costs", "roofline", "--effort", "1"]
         self.optimize(self.bert, *command)
         before = checkpoint.read_bytes()
         for arguments, word in [((self.squeezenet, *command), "another model"),
@@ -204,7 +229,7 @@ class Records(unittest.TestCase):
     def test_an_interrupt_leaves_the_best_so_far(self):
         output = self.space.path / "interrupted.onnx"
         trace = self.space.path / "interrupted.jsonl"
-        process = self.start(self.squeezenet, "-o", output, *LONG, "--trace", trace, "--json", "-")
+        process = self.start(self.squeezenet, "-o", output, *LONGER, "--trace", trace, "--json", "-")
         commands.wait_for(lambda: trace.exists() and '"event":"best"' in trace.read_text())
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)

@@ -59,6 +59,16 @@ class Precision:
     def missing(self):
         return f"no {self.name} instructions"
 
+    def rounded(self, *arguments):
+        """The report of a run in which launches were rounded: as they are where that was measured to
+        be faster, and other work is a reason to measure again."""
+        for _ in range(5):
+            report = self.command(*arguments, "--precision", self.name)
+            if report["rounding"] and report["rounding"]["rounded_launches"]:
+                break
+            self.costs.unlink(missing_ok=True)
+        return report
+
     def check_error(self, rounding):
         """Errors of a few layers add up, as far as they are random."""
         self.assertEqual(rounding["precision"], self.name)
@@ -69,7 +79,7 @@ class Precision:
         self.assertLess(rounding["largest_error"], self.largest_error)
 
     def test_bench_times_both_and_tells_the_error(self):
-        report = self.bench("--precision", self.name)
+        report = self.rounded("bench-graph", self.model, "--time", "0.2")
         self.check_error(report["rounding"])
         self.assertTrue(f", {self.name};" in report["device"], report["device"])
         self.assertEqual([model["model"] for model in report["models"]],
@@ -94,8 +104,8 @@ class Precision:
             self.assertNotIn(mark, launch["kernel"])
 
     def test_an_optimized_model_is_checked_in_f32(self):
-        report = self.command("optimize-graph", self.model, "--dry-run", "--effort", "1",
-                              "--measure-time", "1", "--precision", self.name)
+        report = self.rounded("optimize-graph", self.model, "--dry-run", "--effort", "1",
+                              "--measure-time", "1")
         self.check_error(report["rounding"])
         self.assertEqual(report["runtime"], "soapstone")
         self.assertIn(f", {self.name};", report["costs"])

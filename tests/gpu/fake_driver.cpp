@@ -253,7 +253,11 @@ void FakeDriver::add_modules(Driver& d) {
     std::vector<void*> arguments;
     for (std::size_t k = 0; k < compiler_.parameters_of(run); ++k)
       arguments.push_back(*static_cast<void**>(parameters[k]));
-    if (!fails()) put(stream, [=] { run(arguments.data()); });
+    if (fails()) return done();
+    if (computes_)
+      put(stream, [=] { run(arguments.data()); });
+    else
+      put(stream, [] {});
     return done();
   };
 }

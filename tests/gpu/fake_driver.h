@@ -35,10 +35,11 @@ class FakeDriver {
   /// A driver that recovers from a call that failed, or one that is lost from there on.
   enum class After : std::uint8_t { kRecovers, kStaysLost };
   /// Call number `failing` fails, after it did what it should, and those behind it if the device is
-  /// lost; −1: none. What is given back is given back in any case.
+  /// lost; −1: none. What is given back is given back in any case. `computes`: whether kernels are
+  /// more than a place in the stream.
   explicit FakeDriver(const FakeCompiler& compiler, int failing = -1,
-                      After after = After::kRecovers)
-      : compiler_(compiler), failing_(failing), after_(after) {}
+                      After after = After::kRecovers, bool computes = true)
+      : compiler_(compiler), failing_(failing), after_(after), computes_(computes) {}
   ~FakeDriver();
   FakeDriver(const FakeDriver&) = delete;
   FakeDriver& operator=(const FakeDriver&) = delete;
@@ -86,6 +87,7 @@ class FakeDriver {
   const FakeCompiler& compiler_;
   int failing_, calls_ = 0, launches_ = 0;
   After after_;
+  bool computes_;
   std::size_t contexts_ = 0;
   std::set<DriverHandle> handles_;
   std::set<DriverAddress> blocks_;

@@ -36,10 +36,10 @@ struct FailingCall {
 /// A driver with both libraries, as long as a test needs them.
 class FakeCard {
  public:
-  /// `computes`: whether products are more than a place in the stream.
+  /// `computes`: whether kernels and products are more than a place in the stream.
   FakeCard(const FakeCompiler& compiler, const FailingCall& failing, bool computes = true)
-      : driver(compiler, failing.driver, failing.after), cudnn(failing.cudnn, put(computes)),
-        cublaslt(failing.cublaslt, put(computes)) {}
+      : driver(compiler, failing.driver, failing.after, computes),
+        cudnn(failing.cudnn, put(computes)), cublaslt(failing.cublaslt, put(computes)) {}
   core::Result<std::unique_ptr<runtime::Backend>> open(FakeCompiler& compiler) {
     return make_gpu_backend(driver.driver(), 0, compiler.compiler(),
                             {cudnn.library(), cublaslt.library()});

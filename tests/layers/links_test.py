@@ -1,6 +1,7 @@
 """Checks that what documents and comments refer to is there: relative links and their headings,
 files and folders that are named with their path, the table of floors, the picture."""
 
+import functools
 import html
 import os
 import re
@@ -46,15 +47,21 @@ def link_problems(root, name, text):
             yield f"{name}: {path or name} has no heading for #{heading}"
 
 
+@functools.cache
+def parts_of(files):
+    """The folders at the root, and the names of files without their folders."""
+    return ({file.split("/")[0] for file in files if "/" in file},
+            {Path(file).name for file in files})
+
+
 def path_problems(name, text, files):
     """Files that a document or a comment names and that are not there."""
-    tops = {file.split("/")[0] for file in files if "/" in file}
+    tops, bare = parts_of(files)
     pattern = COMMENT.get(Path(name).suffix)
     parts = re.findall(pattern, text, re.DOTALL) if pattern else [text]
     for path in sorted({path for part in parts for path in NAMED.findall(part)}):
         if path.split("/")[0] in tops and path not in files and not NO_FILES.search(path):
             yield f"{name}: there is no {path}"
-    bare = {Path(file).name for file in files}
     for path in sorted({path for part in parts for path in BARE.findall(part)}):
         if path not in bare and not NO_FILES.search(path):
             yield f"{name}: there is no file {path}"
@@ -101,7 +108,7 @@ def check(root, files):
 
 def self_test(root):
     """The checks above find what they are there to find."""
-    files = {"core/graph/graph.h", "docs/rules.md"}
+    files = frozenset({"core/graph/graph.h", "docs/rules.md"})
     gone = "core/" + "graph.h"
     assert list(path_problems("a.h", f"// see {gone}", files)) == [f"a.h: there is no {gone}"]
     assert list(path_problems("a.h", "// see grap" + "hs.h", files))
@@ -124,7 +131,7 @@ def main():
     else:
         files = {name for name in listed.stdout.splitlines() if (root / name).exists()}
     self_test(root)
-    problems = check(root, files)
+    problems = check(root, frozenset(files))
     print("\n".join(problems) or "All that documents and comments refer to is there.")
     return 1 if problems else 0
 

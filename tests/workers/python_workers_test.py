@@ -151,13 +151,16 @@ class EachWorker:
             for model in models:
                 worker.prepare(model, x=X)
             Path(worker.folder, "x.bin").unlink()
-            samples = worker.ask("time", models=[*models, models[0]], rounds=15,
-                                 budget_us=1e9)["samples"]
-            for of_model in samples:
-                for times in of_model.values():
-                    self.assertEqual(len(times), 15)
-                    self.assertTrue(all(np.isfinite(times)) and min(times) >= 0)
-            short, long, again = (np.median(of_model["cpu_us"]) for of_model in samples)
+            for _ in range(5):  # Other work is a reason to measure again.
+                samples = worker.ask("time", models=[*models, models[0]], rounds=15,
+                                     budget_us=1e9)["samples"]
+                for of_model in samples:
+                    for times in of_model.values():
+                        self.assertEqual(len(times), 15)
+                        self.assertTrue(all(np.isfinite(times)) and min(times) >= 0)
+                short, long, again = (np.median(of_model["cpu_us"]) for of_model in samples)
+                if long > 3 * short > again:
+                    break
             self.assertGreater(long, 3 * short)
             self.assertLess(again, 3 * short)
             samples = worker.ask("time", models=models, rounds=1000, budget_us=1)["samples"]

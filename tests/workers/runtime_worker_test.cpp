@@ -192,7 +192,6 @@ TEST_F(Fake, NamesMustBeUtf8) {
 /// Each process ends somewhere in its first 24 requests. An answer comes or an error does, and what
 /// comes is right; the same requests made again come to an end.
 TEST_F(Fake, ProcessesThatAreKilledAtRandomChangeNoResult) {
-  timeout_s_ = 30;
   auto worker = start("chaos");
   ASSERT_TRUE(worker.ok()) << worker.error().to_string();
   const auto model = loaded(*worker);

@@ -97,19 +97,23 @@ TEST_F(OnnxRuntime, KernelsCoverTheModel) {
   options.optimizations = true;
   const auto model = load(options);
   ASSERT_TRUE(model.ok()) << model.error().to_string();
-  const auto profile = worker_->profile(*model, 3);
-  ASSERT_TRUE(profile.ok()) << profile.error().to_string();
-  double sum_us = 0;
-  bool reads_input = false, makes_output = false, has_convolution = false;
-  for (const RuntimeKernel& kernel : profile->kernels) {
-    sum_us += kernel.us;
-    reads_input |= std::ranges::count(kernel.inputs, "x100") > 0;
-    makes_output |= std::ranges::count(kernel.outputs, "t108") > 0;
-    has_convolution |= kernel.op.ends_with("Conv");
+  // Kernels are timed by the wall, the model by its CPU: other work is a reason to measure again.
+  bool is_sum = false;
+  for (int attempt = 0; attempt < 5 && !is_sum; ++attempt) {
+    const auto profile = worker_->profile(*model, 3);
+    ASSERT_TRUE(profile.ok()) << profile.error().to_string();
+    double sum_us = 0;
+    bool reads_input = false, makes_output = false, has_convolution = false;
+    for (const RuntimeKernel& kernel : profile->kernels) {
+      sum_us += kernel.us;
+      reads_input |= std::ranges::count(kernel.inputs, "x100") > 0;
+      makes_output |= std::ranges::count(kernel.outputs, "t108") > 0;
+      has_convolution |= kernel.op.ends_with("Conv");
+    }
+    EXPECT_TRUE(reads_input && makes_output && has_convolution);
+    is_sum = sum_us > profile->total_cpu_us / 2 && sum_us < profile->total_cpu_us * 2;
   }
-  EXPECT_TRUE(reads_input && makes_output && has_convolution);
-  EXPECT_GT(sum_us, profile->total_cpu_us / 2);
-  EXPECT_LT(sum_us, profile->total_cpu_us * 2);
+  EXPECT_TRUE(is_sum) << "kernels never took about what the model took";
 }
 
 TEST_F(OnnxRuntime, OptionsAreInItsOwnWords) {

