@@ -9,6 +9,7 @@
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
+#include "rules/contractions/shared_operands.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"
 #include "rules/demand/separation.h"
@@ -211,7 +212,8 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
   static const std::vector<PlanFinder> kLess = {rules::find_demand, rules::find_readings,
-                                                rules::find_repetition};
+                                                rules::find_repetition,
+                                                rules::find_shared_operands};
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_contractions, rules::find_moves, rules::find_factors,
        rules::find_steps_of_products},
@@ -223,8 +225,9 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate rows = carried_out(from, rules::find_flattened_rows);
-  std::vector<Candidate> starts{from, with_plans(from, kLess), with_plans(rows, kLess),
-                                carried_out(rows, rules::find_repetition)};
+  std::vector<Candidate> starts{
+      from, with_plans(from, kLess), with_plans(rows, kLess),
+      carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands)};
   std::set<std::uint64_t> seen{from.graph.hash()};
   std::set<std::uint64_t> begun;
   for (const Candidate& start : starts) {

@@ -10,6 +10,7 @@
 #include "ops/definition/registry.h"
 #include "rules/demand/alike_readings.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/moves/dimension_groups.h"
 #include "rules/moves/move_text.h"
 
 namespace soapstone::rules {
@@ -112,16 +113,15 @@ class FlattenedRows {
   /// Sums and means over all of some of the dimensions that the reshape keeps or puts together.
   void end_in_reduction(const Node& node, TensorId flat, const Reading& reading,
                         RewritePlan& plan) const {
-    const auto groups = groups_of(from_, to_);
     Axes axes;
     std::size_t reduced = 0;
-    for (const auto& [before, behind] : groups) {
-      const auto count = std::ranges::count_if(
-          reading.axes, [&](std::size_t d) { return d >= behind.first && d < behind.second; });
+    for (const DimensionGroup& group : dimension_groups(from_, to_)) {
+      const auto count = static_cast<std::size_t>(
+          std::ranges::count_if(reading.axes, [&](std::size_t d) { return group.to.contains(d); }));
       if (count == 0) continue;
-      if (static_cast<std::size_t>(count) != behind.second - behind.first) return;
-      reduced += static_cast<std::size_t>(count);
-      for (std::size_t d = before.first; d < before.second; ++d) axes.push_back(d);
+      if (count != group.to.count()) return;
+      reduced += count;
+      for (std::size_t d = group.from.first; d < group.from.end; ++d) axes.push_back(d);
     }
     if (reduced != reading.axes.size()) return;
     SideText source, target;
@@ -160,20 +160,6 @@ class FlattenedRows {
                           .floats = FloatBehavior::kReassociates});
   }
 
-  using Range = std::pair<std::size_t, std::size_t>;
-  /// The least dimensions of both that are as many rows, one after another.
-  static std::vector<std::pair<Range, Range>> groups_of(const Sizes& from, const Sizes& to) {
-    std::vector<std::pair<Range, Range>> groups;
-    for (std::size_t i = 0, k = 0; i < from.size() || k < to.size();) {
-      const std::size_t first = i, begin = k;
-      std::int64_t of_from = i < from.size() ? from[i++] : 1, of_to = k < to.size() ? to[k++] : 1;
-      while (of_from != of_to)
-        (of_from < of_to ? of_from : of_to) *= of_from < of_to ? from.at(i++) : to.at(k++);
-      groups.push_back({{first, i}, {begin, k}});
-    }
-    return groups;
-  }
-
   /// A product by a matrix, a function, or a combination with a row or a number.
   bool is_done_to_rows(const Node& node, TensorId flat) const {
     if (node.outputs.size() != 1 || std::ranges::count(node.inputs, flat) != 1) return false;
@@ -202,9 +188,8 @@ class FlattenedRows {
   static std::optional<std::pair<Names, Names>> symbols_of(const Sizes& from, const Sizes& to) {
     std::pair<Names, Names> names;
     std::size_t count = 0;
-    for (const auto& [of_from, of_to] : groups_of(from, to)) {
-      const std::size_t before = of_from.second - of_from.first,
-                        behind = of_to.second - of_to.first;
+    for (const DimensionGroup& group : dimension_groups(from, to)) {
+      const std::size_t before = group.from.count(), behind = group.to.count();
       if (std::min(before, behind) > 1) return std::nullopt;
       Names parts;
       while (parts.size() < std::max(before, behind)) parts.push_back(fmt::format("m{}", count++));

@@ -31,6 +31,31 @@ inline constexpr ProductGraph kProductGraphs[] = {
      "  t = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
 };
 
+inline constexpr ProductGraph kSharedGraphs[] = {
+    {"keys_of_grouped_heads", "  q: f32[1, 4, 5, 3]\n  k: f32[1, 2, 7, 3]\n",
+     "  r = reshape(k; shape=[1, 2, 1, 7, 3])\n  e = expand(r; shape=[1, 2, 2, 7, 3])\n"
+     "  h = reshape(e; shape=[1, 4, 7, 3])\n"
+     "  y = einsum(q, h; equation=\"abcd,abed->abce\")\n",
+     1},
+    {"turned_keys", "  q: f32[2, 6, 5, 3]\n  k: f32[2, 3, 7, 3]\n",
+     "  r = reshape(k; shape=[2, 3, 1, 7, 3])\n  e = expand(r; shape=[2, 3, 2, 7, 3])\n"
+     "  h = reshape(e; shape=[2, 6, 7, 3])\n  t = transpose(h; perm=[0, 1, 3, 2])\n"
+     "  y = matmul(q, t)\n",
+     1},
+    {"values_of_interleaved_heads", "  p: f32[2, 6, 5, 7]\n  v: f32[2, 1, 3, 7, 4]\n",
+     "  e = expand(v; shape=[2, 2, 3, 7, 4])\n  h = reshape(e; shape=[2, 6, 7, 4])\n"
+     "  y = matmul(p, h)\n",
+     1},
+    {"heads_as_one_batch", "  p: f32[12, 5, 7]\n  v: f32[2, 3, 1, 7, 4]\n",
+     "  e = expand(v; shape=[2, 3, 2, 7, 4])\n  h = reshape(e; shape=[12, 7, 4])\n"
+     "  y = matmul(p, h)\n",
+     1},
+    {"what_is_repeated_on_the_left", "  a: f32[2, 1, 5, 7]\n  b: f32[6, 7, 4]\n",
+     "  e = expand(a; shape=[2, 3, 5, 7])\n  h = reshape(e; shape=[6, 5, 7])\n"
+     "  y = matmul(h, b)\n",
+     1},
+};
+
 inline std::string product_graph(const ProductGraph& graph) {
   return fmt::format("graph {}\n{}{}  return y\n", graph.name, graph.inputs, graph.nodes);
 }

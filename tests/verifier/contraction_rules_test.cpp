@@ -1,6 +1,8 @@
 // Rules about the order of products are stated, not believed: here each of them is proved.
 #include "rules/contractions/contractions.h"
 
+#include "rules/contractions/shared_operands.h"
+
 #include "tests/rules/contraction_graphs.h"
 #include "tests/support/graphs.h"
 #include "tests/verifier/proves.h"
@@ -15,6 +17,15 @@ TEST_P(ContractionProofs, AreFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ContractionProofs, testing::ValuesIn(rules::kProductGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+class SharedProofs : public testing::TestWithParam<rules::ProductGraph> {};
+
+TEST_P(SharedProofs, AreFound) {
+  expect_steps_proved(rules::find_shared_operands(graph_of(rules::product_graph(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharedProofs, testing::ValuesIn(rules::kSharedGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace
