@@ -14,6 +14,12 @@
 namespace soapstone::search {
 
 using core::Graph;
+namespace {
+
+/// Of the best graphs, from which plans go on.
+constexpr std::size_t kMostEqual = 3;
+
+}  // namespace
 
 /// Among the best, the best first, each graph once, if it is no worse than the original.
 void Searcher::remember(const Candidate& candidate) {
@@ -60,10 +66,21 @@ StopReason Searcher::stop_reason() const {
 }
 
 /// As long as plans lead on from the best graph, which is often another one than they were made for
-/// before.
+/// before, or from one that is as good.
 void Searcher::go_on_from_best(const Rung& rung) {
-  while (!result_.best.empty() && !stopped() && gone_on_from_.insert(best_hash()).second)
-    go_on_from_plans(rung, Candidate(result_.best.front()));
+  const auto next = [&]() -> const Candidate* {
+    const auto& best = result_.best;
+    for (std::size_t k = 0; k < std::min(best.size(), kMostEqual); ++k)
+      if (!objective_.is_gain(best[k].score, best.front().score, stage_) &&
+          gone_on_from_.insert(best[k].graph.hash()).second)
+        return &best[k];
+    return nullptr;
+  };
+  while (!stopped()) {
+    const Candidate* from = next();
+    if (from == nullptr) break;
+    go_on_from_plans(rung, Candidate(*from));
+  }
 }
 
 void Searcher::run_stage(const Candidate& original) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/batching/flat_batches.h"
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
@@ -16,6 +17,7 @@
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
+#include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
 #include "rules/repetition/repetition.h"
 #include "rules/windows/windows.h"
@@ -224,12 +226,13 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
-  const Candidate rows = carried_out(from, rules::find_flattened_rows);
+  const Candidate once = carried_out(from, rules::find_common_nodes);
+  const Candidate rows = carried_out(once, rules::find_flattened_rows);
   std::vector<Candidate> starts{
-      from, with_plans(from, kLess), with_plans(rows, kLess),
-      carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands)};
-  std::set<std::uint64_t> seen{from.graph.hash()};
-  std::set<std::uint64_t> begun;
+      once, with_plans(once, kLess), with_plans(rows, kLess),
+      carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
+      carried_out(once, rules::find_flat_batches)};
+  std::set<std::uint64_t> begun, seen{once.graph.hash()};
   for (const Candidate& start : starts) {
     if (!begun.insert(start.graph.hash()).second) continue;
     for (const std::vector<PlanFinder>& finders : kOrders) {

@@ -92,12 +92,15 @@ class BlockPlanner {
     std::map<std::pair<std::string, std::size_t>, Row> alike;
     for (const NodeId id : graph_.order()) {
       const Node& node = graph_.node(id);
-      const auto axis = graph_.is_constant_expression(id) ? std::nullopt : feature_axis(node);
-      if (!axis) continue;
-      features_.emplace(node.outputs[0], *axis);
-      Row& row = alike[{kind_of(node, *axis), depths[id.index()]}];
-      row.axis = *axis;
-      row.tensors.push_back(node.outputs[0]);
+      if (graph_.is_constant_expression(id)) continue;
+      const Axes axes = feature_axes(node);
+      if (axes.empty()) continue;
+      features_.emplace(node.outputs[0], axes);
+      for (const std::size_t axis : axes) {
+        Row& row = alike[{kind_of(node, axis), depths[id.index()]}];
+        row.axis = axis;
+        row.tensors.push_back(node.outputs[0]);
+      }
     }
     std::vector<std::pair<std::size_t, Row>> by_depth;
     for (auto& [kind, row] : alike) by_depth.emplace_back(kind.second, std::move(row));
@@ -119,36 +122,55 @@ class BlockPlanner {
       if (graph_.is_output(part)) return;
       for (const NodeId reader : graph_.consumers(part)) {
         const Node& node = graph_.node(reader);
-        const auto axis = feature_axis(node);
-        if (!axis || !widen({{node.outputs[0]}, *axis})) return;
+        const Axes axes = feature_axes(node);
+        if (axes.empty() || !widen({{node.outputs[0]}, axes.front()})) return;
       }
     }
     keep(false);
   }
 
-  /// The axis of the features that the last product in front of the node has made.
-  std::optional<std::size_t> feature_axis(const Node& node) const {
-    if (node.op->is_opaque() || node.outputs.size() != 1) return std::nullopt;
+  using Axes = std::vector<std::size_t>;
+
+  /// The axis of the features that the last product in front of the node has made, and those of its
+  /// batch of weights.
+  Axes feature_axes(const Node& node) const {
+    if (node.op->is_opaque() || node.outputs.size() != 1) return {};
     const core::TensorType& result = graph_.tensor(node.outputs[0]).type;
-    if (!result.shape_known || !core::concrete(result.shape)) return std::nullopt;
+    if (!result.shape_known || !core::concrete(result.shape)) return {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const OperandRole role = node.op->operand_role(k);
       if (!node.inputs[k].valid() || !graph_.is_constant_expression(node.inputs[k])) continue;
-      if (role == OperandRole::kRightMatrix) return result.shape.size() - 1;
-      if (role == OperandRole::kKernel) return 1;
+      if (role == OperandRole::kRightMatrix)
+        return axes_of_weights(graph_.tensor(node.inputs[k]).type.shape, result.shape);
+      if (role == OperandRole::kKernel) return {1};
     }
-    std::vector<std::optional<std::size_t>> axes(node.inputs.size());
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (const auto known = features_.find(node.inputs[k]); known != features_.end())
-        axes[k] = known->second;
-    const auto first =
-        std::ranges::find_if(axes, [](const auto& axis) { return axis.has_value(); });
-    if (first == axes.end()) return std::nullopt;
-    const auto operand = static_cast<std::size_t>(first - axes.begin());
-    if (ops::definition_of(node)->op_class == ops::OpClass::kElementwise)
-      return result.shape.size() - graph_.tensor(node.inputs[operand]).type.shape.size() + **first;
-    const auto kept = kept_axis(graph_, node, axes);
-    return kept ? std::optional(kept->front()) : std::nullopt;
+        return axes_kept(node, k, known->second);
+    return {};
+  }
+
+  static Axes axes_of_weights(const core::Shape& weights, const core::Shape& result) {
+    Axes axes{result.size() - 1};
+    for (std::size_t d = 0; d + 2 < weights.size(); ++d)
+      if (weights[d] != core::Polynomial(1)) axes.push_back(result.size() - weights.size() + d);
+    return axes;
+  }
+
+  /// Where the result has these axes of an operand.
+  Axes axes_kept(const Node& node, std::size_t operand, const Axes& axes) const {
+    const std::size_t rank = graph_.tensor(node.outputs[0]).type.shape.size();
+    Axes kept;
+    for (const std::size_t axis : axes) {
+      if (ops::definition_of(node)->op_class == ops::OpClass::kElementwise) {
+        kept.push_back(rank - graph_.tensor(node.inputs[operand]).type.shape.size() + axis);
+        continue;
+      }
+      std::vector<std::optional<std::size_t>> places(node.inputs.size());
+      places[operand] = axis;
+      if (const auto its = kept_axis(graph_, node, places)) kept.push_back(its->front());
+    }
+    return kept;
   }
 
   /// What siblings have in common, whatever their sizes along the axis.
@@ -221,10 +243,10 @@ class BlockPlanner {
   const Graph& graph_;
   Independence independence_;
   std::vector<RewritePlan> found_;
-  std::set<TensorId> packed_;                 ///< Widened for an end apart.
-  std::map<TensorId, std::size_t> features_;  ///< The axis of features.
-  std::vector<PlanStep> steps_;               ///< Of the plan that is being made.
-  std::map<Row, bool> widened_;               ///< Likewise.
+  std::set<TensorId> packed_;          ///< Widened for an end apart.
+  std::map<TensorId, Axes> features_;  ///< Axes of features.
+  std::vector<PlanStep> steps_;        ///< Of the plan that is being made.
+  std::map<Row, bool> widened_;        ///< Likewise.
 };
 
 }  // namespace

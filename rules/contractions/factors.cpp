@@ -123,10 +123,10 @@ class FactorWriter {
     const Node& node = graph_.node(producer);
     if (node.op->movement == Movement::kSplit) return find_whole(node, id, axis, distance);
     if (node.outputs.size() != 1) return false;
-    // Constants first, which take it for nothing.
+    // Constants first, which take it for nothing; not tables, which others may share.
     Ways ways = ways_of(node);
     std::ranges::stable_partition(ways, [&](const std::vector<std::size_t>& way) {
-      return graph_.is_constant_expression(node.inputs[way[0]]);
+      return graph_.is_constant_expression(node.inputs[way[0]]) && !is_table(node, way[0]);
     });
     const Node* const split_before = split_;
     for (const std::vector<std::size_t>& way : ways) {
@@ -142,6 +142,15 @@ class FactorWriter {
     }
     split_ = split_before;
     return false;
+  }
+
+  /// Whether the operand is multiplied element by element, as sines and cosines of positions are.
+  bool is_table(const Node& node, std::size_t operand) const {
+    const auto labels = is_equation(node) ? contraction_labels(graph_, node) : Names();
+    if (labels.size() != 3 || operand > 1) return false;
+    return std::ranges::all_of(labels[operand], [&](char label) {
+      return labels[1 - operand].find(label) != std::string::npos;
+    });
   }
 
   /// A factor of one part is one of the whole that is 1 for the other parts.

@@ -138,8 +138,8 @@ class ReadWriter {
         text.target().line(text.call(node_, taken, reduced(shape_, readings_[0].axes)));
     Names from, to;
     for (const Reading& reading : readings_) {
-      from.push_back(
-          text.source().another(read_call(text, reading, whole, reading.axes, reading.keeps_rank)));
+      const std::string call = read_call(text, reading, whole, reading.axes, reading.keeps_rank);
+      from.push_back(text.source().another(call, 1).front());
       to.push_back(reading.keeps_rank ? base : without_axes(text, base));
     }
     const std::string_view prefix = readings_[0].reduces ? kReducedPrefix : kChosenPrefix;

@@ -71,18 +71,16 @@ std::string call_of(const core::Graph& graph, const core::Node& node, const Name
 
 Names SideText::lines(const std::string& call, std::size_t results) {
   const auto known = std::ranges::find(lines_, call, &Line::call);
-  if (known != lines_.end()) return known->names;
+  return known != lines_.end() ? known->names : another(call, results);
+}
+
+Names SideText::another(const std::string& call, std::size_t results) {
   Line line{{}, call};
   for (std::size_t k = 0; k < results; ++k)
     line.names.push_back(results == 1 ? fmt::format("{}{}", kPrefix, lines_.size())
                                       : fmt::format("{}{}r{}", kPrefix, lines_.size(), k));
   lines_.push_back(line);
   return line.names;
-}
-
-std::string SideText::another(const std::string& call) {
-  lines_.push_back({{fmt::format("{}{}", kPrefix, lines_.size())}, call});
-  return lines_.back().names.front();
 }
 
 std::string SideText::reshaped(const std::string& from, const Names& shape, const Names& to) {

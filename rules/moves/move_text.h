@@ -27,8 +27,8 @@ class SideText {
   /// The result of that call.
   std::string line(const std::string& call) { return lines(call, 1).front(); }
   Names lines(const std::string& call, std::size_t results);
-  /// The result of one more node with that call.
-  std::string another(const std::string& call);
+  /// The results of one more node with that call.
+  Names another(const std::string& call, std::size_t results);
   std::string reshaped(const std::string& from, const Names& shape, const Names& to);
   std::string transposed(const std::string& from, const std::vector<std::size_t>& order);
   /// The tensor as a view of that one. Precondition: all of it is seen.

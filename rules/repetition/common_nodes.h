@@ -1,0 +1,19 @@
+// Nodes that compute the same of the same tensors are one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// How the names of their rules begin: `common_concat`.
+inline constexpr std::string_view kCommonPrefix = "common_";
+
+/// At most one plan. What is only done to constants is no gain, but what reads them is seen to read
+/// the same. Complexity: linear in the graph.
+std::vector<RewritePlan> find_common_nodes(const core::Graph& graph);
+
+}  // namespace soapstone::rules
