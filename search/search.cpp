@@ -16,8 +16,9 @@ namespace soapstone::search {
 using core::Graph;
 namespace {
 
-/// Of the best graphs, from which plans go on.
+/// Of the best graphs, from which plans go on if they cost little more than the best.
 constexpr std::size_t kMostEqual = 3;
+constexpr double kNearlyEqual = 1.002;
 
 }  // namespace
 
@@ -71,7 +72,7 @@ void Searcher::go_on_from_best(const Rung& rung) {
   const auto next = [&]() -> const Candidate* {
     const auto& best = result_.best;
     for (std::size_t k = 0; k < std::min(best.size(), kMostEqual); ++k)
-      if (!objective_.is_gain(best[k].score, best.front().score, stage_) &&
+      if (best[k].cost_us <= kNearlyEqual * best.front().cost_us &&
           gone_on_from_.insert(best[k].graph.hash()).second)
         return &best[k];
     return nullptr;

@@ -73,7 +73,6 @@ class Searcher {
   Candidate carried_out(const Candidate& from, PlanFinder find);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
-  std::uint64_t best_hash() const { return result_.best.front().graph.hash(); }
   void undo_merges(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);
