@@ -3,6 +3,7 @@
 #include "rules/linear_maps/composed_map.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "ops/definition/op_definition.h"
+#include "ops/parts/einsum_equation.h"
 #include "rules/linear_maps/map_writer.h"
 
 namespace soapstone::rules {
@@ -340,8 +342,10 @@ class PlainMaps {
     }
     const std::string p = map_.has_offset ? "p" : "y";
     std::string text = fmt::format("    w = reshape(v; shape=[{}])\n", joined(shape));
-    text +=
-        fmt::format("    {} = einsum(x, w; equation=\"{},{}->{}\")\n", p, labels_, matrix, result);
+    const std::array ranks{labels_.size(), matrix.size()};
+    const auto equation =
+        ops::EinsumEquation::from_onnx(fmt::format("{},{}->{}", labels_, matrix, result), ranks);
+    text += fmt::format("    {} = einsum(x, w; equation=\"{}\")\n", p, equation->to_string());
     if (map_.has_offset) text += "    y = add(p, c)\n";
     return text;
   }

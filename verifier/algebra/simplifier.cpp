@@ -155,6 +155,7 @@ NormalForm Simplifier::simplify(Summand summand, const FactSet& context) {
     return simplify(*std::move(rest), context);
   }
   if (auto counted = without_free_binder(summand, context)) return *std::move(counted);
+  if (auto rest = without_interpolation(summand, context)) return *std::move(rest);
   if (expansion_.wanted) {
     if (auto parts = written_out(summand, context)) return *std::move(parts);
   } else {

@@ -1,5 +1,6 @@
-// Sums and products: a·(b + c) = a·b + a·c, Σ over low ≤ v < high of c = (high − low)·c, and
-// 1/(c·a·x) = c⁻¹·a⁻¹·1/x. Equations are solved and impossible summands dropped.
+// Sums and products: a·(b + c) = a·b + a·c, Σ over low ≤ v < high of c = (high − low)·c, the
+// weights of an interpolation are 1 in sum, and 1/(c·a·x) = c⁻¹·a⁻¹·1/x. Equations are solved and
+// impossible summands dropped.
 #pragma once
 
 #include <optional>
@@ -32,6 +33,10 @@ class Simplifier {
   std::optional<NormalForm> without_inverse_of_inverse(const Summand& summand,
                                                        const FactSet& context);
   std::optional<NormalForm> without_free_binder(const Summand& summand, const FactSet& context);
+  std::optional<NormalForm> without_interpolation(const Summand& summand, const FactSet& context);
+  bool is_at_least(const NormalForm& form, const Linear& low, const FactSet& context);
+  bool is_clamped(const NormalForm& form, const Linear& low, const Linear& high,
+                  const FactSet& context);
   std::optional<Linear> count_of(const SymbolBounds& bounds, const FactSet& context) const;
   NormalForm reciprocal_of_whole(NormalForm form, const FactSet& context);
   NormalForm simplified(NormalForm summands, const FactSet& context);

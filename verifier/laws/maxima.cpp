@@ -162,6 +162,7 @@ Maxima::Result Maxima::Flattening::take(OpenPiece piece) {
 
 NormalForm Maxima::maximum(std::vector<OpenPiece> pieces, const FactSet& context) {
   proof_.spend();
+  if (auto result = pull_out_slopes(pieces, context)) return *std::move(result);
   return Flattening(*this, std::move(pieces), context).run();
 }
 

@@ -1,6 +1,6 @@
 // Maxima: max(max(a, b), c) = max(a, b, c), max(a + c, b + c) = max(a, b) + c, max(r·a, r·b) =
-// r·max(a, b) for r ≥ 0, and max(x, 0) = relu(x). Pieces that cannot win or stand twice are
-// dropped.
+// r·max(a, b) for r ≥ 0, max(f(a), f(b)) = f(max(a, b)) for f of two slopes that never falls, and
+// max(x, 0) = relu(x). Pieces that cannot win or stand twice are dropped.
 #pragma once
 
 #include <optional>
@@ -34,6 +34,7 @@ class Maxima {
   class Flattening;
 
   NormalForm close(Pieces pieces, const FactSet& context);
+  Result pull_out_slopes(const Pieces& pieces, const FactSet& context);
   Result pull_out_addends(Pieces& pieces, const FactSet& context);
   Result pull_out_scale(Pieces& pieces, const FactSet& context);
   Result pull_out_factors(Pieces& pieces, const FactSet& context);

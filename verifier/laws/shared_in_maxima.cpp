@@ -1,4 +1,5 @@
-// See maxima.h: addends, factors and bounds that all pieces of a maximum share are pulled out.
+// See maxima.h: addends, factors, slopes and bounds that all pieces of a maximum share are pulled
+// out.
 #include "verifier/laws/maxima.h"
 
 #include <algorithm>
@@ -6,8 +7,57 @@
 #include <utility>
 
 #include "verifier/forms/common_factors.h"
+#include "verifier/forms/small_forms.h"
+#include "verifier/laws/function_laws.h"
 
 namespace soapstone::verifier {
+namespace {
+
+/// c·relu(x) − d·relu(−x) with c, d > 0: it never falls as x grows.
+struct Slopes {
+  Fraction above;      ///< c
+  Fraction below;      ///< d
+  const Form* inside;  ///< x
+};
+
+/// The x of a form c·relu(x) with c > 0; else null.
+const Form* inside_relu(const NormalForm& form) {
+  const Factor* const factor = only_factor(form, AtomKind::kApply);
+  if (factor == nullptr || factor->atom->function != ops::Function::kRelu) return nullptr;
+  return factor->atom->arguments[0];
+}
+
+std::optional<Slopes> slopes_of(Arena& arena, const NormalForm& body) {
+  if (body.size() != 2) return std::nullopt;
+  const std::size_t rising = body[0].coefficient.sign() > 0 ? 0 : 1;
+  const NormalForm above{body[rising]};
+  const NormalForm below = negated(NormalForm{body[1 - rising]});
+  const Form* const inside = inside_relu(above);
+  const Form* const opposite = inside_relu(below);
+  if (inside == nullptr || opposite == nullptr) return std::nullopt;
+  if (arena.form(negated(arena.open(inside))) != opposite) return std::nullopt;
+  return Slopes{above[0].coefficient, below[0].coefficient, inside};
+}
+
+}  // namespace
+
+/// max(f(a), f(b)) = f(max(a, b)) for f(x) = c·relu(x) − d·relu(−x) with c, d > 0.
+Maxima::Result Maxima::pull_out_slopes(const Pieces& pieces, const FactSet& context) {
+  std::optional<Slopes> all;
+  Pieces inside = pieces;
+  for (OpenPiece& piece : inside) {
+    const std::optional<Slopes> own = slopes_of(proof_.arena, piece.body);
+    if (!own || (all && (own->above != all->above || own->below != all->below)))
+      return std::nullopt;
+    all = own;
+    piece.body = proof_.arena.open(own->inside);
+  }
+  if (!all) return std::nullopt;
+  const NormalForm largest = maximum(std::move(inside), context);
+  const NormalForm above = functions_.apply(ops::Function::kRelu, {largest}, context);
+  const NormalForm below = functions_.apply(ops::Function::kRelu, {negated(largest)}, context);
+  return sum_of(scaled(above, all->above), scaled(below, -all->below));
+}
 
 /// max(a + c, b + c) = max(a, b) + c for summands c that mention no binder of a piece.
 Maxima::Result Maxima::pull_out_addends(Pieces& pieces, const FactSet& context) {
