@@ -153,7 +153,7 @@ class BlockPlanner {
   static Axes axes_of_weights(const core::Shape& weights, const core::Shape& result) {
     Axes axes{result.size() - 1};
     for (std::size_t d = 0; d + 2 < weights.size(); ++d)
-      if (weights[d] != core::Polynomial(1)) axes.push_back(result.size() - weights.size() + d);
+      axes.push_back(result.size() - weights.size() + d);
     return axes;
   }
 

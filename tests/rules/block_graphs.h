@@ -36,6 +36,13 @@ inline constexpr BlockGraph kBlockGraphs[] = {
      "  r1 = tanh(p1)\n  r2 = tanh(p2)\n  a = matmul(r1, v1)\n  b = matmul(r1, v2)\n"
      "  c = matmul(r2, v3)\n  y = concat(a, b, c; axis=1)\n  return y\n",
      "matmul tanh matmul concat"},
+    {"batches_of_heads", "  x: f32[6, 4]\n",
+     "  w1 = full(; shape=[2, 3, 4, 5], value=0.5)\n"
+     "  w2 = full(; shape=[2, 1, 4, 5], value=0.25)\n  t = full(; shape=[2, 6, 5], value=0.5)\n"
+     "  p1 = matmul(x, w1)\n  p2 = matmul(x, w2)\n"
+     "  y1 = einsum(p1, t; equation=\"abcd,acd->bcd\")\n"
+     "  y2 = einsum(p2, t; equation=\"abcd,acd->bcd\")\n  return y1, y2\n",
+     "matmul einsum"},
     {"images", "  x: f32[1, 3, 8, 8]\n",
      "  w1 = full(; shape=[4, 3, 3, 3], value=0.5)\n  w2 = full(; shape=[2, 3, 3, 3], value=0.25)\n"
      "  b1 = full(; shape=[4], value=0.5)\n  b2 = full(; shape=[2], value=0.25)\n"

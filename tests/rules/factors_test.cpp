@@ -23,6 +23,27 @@ TEST_P(FactorRules, AreMadeAndHold) {
 INSTANTIATE_TEST_SUITE_P(All, FactorRules, testing::ValuesIn(kFactorGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
+TEST(Factors, GoToWeightsRatherThanTables) {
+  const auto plans = find_factors(graph_of(R"(graph g
+  x: f32[3, 4]
+  w = full(; shape=[2, 4, 4], value=0.5)
+  t = full(; shape=[2, 3, 4], value=0.25)
+  c = full(; shape=[], value=3.0)
+  m = matmul(x, w)
+  r = einsum(m, t; equation="abc,abc->bc")
+  y = mul(r, c)
+  return y
+)"));
+  const auto rules = made_rules(plans);
+  ASSERT_EQ(rules.size(), 1U);
+  for (const core::NodeId id : rules[0].target.order()) {
+    const core::Node& node = rules[0].target.node(id);
+    if (node.op->name == "einsum") {
+      EXPECT_TRUE(rules[0].target.tensor(node.inputs[1]).is_input());
+    }
+  }
+}
+
 TEST(Factors, StayWhereSomethingElseReads) {
   EXPECT_THAT(find_factors(graph_of(R"(graph g
   x: f32[3, 4]

@@ -1,4 +1,5 @@
-// What is done to rows goes in front of reshapes: which rules are made, and that each of these holds.
+// What is done to rows goes in front of reshapes: which rules are made, and that each of these
+// holds.
 #include "rules/repetition/flattened_rows.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// Rules about pieces, parts, sums and chosen rows are stated, not believed: here one of each step is
-// proved.
+// Rules about pieces, parts, sums and chosen rows are stated, not believed: here one of each step
+// is proved.
 #include "rules/demand/demand.h"
 
 #include "rules/demand/readings.h"
