@@ -39,6 +39,7 @@ const std::vector<Shape>& shapes() {
       {.op = "matmul", .source = {1, 192}, .weights = {192, 96}},
       {.op = "matmul", .source = {7, 192}, .weights = {192, 96}},
       {.op = "matmul", .source = {2, 40, 192}, .weights = {192, 70}},
+      {.op = "matmul", .source = {2, 1}, .weights = {1, 123}},
   };
   return all;
 }
