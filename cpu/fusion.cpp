@@ -13,6 +13,7 @@ bool CpuFusion::can_append(const core::Graph& graph, const runtime::Launch& so_f
   const core::Node& node = graph.node(step.node);
   if (graph.tensor(node.outputs[0]).type.data_type != core::DataType::kFloat32) return false;
   if (!EpilogueRules::can_append(graph, so_far, step)) return false;
+  if (may_mistake_channels(graph, so_far, step)) return false;
   return std::ranges::all_of(so_far.epilogue, [&](const runtime::EpilogueStep& before) {
     return may_share_epilogue(graph, before, step);
   });

@@ -60,12 +60,13 @@ void Reorder::run(const void* from, void* to, const dnnl::stream& stream, std::b
 std::shared_ptr<const std::byte> packed(const KernelRequest& request,
                                         const core::LiteralPtr& literal, const Descriptor& from,
                                         const Descriptor& to,
-                                        const dnnl::primitive_attr& attributes) {
+                                        const std::function<std::vector<std::byte>()>& elements) {
   return request.packed.get(literal, to, [&] {
     const std::shared_ptr<std::byte> memory = allocate_packed(to.get_size());
     use_threads(request.threads);
-    BoundPrimitive reorder(request.engine, make_reorder(request.engine, from, to, attributes));
-    reorder.set(reorder.add(DNNL_ARG_FROM, from), literal->bytes().data());
+    const std::vector<std::byte> made = elements ? elements() : std::vector<std::byte>();
+    BoundPrimitive reorder(request.engine, make_reorder(request.engine, from, to, {}));
+    reorder.set(reorder.add(DNNL_ARG_FROM, from), elements ? made.data() : literal->bytes().data());
     reorder.set(reorder.add(DNNL_ARG_TO, to), memory.get());
     reorder.run(request.stream, nullptr);
     return memory;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "core/base/result.h"
@@ -61,11 +62,10 @@ auto guarded(const Make& make) -> decltype(make()) {
   }
 }
 
-/// A constant that a primitive wants in a layout of its own, converted once. `attributes`: of the
-/// conversion; they follow from the constant and the layout.
-std::shared_ptr<const std::byte> packed(const KernelRequest& request,
-                                        const core::LiteralPtr& literal, const Descriptor& from,
-                                        const Descriptor& to,
-                                        const dnnl::primitive_attr& attributes = {});
+/// A constant that a primitive wants in a layout of its own, converted once. `elements`: what
+/// `from` describes, made of the constant; none: the constant itself.
+std::shared_ptr<const std::byte>
+packed(const KernelRequest& request, const core::LiteralPtr& literal, const Descriptor& from,
+       const Descriptor& to, const std::function<std::vector<std::byte>()>& elements = {});
 
 }  // namespace soapstone::cpu

@@ -1,6 +1,8 @@
 // See onednn_v2.h. Version 2: an operation descriptor goes into a primitive descriptor.
 #include "cpu/base/onednn_v2.h"
 
+#include <algorithm>
+
 namespace soapstone::cpu {
 namespace {
 
@@ -11,6 +13,18 @@ template <class PrimitiveType, class PrimitiveDescriptor>
 Primitive finish(const PrimitiveDescriptor& description) {
   return {PrimitiveType(description), description.src_desc(),        description.weights_desc(),
           description.dst_desc(),     description.scratchpad_desc(), description.impl_info_str()};
+}
+
+/// Goes on to the first implementation that is not avoided.
+template <class PrimitiveDescriptor>
+void pass_over(PrimitiveDescriptor& description, Avoided avoided) {
+  const auto is_avoided = [&](std::string_view part) {
+    return std::string_view(description.impl_info_str()).find(part) != std::string_view::npos;
+  };
+  while (std::ranges::any_of(avoided, is_avoided)) {
+    if (!description.next_impl())
+      throw dnnl::error(dnnl_unimplemented, "no implementation but those that are avoided");
+  }
 }
 
 /// To be kept as long as descriptions made of it look for other implementations.
@@ -39,23 +53,14 @@ void set_integer_sums(primitive_attr& attributes, int mask, const std::vector<fl
   attributes.set_zero_points(DNNL_ARG_SRC, 0, {DNNL_RUNTIME_S32_VAL});
 }
 
-primitive_attr scaled_copy(int mask, const std::vector<float>& scales) {
-  primitive_attr attributes;
-  attributes.set_output_scales(mask, scales);
-  return attributes;
-}
-
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
-                           const primitive_attr& attributes, std::string_view avoid) {
+                           const primitive_attr& attributes, Avoided avoided) {
   const auto operation =
       operation_of(dnnl::algorithm::convolution_direct, source, weights, bias, destination, window);
   dnnl::convolution_forward::primitive_desc description(operation, attributes, engine);
-  while (!avoid.empty() && std::string_view(description.impl_info_str()).starts_with(avoid)) {
-    if (!description.next_impl())
-      throw dnnl::error(dnnl_unimplemented, "no other implementation of this convolution");
-  }
+  pass_over(description, avoided);
   return finish<dnnl::convolution_forward>(description);
 }
 
@@ -85,11 +90,14 @@ Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& sourc
 
 Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
                       const Descriptor& weights, const std::optional<Descriptor>& bias,
-                      const Descriptor& destination, const primitive_attr& attributes) {
+                      const Descriptor& destination, const primitive_attr& attributes,
+                      Avoided avoided) {
   const dnnl::matmul::desc operation = bias
                                            ? dnnl::matmul::desc(source, weights, *bias, destination)
                                            : dnnl::matmul::desc(source, weights, destination);
-  return finish<dnnl::matmul>(dnnl::matmul::primitive_desc(operation, attributes, engine));
+  dnnl::matmul::primitive_desc description(operation, attributes, engine);
+  pass_over(description, avoided);
+  return finish<dnnl::matmul>(description);
 }
 
 Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descriptor& source,

@@ -5,6 +5,7 @@
 
 #include <dnnl.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,6 @@ Descriptor with_type(const Descriptor& tensor, dnnl::memory::data_type type);
 void set_integer_sums(dnnl::primitive_attr& attributes, int mask, const std::vector<float>& scales);
 /// The argument that is the zero point: one s32.
 constexpr int kSourceZeroPoint = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC;
-/// Attributes of a copy that multiplies each element by the scale of its channel, and saturates.
-dnnl::primitive_attr scaled_copy(int mask, const std::vector<float>& scales);
 
 /// A primitive, and how it wants the tensors that were described as `any`.
 struct Primitive {
@@ -36,11 +35,12 @@ struct Window {
   dnnl::memory::dims strides, dilations, pads_begin, pads_end;
 };
 
-/// `avoid`: implementations whose names begin so are passed over; may be empty.
+/// Implementations with one of these in their names are passed over.
+using Avoided = std::span<const std::string_view>;
 Primitive make_convolution(const dnnl::engine& engine, const Descriptor& source,
                            const Descriptor& weights, const std::optional<Descriptor>& bias,
                            const Descriptor& destination, const Window& window,
-                           const dnnl::primitive_attr& attributes, std::string_view avoid);
+                           const dnnl::primitive_attr& attributes, Avoided avoided);
 /// By Winograd's algorithm, which takes fewer multiplications for small windows and rounds
 /// differently; not for all windows and steps behind them.
 Primitive make_winograd(const dnnl::engine& engine, const Descriptor& source,
@@ -54,7 +54,8 @@ Primitive make_deconvolution(const dnnl::engine& engine, const Descriptor& sourc
                              const dnnl::primitive_attr& attributes);
 Primitive make_matmul(const dnnl::engine& engine, const Descriptor& source,
                       const Descriptor& weights, const std::optional<Descriptor>& bias,
-                      const Descriptor& destination, const dnnl::primitive_attr& attributes);
+                      const Descriptor& destination, const dnnl::primitive_attr& attributes,
+                      Avoided avoided = {});
 
 enum class Pooling : std::uint8_t { kMax, kAverageWithPadding, kAverage };
 Primitive make_pooling(const dnnl::engine& engine, Pooling kind, const Descriptor& source,

@@ -98,8 +98,11 @@ void ContractionKernel::add_weights(const KernelRequest& request, const Contract
   weights_input_ = request.number(contraction.weights);
   if (given == primitive.weights) return;
   if (const core::LiteralPtr literal = request.constant(contraction.weights)) {
-    packed_ = packed(request, literal, given, primitive.weights,
-                     contraction.factors.packing(contraction.channel_dimensions));
+    const Factors& factors = contraction.factors;
+    packed_ = factors.quantized()
+                  ? packed(request, literal, factors.weights(given), primitive.weights,
+                           [&] { return factors.integers(*literal); })
+                  : packed(request, literal, given, primitive.weights);
     return;
   }
   repack_.emplace(request.engine, given, primitive.weights);

@@ -23,7 +23,6 @@ struct Contraction {
   std::optional<Descriptor> bias;  ///< The descriptor of Epilogue::bias().
   Primitive primitive;
   Factors factors = {};
-  int channel_dimensions = 0;  ///< Of the weights' descriptor, a bit for each.
 };
 
 /// The residual that a convolution's or matmul's kernel overwrites with its result, if there is one

@@ -69,6 +69,8 @@ make_convolution_kernel(const KernelRequest& request) {
     const Window window = window_of(request.attributes());
     const bool trips = epilogue.steps().len() > 0 &&
                        may_see_padding_only(window, request.dims(source), weight_dims);
+    std::vector<std::string_view> avoided = factors.avoided();
+    if (trips) avoided.emplace_back("brgconv");
     const Descriptor given = describe(request.dims(source), source_layout);
     const Contraction contraction{source,
                                   weights,
@@ -78,9 +80,8 @@ make_convolution_kernel(const KernelRequest& request) {
                                   make_convolution(request.engine, factors.source(given),
                                                    factors.weights(describe_any(weight_dims)), bias,
                                                    describe(dims, layout), window, attributes,
-                                                   trips ? "brgconv" : ""),
-                                  factors,
-                                  weight_dims.size() > dims.size() ? 3 : 1};
+                                                   avoided),
+                                  factors};
     return make_contraction(request, contraction, epilogue);
   });
 }

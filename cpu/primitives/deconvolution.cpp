@@ -53,8 +53,7 @@ make_deconvolution_kernel(const KernelRequest& request) {
                                                      factors.weights(describe_any(given.dims())),
                                                      bias, describe(dims, Layout::kRowMajor),
                                                      window_of(request.attributes()), attributes),
-                                  factors,
-                                  group > 1 ? 3 : 1};
+                                  factors};
     return make_contraction(request, contraction, epilogue);
   });
 }

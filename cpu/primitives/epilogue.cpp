@@ -110,6 +110,19 @@ bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a
   return !of_first || !of_second || *of_first != *of_second;
 }
 
+bool may_mistake_channels(const core::Graph& graph, const runtime::Launch& so_far,
+                          const runtime::EpilogueStep& step) {
+  constexpr std::size_t kRank = 5;
+  const Node& head = graph.node(so_far.head);
+  if (head.op->name != "conv" || graph.tensor(head.outputs[0]).type.shape.size() != kRank ||
+      (step.kind != EpilogueKind::kBias && step.kind != EpilogueKind::kScale))
+    return false;
+  const bool is_bias = step.kind == EpilogueKind::kBias && head.inputs.size() == 2 &&
+                       so_far.epilogue.empty() && graph.node(step.node).op->name == "add";
+  return !is_bias && std::ranges::any_of(graph.tensor(step.operand).type.shape,
+                                         [](const auto& size) { return size != 1; });
+}
+
 std::optional<EltwiseFunction> eltwise_function(const Node& node) {
   const std::string& op = node.op->name;
   const Function* const function = find_function(op);

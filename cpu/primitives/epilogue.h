@@ -30,6 +30,10 @@ bool may_lose_nan(const runtime::Launch& launch);
 /// neither. It gives the parameters of the first to all functions of one algorithm.
 bool may_share_epilogue(const core::Graph& graph, const runtime::EpilogueStep& a,
                         const runtime::EpilogueStep& b);
+/// True if oneDNN 2.6.3 may take a number of the step for that of another channel: in convolutions
+/// of three dimensions, which it may compute by products of matrices, but for their bias.
+bool may_mistake_channels(const core::Graph& graph, const runtime::Launch& so_far,
+                          const runtime::EpilogueStep& step);
 
 class Epilogue {
  public:

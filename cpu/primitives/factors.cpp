@@ -24,6 +24,11 @@ int largest_weight() {
   }
 }
 
+std::span<const float> floats_of(const core::Literal& literal) {
+  return {reinterpret_cast<const float*>(literal.bytes().data()),
+          literal.bytes().size() / sizeof(float)};
+}
+
 /// None: an element is NaN or infinite.
 std::optional<std::vector<float>> largest_of_channels(std::span<const float> weights,
                                                       std::size_t channels, std::size_t inner) {
@@ -41,8 +46,7 @@ core::Result<std::vector<float>> scales_of(const core::LiteralPtr& literal, std:
   const core::Dims& dims = literal->dims();
   const auto channels = static_cast<std::size_t>(dims[axis]);
   const auto inner = static_cast<std::size_t>(product(dims, axis + 1, dims.size()));
-  const std::span weights(reinterpret_cast<const float*>(literal->bytes().data()),
-                          literal->bytes().size() / sizeof(float));
+  const std::span<const float> weights = floats_of(*literal);
   const int largest = largest_weight();
   // A sum of this many products fits into 32 bits whatever they are.
   const std::size_t most_terms = 0x7fffffffU / (255U * static_cast<unsigned>(largest));
@@ -65,6 +69,8 @@ core::Result<Factors> Factors::make(const KernelRequest& request, core::TensorId
   Factors factors(request.factors);
   if (factors.quantized()) {
     SOAPSTONE_ASSIGN_OR_RETURN(factors.scales_, scales_of(request.constant(weights), axis));
+    const core::Dims dims = request.dims(weights);
+    factors.inner_ = static_cast<std::size_t>(product(dims, axis + 1, dims.size()));
   }
   return factors;
 }
@@ -83,11 +89,24 @@ void Factors::scale_sums(dnnl::primitive_attr& attributes, int dimension) const 
   if (quantized()) set_integer_sums(attributes, 1 << dimension, scales_);
 }
 
-dnnl::primitive_attr Factors::packing(int dimensions) const {
+std::vector<std::string_view> Factors::avoided() const {
   if (!quantized()) return {};
-  std::vector<float> inverses;
-  for (const float scale : scales_) inverses.push_back(1 / scale);
-  return scaled_copy(dimensions, inverses);
+  // Convolutions by oneDNN 2.6.3's product of matrices, which stand behind all others on AVX-512:
+  // numbers that belong to channels are those of others, and weights whose sums the zero point
+  // needs may come without them. For AMX, no processor was at hand.
+  return {"gemm_s8u8s32", "amx"};
+}
+
+std::vector<std::byte> Factors::integers(const core::Literal& weights) const {
+  const std::span<const float> floats = floats_of(weights);
+  const float largest = static_cast<float>(largest_weight());
+  std::vector<std::byte> result(floats.size());
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const float integer = std::nearbyint(floats[i] / scales_[i / inner_ % scales_.size()]);
+    result[i] =
+        static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(integer, -largest, largest)));
+  }
+  return result;
 }
 
 std::string_view Factors::mark() const {

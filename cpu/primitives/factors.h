@@ -27,8 +27,11 @@ class Factors {
   /// Lets a primitive turn sums of integers into what they stand for, but for the source's scale.
   /// `dimension`: that of the result's channels.
   void scale_sums(dnnl::primitive_attr& attributes, int dimension) const;
-  /// How weights are packed, whose channels are counted by `dimensions`, a bit for each.
-  dnnl::primitive_attr packing(int dimensions) const;
+  /// oneDNN's implementations that do not multiply them rightly, or that nobody has tried.
+  std::vector<std::string_view> avoided() const;
+  /// The integers of the weights, in their order. oneDNN's own conversions do not know the scales
+  /// of channels in all layouts.
+  std::vector<std::byte> integers(const core::Literal& weights) const;
   /// What the names of kernels begin with: "bf16 factors, ".
   std::string_view mark() const;
 
@@ -36,7 +39,9 @@ class Factors {
   explicit Factors(core::DataType type) : type_(type) {}
 
   core::DataType type_ = core::DataType::kFloat32;
-  std::vector<float> scales_;  // of channels; for integers only
+  // Of channels, which lie `inner_` elements apart; for integers only.
+  std::vector<float> scales_;
+  std::size_t inner_ = 1;
 };
 
 }  // namespace soapstone::cpu

@@ -67,9 +67,8 @@ make_matmul_launch(const KernelRequest& request) {
       bias,
       make_matmul(request.engine, factors.source(given_a),
                   factors.weights(packs ? describe_any(shapes.b) : given_b), bias,
-                  describe(shapes.result, Layout::kRowMajor), attributes),
-      factors,
-      2};
+                  describe(shapes.result, Layout::kRowMajor), attributes, factors.avoided()),
+      factors};
   return make_contraction(request, contraction, epilogue);
 }
 

@@ -10,7 +10,9 @@ namespace {
 using runtime::Fusion;
 using runtime::test::parse;
 
-std::string dims(std::initializer_list<std::size_t> sizes) {
+using Sizes = std::vector<std::size_t>;
+
+std::string dims(const Sizes& sizes) {
   std::string text = "[";
   for (std::size_t size : sizes) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
   return text + "]";
@@ -23,22 +25,26 @@ class RandomContraction {
   std::string convolution() {
     const std::size_t group = pick({1, 1, 1, 2, 4}), in = group * pick({1, 3, 4, 16}),
                       out = group * pick({1, 5, 8, 16}), kernel = pick({1, 2, 3}),
-                      dilation = pick({1, 1, 2}), height = 7 + pick({0, 1, 2}), width = 6,
-                      batch = pick({1, 2}), stride = pick({1, 1, 2});
-    const std::size_t top = pick({0, 1, 2}), left = pick({0, 1}), bottom = pick({0, 1, 2}),
-                      right = pick({0, 1});
-    text_ = "\n  x: f32" + dims({batch, in, height, width}) + "\n  w: f32" +
-            dims({out, in / group, kernel, kernel}) + "\n  b: f32" + dims({out}) + "\n  c: f32" +
-            dims({out, 1, 1}) + "\n  s: f32[]\n";
-    const auto size = [&](std::size_t whole, std::size_t pads) {
-      return (whole + pads - dilation * (kernel - 1) - 1) / stride + 1;
-    };
-    text_ += "  r: f32" +
-             dims({batch, out, size(height, top + bottom), size(width, left + right)}) + "\n";
+                      dilation = pick({1, 1, 2}), batch = pick({1, 2}), stride = pick({1, 1, 2}),
+                      rank = pick({1, 2, 2, 3});
+    Sizes source = {batch, in}, weights = {out, in / group}, result = {batch, out}, before, after;
+    for (std::size_t d = 0; d < rank; ++d) {
+      source.push_back(pick({6, 7, 8, 9}));
+      weights.push_back(kernel);
+      before.push_back(pick({0, 1, 2}));
+      after.push_back(pick({0, 1, 2}));
+      const std::size_t reach = dilation * (kernel - 1) + 1;
+      result.push_back((source.back() + before.back() + after.back() - reach) / stride + 1);
+    }
+    Sizes channels(rank + 1, 1), pads = before;
+    channels[0] = out;
+    pads.insert(pads.end(), after.begin(), after.end());
+    text_ = "\n  x: f32" + dims(source) + "\n  w: f32" + dims(weights) + "\n  b: f32" +
+            dims({out}) + "\n  c: f32" + dims(channels) + "\n  s: f32[]\n  r: f32" + dims(result) +
+            "\n";
     text_ += "  y = conv(x, w" + std::string(pick({0, 1}) ? ", b" : "") +
-             "; group=" + std::to_string(group) + ", strides=" + dims({stride, stride}) +
-             ", dilations=" + dims({dilation, dilation}) +
-             ", pads=" + dims({top, left, bottom, right}) + ")\n";
+             "; group=" + std::to_string(group) + ", strides=" + dims(Sizes(rank, stride)) +
+             ", dilations=" + dims(Sizes(rank, dilation)) + ", pads=" + dims(pads) + ")\n";
     return epilogue();
   }
 
@@ -56,7 +62,7 @@ class RandomContraction {
   }
 
  private:
-  std::size_t pick(std::vector<std::size_t> choices) { return choices[random_() % choices.size()]; }
+  std::size_t pick(Sizes choices) { return choices[random_() % choices.size()]; }
 
   std::string epilogue() {
     last_ = "y";
