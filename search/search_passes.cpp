@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "rules/batching/flat_batches.h"
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
+#include "rules/contractions/flat_batches.h"
 #include "rules/contractions/shared_operands.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "rules/demand/alike_readings.h"
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/dimension_groups.h"
 #include "rules/moves/move_text.h"
@@ -16,6 +16,7 @@
 namespace soapstone::rules {
 namespace {
 
+using core::AttributeRole;
 using core::Graph;
 using core::Movement;
 using core::Node;
@@ -86,8 +87,8 @@ class FlattenedRows {
     const Node& node = graph_.node(graph_.consumers(flat)[0]);
     if (!has_known_sizes(graph_, node)) return;
     if (node.op->movement == Movement::kReshape) return follow_reshape(node, flat, plan);
-    if (const auto reading = reading_of(graph_, node); reading && reading->reduces)
-      return end_in_reduction(node, flat, *reading, plan);
+    if (node.op->find_role(AttributeRole::kKeepsRank) != nullptr)
+      return end_in_reduction(node, flat, plan);
     if (!is_done_to_rows(node, flat)) return;
     plan.steps.push_back(
         {.results = node.outputs, .texts = texts(node, flat), .description = kRowsDescription});
@@ -110,27 +111,32 @@ class FlattenedRows {
     follow(node.outputs[0], plan);
   }
 
-  /// Sums and means over all of some of the dimensions that the reshape keeps or puts together.
-  void end_in_reduction(const Node& node, TensorId flat, const Reading& reading,
-                        RewritePlan& plan) const {
-    Axes axes;
-    std::size_t reduced = 0;
+  /// Reductions over all of some of the dimensions that the reshape keeps or puts together.
+  void end_in_reduction(const Node& node, TensorId flat, RewritePlan& plan) const {
+    if (node.inputs.size() != 1 || node.outputs.size() != 1) return;
+    const auto& reduced = ops::sizes_by_role(node, AttributeRole::kAxes);
+    std::vector<std::size_t> axes;
+    std::size_t found = 0;
     for (const DimensionGroup& group : dimension_groups(from_, to_)) {
-      const auto count = static_cast<std::size_t>(
-          std::ranges::count_if(reading.axes, [&](std::size_t d) { return group.to.contains(d); }));
+      const auto count =
+          static_cast<std::size_t>(std::ranges::count_if(reduced, [&](const core::Polynomial& d) {
+            return group.to.contains(static_cast<std::size_t>(d.constant()));
+          }));
       if (count == 0) continue;
       if (count != group.to.count()) return;
-      reduced += count;
+      found += count;
       for (std::size_t d = group.from.first; d < group.from.end; ++d) axes.push_back(d);
     }
-    if (reduced != reading.axes.size()) return;
+    if (found != reduced.size()) return;
     SideText source, target;
     const auto [head, reshaped] = begin(source, flat);
     const std::string y = source.line(call_of(graph_, node, {reshaped}));
     std::string t = "x";
+    const auto name_of = [&](AttributeRole role) { return node.op->find_role(role)->name; };
     if (!axes.empty())
-      t = target.line(
-          fmt::format("{}(x; axes=[{}], keep_dims=0)", node.op->name, fmt::join(axes, ", ")));
+      t = target.line(fmt::format("{}(x; {}=[{}], {}=0)", node.op->name,
+                                  name_of(AttributeRole::kAxes), fmt::join(axes, ", "),
+                                  name_of(AttributeRole::kKeepsRank)));
     Sizes left;
     const Sizes all = whole(from_, flat);
     for (std::size_t d = 0; d < all.size(); ++d)

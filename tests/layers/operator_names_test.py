@@ -23,7 +23,7 @@ ALLOWED = {
     "rules/batching/pieces.cpp": (24, "writes rules as text: how pieces become items"),
     "rules/linear_maps": (57, "writes rules as text: units, contractions and products"),
     "rules/moves": (20, "writes rules as text: views, and contractions of what is multiplied and summed"),
-    "rules/contractions": (27, "writes rules as text: products of two tensors, and what is linear in its operands"),
+    "rules/contractions": (29, "writes rules as text: products of two tensors, and what is linear in its operands"),
     "rules/blocks": (19, "writes rules as text: what lies side by side, and weights in blocks"),
     "rules/windows": (25, "writes rules as text: windows, joins and sums of convolutions"),
     "rules/demand": (21, "writes rules as text: pieces, sums and chosen rows"),

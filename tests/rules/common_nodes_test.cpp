@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/batching/flat_batches.h"
+#include "rules/contractions/flat_batches.h"
 #include "tests/rules/holds.h"
 #include "tests/rules/rules_fixture.h"
 #include "tests/support/made_rules.h"

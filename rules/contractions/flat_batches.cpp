@@ -1,4 +1,4 @@
-#include "rules/batching/flat_batches.h"
+#include "rules/contractions/flat_batches.h"
 
 #include <algorithm>
 #include <map>
