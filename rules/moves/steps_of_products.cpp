@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "ops/definition/registry.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/moves/dimension_groups.h"
 #include "rules/moves/move_text.h"
 #include "rules/moves/moves.h"
 
@@ -30,26 +32,16 @@ constexpr std::string_view kStepDescription =
 std::optional<Sizes> shape_before(Sizes operand, const Sizes& from, const Sizes& to) {
   operand.insert(operand.begin(), to.size() - operand.size(), 1);
   Sizes before;
-  std::size_t i = 0, k = 0;
-  while (i < from.size() || k < to.size()) {
-    // The least dimensions of both that are as many elements.
-    const std::size_t first = i, begin = k;
-    std::int64_t of_from = i < from.size() ? from[i++] : 1, of_to = k < to.size() ? to[k++] : 1;
-    while (of_from != of_to) {
-      if (of_from < of_to && i < from.size())
-        of_from *= from[i++];
-      else if (of_to < of_from && k < to.size())
-        of_to *= to[k++];
-      else
-        return std::nullopt;
-    }
-    const auto dim = [](std::size_t d) { return static_cast<std::ptrdiff_t>(d); };
-    const bool is_whole =
-        std::equal(to.begin() + dim(begin), to.begin() + dim(k), operand.begin() + dim(begin));
-    const bool is_repeated = std::all_of(operand.begin() + dim(begin), operand.begin() + dim(k),
-                                         [](std::int64_t n) { return n == 1; });
+  for (const DimensionGroup& group : dimension_groups(from, to)) {
+    const auto part = [&](const Sizes& sizes) {
+      return std::span(sizes).subspan(group.to.first, group.to.count());
+    };
+    const bool is_whole = std::ranges::equal(part(to), part(operand));
+    const bool is_repeated =
+        std::ranges::all_of(part(operand), [](std::int64_t n) { return n == 1; });
     if (!is_whole && !is_repeated) return std::nullopt;
-    for (std::size_t d = first; d < i; ++d) before.push_back(is_whole ? from[d] : 1);
+    for (std::size_t d = group.from.first; d < group.from.end; ++d)
+      before.push_back(is_whole ? from[d] : 1);
   }
   return before;
 }

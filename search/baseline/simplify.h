@@ -41,7 +41,8 @@ core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
 
-/// Constant expressions of single f32 numbers become numbers.
+/// Constant expressions of single f32 numbers become numbers; of a choice that a constant makes in
+/// one way everywhere, what is chosen is left.
 core::Graph fold_numbers(const core::Graph& graph);
 
 /// fold_numbers() and name_constants(), and nodes with the same operator, attributes and inputs

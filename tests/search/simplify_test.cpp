@@ -79,6 +79,27 @@ TEST(FoldNumbers, WhatIsNoNumberStays) {
   EXPECT_EQ(graph.order().size(), 2U);
 }
 
+TEST(FoldNumbers, OfAChoiceThatIsOneEverywhereTheChosenIsLeft) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2, 2]
+  z: f32[2]
+  t: bool[2] = {1, 1}
+  f: bool[2, 1] = {0, 0}
+  m: bool[2] = {1, 0}
+  a = where(t, x, z)
+  b = where(f, z, a)
+  c = where(m, b, x)
+  d = where(f, x, z)
+  y = mul(c, d)
+  return y
+)"));
+  EXPECT_EQ(graph.order().size(), 3U) << "what depends on m, what is broadcast, and the product";
+  const core::Node& product = graph.node(graph.order().back());
+  const core::Node& by_m = graph.node(graph.tensor(product.inputs[0]).producer);
+  EXPECT_EQ(by_m.inputs[1], graph.inputs()[0]);
+  EXPECT_EQ(by_m.inputs[2], graph.inputs()[0]);
+}
+
 TEST(Simplify, AppliesRulesUntilNoneMatches) {
   const auto rules = rule_set_of(R"(
 rule double_negation
