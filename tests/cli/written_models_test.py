@@ -192,7 +192,7 @@ class WrittenModelsTest(unittest.TestCase):
 
     def test_nodes_that_no_rule_changed_are_written_as_they_were_read(self):
         weights = {"s": real(3), "t": real(3), "i": np.array([1, 0, -1]), "r": np.array([1, 2, 1, 1]),
-                   "g": real(6, 5), "h": np.zeros(5, np.float32), "two": np.float32(2)}
+                   "g": real(6, 5), "h": real(5), "two": np.float32(2)}
         others = [
             helper.make_node("InstanceNormalization", ["v", "s", "t"], ["v1"], "norm", epsilon=0.01),
             helper.make_node("Tile", ["v1", "r"], ["v2"], "tile"),
