@@ -66,19 +66,21 @@ std::vector<std::string> Optimizer::in_use(std::vector<std::string> forms) const
 }
 
 /// Merges equal nodes in the results: rewrites of one kind that use the same weights compute the
-/// same from them.
+/// same from them. Not where that is worse: a copy may run in a launch with what reads it, and a
+/// merged result is kept until it is read last, so memory may have grown.
 void Optimizer::merge_in_results() {
   for (Candidate& candidate : report_.search.best) {
     Graph merged = merge_duplicates(candidate.graph, nullptr, !freeze_);
-    if (objective_.needs_memory()) {
-      // A merged result is kept until it is read last, so memory may have grown.
-      const Score score = objective_.score(merged, ObjectiveStage{});
-      if (objective_.is_better(candidate.score, score)) continue;
-      candidate.score = score;
-      candidate.cost_us = score.latency_us;
-    }
+    const Score score = objective_.score(merged, ObjectiveStage{});
+    if (objective_.is_better(candidate.score, score)) continue;
+    candidate.score = score;
+    candidate.cost_us = score.latency_us;
     candidate.graph = std::move(merged);
   }
+  std::ranges::stable_sort(
+      report_.search.best,
+      [&](const Score& a, const Score& b) { return objective_.is_better(a, b); },
+      &Candidate::score);
 }
 
 /// Decides whether nodes behind opaque ones may be rewritten: they may if some runtime can run the

@@ -67,6 +67,8 @@ class Acceptance {
     double promised_us = 0;
     for (const Site& site : sites) promised_us += promise_us(site);
     std::vector<Step> steps = steps_on(now_.graph, sites, rules_);
+    if (!std::ranges::all_of(steps, [&](const Step& step) { return is_there(step.match); }))
+      return false;
     std::vector<rules::RewriteBy> rewrites;
     rewrites.reserve(steps.size());
     double steps_us = 0;
@@ -88,6 +90,22 @@ class Acceptance {
     now_.score = score;
     append_steps(now_.steps, std::move(steps));
     return true;
+  }
+
+  /// Sites that were accepted before may have left nothing that reads what this one rewrites.
+  /// Larger ids are those of nodes that earlier steps make.
+  bool is_there(const rules::Match& match) const {
+    const core::Graph& graph = now_.graph;
+    const auto tensor_is = [&](core::TensorId id) {
+      return !id.valid() || id.index() >= graph.tensor_bound() || graph.contains(id);
+    };
+    return std::ranges::all_of(match.nodes,
+                               [&](core::NodeId id) {
+                                 return !id.valid() || id.index() >= graph.node_bound() ||
+                                        graph.contains(id);
+                               }) &&
+           std::ranges::all_of(match.inputs, tensor_is) &&
+           std::ranges::all_of(match.outputs, tensor_is);
   }
 
   /// Divides the difference between the whole graph's gain and the predicted gains among the sites'
