@@ -16,9 +16,8 @@ namespace soapstone::search {
 using core::Graph;
 namespace {
 
-/// Of the best graphs, from which plans go on if they cost little more than the best.
+/// Of the best graphs, from which plans go on if they are nearly as good as the best.
 constexpr std::size_t kMostEqual = 3;
-constexpr double kNearlyEqual = 1.002;
 
 }  // namespace
 
@@ -72,7 +71,7 @@ void Searcher::go_on_from_best(const Rung& rung) {
   const auto next = [&]() -> const Candidate* {
     const auto& best = result_.best;
     for (std::size_t k = 0; k < std::min(best.size(), kMostEqual); ++k)
-      if (best[k].cost_us <= kNearlyEqual * best.front().cost_us &&
+      if (is_nearly_as_good(best[k], best.front()) &&
           gone_on_from_.insert(best[k].graph.hash()).second)
         return &best[k];
     return nullptr;

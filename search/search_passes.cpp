@@ -265,7 +265,8 @@ void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
     now_ = apart;
     remember(now_);
     for (const Pass& pass : rung.turns) improve_until_settled(pass);
-    go_on_from_plans(rung, apart);
+    const bool has_work_left = result_.work() - work_at_rung_ < work_of_rung_ / 4;
+    if (has_work_left || is_nearly_as_good(now_, merged)) go_on_from_plans(rung, Candidate(now_));
   }
 }
 

@@ -73,6 +73,10 @@ class Searcher {
   Candidate carried_out(const Candidate& from, PlanFinder find);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
+  /// Graphs that cost the same lead to different ones.
+  static bool is_nearly_as_good(const Candidate& a, const Candidate& b) {
+    return a.cost_us <= 1.002 * b.cost_us;
+  }
   void undo_merges(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
   void run_stage(const Candidate& original);

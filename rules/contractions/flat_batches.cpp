@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +23,7 @@ using core::TensorId;
 
 constexpr std::string_view kFlatBatchDescription = "A batch of products has one dimension.";
 
-/// With symbols for all sizes: `flat` for weights whose batch has one dimension.
+/// The rule for that product, and for any sizes.
 std::string flat_batch(const Graph& graph, const Node& node) {
   const auto& weights = graph.tensor(node.inputs[1]).type;
   Names batch;

@@ -162,11 +162,12 @@ class SharedWriter {
       kept_.push_back(own[part]);
       kept_labels_ += letter;
     }
-    return is_put_together && !kept_.empty() && has_sizes(1 - shared);
+    return is_put_together && !kept_.empty() && take_letters(1 - shared);
   }
 
-  /// Whether no dimension of the operand is a broadcast of a letter's.
-  bool has_sizes(std::size_t operand) {
+  /// Letters of the other operand, and their sizes. False: one of its dimensions is broadcast, or
+  /// the result has a letter that neither has.
+  bool take_letters(std::size_t operand) {
     const Sizes sizes = shape(product_.inputs[operand]);
     if (sizes.size() != labels_[operand].size()) return false;
     for (std::size_t d = 0; d < sizes.size(); ++d) {

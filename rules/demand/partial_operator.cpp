@@ -131,18 +131,20 @@ class PartialText {
 
   void begin(bool any_sizes) {
     sizes_.write_symbols(any_sizes);
+    inputs_.clear();
     head_.clear();
     source_.clear();
     target_ = SideText();
   }
   Names names(const Sizes& sizes) const { return sizes_.texts(sizes); }
 
+  /// Numbered as they come, so that one rule serves all nodes that are alike.
   std::string input(TensorId id) {
-    const auto name = fmt::format("x{}", id.index());
-    const std::string line =
-        fmt::format("  {}: {}\n", name, declared(graph_.tensor(id).type, names(shape(id))));
-    if (head_.find(line) == std::string::npos) head_ += line;
-    return name;
+    const auto [known, is_new] = inputs_.try_emplace(id, fmt::format("x{}", inputs_.size()));
+    if (is_new)
+      head_ += fmt::format("  {}: {}\n", known->second,
+                           declared(graph_.tensor(id).type, names(shape(id))));
+    return known->second;
   }
   /// The node itself, with these names for its results.
   void write_source(const Names& results) {
@@ -179,6 +181,7 @@ class PartialText {
   const Graph& graph_;
   const Node& node_;
   SizeNames sizes_;
+  std::map<TensorId, std::string> inputs_;
   std::string head_, source_;
   SideText target_;
 };

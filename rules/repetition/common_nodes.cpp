@@ -17,7 +17,6 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-/// Of nodes that are each equal to others.
 constexpr std::size_t kMostCommon = 400;
 /// Nodes that become one in one step.
 constexpr std::size_t kMostEqual = 32;
@@ -43,11 +42,11 @@ class CommonNodes {
       for (std::size_t o = 0; nodes.size() > 1 && o < node.outputs.size(); ++o)
         same_as_[node.outputs[o]] = graph_.node(nodes.front()).outputs[o];
     }
-    RewritePlan plan;
+    std::vector<RewritePlan> plans;
     for (const std::string& call : order)
-      if (plan.steps.size() < kMostCommon && equal[call].size() <= kMostEqual)
-        plan.steps.push_back(step(equal[call]));
-    return plan.steps.empty() ? std::vector<RewritePlan>() : std::vector{std::move(plan)};
+      if (plans.size() < kMostCommon && equal[call].size() <= kMostEqual)
+        plans.push_back({{step(equal[call])}});
+    return plans;
   }
 
  private:

@@ -12,8 +12,9 @@ namespace soapstone::rules {
 /// How the names of their rules begin: `common_concat`.
 inline constexpr std::string_view kCommonPrefix = "common_";
 
-/// At most one plan. What is only done to constants is no gain, but what reads them is seen to read
-/// the same. Complexity: linear in the graph.
+/// A plan for each node that stands there more than once; those that read it are equal once it is
+/// carried out. What is only done to constants is no gain, but what reads them is seen to read the
+/// same. Complexity: linear in the graph.
 std::vector<RewritePlan> find_common_nodes(const core::Graph& graph);
 
 }  // namespace soapstone::rules

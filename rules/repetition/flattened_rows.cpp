@@ -90,8 +90,7 @@ class FlattenedRows {
     if (node.op->find_role(AttributeRole::kKeepsRank) != nullptr)
       return end_in_reduction(node, flat, plan);
     if (!is_done_to_rows(node, flat)) return;
-    plan.steps.push_back(
-        {.results = node.outputs, .texts = texts(node, flat), .description = kRowsDescription});
+    add_step(node, texts(node, flat), plan);
     follow(node.outputs[0], plan);
   }
 
@@ -102,10 +101,10 @@ class FlattenedRows {
     const auto [head, reshaped] = begin(source, flat);
     const std::string y = source.line(call_of(graph_, node, {reshaped}));
     const std::string t = target.reshaped("x", names_of(whole(from_, flat)), names_of(after));
-    add_step(
-        node,
-        rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target, {t}),
-        plan);
+    add_step(node,
+             {rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target,
+                        {t})},
+             plan);
     after.pop_back();
     to_ = std::move(after);
     follow(node.outputs[0], plan);
@@ -142,10 +141,10 @@ class FlattenedRows {
     for (std::size_t d = 0; d < all.size(); ++d)
       if (std::ranges::find(axes, d) == axes.end()) left.push_back(all[d]);
     t = target.reshaped(t, names_of(left), names_of(shape(node.outputs[0])));
-    add_step(
-        node,
-        rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target, {t}),
-        plan);
+    add_step(node,
+             {rule_text(fmt::format("{}{}", kRowsPrefix, node.op->name), head, source, {y}, target,
+                        {t})},
+             plan, FloatBehavior::kReassociates);
   }
 
   /// With the dimension that the reshape keeps.
@@ -159,11 +158,12 @@ class FlattenedRows {
     return {fmt::format("  x: {}\n", declared(graph_.tensor(flat).type, from)),
             source.reshaped("x", from, names_of(whole(to_, flat)))};
   }
-  static void add_step(const Node& node, std::string text, RewritePlan& plan) {
+  static void add_step(const Node& node, std::vector<std::string> texts, RewritePlan& plan,
+                       FloatBehavior floats = FloatBehavior::kExact) {
     plan.steps.push_back({.results = node.outputs,
-                          .texts = {std::move(text)},
+                          .texts = std::move(texts),
                           .description = kRowsDescription,
-                          .floats = FloatBehavior::kReassociates});
+                          .floats = floats});
   }
 
   /// A product by a matrix, a function, or a combination with a row or a number.
@@ -199,9 +199,9 @@ class FlattenedRows {
       if (std::min(before, behind) > 1) return std::nullopt;
       Names parts;
       while (parts.size() < std::max(before, behind)) parts.push_back(fmt::format("m{}", count++));
-      const Names whole{fmt::format("{}", fmt::join(parts, "*"))};
+      const Names product{fmt::format("{}", fmt::join(parts, "*"))};
       const auto append = [&](Names& side, std::size_t dims) {
-        const Names& its = dims == parts.size() ? parts : whole;
+        const Names& its = dims == parts.size() ? parts : product;
         if (dims > 0) side.insert(side.end(), its.begin(), its.end());
       };
       append(names.first, before);

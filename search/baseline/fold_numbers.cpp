@@ -31,12 +31,10 @@ class NumberFolding {
   Graph run() {
     for (const core::NodeId id : graph_.order()) fold(graph_.node(id));
     for (const core::NodeId id : graph_.order()) drop_idle_dimensions(graph_.node(id));
-    for (const core::NodeId id : graph_.order()) choose(graph_.node(id));
-    if (folded_.empty() && chosen_.empty()) return graph_;
+    if (folded_.empty()) return graph_;
     GraphBuilder builder(graph_);
     for (const auto& [id, value] : folded_)
       builder.replace_uses(id, builder.add_constant(value, graph_.tensor(id).name));
-    for (const auto& [id, operand] : chosen_) builder.replace_uses(id, operand);
     auto result = std::move(builder).finish();
     CHECK(result.ok(), "folding numbers cannot break a graph");
     return *std::move(result);
@@ -88,20 +86,6 @@ class NumberFolding {
     }
   }
 
-  /// A mask that is true everywhere or nowhere chooses one operand.
-  void choose(const Node& node) {
-    if (node.op->movement != core::Movement::kChoose || node.outputs.size() != 1) return;
-    const TensorId result = node.outputs[0];
-    const LiteralPtr mask = graph_.tensor(node.inputs[0]).value;
-    if (!mask || mask->data_type() != core::DataType::kBool || graph_.is_output(result)) return;
-    const auto bytes = mask->bytes();
-    const auto differs = [&](std::byte byte) { return byte != bytes[0]; };
-    if (bytes.empty() || std::ranges::any_of(bytes, differs)) return;
-    TensorId operand = node.inputs[bytes[0] != std::byte{0} ? 1 : 2];
-    if (const auto known = chosen_.find(operand); known != chosen_.end()) operand = known->second;
-    if (graph_.tensor(operand).type == graph_.tensor(result).type) chosen_.emplace(result, operand);
-  }
-
   /// None: it is no finite number, and stays as it is written.
   std::optional<float> evaluate(const Node& node) const {
     GraphBuilder builder;
@@ -120,7 +104,6 @@ class NumberFolding {
 
   const Graph& graph_;
   std::map<TensorId, LiteralPtr> folded_;
-  std::map<TensorId, TensorId> chosen_;  ///< By result, what stands in its place.
 };
 
 }  // namespace

@@ -41,12 +41,15 @@ core::Result<core::Graph> simplify(const core::Graph& graph, verifier::Admission
 /// f32 weights of several elements become `full` or `eye` where that is what they hold.
 core::Graph name_constants(const core::Graph& graph);
 
-/// Constant expressions of single f32 numbers become numbers; of a choice that a constant makes in
-/// one way everywhere, what is chosen is left.
+/// Constant expressions of single f32 numbers become numbers.
 core::Graph fold_numbers(const core::Graph& graph);
 
-/// fold_numbers() and name_constants(), and nodes with the same operator, attributes and inputs
-/// become one.
+/// Of a choice that a constant makes in one way everywhere what is chosen is left, if it has the
+/// shape of the result.
+core::Graph decide_choices(const core::Graph& graph);
+
+/// decide_choices(), fold_numbers() and name_constants(), and nodes with the same operator,
+/// attributes and inputs become one.
 core::Graph merge_duplicates(const core::Graph& graph, int* merged = nullptr,
                              bool behind_opaque = true);
 

@@ -96,16 +96,13 @@ class Acceptance {
   /// Larger ids are those of nodes that earlier steps make.
   bool is_there(const rules::Match& match) const {
     const core::Graph& graph = now_.graph;
-    const auto tensor_is = [&](core::TensorId id) {
-      return !id.valid() || id.index() >= graph.tensor_bound() || graph.contains(id);
+    const auto are_there = [&](const auto& ids, std::size_t bound) {
+      return std::ranges::all_of(
+          ids, [&](auto id) { return !id.valid() || id.index() >= bound || graph.contains(id); });
     };
-    return std::ranges::all_of(match.nodes,
-                               [&](core::NodeId id) {
-                                 return !id.valid() || id.index() >= graph.node_bound() ||
-                                        graph.contains(id);
-                               }) &&
-           std::ranges::all_of(match.inputs, tensor_is) &&
-           std::ranges::all_of(match.outputs, tensor_is);
+    return are_there(match.nodes, graph.node_bound()) &&
+           are_there(match.inputs, graph.tensor_bound()) &&
+           are_there(match.outputs, graph.tensor_bound());
   }
 
   /// Divides the difference between the whole graph's gain and the predicted gains among the sites'

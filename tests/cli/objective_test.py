@@ -104,7 +104,7 @@ class HugeGraphsTest(unittest.TestCase):
         built = run("build-model", *settings, "-o", model)
         self.assertEqual(built.returncode, 0, built.stderr)
         done = run("optimize-graph", model, "--dry-run", "--costs", "roofline", "--verify", "off",
-                   "--time", "0", "--memory-limit", "100", "--effort", "1", "--json", report)
+                   "--time", "0", "--memory-limit", "100", "--json", report)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(report.read_text())
         self.assertLess(gain * found["cost_after_us"], found["cost_before_us"])

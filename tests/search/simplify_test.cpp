@@ -79,8 +79,8 @@ TEST(FoldNumbers, WhatIsNoNumberStays) {
   EXPECT_EQ(graph.order().size(), 2U);
 }
 
-TEST(FoldNumbers, OfAChoiceThatIsOneEverywhereTheChosenIsLeft) {
-  const auto graph = fold_numbers(graph_of(R"(graph g
+TEST(DecideChoices, LeavesWhatIsChosenEverywhere) {
+  const auto graph = decide_choices(graph_of(R"(graph g
   x: f32[2, 2]
   z: f32[2]
   t: bool[2] = {1, 1}
