@@ -194,8 +194,13 @@ Candidate Searcher::make_plans(Candidate from, std::span<const PlanFinder> finde
   crew_.rest();  // plans add rules, which nobody may read meanwhile
   for (int round = 0; round < kPlanRounds; ++round) {
     const std::size_t steps_before = from.steps.size();
-    for (const PlanFinder find : finders)
+    for (const PlanFinder find : finders) {
+      const std::pair tried(from.graph.hash(), find);
+      if (fruitless_.contains(tried)) continue;
+      const std::size_t before = from.steps.size();
       from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+      if (from.steps.size() == before) fruitless_.insert(tried);
+    }
     if (from.steps.size() == steps_before) break;
   }
   work_when_idle();

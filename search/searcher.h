@@ -114,6 +114,8 @@ class Searcher {
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
   /// What finders, in that order, have made of graphs, by hash.
   std::map<std::pair<std::uint64_t, const std::vector<PlanFinder>*>, Candidate> planned_;
+  /// Finders whose plans are no gain, by the hash of the graph.
+  std::set<std::pair<std::uint64_t, PlanFinder>> fruitless_;
   std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
   std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
   std::uint64_t work_of_rung_ = 0;

@@ -50,10 +50,20 @@ class LinearPart {
     axes_.emplace(source, std::move(all));
   }
 
-  /// Grows by all nodes in the order that may read it.
-  void grow(std::span<const NodeId> order) {
-    for (const NodeId id : order)
-      if (nodes_.size() < kMostNodes && add(id)) nodes_.push_back(id);
+  /// Grows by readers of what it has, the first in the order first.
+  void grow(std::span<const std::size_t> places) {
+    std::set<std::pair<std::size_t, NodeId>> readers;
+    const auto read = [&](TensorId id) {
+      for (const NodeId reader : graph_.consumers(id))
+        readers.emplace(places[reader.index()], reader);
+    };
+    read(source_);
+    while (!readers.empty() && nodes_.size() < kMostNodes) {
+      const NodeId next = readers.extract(readers.begin()).value().second;
+      if (!add(next)) continue;
+      nodes_.push_back(next);
+      for (const TensorId output : graph_.node(next).outputs) read(output);
+    }
   }
 
   /// By the axes that they keep, most axes first: its tensors that are read by others or where one
@@ -287,11 +297,12 @@ bool may_be_source(const Graph& graph, TensorId id) {
          !type.shape.empty() && !graph.is_constant_expression(id);
 }
 
-void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
-               std::span<const NodeId> behind, std::vector<RewritePlan>& plans) {
+void add_plans(const Graph& graph, std::span<const std::size_t> depths,
+               std::span<const std::size_t> places, TensorId source,
+               std::vector<RewritePlan>& plans) {
   if (!may_be_source(graph, source)) return;
   LinearPart part(graph, depths, source);
-  part.grow(behind);
+  part.grow(places);
   for (const auto& [kept, results] : part.results()) {
     const auto add = [&](std::span<const TensorId> wanted) {
       if (plans.size() >= kMostPlans) return;
@@ -309,10 +320,12 @@ std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
   std::vector<RewritePlan> plans;
   const auto order = graph.order();
   const std::vector<std::size_t> depths = depths_of(graph);
-  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, order, plans);
-  for (std::size_t k = 0; k < order.size(); ++k)
-    for (const TensorId output : graph.node(order[k]).outputs)
-      add_plans(graph, depths, output, order.subspan(k + 1), plans);
+  std::vector<std::size_t> places(graph.node_bound());
+  for (std::size_t k = 0; k < order.size(); ++k) places[order[k].index()] = k;
+  for (const TensorId input : graph.inputs()) add_plans(graph, depths, places, input, plans);
+  for (const NodeId id : order)
+    for (const TensorId output : graph.node(id).outputs)
+      add_plans(graph, depths, places, output, plans);
   return plans;
 }
 
