@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -125,9 +127,7 @@ class Saturation {
              const SaturationGoal& goal, const core::StopToken& stop,
              const SaturationFilter& admits, std::vector<Application>* log)
       : graph_(graph), rules_(rules), limits_(limits), goal_(goal), stop_(stop), log_(log),
-        instances_(graph, rules, admits), waiting_(rules.family_count()) {
-    report_.by_rule.resize(rules.size());
-  }
+        instances_(graph, rules, admits) {}
 
   SaturationReport run() {
     graph_.rebuild();
@@ -198,13 +198,16 @@ class Saturation {
 
   /// Up to `allowed` matches of each rule as written. False: there are too many e-nodes.
   bool replace(std::size_t allowed) {
-    for (auto& family : waiting_)
-      for (std::size_t k = 0; k < allowed && !family.empty(); ++k) {
+    for (auto next = waiting_.begin(); next != waiting_.end();) {
+      auto& matches = next->second;
+      for (std::size_t k = 0; k < allowed && !matches.empty(); ++k) {
         if (graph_.node_count() >= limits_.nodes) return false;
-        replace(family.front());
-        family.pop_front();
+        replace(matches.front());
+        matches.pop_front();
         --waiting_count_;
       }
+      next = matches.empty() ? waiting_.erase(next) : std::next(next);
+    }
     return true;
   }
 
@@ -231,7 +234,7 @@ class Saturation {
       is_new |= graph_.merge(replaced, slots_[static_cast<std::size_t>(rule.results[k])]);
     }
     ++report_.applied;
-    report_.by_rule[instance.rule] += is_new ? 1 : 0;
+    if (is_new) ++report_.by_rule[instance.rule];
     if (log_ && is_new)
       log_->push_back({instance.rule,
                        instance.sizes,
@@ -250,7 +253,8 @@ class Saturation {
   std::vector<Application>* log_;
   SaturationReport report_;
   Instances instances_;
-  std::vector<std::deque<Waiting>> waiting_;  // by family
+  /// By family. There are thousands, of which few match.
+  std::map<std::uint32_t, std::deque<Waiting>> waiting_;
   std::size_t waiting_count_ = 0;
   bool lost_ = false;
   std::unordered_set<std::uint64_t> noted_;

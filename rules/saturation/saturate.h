@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -36,9 +37,10 @@ std::string_view to_string(SaturationEnd end);
 struct SaturationReport {
   SaturationEnd end = SaturationEnd::kSaturated;
   std::size_t rounds = 0;
-  std::uint64_t matches = 0;           ///< Different ones.
-  std::uint64_t applied = 0;           ///< Replaced.
-  std::vector<std::uint64_t> by_rule;  ///< Applications of each rule that brought something new.
+  std::uint64_t matches = 0;  ///< Different ones.
+  std::uint64_t applied = 0;  ///< Replaced.
+  /// Applications that brought something new, by rule.
+  std::map<std::uint32_t, std::uint64_t> by_rule;
   std::size_t nodes = 0, classes = 0;
   std::size_t size_bytes = 0;
 };
