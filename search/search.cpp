@@ -88,7 +88,6 @@ void Searcher::run_stage(const Candidate& original) {
   gone_on_from_.clear();
   unplanned_.reset();
   planned_.clear();
-  fruitless_.clear();
   expect_openings(original.graph);
   for (const Rung& rung : ladder(options_)) {
     work_at_rung_ = result_.work();

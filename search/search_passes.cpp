@@ -183,25 +183,23 @@ void Searcher::fold_before_merging(const Rung& rung, const Candidate& original) 
   }
 }
 
-/// What plans make of a graph is the same whenever it is asked for.
-Candidate Searcher::with_plans(const Candidate& from, const std::vector<PlanFinder>& finders) {
-  const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), &finders});
-  if (is_new) known->second = make_plans(from, finders);
-  return known->second;
-}
-
-Candidate Searcher::make_plans(Candidate from, std::span<const PlanFinder> finders) {
+/// What a finder's plans make of a graph is the same whenever it is asked for.
+Candidate Searcher::with_plans(Candidate from, std::span<const PlanFinder> finders) {
   crew_.rest();  // plans add rules, which nobody may read meanwhile
-  for (int round = 0; round < kPlanRounds; ++round) {
-    const std::size_t steps_before = from.steps.size();
+  bool improved = true;
+  for (int round = 0; improved && round < kPlanRounds; ++round) {
+    improved = false;
     for (const PlanFinder find : finders) {
-      const std::pair tried(from.graph.hash(), find);
-      if (fruitless_.contains(tried)) continue;
-      const std::size_t before = from.steps.size();
-      from = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
-      if (from.steps.size() == before) fruitless_.insert(tried);
+      const auto [known, is_new] = planned_.try_emplace({from.graph.hash(), find});
+      std::optional<Candidate>& better = known->second;
+      if (is_new) {
+        Candidate next = plans_.take(from, find(from.graph), stage_, [this] { return stopped(); });
+        if (next.steps.size() > from.steps.size()) better = std::move(next);
+      }
+      if (!better) continue;
+      from = *better;
+      improved = true;
     }
-    if (from.steps.size() == steps_before) break;
   }
   work_when_idle();
   return from;
@@ -270,8 +268,9 @@ void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
     now_ = apart;
     remember(now_);
     for (const Pass& pass : rung.turns) improve_until_settled(pass);
-    const bool has_work_left = result_.work() - work_at_rung_ < work_of_rung_ / 4;
-    if (has_work_left || is_nearly_as_good(now_, merged)) go_on_from_plans(rung, Candidate(now_));
+    // Plans may yet make up for a dearer graph, but take long on a large one.
+    const bool is_early = result_.work() - work_at_rung_ < work_of_rung_ / 4;
+    if (is_early || is_nearly_as_good(now_, merged)) go_on_from_plans(rung, Candidate(now_));
   }
 }
 

@@ -68,14 +68,15 @@ class Searcher {
   bool may_go_on(const Pass& pass) const;
   bool improve_until_settled(const Pass& pass);
   void fold_before_merging(const Rung& rung, const Candidate& original);
-  Candidate with_plans(const Candidate& from, const std::vector<PlanFinder>& finders);
-  Candidate make_plans(Candidate from, std::span<const PlanFinder> finders);
+  Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
   Candidate carried_out(const Candidate& from, PlanFinder find);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
-  /// Graphs that cost the same lead to different ones.
-  static bool is_nearly_as_good(const Candidate& a, const Candidate& b) {
-    return a.cost_us <= 1.002 * b.cost_us;
+  /// Whether plans go on from it beside the other: graphs of nearly one cost lead to different
+  /// ones.
+  static bool is_nearly_as_good(const Candidate& candidate, const Candidate& other) {
+    constexpr double kNearlyEqual = 1.002;
+    return candidate.cost_us <= kNearlyEqual * other.cost_us;
   }
   void undo_merges(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
@@ -112,10 +113,8 @@ class Searcher {
   Score score_before_;                    ///< Of the graph with which the stage begins.
   std::optional<Candidate> unplanned_;    ///< The best of the stage without a step of a plan.
   std::set<std::uint64_t> gone_on_from_;  ///< Hashes of graphs from which plans were tried.
-  /// What finders, in that order, have made of graphs, by hash.
-  std::map<std::pair<std::uint64_t, const std::vector<PlanFinder>*>, Candidate> planned_;
-  /// Finders whose plans are no gain, by the hash of the graph.
-  std::set<std::pair<std::uint64_t, PlanFinder>> fruitless_;
+  /// What a finder's plans have made of a graph, by its hash. None: they are no gain.
+  std::map<std::pair<std::uint64_t, PlanFinder>, std::optional<Candidate>> planned_;
   std::vector<Reached> reached_;    ///< By the openings of the stage that were not given up.
   std::uint64_t work_at_rung_ = 0;  ///< Work done when the rung began, and that it may add.
   std::uint64_t work_of_rung_ = 0;

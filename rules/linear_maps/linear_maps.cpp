@@ -50,12 +50,12 @@ class LinearPart {
     axes_.emplace(source, std::move(all));
   }
 
-  /// Grows by readers of what it has, the first in the order first.
-  void grow(std::span<const std::size_t> places) {
+  /// Grows by readers of what it has, those behind fewer nodes first.
+  void grow() {
     std::set<std::pair<std::size_t, NodeId>> readers;
     const auto read = [&](TensorId id) {
       for (const NodeId reader : graph_.consumers(id))
-        readers.emplace(places[reader.index()], reader);
+        readers.emplace(depths_[reader.index()], reader);
     };
     read(source_);
     while (!readers.empty() && nodes_.size() < kMostNodes) {
@@ -297,12 +297,11 @@ bool may_be_source(const Graph& graph, TensorId id) {
          !type.shape.empty() && !graph.is_constant_expression(id);
 }
 
-void add_plans(const Graph& graph, std::span<const std::size_t> depths,
-               std::span<const std::size_t> places, TensorId source,
+void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
                std::vector<RewritePlan>& plans) {
   if (!may_be_source(graph, source)) return;
   LinearPart part(graph, depths, source);
-  part.grow(places);
+  part.grow();
   for (const auto& [kept, results] : part.results()) {
     const auto add = [&](std::span<const TensorId> wanted) {
       if (plans.size() >= kMostPlans) return;
@@ -318,14 +317,10 @@ void add_plans(const Graph& graph, std::span<const std::size_t> depths,
 
 std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
   std::vector<RewritePlan> plans;
-  const auto order = graph.order();
   const std::vector<std::size_t> depths = depths_of(graph);
-  std::vector<std::size_t> places(graph.node_bound());
-  for (std::size_t k = 0; k < order.size(); ++k) places[order[k].index()] = k;
-  for (const TensorId input : graph.inputs()) add_plans(graph, depths, places, input, plans);
-  for (const NodeId id : order)
-    for (const TensorId output : graph.node(id).outputs)
-      add_plans(graph, depths, places, output, plans);
+  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, plans);
+  for (const NodeId id : graph.order())
+    for (const TensorId output : graph.node(id).outputs) add_plans(graph, depths, output, plans);
   return plans;
 }
 

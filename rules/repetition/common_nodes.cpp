@@ -17,7 +17,7 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-constexpr std::size_t kMostCommon = 400;
+constexpr std::size_t kMostCommonPlans = 400;
 /// Nodes that become one in one step.
 constexpr std::size_t kMostEqual = 32;
 
@@ -44,7 +44,7 @@ class CommonNodes {
     }
     std::vector<RewritePlan> plans;
     for (const std::string& call : order)
-      if (plans.size() < kMostCommon && equal[call].size() <= kMostEqual)
+      if (plans.size() < kMostCommonPlans && equal[call].size() <= kMostEqual)
         plans.push_back({{step(equal[call])}});
     return plans;
   }

@@ -38,6 +38,23 @@ TEST_P(SeparationRules, HoldAndRoundAsTheySay) { expect_rules_hold(made_rules(pl
 INSTANTIATE_TEST_SUITE_P(All, SeparationRules, testing::ValuesIn(kSeparationGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
+TEST(Separation, HasOneRuleForAllPlacesThatAreAlike) {
+  const auto plans = find_separation(graph_of(R"(graph g
+  x: f32[3, 4]
+  z: f32[3, 4]
+  w = full(; shape=[4, 8], value=0.5)
+  a = matmul(x, w)
+  p, q = split(a; axis=1, sizes=[4, 4])
+  b = matmul(z, w)
+  r, s = split(b; axis=1, sizes=[4, 4])
+  t = tanh(p)
+  u = tanh(r)
+  return t, q, u, s
+)"));
+  ASSERT_THAT(plans, testing::SizeIs(2));
+  EXPECT_EQ(plans[0].steps[0].texts, plans[1].steps[0].texts);
+}
+
 TEST(Separation, IsNoneWhereNothingIsDoneToAPart) {
   EXPECT_THAT(find_separation(graph_of(R"(graph g
   x: f32[3, 4]
