@@ -35,6 +35,8 @@ class CostModel {
   virtual GraphCost graph_cost(const core::Graph& graph) = 0;
   /// True if it times kernels: then it is called from one thread while all others rest.
   virtual bool needs_quiet_machine() const { return false; }
+  /// True if its costs are times of kernels, taken now or recorded earlier.
+  virtual bool is_timed() const { return needs_quiet_machine(); }
   /// True if no launch costs less than its first operator alone: then what single operators cost at
   /// least bounds what graphs cost.
   virtual bool is_monotone() const { return false; }

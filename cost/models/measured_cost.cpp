@@ -81,6 +81,7 @@ class MeasuredCost final : public CostModel {
   }
 
   bool needs_quiet_machine() const override { return timing_.has_value(); }
+  bool is_timed() const override { return true; }
 
   const runtime::FusionRules& fusion_rules() const override { return backend_.fusion(fusion_); }
 

@@ -200,13 +200,18 @@ void Kinds::prepare_to_saturate() {
 
 void Kinds::make_ready_to_saturate() {
   prepared_.emplace(admission_.rules().rules(), true);
-  if (!cost_.needs_quiet_machine()) return;
+  if (!cost_.is_timed()) return;
+  bool all_timed = true;
   const auto time = [&](const Graph& graph) -> std::optional<double> {
     const cost::GraphCost cost = cost_.graph_cost(graph);
-    if (cost.estimated_us > 0) return std::nullopt;
-    return cost.total_us;
+    if (cost.estimated_us == 0) return cost.total_us;
+    all_timed = false;
+    return std::nullopt;
   };
-  e_node_cost_ = cost::make_roofline_cost(cost_.fusion_rules(), cost::calibrate(time));
+  const cost::RooflineParameters calibrated = cost::calibrate(time);
+  // Of a device without these times the estimates know more; e-nodes are too many to be timed here.
+  if (all_timed || cost_.needs_quiet_machine())
+    e_node_cost_ = cost::make_roofline_cost(cost_.fusion_rules(), calibrated);
 }
 
 /// Graphs that may still be expanded in the pass.

@@ -42,6 +42,20 @@ class Costs(unittest.TestCase):
         self.assertEqual(report["costs"], first["device"])
         self.assertIsNone(report["latency_before_us"])
 
+    def test_estimates_do_not_win_where_a_launch_took_long(self):
+        """Used elsewhere, costs lead to the graphs that were met where they were measured."""
+        file = P / "slow.jsonl"
+        self.measure(file, "--models", f"{SPACE.model},lenet")
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        slow = [record for record in records if "-> relu" in record["signature"]]
+        self.assertEqual(len(slow), 1)
+        slow[0]["cost_us"] *= 100
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        done = run("optimize-graph", SPACE.model, "--target", file, "-o", P / "slow.onnx", "--json",
+                   "-", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["estimated_share"], 0)
+
     def test_what_there_was_no_time_for_is_measured_in_the_next_call(self):
         """Each call measures at least one launch, whatever the time."""
         file = P / "little_time.jsonl"
