@@ -221,11 +221,12 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
                                                 rules::find_shared_operands};
   static const std::vector<PlanFinder> kOrders[] = {
       {rules::find_contractions, rules::find_moves, rules::find_factors,
-       rules::find_steps_of_products},
+       rules::find_strided_products, rules::find_steps_of_products},
       {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_towers, rules::find_windows, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
+      {rules::find_strided_products, rules::find_towers, rules::find_windows,
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products},
       {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;

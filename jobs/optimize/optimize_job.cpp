@@ -19,6 +19,7 @@
 #include "models/onnx/open_sizes.h"
 #include "models/onnx/writing/contrib.h"
 #include "ops/onnx/onnx_writing.h"
+#include "rules/contractions/contractions.h"
 #include "search/baseline/simplify.h"
 
 namespace soapstone::jobs {
@@ -212,6 +213,16 @@ core::Status add_rules(const OptimizeRequest& request, OptimizeJob& job, const C
   return core::Done{};
 }
 
+/// Whether a rule that is made for the model may be used in this run.
+std::function<bool(const rules::Rule&)> admits_made(const OptimizeRequest& request,
+                                                    const OptimizeJob& job) {
+  auto admits = admits_made(request.rules);
+  if (!admits || wants_forms(kStrided, request, job)) return admits;
+  return [admits = std::move(admits)](const rules::Rule& rule) {
+    return !rule.base_name.starts_with(rules::kStridedPrefix) && admits(rule);
+  };
+}
+
 /// The names of the forms of a shipped file.
 std::vector<std::string> forms_of(std::string_view file, const OptimizeJob& job) {
   std::vector<std::string> forms;
@@ -301,7 +312,7 @@ core::Result<OptimizeJob> prepare(const OptimizeRequest& request, LoadedRules ru
   job.optimize.objective = request.objective;
   job.optimize.peak_limit_bytes = request.peak_limit_bytes;
   job.optimize.search = request.search;
-  job.optimize.search.admits_made = admits_made(request.rules);
+  job.optimize.search.admits_made = admits_made(request, job);
   if (!request.trace.empty()) {
     SOAPSTONE_ASSIGN_OR_RETURN(job.trace, TraceWriter::create(request.trace));
     job.optimize.search.trace = job.trace.get();

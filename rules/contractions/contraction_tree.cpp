@@ -38,7 +38,7 @@ class TreeReader {
       result.push_back(size == 1 ? std::nullopt : std::optional(new_index(size)));
     tree_.result = result;
     if (!visit(root, result)) return std::nullopt;
-    if (tree_.leaves.size() < 3) return std::nullopt;
+    if (tree_.leaves.size() < 2) return std::nullopt;
     return std::move(tree_);
   }
 
@@ -59,6 +59,7 @@ class TreeReader {
         return false;
     } else if (node.op->movement == core::Movement::kPermute) {
       is_join = false;
+      ++tree_.transposes;
       IndexList indices(result.size());
       const auto order = ops::sizes_by_role(node, AttributeRole::kPermutation);
       for (std::size_t d = 0; d < order.size(); ++d)

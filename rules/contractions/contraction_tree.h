@@ -30,6 +30,7 @@ struct ContractionTree {
       nodes;  ///< In the order of the graph; the last one computes the result.
   /// For each pair that is multiplied, and each tensor that is summed or scaled alone: the leaves.
   std::vector<std::vector<std::size_t>> joins;
+  std::size_t transposes = 0;  ///< Among the nodes.
 };
 
 /// The product that the node ends. None: it is no product of several tensors, or there are sizes

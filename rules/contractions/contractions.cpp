@@ -33,6 +33,8 @@ constexpr double kWorkOfLaunch = 5e7, kWorkOfElement = 40;
 constexpr double kNearlyAll = 1 - 1e-9;
 
 constexpr std::string_view kOrderDescription = "What is multiplied may be multiplied in any order.";
+constexpr std::string_view kStridedDescription =
+    "A product reads and writes dimensions in any order.";
 
 /// Which order of products costs least.
 class OrderSearch {
@@ -150,7 +152,8 @@ class OrderWriter {
   OrderWriter(const Graph& graph, const ContractionTree& tree, OrderSearch& search)
       : graph_(graph), tree_(tree), search_(search) {}
 
-  std::string text() {
+  /// Of a rule with such a name.
+  std::string text(std::string_view prefix) {
     for (const ContractionLeaf& leaf : tree_.leaves) declare(leaf.tensor);
     std::map<TensorId, std::string> names = names_;
     for (const NodeId id : tree_.nodes) {
@@ -164,7 +167,7 @@ class OrderWriter {
     const Sizes shape = known_sizes(graph_.tensor(last.outputs[0]).type.shape);
     const std::string y =
         target_.reshaped(product.name, names_of(sizes_of(product.indices)), names_of(shape));
-    return rule_text(fmt::format("{}{}", kContractionPrefix, last.op->name), head_, source_,
+    return rule_text(fmt::format("{}{}", prefix, last.op->name), head_, source_,
                      {names.at(last.outputs[0])}, target_, {y});
   }
 
@@ -282,10 +285,9 @@ bool goes_on(const Graph& graph, const Node& node) {
          is_contraction_node(graph, graph.node(readers[0]));
 }
 
-}  // namespace
-
-std::vector<RewritePlan> find_contractions(const Graph& graph) {
-  std::vector<RewritePlan> plans;
+/// The products that end at a node and do not go on, each with the search of its best order.
+template <class Use>
+void for_each_product(const Graph& graph, Use use) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (graph.is_constant_expression(id) || !is_contraction_node(graph, node) ||
@@ -294,13 +296,39 @@ std::vector<RewritePlan> find_contractions(const Graph& graph) {
     const auto tree = contraction_tree(graph, node);
     if (!tree) continue;
     OrderSearch search(graph, *tree);
-    if (search.best(search.all()).cost > kNearlyAll * search.cost_now()) continue;
-    PlanStep step{.results = node.outputs,
-                  .texts = {OrderWriter(graph, *tree, search).text()},
-                  .description = kOrderDescription,
-                  .floats = FloatBehavior::kReassociates};
-    plans.push_back({{std::move(step)}});
+    const bool is_best = search.best(search.all()).cost > kNearlyAll * search.cost_now();
+    use(node, *tree, search, is_best);
   }
+}
+
+RewritePlan plan_of(const Node& node, std::string text, std::string_view description) {
+  return {{{.results = node.outputs,
+            .texts = {std::move(text)},
+            .description = description,
+            .floats = FloatBehavior::kReassociates}}};
+}
+
+}  // namespace
+
+std::vector<RewritePlan> find_contractions(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  for_each_product(
+      graph, [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
+        if (tree.leaves.size() < 3 || is_best) return;
+        plans.push_back(plan_of(node, OrderWriter(graph, tree, search).text(kContractionPrefix),
+                                kOrderDescription));
+      });
+  return plans;
+}
+
+std::vector<RewritePlan> find_strided_products(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  for_each_product(
+      graph, [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
+        if (tree.transposes == 0 || !is_best) return;
+        plans.push_back(plan_of(node, OrderWriter(graph, tree, search).text(kStridedPrefix),
+                                kStridedDescription));
+      });
   return plans;
 }
 

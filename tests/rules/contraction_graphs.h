@@ -31,6 +31,24 @@ inline constexpr ProductGraph kProductGraphs[] = {
      "  t = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
 };
 
+/// In the best order, with transposes that strides make up for.
+inline constexpr ProductGraph kStridedGraphs[] = {
+    {"values_of_heads", "  a: f32[1, 4, 9, 7]\n  v: f32[1, 7, 4, 3]\n",
+     "  t = transpose(v; perm=[0, 2, 1, 3])\n  s = einsum(a, t; equation=\"abcd,abde->acbe\")\n"
+     "  y = reshape(s; shape=[1, 9, 12])\n",
+     1},
+    {"windows", "  q: f32[5, 9, 2, 4, 3]\n  k: f32[5, 9, 2, 4, 3]\n",
+     "  a = transpose(q; perm=[0, 2, 3, 1, 4])\n  b = transpose(k; perm=[0, 2, 3, 4, 1])\n"
+     "  y = matmul(a, b)\n",
+     1},
+    {"positions_first", "  a: f32[5, 4, 3]\n  w: f32[5, 3, 6]\n",
+     "  s = matmul(a, w)\n  y = transpose(s; perm=[1, 0, 2])\n", 1},
+    {"weights_behind", "  x: f32[7, 4, 3]\n  w: f32[6, 3]\n",
+     "  t = transpose(x; perm=[1, 0, 2])\n  u = transpose(w; perm=[1, 0])\n"
+     "  s = matmul(t, u)\n  y = transpose(s; perm=[1, 2, 0])\n",
+     1},
+};
+
 inline constexpr ProductGraph kSharedGraphs[] = {
     {"keys_of_grouped_heads", "  q: f32[1, 4, 5, 3]\n  k: f32[1, 2, 7, 3]\n",
      "  r = reshape(k; shape=[1, 2, 1, 7, 3])\n  e = expand(r; shape=[1, 2, 2, 7, 3])\n"

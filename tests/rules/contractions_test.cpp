@@ -39,6 +39,31 @@ TEST_P(ProductRules, AreMadeAndHold) {
 INSTANTIATE_TEST_SUITE_P(All, ProductRules, testing::ValuesIn(kProductGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
+class StridedRules : public testing::TestWithParam<ProductGraph> {};
+
+TEST_P(StridedRules, HaveNoTransposes) {
+  const core::Graph graph = graph_of(product_graph(GetParam()));
+  EXPECT_THAT(find_contractions(graph), IsEmpty());
+  const auto rules = made_rules(find_strided_products(graph));
+  ASSERT_THAT(rules, SizeIs(1));
+  expect_rules_hold(rules, 5);
+  for (const core::NodeId id : rules[0].target.order())
+    EXPECT_NE(rules[0].target.node(id).op->movement, core::Movement::kPermute) << print(rules[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StridedRules, testing::ValuesIn(kStridedGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+TEST(StridedProducts, WithoutTransposesAreLeft) {
+  EXPECT_THAT(find_strided_products(graph_of(R"(graph g
+  a: f32[6, 7]
+  b: f32[7, 8]
+  y = matmul(a, b)
+  return y
+)")),
+              IsEmpty());
+}
+
 TEST(Contractions, AreLeftInTheBestOrder) {
   EXPECT_THAT(find_contractions(graph_of(R"(graph g
   a: f32[60, 70]
