@@ -57,6 +57,17 @@ void SymbolBinding::undo_symbols(std::size_t count) {
   for (; trail_.size() > count; trail_.pop_back()) bound_[trail_.back()] = false;
 }
 
+void SymbolBinding::take(const SymbolBinding& other, std::span<const std::uint32_t> symbols,
+                         std::span<const std::pair<std::uint32_t, std::uint32_t>> equations) {
+  for (std::size_t k = 0; k < symbols.size(); ++k) {
+    if (other.bound_[k] == 0) continue;
+    bound_[symbols[k]] = true;
+    numbers_[symbols[k]] = other.numbers_[k];
+    trail_.push_back(symbols[k]);
+  }
+  for (const auto& [here, there] : equations) met_[here] = other.met_[there];
+}
+
 bool SymbolBinding::match_number(const SizePattern& wanted, std::int64_t number) {
   const auto k = static_cast<std::size_t>(wanted.value);
   switch (wanted.kind) {

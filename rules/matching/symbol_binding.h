@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "rules/matching/pattern.h"
@@ -19,6 +21,10 @@ class SymbolBinding {
 
   std::size_t bound_symbols() const { return trail_.size(); }
   void undo_symbols(std::size_t count);
+  /// Binds what the other one has bound under numbers of its own: symbols by its numbers; pairs of
+  /// an equation's number here and there.
+  void take(const SymbolBinding& other, std::span<const std::uint32_t> symbols,
+            std::span<const std::pair<std::uint32_t, std::uint32_t>> equations);
 
   // Each binds what is still free and compares what is not; false: something differs.
   bool match_attributes(const NodePattern& wanted, const core::Attributes& attributes);

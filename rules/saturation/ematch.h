@@ -13,17 +13,9 @@
 #include "rules/matching/symmetry.h"
 #include "rules/rule/rule.h"
 #include "rules/saturation/egraph.h"
+#include "rules/saturation/match_tree.h"
 
 namespace soapstone::rules {
-
-/// Operators that make operands of an e-node and that read its results, as bits like those of
-/// EClass.
-struct Neighbors {
-  std::uint64_t makers = 0, readers = 0;
-  bool contain(const Neighbors& wanted) const {
-    return (wanted.makers & ~makers) == 0 && (wanted.readers & ~readers) == 0;
-  }
-};
 
 /// A rule with what matching and applying it in an e-graph take.
 struct PreparedRule {
@@ -57,16 +49,7 @@ class SaturationRules {
   const PreparedRule& operator[](std::size_t k) const { return *rules_[k]; }
   std::size_t family_count() const { return families_.size(); }
 
-  /// A place to start a match: node number `node` of the source of rule number `rule`. Nothing
-  /// starts at an e-node without these neighbors.
-  struct Start {
-    std::uint32_t rule, node;
-    Neighbors neighbors;
-  };
-  /// Calls `use(start)` for all that may start at an e-node with this operator, attributes and rank
-  /// of its first result.
-  template <class Use>
-  void for_each_start(const Operation& operation, std::size_t rank, Use use) const;
+  const MatchTree& tree() const { return tree_; }
 
   /// Sizes of the largest pattern.
   struct Bounds {
@@ -75,16 +58,11 @@ class SaturationRules {
   const Bounds& bounds() const { return bounds_; }
 
  private:
-  static constexpr std::size_t kAnyRank = 63;
-  static std::uint64_t key(const core::OpSchema* op, std::size_t rank, std::uint64_t attribute);
-  static std::uint64_t operation_key(const Operation& operation);
-  void add_starts(std::uint32_t rule);
-
   bool once_ = false;
   Bounds bounds_;
   std::vector<std::shared_ptr<const PreparedRule>> rules_;
   std::unordered_map<std::string, std::uint32_t> families_;
-  std::unordered_map<std::uint64_t, std::vector<Start>> starts_;
+  MatchTree tree_;
 };
 
 /// A match of a rule's source; valid during the call.
@@ -101,28 +79,16 @@ using EMatchFound = std::function<bool(const EMatch&)>;  ///< False ends the sea
 /// an operand have as many matches as there are tuples of its readers.
 struct EMatchLimits {
   std::size_t matches = 128;
-  std::size_t steps = 4096;  ///< E-nodes that are tried.
+  std::size_t steps = 4096;  ///< E-nodes that are tried for what they begin with.
 };
 
 /// Calls `found` for every match that includes one of these e-nodes, which ascend, each once, in an
-/// order that depends on the e-graph alone. Sizes bind consistently and guards hold. E-nodes that
-/// make several results of a source are different ones, unless they were given and there are two: a
-/// product merged with itself, and that again, would never end. False: a limit was met.
-/// Precondition: rebuilt.
+/// order that depends on the e-graph and the rules alone. Sizes bind consistently and guards hold.
+/// E-nodes that make several results of a source are different ones, unless they were given and
+/// there are two: a product merged with itself, and that again, would never end. False: a limit was
+/// met. Precondition: rebuilt.
 bool for_each_match(const EGraph& graph, const SaturationRules& rules,
                     std::span<const ENodeId> nodes, const EMatchLimits& limits,
                     const EMatchFound& found);
-
-template <class Use>
-void SaturationRules::for_each_start(const Operation& operation, std::size_t rank, Use use) const {
-  const std::uint64_t attribute = operation_key(operation);
-  for (const std::size_t r : {rank, kAnyRank})
-    for (const std::uint64_t a : {attribute, std::uint64_t{0}}) {
-      const auto at = starts_.find(key(operation.op, r, a));
-      if (at != starts_.end())
-        for (const Start& start : at->second) use(start);
-      if (a == 0) break;
-    }
-}
 
 }  // namespace soapstone::rules
