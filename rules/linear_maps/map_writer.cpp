@@ -118,12 +118,12 @@ std::string MapWriter::unit_matrix() const {
   std::vector<std::size_t> axes = summed_;
   std::erase_if(axes, [&](std::size_t d) { return all[d] == "1"; });
   if (axes.empty()) axes.push_back(summed_.back());
-  std::string text, rows, columns;
+  std::string text, rows, front, back;  // columns in front of the rows and behind them
   Names units, operands;
   for (const std::size_t d : axes) {
     const char row = static_cast<char>('a' + 2 * units.size());
     rows += row;
-    columns += static_cast<char>(row + 1);
+    (d < source_.kept[0] ? front : back) += static_cast<char>(row + 1);
     operands.push_back({row, static_cast<char>(row + 1)});
     units.push_back(fmt::format("i{}", d));
     text += fmt::format("    {0} = eye(; shape=[{1}, {1}])\n", units.back(), all[d]);
@@ -131,8 +131,8 @@ std::string MapWriter::unit_matrix() const {
   std::string whole = units.front();
   if (units.size() > 1) {
     whole = "units";
-    text += fmt::format("    units = einsum({}; equation=\"{}->{}{}\")\n", joined(units),
-                        fmt::join(operands, ","), rows, columns);
+    text += fmt::format("    units = einsum({}; equation=\"{}->{}{}{}\")\n", joined(units),
+                        fmt::join(operands, ","), front, rows, back);
   }
   return text + fmt::format("    unit = reshape({}; shape=[{}])\n", whole,
                             joined(lying_as(source_.tensor, source_.kept, count())));

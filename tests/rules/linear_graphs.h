@@ -45,6 +45,10 @@ inline constexpr LinearPart kLinearParts[] = {
      "  a, b = split(x; axis=1, sizes=[2, 4])\n  p = matmul(b, k)\n  c = concat(p, a; axis=1)\n"
      "  y = cumsum(c; axis=1)\n",
      "split matmul concat cumsum"},
+    {"parts_in_front", "f32[2, 3, 4]", "  k: f32[4, 5]\n  m: f32[4, 5]\n",
+     "  a, b = split(x; axis=0, sizes=[1, 1])\n  p = matmul(a, k)\n  q = matmul(b, m)\n"
+     "  y = sub(p, q)\n",
+     "split matmul sub"},
     {"selected", "f32[3, 4]", "  i: i64[5]\n  k: f32[5, 2]\n",
      "  g = gather(x, i; axis=1)\n  y = matmul(g, k)\n", "gather matmul"},
     {"norms", "f32[2, 3]", "  s: f32[3]\n  t: f32[3]\n  m: f32[3]\n  v: f32[3]\n  k: f32[3, 4]\n",
