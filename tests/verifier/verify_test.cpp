@@ -55,6 +55,27 @@ constexpr Case kCases[] = {
      VerdictKind::kProved},
     {"relu_is_not_additive", "x: [m]  z: [m]", "s = relu(x)\n    t = relu(z)\n    y = add(s, t)",
      "u = add(x, z)\n    y = relu(u)", VerdictKind::kRefuted},
+    // Sizes are numbers, and some of them products of others by chance.
+    {"rows_of_numbers", "x: [1, 64, 4, 32]",
+     "r = reshape(x; shape=[1, 64, 128])\n"
+     "    y = slice(r; axes=[1], starts=[63], sizes=[1], steps=[1])",
+     "s = slice(x; axes=[1], starts=[63], sizes=[1], steps=[1])\n"
+     "    y = reshape(s; shape=[1, 1, 128])",
+     VerdictKind::kProved},
+    {"heads_as_many_as_rows", "x: [1, 8, 128, 16]",
+     "t = transpose(x; perm=[0, 2, 1, 3])\n    y = reshape(t; shape=[1, 128, 128])",
+     "r = reshape(x; shape=[8, 128, 16])\n    s = transpose(r; perm=[1, 0, 2])\n"
+     "    y = reshape(s; shape=[1, 128, 128])",
+     VerdictKind::kProved},
+    {"halves_of_a_sum_of_numbers", "x: [2, 64, 64]  w: [2, 128, 1]",
+     "t = transpose(x; perm=[1, 0, 2])\n    r = reshape(t; shape=[64, 128])\n"
+     "    y = matmul(r, w)",
+     "v = reshape(w; shape=[2, 2, 64])\n    s = einsum(x, v; equation=\"abc,dac->db\")\n"
+     "    y = reshape(s; shape=[2, 64, 1])",
+     VerdictKind::kProved},
+    {"order_of_numbers", "x: [1, 64, 4, 32]", "y = reshape(x; shape=[1, 64, 128])",
+     "t = transpose(x; perm=[0, 1, 3, 2])\n    y = reshape(t; shape=[1, 64, 128])",
+     VerdictKind::kRefuted},
     {"split_of_concat", "x: [m, n]  z: [m, p]",
      "c = concat(x, z; axis=1)\n    u, v = split(c; axis=1, sizes=[n, p])\n    y = neg(u)\n    w = "
      "neg(v)",

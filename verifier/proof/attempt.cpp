@@ -9,8 +9,17 @@
 namespace soapstone::verifier {
 namespace {
 
+using Shapes = std::vector<std::vector<Linear>>;
+
+bool has_size(const Shapes& shapes, const Linear& size) {
+  return std::any_of(shapes.begin(), shapes.end(), [&](const std::vector<Linear>& shape) {
+    return std::find(shape.begin(), shape.end(), size) != shape.end();
+  });
+}
+
 /// Sizes that are products, with the factors that stand next to each other in some shape.
-std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>& shapes) {
+/// `numbers`: those that are numbers, too.
+std::vector<Factorization> factorizations(const Shapes& shapes, bool numbers) {
   std::vector<Factorization> found;
   for (const std::vector<Linear>& shape : shapes) {
     for (std::size_t first = 0; first < shape.size(); ++first) {
@@ -18,7 +27,7 @@ std::vector<Factorization> factorizations(const std::vector<std::vector<Linear>>
       for (std::size_t last = first + 1; last < shape.size(); ++last) {
         if (last - first >= Monomial::kMaxDegree) break;
         product = product * shape[last];
-        if (product.is_constant()) continue;
+        if (product.is_constant() && (!numbers || !has_size(shapes, product))) continue;
         std::vector<Linear> factors(shape.begin() + static_cast<std::ptrdiff_t>(first),
                                     shape.begin() + static_cast<std::ptrdiff_t>(last) + 1);
         std::erase(factors, Linear(1));
@@ -119,8 +128,11 @@ std::string Attempt::compare(std::size_t output, Effort effort) {
     laws_.expansion.wanted = expand;
     expanded_ = expanded_ || expand;
     for (std::size_t k = 0; k < ways_.size(); ++k) {
-      // Without any digits found, the last way differs from the first only when expanding.
-      if (k > 0 && !expand && ways_[0].source.factorizations.empty()) break;
+      // Without any digits, a way differs from another one only when expanding.
+      const auto splits = [&](std::size_t way) {
+        return !ways_[way].source.factorizations.empty();
+      };
+      if (k > 0 && !expand && !splits(0) && !splits(k)) continue;
       way_ = k;
       laws_.digits.set_order(ways_[k].source);
       const Element element = any_element(shape);
@@ -280,9 +292,16 @@ std::string Attempt::run(Effort effort) {
   try {
     const std::vector<Fact> background(sizes_.background.begin(), sizes_.background.end());
     if (solver_.proves_impossible(background)) return "no sizes satisfy the rule";
-    std::vector<std::vector<Linear>> shapes = source_.shapes();
+    Shapes shapes = source_.shapes();
     for (std::vector<Linear>& shape : target_.shapes()) shapes.push_back(std::move(shape));
-    ways_ = ways_to_split(digit_orders(factorizations(shapes)));
+    const std::vector<Factorization> open = factorizations(shapes, false);
+    ways_ = ways_to_split(digit_orders(open));
+    // Numbers may be products by chance.
+    const std::vector<Factorization> all = factorizations(shapes, true);
+    if (all.size() > open.size()) {
+      std::vector<DigitOrders> more = ways_to_split(digit_orders(all));
+      std::ranges::move(more, std::back_inserter(ways_));
+    }
     laws_.ranges.set_types(input_types(rule_.source));
     if (std::string reason = compare_requirements(); !reason.empty()) return reason;
     for (std::size_t k = 0; k < rule_.source.outputs().size(); ++k) {
