@@ -42,7 +42,8 @@ class ComposedMap {
     source_ += fmt::format("    {} = {}\n", joined(results), call(operands_, ""));
     target_ += fmt::format("    {} = {}\n", joined(matrices), call(of_matrix_, writer_.count()));
     if (has_offset())
-      target_ += fmt::format("    {} = {}\n", joined(offsets), call(of_offset_, "1"));
+      target_ += fmt::format("    {} = {}\n", joined(offsets),
+                             call(of_offset_, is_offset_whole() ? "" : "1"));
     for (std::size_t k = 0; k < results.size(); ++k)
       target_ += writer_.applied(node_.outputs[k], all_.results[k], fmt::format("y{}", k),
                                  results[k], writer_.source_name(""));
@@ -54,6 +55,7 @@ class ComposedMap {
   using Kind = MapOperand::Kind;
 
   bool has_offset() const { return all_.results[0].has_offset; }
+  bool is_offset_whole() const { return all_.results[0].is_offset_whole; }
 
   /// Sizes on one side of a reshape that are products of sizes on the other.
   void relate_sizes() {
@@ -115,28 +117,40 @@ class ComposedMap {
       head_ += fmt::format("  v{}: [{}]\n", suffix,
                            joined(writer_.lying_as(id, map.kept, writer_.count())));
       if (map.has_offset)
-        head_ += fmt::format("  c{}: [{}]\n", suffix, joined(writer_.lying_as(id, map.kept, "1")));
+        head_ += fmt::format("  c{}: [{}]\n", suffix, joined(writer_.offset(id, map)));
       source_ += writer_.summed_source(suffix) +
                  writer_.applied(id, map, suffix, "t" + suffix, writer_.source_name(suffix));
     }
     operands_.push_back("t" + suffix);
     of_matrix_.push_back("v" + suffix);
-    if (map.has_offset)
-      of_offset_.push_back("c" + suffix);
-    else
+    if (!map.has_offset) {
       add_nothing_as_offset(suffix, id, map.kept, is_new);
+    } else if (is_offset_whole() && !map.is_offset_whole) {
+      of_offset_.push_back("e" + suffix);
+      if (is_new)
+        target_ += fmt::format("    e{0} = expand(c{0}; shape=[{1}])\n", suffix,
+                               joined(writer_.sizes(id)));
+    } else {
+      of_offset_.push_back("c" + suffix);
+    }
   }
 
   void add_nothing_as_offset(const std::string& suffix, TensorId id,
                              const std::vector<std::size_t>& kept, bool is_new) {
     of_offset_.push_back("o" + suffix);
-    if (is_new && has_offset()) add_zeros(of_offset_.back(), writer_.lying_as(id, kept, "1"));
+    if (is_new && has_offset())
+      add_zeros(of_offset_.back(),
+                is_offset_whole() ? writer_.sizes(id) : writer_.lying_as(id, kept, "1"));
   }
 
   /// What is only added is left out of the matrix.
   std::string nothing(std::size_t k, const std::string& suffix, bool is_new) {
     if (k >= op_.min_inputs && op_.max_inputs != core::OpSchema::kAnyNumber) return "_";
-    if (is_new) add_zeros("n" + suffix, writer_.sizes(node_.inputs[k]));
+    Names shape = writer_.sizes(node_.inputs[k]);
+    const auto& axes = all_.operands[k].axes;
+    for (std::size_t d = 0; d < axes.size(); ++d)
+      if (axes[d]) shape[*axes[d]] = d == 0 ? writer_.count() : "1";
+    if (is_new) add_zeros("n" + suffix, shape);
     return "n" + suffix;
   }
   void add_zeros(const std::string& name, const Names& shape) {
@@ -190,7 +204,7 @@ class PlainMaps {
 
   std::string text() const {
     const Names matrix = writer_.lying_as(id_, map_.kept, writer_.count());
-    const Names offset = writer_.lying_as(id_, map_.kept, "1");
+    const Names offset = writer_.offset(id_, map_);
     std::string head, source, target;
     for (const std::string& k : suffixes()) {
       head += fmt::format("  v{}: [{}]\n", k, joined(matrix));
@@ -281,9 +295,9 @@ class PlainMaps {
     const std::string y = splits ? "q" : "y", p = map_.has_offset ? "p" : y;
     text += left ? fmt::format("    {} = matmul({}, x)\n", p, w)
                  : fmt::format("    {} = matmul(x, {})\n", p, w);
+    const std::string offset = map_.is_offset_whole ? joined(shape) : left ? m + ", 1" : m;
     if (map_.has_offset)
-      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n",
-                          left ? m + ", 1" : m, y);
+      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", offset, y);
     if (splits) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
     return text;
   }
@@ -317,7 +331,8 @@ class PlainMaps {
     text += fmt::format("    {} = matmul({})\n", p, left ? "w, xs" : "xs, w");
     if (map_.has_offset) {
       Names places;
-      for (std::size_t d = 0; d < all_.size(); ++d) places.push_back(is_kept(d) ? "1" : all_[d]);
+      for (std::size_t d = 0; d < all_.size(); ++d)
+        places.push_back(is_kept(d) && !map_.is_offset_whole ? "1" : all_[d]);
       places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(std::max(
                                                       of_source.size(), of_matrix.size())));
       text +=

@@ -18,7 +18,9 @@ namespace soapstone::rules {
 /// axes of the source have elements, and one along the other kept axes.
 struct LinearMap {
   std::vector<std::size_t> kept;  ///< Where the kept axes lie, in the order of the source's.
-  bool has_offset = false;        ///< A constant is added, which has one place along kept axes.
+  bool has_offset = false;        ///< A constant is added.
+  bool is_offset_whole =
+      false;  ///< It lies as the tensor does; else it has one place along kept axes.
 };
 
 /// The tensor of which all others are maps.
@@ -32,6 +34,8 @@ struct MapOperand {
   enum class Kind : std::uint8_t { kConstant, kAdded, kSource, kMap, kMissing };
   Kind kind = Kind::kConstant;  ///< kAdded: a constant that is only added.
   LinearMap map = {};           ///< Of kMap.
+  /// Of kAdded, by kept axis: where it lies in the constant, if that has all places along it.
+  std::vector<std::optional<std::size_t>> axes = {};
 };
 
 /// A node whose operands are maps of the source or constants, and what its results are then.

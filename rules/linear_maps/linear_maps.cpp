@@ -39,11 +39,15 @@ struct MostFirst {
   }
 };
 
+/// What may be added to a map: the same for all places along kept axes, or another number at each.
+enum class Offsets : std::uint8_t { kAlike, kByPlace };
+
 /// The part that is linear in one tensor.
 class LinearPart {
  public:
-  LinearPart(const Graph& graph, std::span<const std::size_t> depths, TensorId source)
-      : graph_(graph), depths_(depths), source_(source) {
+  LinearPart(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
+             Offsets offsets)
+      : graph_(graph), depths_(depths), source_(source), offsets_(offsets) {
     const std::size_t rank = graph.tensor(source).type.shape.size();
     KeptAxes all(rank);
     for (std::size_t d = 0; d < rank; ++d) all[d] = d;
@@ -86,11 +90,12 @@ class LinearPart {
     return all;
   }
 
-  /// Ways to go: with results of one kind together, and each by itself. None: too little to be
+  /// Adds ways to go: with results of one kind together, and each by itself. None: too little to be
   /// worth it, or a map that no text says.
-  std::vector<RewritePlan> plans_for(const Places& kept, std::span<const TensorId> results) const {
+  void add_plans_for(const Places& kept, std::span<const TensorId> results,
+                     std::vector<RewritePlan>& plans) const {
     const MapSource source{source_, kept};
-    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept)) return {};
+    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept)) return;
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
@@ -99,10 +104,10 @@ class LinearPart {
       if (ops::definition_of(node)->op_class != ops::OpClass::kView) ++computing;
       Composition composition{
           .graph = graph_, .node = node, .source = source, .operands = {}, .results = {}};
-      const bool has_offset = add_operands(composition, maps);
+      const LinearMap offset = add_operands(id, composition, maps);
       for (const TensorId output : node.outputs) {
-        const auto map = map_of(output, kept, has_offset);
-        if (!map || !is_small(output, map->kept, kept)) return {};
+        const auto map = map_of(output, kept, offset);
+        if (!map || !is_small(output, map->kept, kept)) return;
         composition.results.push_back(*map);
         maps.insert_or_assign(output, *map);
       }
@@ -110,17 +115,15 @@ class LinearPart {
     }
     const std::vector<std::vector<TensorId>> kinds = by_kind(results, maps);
     const bool has_several = kinds.size() < results.size();
-    if (computing < (has_several ? 1U : 2U)) return {};
-    std::vector<RewritePlan> plans;
+    if (computing < (has_several ? 1U : 2U)) return;
     if (has_several) {
       plans.push_back(plan);
-      for (const auto& alike : kinds) add_ending(plans[0], source, alike, maps.at(alike[0]));
+      for (const auto& alike : kinds) add_ending(plans.back(), source, alike, maps.at(alike[0]));
     }
-    if (computing < 2) return plans;
+    if (computing < 2) return;
     for (const TensorId& id : results) add_ending(plan, source, {&id, 1}, maps.at(id));
     plan.is_alternative = has_several;
     plans.push_back(std::move(plan));
-    return plans;
   }
 
  private:
@@ -148,7 +151,7 @@ class LinearPart {
       const auto is_alike = [&](const std::vector<TensorId>& kind) {
         const LinearMap& other = maps.at(kind[0]);
         return graph_.tensor(kind[0]).type == graph_.tensor(id).type && other.kept == map.kept &&
-               other.has_offset == map.has_offset;
+               other.has_offset == map.has_offset && other.is_offset_whole == map.is_offset_whole;
       };
       const auto kind = std::ranges::find_if(kinds, is_alike);
       if (kind == kinds.end())
@@ -192,9 +195,10 @@ class LinearPart {
       return false;
     const auto operands = linear_operands(node);
     if (!operands || !linearity_in(graph_, node, *operands)) return false;
+    const Linearity linearity = *linearity_in(graph_, node, *operands);
     std::vector<KeptAxes> of_results(node.outputs.size(), KeptAxes(axes_.at(source_).size()));
     for (std::size_t axis = 0; axis < axes_.at(source_).size(); ++axis) {
-      const auto places = places_of(node, *operands, axis);
+      const auto places = places_of(id, linearity, *operands, axis);
       for (std::size_t k = 0; places && k < places->size(); ++k) of_results[k][axis] = (*places)[k];
     }
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
@@ -202,16 +206,34 @@ class LinearPart {
     return true;
   }
 
-  std::optional<Places> places_of(const Node& node, const std::vector<bool>& operands,
-                                  std::size_t axis) const {
-    std::vector<std::optional<std::size_t>> places(operands.size());
+  /// Where an axis of the source lies in the results.
+  std::optional<Places> places_of(NodeId id, const Linearity& linearity,
+                                  const std::vector<bool>& operands, std::size_t axis) {
+    const Node& node = graph_.node(id);
+    KeptAxes places(operands.size());
+    std::size_t behind = 0;  // axes behind it
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (!operands[k]) continue;
       places[k] = axes_.at(node.inputs[k])[axis];
       if (!places[k]) return std::nullopt;
+      behind = rank_of(node.inputs[k]) - *places[k];
     }
-    return kept_axis(graph_, node, places);
+    const auto alike = kept_axis(graph_, node, places);
+    if (alike || offsets_ == Offsets::kAlike) return alike;
+    // What is only added may be another number at each place.
+    const core::Polynomial& size = graph_.tensor(source_).type.shape[axis];
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (!linearity.is_added[k] || rank_of(node.inputs[k]) < behind) continue;
+      const std::size_t place = rank_of(node.inputs[k]) - behind;
+      if (graph_.tensor(node.inputs[k]).type.shape[place] == size) places[k] = place;
+    }
+    const auto kept = kept_axis(graph_, node, places);
+    for (std::size_t k = 0; kept && k < operands.size(); ++k)
+      if (linearity.is_added[k] && places[k]) added_axes_[{id, k}][axis] = *places[k];
+    return kept;
   }
+
+  std::size_t rank_of(TensorId id) const { return graph_.tensor(id).type.shape.size(); }
 
   /// The axes of the source that the tensor keeps, one place of the tensor each.
   Places kept(TensorId id) const {
@@ -222,8 +244,8 @@ class LinearPart {
     return kept;
   }
 
-  std::optional<LinearMap> map_of(TensorId id, const Places& kept, bool has_offset) const {
-    LinearMap map{.kept = {}, .has_offset = has_offset};
+  std::optional<LinearMap> map_of(TensorId id, const Places& kept, const LinearMap& offset) const {
+    LinearMap map = offset;
     for (const std::size_t axis : kept) {
       const auto place = axes_.at(id)[axis];
       if (!place || std::ranges::find(map.kept, *place) != map.kept.end()) return std::nullopt;
@@ -260,11 +282,12 @@ class LinearPart {
     return needed;
   }
 
-  /// Whether something is added to the map.
-  bool add_operands(Composition& composition, const std::map<TensorId, LinearMap>& maps) const {
+  /// What is added to the map, as a map that has nothing else.
+  LinearMap add_operands(NodeId id, Composition& composition,
+                         const std::map<TensorId, LinearMap>& maps) const {
     const Node& node = composition.node;
     const Linearity linearity = *linearity_in(graph_, node, *linear_operands(node));
-    bool has_offset = false;
+    LinearMap offset;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       MapOperand operand;
       const auto map = maps.find(node.inputs[k]);
@@ -274,20 +297,38 @@ class LinearPart {
         operand.kind = Kind::kSource;
       } else if (map != maps.end()) {
         operand = {Kind::kMap, map->second};
-        has_offset = has_offset || map->second.has_offset;
+        offset.has_offset = offset.has_offset || map->second.has_offset;
+        offset.is_offset_whole = offset.is_offset_whole || map->second.is_offset_whole;
       } else if (linearity.is_added[k]) {
-        operand.kind = Kind::kAdded;
-        has_offset = true;
+        operand = {Kind::kAdded, {}, axes_of_added(id, k, composition.source.kept)};
+        offset.has_offset = true;
+        offset.is_offset_whole =
+            offset.is_offset_whole ||
+            std::ranges::any_of(operand.axes, [](const auto& axis) { return axis.has_value(); });
       }
       composition.operands.push_back(std::move(operand));
     }
-    return has_offset;
+    return offset;
+  }
+
+  /// By kept axis: where the operand has all places along it.
+  KeptAxes axes_of_added(NodeId id, std::size_t operand, const Places& kept) const {
+    KeptAxes axes(kept.size());
+    const auto known = added_axes_.find({id, operand});
+    if (known == added_axes_.end()) return axes;
+    for (std::size_t d = 0; d < kept.size(); ++d)
+      if (const auto place = known->second.find(kept[d]); place != known->second.end())
+        axes[d] = place->second;
+    return axes;
   }
 
   const Graph& graph_;
   std::span<const std::size_t> depths_;  // by node
   TensorId source_;
+  Offsets offsets_;
   std::map<TensorId, KeptAxes> axes_;  // of the source and of what is linear in it
+  /// Of constants that are added, by node and operand: where axes of the source lie that they have.
+  std::map<std::pair<NodeId, std::size_t>, std::map<std::size_t, std::size_t>> added_axes_;
   std::vector<NodeId> nodes_;
 };
 
@@ -298,14 +339,13 @@ bool may_be_source(const Graph& graph, TensorId id) {
 }
 
 void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
-               std::vector<RewritePlan>& plans) {
+               Offsets offsets, std::vector<RewritePlan>& plans) {
   if (!may_be_source(graph, source)) return;
-  LinearPart part(graph, depths, source);
+  LinearPart part(graph, depths, source, offsets);
   part.grow();
   for (const auto& [kept, results] : part.results()) {
     const auto add = [&](std::span<const TensorId> wanted) {
-      if (plans.size() >= kMostPlans) return;
-      std::ranges::move(part.plans_for(kept, wanted), std::back_inserter(plans));
+      if (plans.size() < kMostPlans) part.add_plans_for(kept, wanted, plans);
     };
     add(results);
     if (results.size() == 1) continue;
@@ -313,15 +353,24 @@ void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId
   }
 }
 
+std::vector<RewritePlan> maps_in(const Graph& graph, Offsets offsets) {
+  std::vector<RewritePlan> plans;
+  const std::vector<std::size_t> depths = depths_of(graph);
+  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, offsets, plans);
+  for (const NodeId id : graph.order())
+    for (const TensorId output : graph.node(id).outputs)
+      add_plans(graph, depths, output, offsets, plans);
+  return plans;
+}
+
 }  // namespace
 
 std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
-  std::vector<RewritePlan> plans;
-  const std::vector<std::size_t> depths = depths_of(graph);
-  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, plans);
-  for (const NodeId id : graph.order())
-    for (const TensorId output : graph.node(id).outputs) add_plans(graph, depths, output, plans);
-  return plans;
+  return maps_in(graph, Offsets::kAlike);
+}
+
+std::vector<RewritePlan> find_affine_maps(const Graph& graph) {
+  return maps_in(graph, Offsets::kByPlace);
 }
 
 }  // namespace soapstone::rules

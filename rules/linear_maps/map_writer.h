@@ -48,6 +48,10 @@ class MapWriter {
   /// The shape of a tensor with that size along its first kept axis, and 1 along the others.
   Names lying_as(core::TensorId id, const std::vector<std::size_t>& kept,
                  const std::string& first) const;
+  /// The shape of what is added to a map.
+  Names offset(core::TensorId id, const LinearMap& map) const {
+    return map.is_offset_whole ? sizes(id) : lying_as(id, map.kept, "1");
+  }
   std::string equation(core::TensorId id, const std::vector<std::size_t>& kept) const;
   /// Lines that make `name` of `x`, the matrix and the offset with that suffix.
   std::string applied(core::TensorId id, const LinearMap& map, const std::string& suffix,

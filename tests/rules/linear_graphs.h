@@ -49,6 +49,11 @@ inline constexpr LinearPart kLinearParts[] = {
      "  a, b = split(x; axis=0, sizes=[1, 1])\n  p = matmul(a, k)\n  q = matmul(b, m)\n"
      "  y = sub(p, q)\n",
      "split matmul sub"},
+    {"added_by_place", "f32[3, 2, 4]",
+     "  k: f32[4, 5]\n  a: f32[5]\n  b: f32[3, 2, 5]\n  d: f32[3, 2, 1]\n  s: f32[6]\n",
+     "  p = matmul(x, k)\n  q = add(p, a)\n  r = sub(b, q)\n  c = concat(d, r; axis=2)\n"
+     "  y = mul(c, s)\n",
+     "matmul add sub concat mul"},
     {"selected", "f32[3, 4]", "  i: i64[5]\n  k: f32[5, 2]\n",
      "  g = gather(x, i; axis=1)\n  y = matmul(g, k)\n", "gather matmul"},
     {"norms", "f32[2, 3]", "  s: f32[3]\n  t: f32[3]\n  m: f32[3]\n  v: f32[3]\n  k: f32[3, 4]\n",

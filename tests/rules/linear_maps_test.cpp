@@ -100,7 +100,7 @@ TEST(LinearMaps, AreNotLargerThanTheyMayBe) {
 class LinearMapRules : public testing::TestWithParam<LinearPart> {
  protected:
   std::vector<Rule> rules() const {
-    return made_rules(find_linear_maps(graph_of(linear_graph(GetParam()))));
+    return made_rules(find_affine_maps(graph_of(linear_graph(GetParam()))));
   }
 };
 

@@ -11,7 +11,7 @@ namespace {
 class LinearMapProofs : public testing::TestWithParam<rules::LinearPart> {};
 
 TEST_P(LinearMapProofs, AreFound) {
-  expect_steps_proved(rules::find_linear_maps(graph_of(rules::linear_graph(GetParam()))));
+  expect_steps_proved(rules::find_affine_maps(graph_of(rules::linear_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LinearMapProofs, testing::ValuesIn(rules::kLinearParts),
