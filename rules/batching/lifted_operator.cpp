@@ -149,9 +149,25 @@ class LiftedOperator {
   }
 
   std::optional<std::string> summed() {
-    take_items(0, any_shape(node_.inputs[0]));
-    source_ += fmt::format("    y = {}(ar{{1..{}}})\n", op_.name, count_);
-    target_ += "    y = reduce_sum(a; axes=[0], keep_dims=0)\n";
+    const Texts shape = any_shape(node_.inputs[0]);
+    take_items(0, shape);
+    if (lifting_.items.empty()) {
+      source_ += fmt::format("    y = {}(ar{{1..{}}})\n", op_.name, count_);
+      target_ += "    y = reduce_sum(a; axes=[0], keep_dims=0)\n";
+      return text();
+    }
+    Texts terms, others;
+    for (const bool is_item : lifting_.items) {
+      if (!is_item) {
+        others.push_back(fmt::format("o{}", others.size() + 1));
+        head_ += fmt::format("  {}: {}\n", others.back(), declared(node_.inputs[0], shape));
+      }
+      terms.push_back(is_item ? fmt::format("ar{}", terms.size() - others.size() + 1)
+                              : others.back());
+    }
+    source_ += fmt::format("    y = {}({})\n", op_.name, list(terms));
+    target_ += fmt::format("    s = reduce_sum(a; axes=[0], keep_dims=0)\n    y = {}({}, s)\n",
+                           op_.name, list(others));
     return text();
   }
 

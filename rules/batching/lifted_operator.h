@@ -31,9 +31,10 @@ struct Run {
 struct Lifting {
   const core::Graph& graph;
   const core::Node& node;
-  std::size_t count = 2;        ///< How many siblings.
-  std::vector<Source> sources;  ///< By operand.
-  std::vector<Run> runs = {};   ///< Of the operands of a join.
+  std::size_t count = 2;         ///< How many siblings.
+  std::vector<Source> sources;   ///< By operand.
+  std::vector<Run> runs = {};    ///< Of the operands of a join.
+  std::vector<bool> items = {};  ///< Of the terms of a sum: which are items; empty: all.
   /// Equal sizes of the node are equal sizes in the rule, whatever they are; otherwise they are
   /// these very numbers.
   bool any_sizes = true;
@@ -48,7 +49,8 @@ std::optional<std::string> lifted_operator(const Lifting& lifting);
 std::optional<std::string> joined_in_groups(const Lifting& lifting);
 /// The rule for items that are joined. Precondition: there is one run.
 std::optional<std::string> joined_items(const Lifting& lifting);
-/// The rule for the sum of that many items of the operand's shape.
+/// The rule for the sum of that many items of the operand's shape, and of the other terms, if there
+/// are some: then the sum of the items is the last operand of the result.
 std::optional<std::string> summed_items(const Lifting& lifting);
 /// The rule for that sum of lifted products as one contraction. Precondition: the node multiplies.
 std::optional<std::string> summed_products(const Lifting& lifting);

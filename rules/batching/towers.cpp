@@ -168,12 +168,34 @@ class Packer {
       at = before;
     }
     if (!have_one_type(terms)) return;
-    finish(terms, result, summed_items, lifting_of(graph_.node(last), terms.size()),
-           FloatBehavior::kReassociates);
+    const std::vector<bool> items = alike(terms);
+    const auto others = static_cast<std::size_t>(std::ranges::count(items, false));
+    Lifting sum = lifting_of(graph_.node(last), terms.size() - others);
+    if (others > 0) sum.items = items;
+    Tuple summed;
+    for (std::size_t k = 0; k < terms.size(); ++k)
+      if (items[k]) summed.push_back(terms[k]);
+    if (have_one_type(summed))
+      finish(summed, result, summed_items, std::move(sum), FloatBehavior::kReassociates);
+  }
+
+  /// Which tensors are of the kind of which there are most.
+  std::vector<bool> alike(const Tuple& tuple) const {
+    std::map<std::string, std::size_t> counts;
+    std::vector<std::string> kinds;
+    for (const TensorId id : tuple) {
+      kinds.push_back(kind_of_operand(id));
+      if (!kinds.back().empty()) ++counts[kinds.back()];
+    }
+    std::vector<bool> found(tuple.size());
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& c) { return c.second; });
+    for (std::size_t k = 0; k < tuple.size(); ++k)
+      found[k] = most != counts.end() && kinds[k] == most->first;
+    return found;
   }
 
   /// A sum of products that were lifted is a contraction.
-  void contract(const Tuple& terms, TensorId result) {
+  void contract(const Tuple& terms, const Lifting& sum, TensorId result) {
     const NodeId its = graph_.tensor(terms[0]).producer;
     if (ops::arithmetic_of(*graph_.node(its).op) != ops::Arithmetic::kProduct ||
         !are_siblings(terms))
@@ -181,7 +203,11 @@ class Packer {
     Lifting product = lifting_of(graph_.node(its), terms.size());
     for (std::size_t k = 0; k < product.node.inputs.size(); ++k)
       product.sources.push_back(source_of(terms, k));
-    add_ending({result}, summed_products, product, FloatBehavior::kReassociates);
+    const bool is_all = sum.items.empty();
+    if (add_ending(is_all ? Tuple{result} : Tuple{}, summed_products, product,
+                   FloatBehavior::kReassociates) &&
+        !is_all)
+      steps_.back().operand = 1;
   }
 
   /// Siblings that were lifted for no pack so far, kept or not.
@@ -211,7 +237,7 @@ class Packer {
     steps_.clear();
     lifted_.clear();
     if (!lift(tuple) || (end != nullptr && !add_ending({result}, end, *ending, floats))) return;
-    if (end == summed_items) contract(tuple, result);
+    if (end == summed_items) contract(tuple, *ending, result);
     packed_.insert(tuple.begin(), tuple.end());
     found_.push_back({std::move(steps_)});
   }

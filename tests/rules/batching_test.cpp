@@ -80,6 +80,20 @@ TEST(Towers, OfProductsEndInAContraction) {
   }
 }
 
+TEST(Towers, AreSummedBesideOthers) {
+  const std::string text = []() {
+    std::string graph = branches(3, "  x#: f32[4, 2, 3]\n  w#: f32[2, 1]\n", "  p# = mul(x#, w#)\n",
+                                 "  a = add(z, p1)\n  b = add(a, p2)\n  c = add(b, k)\n"
+                                 "  y = add(c, p3)\n  return y\n");
+    return graph.insert(graph.find('\n') + 1, "  z: f32[4, 2, 3]\n  k: f32[4, 2, 3]\n");
+  }();
+  EXPECT_THAT(packs_of(text), ElementsAre(ElementsAre("mul", "add", "products")));
+  const auto found = find_towers(graph_of(text));
+  EXPECT_THAT(found[0].steps[0].results, SizeIs(3));
+  EXPECT_EQ(found[0].steps[2].operand, 1U);
+  expect_rules_hold(made_rules(found), 5);
+}
+
 TEST(Towers, MayEndApart) {
   EXPECT_THAT(packs_of(branches(2, "  x#: f32[2, 3]\n", "  a# = exp(x#)\n  y# = relu(a#)\n",
                                 "  return y1, y2\n")),

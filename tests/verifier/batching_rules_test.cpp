@@ -24,5 +24,17 @@ TEST(BatchingProofsOfMany, AreFound) {
         expect_steps_proved(rules::find_towers(graph_of(rules::lifted_graph(lines, count, true))));
 }
 
+TEST(BatchingProofsOfSums, AreFoundBesideOthers) {
+  const std::string sum =
+      "  a = add(z, y1)\n  b = add(a, y2)\n  c = add(b, z)\n  d = add(c, y3)\n  return d\n";
+  for (const std::string_view each : {"  y# = exp(x#)\n", "  y# = mul(x#, w#)\n"}) {
+    std::string text = rules::branches(3, "  x#: f32[3, 2]\n  w#: f32[3, 1]\n", each, sum);
+    text.insert(text.find('\n') + 1, "  z: f32[3, 2]\n");
+    const auto towers = rules::find_towers(graph_of(text));
+    EXPECT_EQ(towers.size(), 1U);
+    expect_steps_proved(towers);
+  }
+}
+
 }  // namespace
 }  // namespace soapstone::verifier
