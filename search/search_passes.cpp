@@ -230,7 +230,9 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products},
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
+      {rules::find_joint_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate once = carried_out(from, rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);

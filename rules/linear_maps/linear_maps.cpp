@@ -40,7 +40,7 @@ struct MostFirst {
 };
 
 /// What may be added to a map: the same for all places along kept axes, or another number at each.
-enum class Offsets : std::uint8_t { kAlike, kByPlace };
+enum class Offsets : std::uint8_t { kAlike, kByPlace, kOfOthers };
 
 /// The part that is linear in one tensor.
 class LinearPart {
@@ -182,7 +182,9 @@ class LinearPart {
     std::vector<bool> operands;
     for (const TensorId input : node.inputs) {
       const bool is_linear = input.valid() && axes_.contains(input);
-      if (input.valid() && !is_linear && !graph_.is_constant_expression(input)) return std::nullopt;
+      if (input.valid() && !is_linear && offsets_ != Offsets::kOfOthers &&
+          !graph_.is_constant_expression(input))
+        return std::nullopt;
       operands.push_back(is_linear);
     }
     return std::ranges::count(operands, true) > 0 ? std::optional(operands) : std::nullopt;
@@ -194,11 +196,15 @@ class LinearPart {
         !std::ranges::all_of(node.outputs, [&](TensorId output) { return is_float(output); }))
       return false;
     const auto operands = linear_operands(node);
-    if (!operands || !linearity_in(graph_, node, *operands)) return false;
-    const Linearity linearity = *linearity_in(graph_, node, *operands);
+    const auto linearity = operands ? linearity_in(graph_, node, *operands) : std::nullopt;
+    if (!linearity) return false;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k].valid() && !(*operands)[k] && !linearity->is_added[k] &&
+          !graph_.is_constant_expression(node.inputs[k]))
+        return false;
     std::vector<KeptAxes> of_results(node.outputs.size(), KeptAxes(axes_.at(source_).size()));
     for (std::size_t axis = 0; axis < axes_.at(source_).size(); ++axis) {
-      const auto places = places_of(id, linearity, *operands, axis);
+      const auto places = places_of(id, *linearity, *operands, axis);
       for (std::size_t k = 0; places && k < places->size(); ++k) of_results[k][axis] = (*places)[k];
     }
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
@@ -371,6 +377,10 @@ std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
 
 std::vector<RewritePlan> find_affine_maps(const Graph& graph) {
   return maps_in(graph, Offsets::kByPlace);
+}
+
+std::vector<RewritePlan> find_joint_maps(const Graph& graph) {
+  return maps_in(graph, Offsets::kOfOthers);
 }
 
 }  // namespace soapstone::rules

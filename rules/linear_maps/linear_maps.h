@@ -22,4 +22,7 @@ std::vector<RewritePlan> find_linear_maps(const core::Graph& graph);
 /// keeps: positions, anchors, biases of channels in maps of pixels. Longer parts, and more weights.
 std::vector<RewritePlan> find_affine_maps(const core::Graph& graph);
 
+/// The same where what is added may be computed from other tensors: steps of a linear recurrence.
+std::vector<RewritePlan> find_joint_maps(const core::Graph& graph);
+
 }  // namespace soapstone::rules

@@ -16,6 +16,23 @@ struct LinearPart {
 };
 inline void PrintTo(const LinearPart& part, std::ostream* out) { *out << part.name; }
 
+/// Steps of a linear recurrence: linear in the state and in each input, and the inputs change.
+inline constexpr std::string_view kRecurrence = R"(graph recurrence
+  s: f32[1, 3]
+  u: f32[1, 2]
+  v: f32[1, 2]
+  a = full(; shape=[3, 3], value=0.5)
+  b = full(; shape=[2, 3], value=0.25)
+  s1 = matmul(s, a)
+  u1 = matmul(u, b)
+  t1 = add(s1, u1)
+  s2 = matmul(t1, a)
+  v2 = matmul(v, b)
+  t2 = add(s2, v2)
+  y = tanh(t2)
+  return y
+)";
+
 /// The constants are not literals, so that no test depends on their values: they are what an
 /// operator makes of nothing.
 inline constexpr LinearPart kLinearParts[] = {

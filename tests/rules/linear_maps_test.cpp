@@ -19,6 +19,7 @@ namespace {
 
 using testing::Eq;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Optional;
 
 /// The node that computes the first result.
@@ -95,6 +96,14 @@ TEST(LinearMaps, AreNotLargerThanTheyMayBe) {
   return y
 )";
   EXPECT_THAT(find_linear_maps(graph_of(wide)), IsEmpty());
+}
+
+TEST(LinearMaps, MayHaveOffsetsOfOthers) {
+  const Graph graph = graph_of(kRecurrence);
+  EXPECT_THAT(find_affine_maps(graph), IsEmpty());
+  const std::vector<RewritePlan> joint = find_joint_maps(graph);
+  EXPECT_THAT(joint, Not(IsEmpty()));
+  expect_rules_hold(made_rules(joint), 5);
 }
 
 class LinearMapRules : public testing::TestWithParam<LinearPart> {

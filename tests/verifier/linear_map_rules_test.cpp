@@ -17,5 +17,9 @@ TEST_P(LinearMapProofs, AreFound) {
 INSTANTIATE_TEST_SUITE_P(All, LinearMapProofs, testing::ValuesIn(rules::kLinearParts),
                          [](const auto& part) { return std::string(part.param.name); });
 
+TEST(JointMapProofs, AreFound) {
+  expect_steps_proved(rules::find_joint_maps(graph_of(rules::kRecurrence)));
+}
+
 }  // namespace
 }  // namespace soapstone::verifier
