@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "ops/definition/registry.h"
 #include "ops/language/comprehension.h"
@@ -148,22 +149,30 @@ class PlaceCheck {
   bool keeps() const { return keeps_; }
 
  private:
-  bool stays(const ExprNode& e, Symbol place) const {
+  bool stays(const ExprNode& e, Symbol place) {
     const auto mentions = [&](const Polynomial& form) { return form.mentions(place); };
+    // Nothing is said of a place by what holds at all of them.
     const auto constrained = [&](const auto& constraints) {
-      return std::ranges::any_of(constraints,
-                                 [&](const auto& c) { return c.expression.mentions(place); });
+      return std::ranges::any_of(constraints, [&](const ops::Constraint& c) {
+        const Polynomial form = value(c.expression);
+        return mentions(form) &&
+               (c.kind != ops::Constraint::Kind::kNonNegative ||
+                (form != Polynomial(place) && form != kMark - 1 - Polynomial(place)));
+      });
     };
     const auto bound = [&](const auto& binders) {
       return std::ranges::any_of(
           binders, [&](const auto& b) { return mentions(b.low) || mentions(b.high); });
     };
+    for (const ops::Binder& binder : e.binders)
+      if (binder.high - binder.low == Polynomial(1))
+        only_.emplace_back(binder.variable, binder.low);
     if (e.kind == ExprKind::kIndexValue && std::ranges::any_of(e.index, mentions)) return false;
     if (e.kind == ExprKind::kReadFlat && (axes_[e.tensor] || mentions(e.index[0]))) return false;
     if (e.kind == ExprKind::kRead) {
       for (std::size_t d = 0; d < e.index.size(); ++d) {
         const bool here = axes_[e.tensor] == d;
-        if (here ? e.index[d] != Polynomial(place) : mentions(e.index[d])) return false;
+        if (here ? value(e.index[d]) != Polynomial(place) : mentions(e.index[d])) return false;
       }
     }
     if (constrained(e.constraints) || bound(e.binders)) return false;
@@ -173,6 +182,15 @@ class PlaceCheck {
         return false;
     return std::ranges::all_of(e.arguments,
                                [&](const Expr& argument) { return stays(*argument, place); });
+  }
+
+  /// With variables of one value replaced by it.
+  Polynomial value(const Polynomial& form) const {
+    return form.substitute([&](Symbol symbol) {
+      const auto known =
+          std::ranges::find(only_, symbol, [](const auto& entry) { return entry.first; });
+      return known == only_.end() ? Polynomial(symbol) : known->second;
+    });
   }
 
   bool reads_marked(const ExprNode& e) const {
@@ -185,6 +203,7 @@ class PlaceCheck {
   }
 
   std::vector<std::optional<std::size_t>> axes_;  // by tensor: inputs, then stages
+  std::vector<std::pair<Symbol, Polynomial>> only_;
   bool keeps_ = true;
 };
 

@@ -70,6 +70,12 @@ TEST(KeptAxis, IsWhereEachPlaceStandsAlone) {
   EXPECT_THAT(kept(image, conv, 0), Optional(Eq(0U)));
   EXPECT_EQ(kept(image, conv, 1), std::nullopt);
   EXPECT_EQ(kept(image, conv, 2), std::nullopt) << "as long as before, but not place by place";
+  EXPECT_THAT(kept("  x: f32[2, 3, 8]\n  k: f32[4, 3, 1]\n",
+                   "conv(x, k; strides=[1], dilations=[1], pads=[0, 0])", 2),
+              Optional(Eq(2U)));
+  EXPECT_EQ(kept("  x: f32[2, 3, 8]\n  k: f32[4, 3, 1]\n",
+                 "conv(x, k; strides=[1], dilations=[1], pads=[1, 1])", 2),
+            std::nullopt);
   const char* cube = "  x: f32[2, 3, 1, 4]\n";
   EXPECT_THAT(kept(cube, "transpose(x; perm=[3, 0, 1, 2])", 0), Optional(Eq(1U)));
   EXPECT_THAT(kept(cube, "reduce_sum(x; axes=[1], keep_dims=0)", 3), Optional(Eq(2U)));
