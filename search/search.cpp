@@ -108,6 +108,9 @@ void Searcher::run_stage(const Candidate& original) {
     }
     undo_merges(rung, result_.best.empty() ? original : result_.best.front());
     go_on_from_best(rung);
+    go_on_from_joint_maps(rung, original);
+    if (!result_.best.empty()) go_on_from_joint_maps(rung, Candidate(result_.best.front()));
+    go_on_from_best(rung);
     is_cut_short_ = result_.work() - work_at_rung_ >= work_of_rung_;
   }
 }

@@ -230,9 +230,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products},
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_joint_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
-       rules::find_steps_of_products}};
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate once = carried_out(from, rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);
@@ -251,6 +249,19 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       for (const Pass& pass : rung.turns) improve_until_settled(pass);
     }
   }
+}
+
+/// Steps of linear recurrences, which these plans make longer before they make them shorter.
+void Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
+  static const std::vector<PlanFinder> kOrder = {rules::find_joint_maps, rules::find_contractions,
+                                                 rules::find_moves, rules::find_factors,
+                                                 rules::find_steps_of_products};
+  if (!options_.admits_made || stopped() || is_enough()) return;
+  const Candidate once = carried_out(from, rules::find_common_nodes);
+  now_ = with_plans(once, kOrder);
+  if (now_.graph.hash() == once.graph.hash()) return;
+  remember(now_);
+  for (const Pass& pass : rung.turns) improve_until_settled(pass);
 }
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
