@@ -151,11 +151,6 @@ class LiftedOperator {
   std::optional<std::string> summed() {
     const Texts shape = any_shape(node_.inputs[0]);
     take_items(0, shape);
-    if (lifting_.items.empty()) {
-      source_ += fmt::format("    y = {}(ar{{1..{}}})\n", op_.name, count_);
-      target_ += "    y = reduce_sum(a; axes=[0], keep_dims=0)\n";
-      return text();
-    }
     Texts terms, others;
     for (const bool is_item : lifting_.items) {
       if (!is_item) {
@@ -165,9 +160,11 @@ class LiftedOperator {
       terms.push_back(is_item ? fmt::format("ar{}", terms.size() - others.size() + 1)
                               : others.back());
     }
+    if (terms.empty()) terms.push_back(fmt::format("ar{{1..{}}}", count_));
     source_ += fmt::format("    y = {}({})\n", op_.name, list(terms));
-    target_ += fmt::format("    s = reduce_sum(a; axes=[0], keep_dims=0)\n    y = {}({}, s)\n",
-                           op_.name, list(others));
+    target_ +=
+        fmt::format("    {} = reduce_sum(a; axes=[0], keep_dims=0)\n", others.empty() ? "y" : "s");
+    if (!others.empty()) target_ += fmt::format("    y = {}({}, s)\n", op_.name, list(others));
     return text();
   }
 

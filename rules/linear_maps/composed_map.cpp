@@ -296,9 +296,17 @@ class PlainMaps {
     text += left ? fmt::format("    {} = matmul({}, x)\n", p, w)
                  : fmt::format("    {} = matmul(x, {})\n", p, w);
     const std::string offset = map_.is_offset_whole ? joined(shape) : left ? m + ", 1" : m;
+    return text + behind_product(offset, splits);
+  }
+
+  /// Lines that add an offset of that shape to `p` and bring `q` into the shape of the result, as
+  /// far as there is something to do.
+  std::string behind_product(const std::string& offset, bool reshapes) const {
+    std::string text;
     if (map_.has_offset)
-      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", offset, y);
-    if (splits) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
+      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", offset,
+                          reshapes ? "q" : "y");
+    if (reshapes) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
     return text;
   }
 
@@ -326,20 +334,17 @@ class PlainMaps {
     text += fmt::format("    w1 = transpose(w0; perm=[{}])\n", fmt::join(order, ", "));
     text += fmt::format("    w = reshape(w1; shape=[{}])\n", joined(of_matrix));
     text += fmt::format("    xs = reshape(x; shape=[{}])\n", joined(of_source));
-    const bool is_whole = std::max(of_source.size(), of_matrix.size()) == all_.size();
-    const std::string q = is_whole ? "y" : "q", p = map_.has_offset ? "p" : q;
-    text += fmt::format("    {} = matmul({})\n", p, left ? "w, xs" : "xs, w");
-    if (map_.has_offset) {
-      Names places;
-      for (std::size_t d = 0; d < all_.size(); ++d)
-        places.push_back(is_kept(d) && !map_.is_offset_whole ? "1" : all_[d]);
-      places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(std::max(
-                                                      of_source.size(), of_matrix.size())));
-      text +=
-          fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", joined(places), q);
-    }
-    if (!is_whole) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
-    return text;
+    const std::size_t rank = std::max(of_source.size(), of_matrix.size());
+    const bool reshapes = rank != all_.size();
+    text += fmt::format("    {} = matmul({})\n",
+                        map_.has_offset ? "p"
+                        : reshapes      ? "q"
+                                        : "y",
+                        left ? "w, xs" : "xs, w");
+    Names places;
+    for (std::size_t d = all_.size() - rank; d < all_.size(); ++d)
+      places.push_back(is_kept(d) && !map_.is_offset_whole ? "1" : all_[d]);
+    return text + behind_product(joined(places), reshapes);
   }
 
   /// Without axes of one place.
