@@ -26,9 +26,11 @@ RuleFinding derive(const Rule& rule, const rules::SaturationRules& from,
                    const DerivabilityOptions& options, const core::StopToken& stop) {
   RuleFinding finding;
   const double before = core::thread_cpu_ms();
+  DerivationLimits limits = options.limits;
+  limits.hands_on = true;
   for (const Sides& sides : rule_instances(rule, options.samples, options.seed)) {
     const DerivationReport report =
-        derive(sides.source, sides.target, rule.constant_inputs, from, options.limits, stop);
+        derive(sides.source, sides.target, rule.constant_inputs, from, limits, stop);
     finding.nodes = std::max(finding.nodes, report.saturation.nodes);
     finding.verdict = report.derivation;
     if (report.derivation != Derivability::kYes) break;

@@ -40,6 +40,7 @@ DerivationReport derive(const core::Graph& a, const core::Graph& b,
   saturation.nodes = limits.nodes + graph.node_count();
   saturation.rounds = limits.rounds;
   saturation.left_out = limits.left_out;
+  saturation.match.hands_on = limits.hands_on;
   DerivationReport report;
   report.saturation = rules::saturate(graph, rules, saturation, is_done, stop);
   if (report.saturation.end == rules::SaturationEnd::kDone) report.derivation = Derivability::kYes;

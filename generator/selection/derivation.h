@@ -15,6 +15,7 @@ struct DerivationLimits {
   std::size_t nodes = 2'000;  ///< E-nodes.
   std::size_t rounds = 30;
   std::vector<bool> left_out = {};  ///< The same as in SaturationLimits.
+  bool hands_on = false;            ///< The same as in EMatchLimits.
 };
 
 enum class Derivability : std::uint8_t {

@@ -101,8 +101,9 @@ class EMatcher {
   EMatcher(const EGraph& graph, const SaturationRules& rules, std::span<const ENodeId> nodes,
            const EMatchLimits& limits, const EMatchFound& found)
       : graph_(graph), rules_(rules), tree_(rules.tree()), starts_(nodes), limits_(limits),
-        found_(found), is_start_(graph.node_bound()), conditions_(tree_.bounds().slots),
-        met_(tree_.bounds().slots), path_(tree_.bounds().steps), walked_(tree_.bounds().steps),
+        found_(found), is_start_(graph.node_bound()), is_cut_(graph.node_bound()),
+        conditions_(tree_.bounds().slots), met_(tree_.bounds().slots), path_(tree_.bounds().steps),
+        walked_(tree_.bounds().steps),
         met_symbols_(tree_.bounds().symbols, tree_.equations().equations.size()),
         progress_(tree_.size()), matches_(tree_.leaf_count()), slots_(rules.bounds().slots),
         nodes_(rules.bounds().nodes), symbols_(rules.bounds().symbols, rules.bounds().equations) {
@@ -148,7 +149,7 @@ class EMatcher {
   bool is_closed(std::uint32_t at) { return progress(at).closed >= tree_[at].parts; }
   /// Something behind the first `k` steps has met a limit.
   void close_one(std::size_t k) {
-    limited_ = true;
+    limited_ = is_cut_[start_.index()] = true;
     for (; k > 0; --k) {
       ++progress(path_[k - 1]).closed;
       if (!is_closed(path_[k - 1])) break;
@@ -345,6 +346,7 @@ class EMatcher {
   bool is_first_start() const {
     const auto start = static_cast<std::size_t>((*plan_)[0].node);
     for (std::size_t k = 0; k < pattern_->nodes.size(); ++k) {
+      if (limits_.hands_on && is_cut_[nodes_[k].index()]) continue;
       if (nodes_[k] < start_ && is_start_[nodes_[k].index()]) return false;
       if (k < start && nodes_[k] == start_) return false;
     }
@@ -377,7 +379,7 @@ class EMatcher {
   std::span<const ENodeId> starts_;
   const EMatchLimits& limits_;
   const EMatchFound& found_;
-  std::vector<bool> is_start_;  // by e-node
+  std::vector<bool> is_start_, is_cut_;  // by e-node; cut: a limit was met there
 
   // Of the walk: in its own numbers.
   std::vector<const SlotPattern*> conditions_;  // by slot

@@ -80,13 +80,16 @@ using EMatchFound = std::function<bool(const EMatch&)>;  ///< False ends the sea
 struct EMatchLimits {
   std::size_t matches = 128;
   std::size_t steps = 4096;  ///< E-nodes that are tried for what they begin with.
+  /// What was not found from an e-node because of a limit belongs to the next one; so some matches
+  /// may be found twice.
+  bool hands_on = false;
 };
 
-/// Calls `found` for every match that includes one of these e-nodes, which ascend, each once, in an
-/// order that depends on the e-graph and the rules alone. Sizes bind consistently and guards hold.
-/// E-nodes that make several results of a source are different ones, unless they were given and
-/// there are two: a product merged with itself, and that again, would never end. False: a limit was
-/// met. Precondition: rebuilt.
+/// Calls `found` for every match that includes one of these e-nodes, which ascend, each once unless
+/// they are handed on, in an order that depends on the e-graph and the rules alone. Sizes bind
+/// consistently and guards hold. E-nodes that make several results of a source are different ones,
+/// unless they were given and there are two: a product merged with itself, and that again, would
+/// never end. False: a limit was met. Precondition: rebuilt.
 bool for_each_match(const EGraph& graph, const SaturationRules& rules,
                     std::span<const ENodeId> nodes, const EMatchLimits& limits,
                     const EMatchFound& found);
