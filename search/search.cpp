@@ -144,7 +144,7 @@ SearchResult Searcher::run(const Graph& original) {
     score_before_ = start.score;
     // Its order alone may be a gain.
     if (objective_.needs_memory() && result_.best.empty()) remember(start);
-    run_stage(start);
+    run_stage(with_names(start));
     if (!result_.best.empty()) start = result_.best.front();
     next = objective_.next_stage(stage_, objective_.score(start.graph, stage_));
   }

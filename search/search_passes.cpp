@@ -17,6 +17,7 @@
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
+#include "rules/recognition/recognition.h"
 #include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
 #include "rules/repetition/repetition.h"
@@ -211,6 +212,15 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
   Candidate changed = plans_.carry_out(from, find(from.graph), stage_);
   work_when_idle();
   return changed;
+}
+
+/// With what is written out as the operators that it is.
+Candidate Searcher::with_names(const Candidate& from) {
+  static const std::vector<PlanFinder> kNames = {rules::find_named_functions};
+  if (!options_.admits_made) return from;
+  Candidate named = with_plans(from, kNames);
+  if (named.steps.size() > from.steps.size()) remember(named);
+  return named;
 }
 
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide

@@ -16,9 +16,18 @@
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
 #include "rules/contractions/factors.h"
+#include "rules/contractions/flat_batches.h"
+#include "rules/contractions/shared_operands.h"
+#include "rules/demand/alike_readings.h"
+#include "rules/demand/demand.h"
+#include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/matching/sibling_numbers.h"
 #include "rules/moves/moves.h"
+#include "rules/recognition/recognition.h"
+#include "rules/repetition/common_nodes.h"
+#include "rules/repetition/flattened_rows.h"
+#include "rules/repetition/repetition.h"
 #include "rules/rule/families.h"
 #include "rules/taso/import_taso.h"
 #include "rules/text/reachable_operators.h"
@@ -40,8 +49,12 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {
-    rules::kBatchingPrefix, rules::kLinearMapPrefix, rules::kMovesPrefix, rules::kContractionPrefix,
-    rules::kFactorPrefix,   rules::kWindowPrefix,    rules::kBlocksPrefix};
+    rules::kBatchingPrefix,   rules::kBlocksPrefix,      rules::kChosenPrefix,
+    rules::kCommonPrefix,     rules::kContractionPrefix, rules::kDemandPrefix,
+    rules::kFactorPrefix,     rules::kFlatBatchPrefix,   rules::kLinearMapPrefix,
+    rules::kMovesPrefix,      rules::kNamedPrefix,       rules::kReducedPrefix,
+    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kSeparationPrefix,
+    rules::kSharedPrefix,     rules::kStridedPrefix,     rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -196,6 +209,10 @@ core::Result<LoadedRules> load_rules(const RuleRequest& request, const Context& 
 rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules& loaded) {
   rules::OperatorNames operators = rules::operators_of_plans();
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
+  for (const rules::RewritePlan& plan : rules::find_named_functions(graph))
+    for (const std::string& text : plan.steps.front().texts)
+      for (const std::string_view word : rules::called_words(text).target)
+        operators.insert(std::string(word));
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
     for (const Rule& rule : *list) words.push_back(rules::called_words(rule));

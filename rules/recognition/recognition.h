@@ -1,0 +1,21 @@
+// Parts of a graph that compute what an operator of its own does, however they are written out:
+// functions of one tensor are known by their values, norms by the statistics that they are made
+// of. What is guessed here is proved like every other rule.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// How the names of their rules begin: `named_layer_norm`.
+inline constexpr std::string_view kNamedPrefix = "named_";
+
+/// A plan for each such part, the largest first where one holds another. Complexity: tensors times
+/// the nodes of a part.
+std::vector<RewritePlan> find_named_functions(const core::Graph& graph);
+
+}  // namespace soapstone::rules

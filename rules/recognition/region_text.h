@@ -1,0 +1,46 @@
+// The text of a rule whose source is a part of the graph that reads one tensor and constants.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/graph/graph.h"
+#include "rules/moves/move_text.h"
+
+namespace soapstone::rules {
+
+/// The number that all elements of a constant have: of one that holds a single one, or is filled
+/// with it. None: it has several, or is no constant.
+std::optional<double> number_of(const core::Graph& graph, core::TensorId id);
+
+/// The number as a rule states it: of what is nearly a whole one, that.
+std::string text_of(double number);
+
+class RegionText {
+ public:
+  /// The tensor is `x`. With symbols all of its sizes are left open.
+  RegionText(const core::Graph& graph, core::TensorId x, bool symbols);
+
+  /// What computes the tensor, down to `x` and constants, becomes part of the source. The name of
+  /// the tensor in it.
+  std::string add(core::TensorId id);
+
+  /// What the target is made of beside it: constants that the source reads.
+  std::string constant(core::TensorId id) const { return names_.at(id); }
+  const Names& shape() const { return shape_; }
+
+  std::string rule(const std::string& name, const std::string& source_result,
+                   const SideText& target, const std::string& target_result) const;
+
+ private:
+  std::string declare(core::TensorId id);
+
+  const core::Graph& graph_;
+  std::map<core::TensorId, std::string> names_;
+  Names shape_;  // of `x`
+  std::string head_;
+  SideText source_;
+};
+
+}  // namespace soapstone::rules

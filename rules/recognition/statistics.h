@@ -1,0 +1,69 @@
+// What a tensor is in terms of the statistics of another one: a sum of products of its elements,
+// their mean, the mean of their squares, roots of its variance, and constants.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace soapstone::rules {
+
+/// No dimension of the tensor: one of size 1.
+inline constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
+
+struct Factor {
+  enum class Kind : std::uint8_t { kElement, kMean, kMeanSquare, kRoot, kConstant };
+  Kind kind = Kind::kElement;
+  // Of kRoot: √(variance + epsilon), or √(mean of squares + epsilon).
+  bool is_centred = false;
+  double epsilon = 0;
+  // Of kConstant: on which axes of the tensor its dimensions lie.
+  core::TensorId constant = core::TensorId::none();
+  std::vector<std::size_t> axes = {};
+  auto operator<=>(const Factor&) const = default;
+};
+
+/// The power of each factor.
+using Product = std::map<Factor, int>;
+/// The number in front of each product.
+using Sum = std::map<Product, double>;
+
+/// A tensor that is (x − mean)·scale/√(variance + epsilon) + offset, or the same without means.
+struct Norm {
+  core::TensorId result;
+  bool is_centred = true;
+  double epsilon = 0;
+  Sum scale = {}, offset = {};  ///< Of constants.
+};
+
+/// Reads nodes one by one, operands first.
+class Statistics {
+ public:
+  /// Of `x` over these axes. Precondition: known sizes.
+  Statistics(const core::Graph& graph, core::TensorId x, std::vector<std::size_t> axes);
+
+  /// False: nothing is known of its result.
+  bool add(const core::Node& node);
+  /// None: it is no norm.
+  std::optional<Norm> norm_at(core::TensorId id) const;
+
+ private:
+  struct Value {
+    Sum sum;
+    std::vector<std::size_t> axes;  ///< By dimension.
+  };
+  class Reader;
+
+  std::optional<std::vector<std::size_t>> reshaped_axes(const core::Node& node) const;
+
+  const core::Graph& graph_;
+  core::TensorId x_;
+  std::vector<std::size_t> axes_;
+  std::map<core::TensorId, Value> values_;
+};
+
+}  // namespace soapstone::rules

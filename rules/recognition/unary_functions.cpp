@@ -1,0 +1,322 @@
+#include "rules/recognition/unary_functions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ops/definition/by_role.h"
+#include "ops/definition/registry.h"
+#include "ops/evaluation/evaluate.h"
+#include "rules/recognition/recognition.h"
+#include "rules/recognition/region_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+using Values = std::vector<double>;
+
+constexpr std::size_t kMostChainNodes = 32;
+/// How far values may be from each other: constants are rounded to fp32.
+constexpr double kNearlyEqual = 2e-6;
+
+constexpr std::string_view kFunctionDescription = "What is written out is a function with a name.";
+
+/// Places where functions are compared: dense where they bend, and far out.
+Values sample_points() {
+  Values points{-40, -17.3, -9.1, 9.7, 18.2, 41};
+  for (int k = -16; k <= 16; ++k) points.push_back(0.3721 * k + 0.0113);
+  return points;
+}
+/// Where an exp may be infinite.
+constexpr double kFarPoints[] = {-1000, 1000};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+/// A function of x and of a·x with operators for it.
+struct Named {
+  std::string_view name;
+  bool is_scaled;  ///< It may have a factor a within.
+  double (*value)(double x, double ax);
+  std::size_t operators;
+  std::string (*write)(SideText& text, const std::string& x, const std::string& ax);
+};
+
+template <const char* kOperator>
+std::string call(SideText& text, const std::string&, const std::string& ax) {
+  return text.line(fmt::format("{}({})", kOperator, ax));
+}
+constexpr char kSigmoid[] = "sigmoid", kTanh[] = "tanh", kSoftplus[] = "softplus", kRelu[] = "relu",
+               kAbs[] = "abs", kGelu[] = "gelu", kHardSwish[] = "hard_swish";
+
+const Named kFunctions[] = {
+    {"sigmoid", true, [](double, double ax) { return sigmoid(ax); }, 1, call<kSigmoid>},
+    {"tanh", true, [](double, double ax) { return std::tanh(ax); }, 1, call<kTanh>},
+    {"softplus", true, [](double, double ax) { return softplus(ax); }, 1, call<kSoftplus>},
+    {"relu", false, [](double x, double) { return std::max(x, 0.0); }, 1, call<kRelu>},
+    {"abs", false, [](double x, double) { return std::abs(x); }, 1, call<kAbs>},
+    {"gelu", false,
+     [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }, 1,
+     call<kGelu>},
+    {"tanh_gelu", false,
+     [](double x, double) {
+       return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))) / 2;
+     },
+     1,
+     [](SideText& text, const std::string& x, const std::string&) {
+       return text.line(fmt::format("gelu({}; approximate=\"tanh\")", x));
+     }},
+    {"hard_swish", false, [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }, 1,
+     call<kHardSwish>},
+    {"silu", true, [](double x, double ax) { return x * sigmoid(ax); }, 2,
+     [](SideText& text, const std::string& x, const std::string& ax) {
+       return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("sigmoid({})", ax))));
+     }},
+    {"mish", false, [](double x, double) { return x * std::tanh(softplus(x)); }, 3,
+     [](SideText& text, const std::string& x, const std::string&) {
+       const std::string t = text.line(fmt::format("softplus({})", x));
+       return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("tanh({})", t))));
+     }},
+};
+
+bool is_about(double a, double b) {
+  return std::abs(a - b) <= kNearlyEqual * (1 + std::max(std::abs(a), std::abs(b)));
+}
+
+/// The function c·f + d.
+struct Line {
+  double factor = 1, offset = 0;
+  std::size_t operators() const { return (factor != 1 ? 1U : 0U) + (offset != 0 ? 1U : 0U); }
+};
+
+double rounded(double value) {
+  const double near = std::round(value * 1e4) / 1e4;
+  return is_about(near, value) ? near : value;
+}
+
+/// How the values depend on those of the function. None: in no such way.
+std::optional<Line> line_through(const Values& function, const Values& values) {
+  const auto [low, high] = std::ranges::minmax_element(function);
+  const double rise = *high - *low;
+  if (!(rise > 0)) return std::nullopt;
+  const auto at = [&](auto place) {
+    return values[static_cast<std::size_t>(place - function.begin())];
+  };
+  Line line;
+  line.factor = rounded((at(high) - at(low)) / rise);
+  line.offset = rounded(at(low) - line.factor * *low);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (!is_about(line.factor * function[k] + line.offset, values[k])) return std::nullopt;
+  return line;
+}
+
+/// What is computed of one tensor element by element.
+class Chain {
+ public:
+  Chain(const Graph& graph, TensorId x, const std::map<NodeId, std::size_t>& places)
+      : graph_(graph), x_(x), places_(places) {}
+
+  /// False: there is too little of it to be worth a look.
+  bool grow() {
+    std::set<std::pair<std::size_t, NodeId>> readers;
+    std::set<TensorId> known{x_};
+    const auto read = [&](TensorId id) {
+      for (const NodeId reader : graph_.consumers(id)) readers.emplace(places_.at(reader), reader);
+    };
+    read(x_);
+    while (!readers.empty() && nodes_.size() < kMostChainNodes) {
+      const NodeId next = readers.extract(readers.begin()).value().second;
+      if (!fits(graph_.node(next), known)) continue;
+      nodes_.push_back(next);
+      known.insert(graph_.node(next).outputs[0]);
+      read(graph_.node(next).outputs[0]);
+    }
+    return nodes_.size() > 1;
+  }
+
+  const std::vector<NodeId>& nodes() const { return nodes_; }
+
+  /// The values of each node's result at the sample points, and at the far ones. Empty: they cannot
+  /// be computed.
+  std::vector<Values> values() const {
+    Values points = sample_points();
+    points.insert(points.end(), std::begin(kFarPoints), std::end(kFarPoints));
+    core::GraphBuilder builder;
+    const core::Shape shape{static_cast<std::int64_t>(points.size())};
+    std::map<TensorId, TensorId> made;
+    made.emplace(x_, builder.add_input("x", {core::DataType::kFloat32, shape}));
+    std::vector<TensorId> results;
+    for (const NodeId id : nodes_) {
+      const Node& node = graph_.node(id);
+      std::vector<TensorId> operands;
+      for (const TensorId input : node.inputs) {
+        if (!made.contains(input)) {
+          const auto number = ops::append_filled(builder, {}, *number_of(graph_, input));
+          if (!number) return {};
+          made.emplace(input, *number);
+        }
+        operands.push_back(made.at(input));
+      }
+      const auto result = ops::append(builder, node.op->name, operands, node.attributes);
+      if (!result) return {};
+      made.emplace(node.outputs[0], (*result)[0]);
+      results.push_back((*result)[0]);
+    }
+    builder.set_outputs(results);
+    const auto graph = std::move(builder).finish();
+    if (!graph) return {};
+    auto values = ops::evaluate_graph<double>(*graph, std::vector<Values>{points});
+    return values ? *std::move(values) : std::vector<Values>();
+  }
+
+  /// The nodes on which the tensor depends, and their numbers.
+  std::pair<std::set<NodeId>, std::set<double>> part_of(TensorId y) const {
+    std::set<TensorId> wanted{y};
+    std::pair<std::set<NodeId>, std::set<double>> part;
+    for (auto id = nodes_.rbegin(); id != nodes_.rend(); ++id) {
+      const Node& node = graph_.node(*id);
+      if (!wanted.contains(node.outputs[0])) continue;
+      part.first.insert(*id);
+      wanted.insert(node.inputs.begin(), node.inputs.end());
+    }
+    for (const TensorId id : wanted)
+      if (const auto number = number_of(graph_, id)) part.second.insert(*number);
+    return part;
+  }
+
+ private:
+  bool fits(const Node& node, const std::set<TensorId>& known) const {
+    const auto* const op = ops::definition_of(node);
+    if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.outputs.size() != 1)
+      return false;
+    const core::TensorType& type = graph_.tensor(node.outputs[0]).type;
+    return (type.data_type == core::DataType::kFloat32 ||
+            type.data_type == core::DataType::kBool) &&
+           type.shape == graph_.tensor(x_).type.shape &&
+           std::ranges::all_of(node.inputs, [&](TensorId input) {
+             return input.valid() && (known.contains(input) || number_of(graph_, input));
+           });
+  }
+
+  const Graph& graph_;
+  TensorId x_;
+  const std::map<NodeId, std::size_t>& places_;
+  std::vector<NodeId> nodes_;
+};
+
+class FunctionFinder {
+ public:
+  FunctionFinder(const Graph& graph, std::set<NodeId>& taken) : graph_(graph), taken_(taken) {
+    for (const NodeId id : graph.order()) places_.emplace(id, places_.size());
+  }
+
+  std::vector<RewritePlan> run() {
+    for (const TensorId input : graph_.inputs()) look_behind(input);
+    for (const NodeId id : graph_.order())
+      for (const TensorId output : graph_.node(id).outputs) look_behind(output);
+    return std::move(plans_);
+  }
+
+ private:
+  struct Found {
+    const Named* function;
+    double inner = 1;
+    Line line;
+  };
+
+  void look_behind(TensorId x) {
+    const core::TensorType& type = graph_.tensor(x).type;
+    if (type.data_type != core::DataType::kFloat32 || !type.shape_known ||
+        !core::concrete(type.shape) || graph_.is_constant_expression(x))
+      return;
+    Chain chain(graph_, x, places_);
+    if (!chain.grow()) return;
+    std::vector<Values> values = chain.values();
+    const auto is_finite = [](double value) { return std::isfinite(value); };
+    for (std::size_t k = values.size(); k-- > 0;) {
+      const NodeId last = chain.nodes()[k];
+      const bool has_far_values =
+          std::all_of(values[k].end() - std::ssize(kFarPoints), values[k].end(), is_finite);
+      values[k].resize(values[k].size() - std::size(kFarPoints));
+      if (taken_.contains(last) || !std::ranges::all_of(values[k], is_finite)) continue;
+      const TensorId y = graph_.node(last).outputs[0];
+      if (graph_.tensor(y).type != type) continue;
+      const auto [nodes, numbers] = chain.part_of(y);
+      const auto found = function_of(values[k], numbers, nodes.size());
+      if (!found) continue;
+      taken_.insert(nodes.begin(), nodes.end());
+      plans_.push_back({{PlanStep{.results = {y},
+                                  .texts = {text(x, y, *found)},
+                                  .description = kFunctionDescription,
+                                  .floats = has_far_values ? FloatBehavior::kReassociates
+                                                           : FloatBehavior::kExtendsRange}}});
+    }
+  }
+
+  /// With fewer operators than that.
+  static std::optional<Found> function_of(const Values& values, const std::set<double>& numbers,
+                                          std::size_t operators) {
+    std::set<double> factors{-1, 1};
+    for (const double number : numbers) {
+      if (number == 0) continue;
+      for (const double factor : {number, 1 / number, 2 * number}) {
+        factors.insert(rounded(factor));
+        factors.insert(-rounded(factor));
+      }
+    }
+    static const Values kPoints = sample_points();
+    std::optional<Found> best;
+    std::size_t fewest = operators;
+    for (const Named& function : kFunctions) {
+      for (const double inner : function.is_scaled ? factors : std::set<double>{1}) {
+        Values of_function;
+        for (const double x : kPoints) of_function.push_back(function.value(x, inner * x));
+        const auto line = line_through(of_function, values);
+        if (!line) continue;
+        const std::size_t its = function.operators + line->operators() + (inner != 1 ? 1U : 0U);
+        if (its >= fewest) continue;
+        fewest = its;
+        best = {&function, inner, *line};
+      }
+    }
+    return best;
+  }
+
+  std::string text(TensorId x, TensorId y, const Found& found) const {
+    // A constant with several elements has a shape of its own.
+    RegionText region(graph_, x, false);
+    const std::string result = region.add(y);
+    SideText target;
+    const auto with_number = [&](const char* call, const std::string& operand, double number) {
+      const std::string c = target.line(fmt::format("full(; shape=[], value={})", text_of(number)));
+      return target.line(fmt::format("{}({}, {})", call, operand, c));
+    };
+    const std::string ax = found.inner == 1 ? "x" : with_number("mul", "x", found.inner);
+    std::string t = found.function->write(target, "x", ax);
+    if (found.line.factor != 1) t = with_number("mul", t, found.line.factor);
+    if (found.line.offset != 0) t = with_number("add", t, found.line.offset);
+    return region.rule(fmt::format("{}{}", kNamedPrefix, found.function->name), result, target, t);
+  }
+
+  const Graph& graph_;
+  std::set<NodeId>& taken_;
+  std::map<NodeId, std::size_t> places_;
+  std::vector<RewritePlan> plans_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_unary_functions(const Graph& graph, std::set<NodeId>& taken) {
+  return FunctionFinder(graph, taken).run();
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,17 @@
+// Chains of elementwise operators on one tensor that are a function with an operator of its own, or
+// with fewer operators.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// A plan for each, the longest chains first; their nodes are put into the set.
+std::vector<RewritePlan> find_unary_functions(const core::Graph& graph,
+                                              std::set<core::NodeId>& taken);
+
+}  // namespace soapstone::rules

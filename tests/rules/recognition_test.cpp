@@ -1,0 +1,68 @@
+// What is written out: which function it is taken for, and that each rule made of it holds.
+#include "rules/recognition/recognition.h"
+
+#include <string>
+
+#include "tests/rules/holds.h"
+#include "tests/rules/rules_fixture.h"
+#include "tests/rules/spelled_functions.h"
+#include "tests/support/made_rules.h"
+
+namespace soapstone::rules {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class NamedFunctions : public testing::TestWithParam<SpelledFunction> {};
+
+TEST_P(NamedFunctions, AreFoundAndHold) {
+  const auto plans = find_named_functions(graph_of(graph_text(GetParam())));
+  ASSERT_THAT(plans, SizeIs(1));
+  const std::string name = rule_name(plans[0].steps[0].texts[0]);
+  EXPECT_EQ(name.substr(0, name.find('[')), fmt::format("{}{}", kNamedPrefix, GetParam().rule));
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NamedFunctions, testing::ValuesIn(kSpelledFunctions),
+                         [](const auto& spelled) { return std::string(spelled.param.name); });
+
+TEST(Recognition, FindsNothingInWhatIsNearlyAFunction) {
+  // The slope of one gelu with the cubic term of the other, and a variance of other elements.
+  EXPECT_THAT(find_named_functions(graph_of(R"(graph nearly
+  x: f32[2, 8]
+  z: f32[2, 8]
+  half = full(; shape=[], value=0.5)
+  slope = full(; shape=[], value=0.71)
+  small = full(; shape=[], value=0.00001)
+  t = mul(x, slope)
+  e = erf(t)
+  h = mul(x, half)
+  he = mul(h, e)
+  g = add(h, he)
+  mean = reduce_mean(x; axes=[1])
+  d = sub(x, mean)
+  c = mul(d, z)
+  var = reduce_mean(c; axes=[1])
+  v = add(var, small)
+  r = sqrt(v)
+  n = div(d, r)
+  y = add(n, g)
+  return y
+)")),
+              IsEmpty());
+}
+
+TEST(Recognition, NamesAsFewOperatorsAsThereAre) {
+  EXPECT_THAT(find_named_functions(graph_of(R"(graph silu
+  x: f32[2, 8]
+  s = sigmoid(x)
+  y = mul(x, s)
+  return y
+)")),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace soapstone::rules

@@ -1,0 +1,103 @@
+// Functions and norms as exporters and people write them out, each with the rule that names it.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace soapstone::rules {
+
+struct SpelledFunction {
+  std::string_view name, nodes;  ///< Compute y of x; constants are named by what they are.
+  std::string_view rule;         ///< Without its prefix.
+  std::string_view shape = "2, 3, 8";
+};
+inline void PrintTo(const SpelledFunction& spelled, std::ostream* out) { *out << spelled.name; }
+
+inline constexpr SpelledFunction kSpelledFunctions[] = {
+    {"sigmoid_with_factor",
+     "  t = mul(x, minus_eight)\n  e = exp(t)\n  s = add(e, one)\n  y = reciprocal(s)\n",
+     "sigmoid"},
+    {"sigmoid_from_tanh",
+     "  h = mul(x, half)\n  t = tanh(h)\n  g = mul(t, half)\n  y = add(half, g)\n", "sigmoid"},
+    {"tanh_from_sigmoid",
+     "  d = add(x, x)\n  t = sigmoid(d)\n  e = mul(t, two)\n  y = sub(e, one)\n", "tanh"},
+    {"silu_from_tanh",
+     "  h = mul(x, half)\n  t = tanh(h)\n  s = add(t, one)\n  g = mul(h, s)\n  y = mul(g, one)\n",
+     "silu"},
+    {"quick_gelu",
+     "  t = mul(x, factor)\n  n = neg(t)\n  e = exp(n)\n  s = add(one, e)\n  y = div(x, s)\n",
+     "silu"},
+    {"gelu_distributed",
+     "  t = mul(x, root)\n  e = erf(t)\n  h = mul(x, half)\n  he = mul(h, e)\n  y = add(he, h)\n",
+     "gelu"},
+    {"tanh_gelu",
+     "  xx = mul(x, x)\n  b = mul(cubic, xx)\n  f = add(one, b)\n  g = mul(f, x)\n"
+     "  t = mul(slope, g)\n  e = tanh(t)\n  h = mul(half, x)\n  he = mul(e, h)\n  y = add(h, he)\n",
+     "tanh_gelu"},
+    {"hard_swish",
+     "  t = add(x, three)\n  r = relu(t)\n  m = min(r, six)\n  d = div(m, six)\n  y = mul(d, x)\n",
+     "hard_swish"},
+    {"softplus", "  e = exp(x)\n  s = add(e, one)\n  y = log(s)\n", "softplus"},
+    {"mish", "  e = exp(x)\n  s = add(e, one)\n  l = log(s)\n  t = tanh(l)\n  y = mul(t, x)\n",
+     "mish"},
+    {"norm_with_gain_in_the_root",
+     "  mean = reduce_mean(x; axes=[2])\n  d = sub(x, mean)\n  dd = mul(d, d)\n"
+     "  var = reduce_mean(dd; axes=[2])\n  v = add(var, small)\n  r = sqrt(v)\n"
+     "  i = reciprocal(r)\n  k = mul(i, gain)\n  p = mul(d, k)\n  y = add(p, offset)\n",
+     "layer_norm"},
+    {"norm_with_reshapes",
+     "  sx = reduce_sum(x; axes=[2], keep_dims=0)\n  mean = mul(sx, eighth)\n  xx = mul(x, x)\n"
+     "  sxx = reduce_sum(xx; axes=[2], keep_dims=0)\n  square = mul(sxx, eighth)\n"
+     "  mm = mul(mean, mean)\n  var = sub(square, mm)\n  m1 = reshape(mean; shape=[2, 3, 1])\n"
+     "  v1 = reshape(var; shape=[2, 3, 1])\n  v = add(v1, small)\n  r = sqrt(v)\n  d = sub(x, m1)\n"
+     "  n = div(d, r)\n  g = mul(n, gain)\n  y = add(offset, g)\n",
+     "layer_norm"},
+    {"norm_of_differences",
+     "  mean = reduce_mean(x; axes=[2])\n  xx = mul(x, x)\n  square = reduce_mean(xx; axes=[2])\n"
+     "  mm = mul(mean, mean)\n  n = neg(mm)\n  var = add(square, n)\n  v = add(small, var)\n"
+     "  r = sqrt(v)\n  xr = div(x, r)\n  mr = div(mean, r)\n  y = sub(xr, mr)\n",
+     "layer_norm"},
+    {"root_mean_square",
+     "  xx = mul(x, x)\n  sxx = reduce_sum(xx; axes=[2])\n  m = div(sxx, eight)\n"
+     "  v = add(m, small)\n  i = reciprocal(v)\n  r = sqrt(i)\n  g = mul(gain, r)\n"
+     "  y = mul(x, g)\n",
+     "rms_norm"},
+    {"norm_of_channels",
+     "  mean = reduce_mean(x; axes=[1])\n  d = sub(x, mean)\n  dd = mul(d, d)\n"
+     "  var = reduce_mean(dd; axes=[1])\n  v = add(var, small)\n  r = sqrt(v)\n  n = div(d, r)\n"
+     "  t = mul(n, channels)\n  y = add(t, channels)\n",
+     "layer_norm"},
+    {"norm_of_images",
+     "  mean = reduce_mean(x; axes=[2, 3])\n  d = sub(x, mean)\n  dd = mul(d, d)\n"
+     "  var = reduce_mean(dd; axes=[2, 3])\n  v = add(var, small)\n  r = sqrt(v)\n  n = div(d, r)\n"
+     "  t = mul(n, image)\n  y = add(t, image)\n",
+     "layer_norm", "2, 3, 4, 2"},
+};
+
+inline std::string graph_text(const SpelledFunction& spelled) {
+  constexpr struct {
+    std::string_view name, shape, value;
+  } kConstants[] = {
+      {"one", "", "1"},           {"two", "", "2"},          {"three", "", "3"},
+      {"six", "", "6"},           {"eight", "", "8"},        {"minus_eight", "", "-8"},
+      {"half", "", "0.5"},        {"eighth", "", "0.125"},   {"factor", "", "1.702"},
+      {"root", "", "0.70710678"}, {"cubic", "", "0.044715"}, {"slope", "", "0.7978845608"},
+      {"small", "", "0.00001"},   {"gain", "1, 1, 8", ""},   {"offset", "1, 1, 8", ""},
+      {"channels", "3, 1", ""},   {"image", "3, 1, 1", ""},
+  };
+  std::string text = fmt::format("graph {}\n  x: f32[{}]\n", spelled.name, spelled.shape);
+  for (const auto& [name, shape, value] : kConstants) {
+    if (spelled.nodes.find(name) == std::string_view::npos) continue;
+    if (value.empty())  // several numbers
+      text += fmt::format("  {0}_log = full(; shape=[{1}], value=0.5)\n  {0} = exp({0}_log)\n",
+                          name, shape);
+    else
+      text += fmt::format("  {} = full(; shape=[], value={})\n", name, value);
+  }
+  return fmt::format("{}{}  return y\n", text, spelled.nodes);
+}
+
+}  // namespace soapstone::rules
