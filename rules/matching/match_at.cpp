@@ -34,7 +34,7 @@ class PlacedMatch {
   }
 
  private:
-  /// Sizes that stand alone, and the type that f32 stands for.
+  /// Sizes that stand alone, or with a factor, and the type that f32 stands for.
   bool bind_sizes(std::span<const TensorId> inputs) {
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (!inputs[k].valid() || !graph_.contains(inputs[k])) return false;
@@ -49,9 +49,11 @@ class PlacedMatch {
       }
       for (std::size_t d = 0; d < met.shape.size(); ++d) {
         const std::vector<core::Symbol> symbols = wanted.shape[d].symbols();
-        if (symbols.size() != 1 || wanted.shape[d] != Polynomial(symbols[0])) continue;
-        if (!met.shape[d].is_constant()) return false;
-        values_[symbols[0].id] = met.shape[d].constant();
+        if (symbols.size() != 1) continue;
+        const std::int64_t factor = wanted.shape[d].coefficient(symbols[0]);
+        if (factor == 0 || wanted.shape[d] != factor * Polynomial(symbols[0])) continue;
+        if (!met.shape[d].is_constant() || met.shape[d].constant() % factor != 0) return false;
+        values_[symbols[0].id] = met.shape[d].constant() / factor;
       }
     }
     for (const ops::DerivedSize& derived : rule_.derived) values_[derived.symbol.id] = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
@@ -41,7 +42,9 @@ class NormWriter {
     for (const std::int64_t size : inside_) features_ *= size;
   }
 
-  std::string text(const Norm& norm) {
+  /// With the clamp taken away before, if there is one.
+  std::string text(const Norm& norm, const std::optional<Clamp>& clamp) {
+    if (clamp) region_.replace(clamp->after, variance(region_.source(), *clamp));
     const std::string y = region_.add(norm.result);
     const bool scales = is_inside(norm.scale), adds = norm.is_centred && is_inside(norm.offset);
     std::string operands = scales ? features(norm.scale) : ones();
@@ -59,7 +62,36 @@ class NormWriter {
     return region_.rule(fmt::format("{}{}", kNamedPrefix, name), y, target_, t);
   }
 
+  /// What is clamped as a mean of squares: of such a one it can be seen that it is not negative.
+  std::string text_of_squares(const Clamp& clamp) {
+    const std::string y = region_.add(clamp.before);
+    return region_.rule(fmt::format("{}variance", kNamedPrefix), y, target_,
+                        variance(target_, clamp));
+  }
+  /// And that it needs no clamp then, whatever is squared.
+  std::string text_without(Clamp clamp) {
+    clamp.is_centred = false;
+    region_.replace(clamp.before, variance(region_.source(), clamp));
+    const std::string y = region_.add(clamp.after);
+    return region_.rule(fmt::format("{}clamp", kNamedPrefix), y, target_, variance(target_, clamp));
+  }
+
  private:
+  std::string variance(SideText& side, const Clamp& clamp) const {
+    // Nodes of its own: what else computes means is not replaced.
+    const auto mean_of = [&](const std::string& of) {
+      return side.another(fmt::format("reduce_mean({}; axes=[{}])", of, fmt::join(axes_, ", ")), 1)
+          .front();
+    };
+    std::string d = "x";
+    if (clamp.is_centred) d = side.another(fmt::format("sub(x, {})", mean_of("x")), 1).front();
+    Sizes kept = shape_;
+    for (const std::size_t axis : axes_) kept[axis] = 1;
+    return side.reshaped(mean_of(side.another(fmt::format("mul({0}, {0})", d), 1).front()),
+                         names_of(kept),
+                         names_of(known_sizes(graph_.tensor(clamp.before).type.shape)));
+  }
+
   Axes order() const {
     Axes order;
     for (std::size_t d = 0; d < shape_.size(); ++d)
@@ -217,10 +249,21 @@ class NormFinder {
     }
     if (!last) return;
     taken_.insert(nodes.begin(), nodes.end());
-    plans_.push_back({{PlanStep{.results = {last->result},
-                                .texts = {NormWriter(graph_, x, axes).text(*last)},
-                                .description = kNormDescription,
-                                .floats = FloatBehavior::kReassociates}}});
+    RewritePlan plan;
+    const auto step = [&](TensorId result, std::string text) {
+      plan.steps.push_back({.results = {result},
+                            .texts = {std::move(text)},
+                            .description = kNormDescription,
+                            .floats = FloatBehavior::kReassociates});
+    };
+    std::optional<Clamp> clamp;
+    if (!statistics.clamps().empty()) clamp = statistics.clamps().front();
+    if (clamp) {
+      step(clamp->before, NormWriter(graph_, x, axes).text_of_squares(*clamp));
+      step(clamp->after, NormWriter(graph_, x, axes).text_without(*clamp));
+    }
+    step(last->result, NormWriter(graph_, x, axes).text(*last, clamp));
+    plans_.push_back(std::move(plan));
   }
 
   const Graph& graph_;

@@ -38,8 +38,8 @@ std::optional<double> number_of(const Graph& graph, TensorId id) {
 
 std::string text_of(double number) {
   const double whole = std::round(number);
-  return fmt::format("{}", std::abs(number - whole) < kNearlyWhole ? static_cast<float>(whole)
-                                                                   : static_cast<float>(number));
+  const bool is_whole = whole != 0 && std::abs(number - whole) < kNearlyWhole * std::abs(whole);
+  return fmt::format("{}", static_cast<float>(is_whole ? whole : number));
 }
 
 RegionText::RegionText(const Graph& graph, TensorId x, bool symbols) : graph_(graph) {

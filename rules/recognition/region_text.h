@@ -26,9 +26,9 @@ class RegionText {
   /// the tensor in it.
   std::string add(core::TensorId id);
 
-  /// What the target is made of beside it: constants that the source reads.
-  std::string constant(core::TensorId id) const { return names_.at(id); }
-  const Names& shape() const { return shape_; }
+  /// Something else computes the tensor: lines of the source with a result of that name.
+  void replace(core::TensorId id, std::string name) { names_.emplace(id, std::move(name)); }
+  SideText& source() { return source_; }
 
   std::string rule(const std::string& name, const std::string& source_result,
                    const SideText& target, const std::string& target_result) const;

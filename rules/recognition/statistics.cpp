@@ -121,6 +121,8 @@ class Statistics::Reader {
     found.sum = *std::move(sum);
     return found;
   }
+  /// The root of what the node cuts off.
+  const std::optional<Factor>& clamp() const { return clamp_; }
 
  private:
   std::size_t axis_of(ops::Symbol symbol) const {
@@ -149,7 +151,12 @@ class Statistics::Reader {
         if (!symbol || axis_of_.emplace(*symbol, axis).first->second != axis) return false;
       }
     }
-    return e.kind != ExprKind::kReadFlat && e.constraints.empty() && e.alternatives.empty() &&
+    return e.kind != ExprKind::kReadFlat && e.constraints.empty() &&
+           std::ranges::all_of(e.alternatives,
+                               [&](const ops::Alternative& one) {
+                                 return one.binders.empty() && one.constraints.empty() &&
+                                        bind(*one.body);
+                               }) &&
            std::ranges::all_of(e.arguments,
                                [&](const ops::Expr& argument) { return bind(*argument); });
   }
@@ -181,6 +188,8 @@ class Statistics::Reader {
       }
       return result;
     }
+    case ExprKind::kMax:
+      return largest(e);
     case ExprKind::kInverse:
     case ExprKind::kApply:
       return powered(e);
@@ -189,11 +198,27 @@ class Statistics::Reader {
     }
   }
 
+  /// Of zero and what is never less.
+  std::optional<Sum> largest(const ExprNode& e) {
+    if (e.alternatives.size() != 2) return std::nullopt;
+    const auto a = sum_of(*e.alternatives[0].body), b = sum_of(*e.alternatives[1].body);
+    if (!a || !b || as_number(*a) == as_number(*b)) return std::nullopt;
+    if (as_number(*a) == 0.0) return clamped(*b);
+    return as_number(*b) == 0.0 ? clamped(*a) : std::nullopt;
+  }
+  std::optional<Sum> clamped(const Sum& sum) {
+    const auto root = root_of(sum);
+    if (!root || root->epsilon != 0) return std::nullopt;
+    clamp_ = *root;
+    return sum;
+  }
+
   std::optional<Sum> powered(const ExprNode& e) {
     const auto base = sum_of(*e.arguments[0]);
     if (!base) return std::nullopt;
     if (e.kind == ExprKind::kInverse) return to_power(*base, -2);
     if (e.function == ops::Function::kSqrt) return to_power(*base, 1);
+    if (e.function == ops::Function::kRelu) return clamped(*base);
     if (e.function != ops::Function::kPow) return std::nullopt;
     const auto exponent = sum_of(*e.arguments[1]);
     const auto number = exponent ? as_number(*exponent) : std::nullopt;
@@ -252,6 +277,7 @@ class Statistics::Reader {
   const Statistics& all_;
   const core::Node& node_;
   std::map<ops::Symbol, std::size_t> axis_of_;
+  std::optional<Factor> clamp_;
 };
 
 Statistics::Statistics(const core::Graph& graph, TensorId x, std::vector<std::size_t> axes)
@@ -296,8 +322,14 @@ bool Statistics::add(const core::Node& node) {
   const ops::Semantics semantics =
       ops::semantics_of(graph_, graph_.tensor(node.outputs[0]).producer);
   if (semantics.stages.size() != 1 || !semantics.requirements.empty()) return false;
-  auto value = Reader(*this, node).value(semantics.stages[0]);
+  Reader reader(*this, node);
+  auto value = reader.value(semantics.stages[0]);
   if (!value) return false;
+  if (reader.clamp()) {
+    const auto before =
+        std::ranges::find_if(node.inputs, [&](TensorId input) { return values_.contains(input); });
+    clamps_.push_back({*before, node.outputs[0], reader.clamp()->is_centred});
+  }
   values_[node.outputs[0]] = *std::move(value);
   return true;
 }

@@ -40,6 +40,12 @@ struct Norm {
   Sum scale = {}, offset = {};  ///< Of constants.
 };
 
+/// What cuts off negative numbers of a tensor that has none: a variance, or a mean of squares.
+struct Clamp {
+  core::TensorId before, after;
+  bool is_centred = true;
+};
+
 /// Reads nodes one by one, operands first.
 class Statistics {
  public:
@@ -50,6 +56,7 @@ class Statistics {
   bool add(const core::Node& node);
   /// None: it is no norm.
   std::optional<Norm> norm_at(core::TensorId id) const;
+  const std::vector<Clamp>& clamps() const { return clamps_; }
 
  private:
   struct Value {
@@ -64,6 +71,7 @@ class Statistics {
   core::TensorId x_;
   std::vector<std::size_t> axes_;
   std::map<core::TensorId, Value> values_;
+  std::vector<Clamp> clamps_;
 };
 
 }  // namespace soapstone::rules

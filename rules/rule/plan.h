@@ -46,6 +46,11 @@ OperatorNames operators_of_plans();
 /// Rule::name of that text: `batch_of_matmul` with a hash of the text.
 std::string rule_name(std::string_view text);
 
+/// The text with symbols for large sizes, multiples of them and their products: what takes a proof
+/// many steps for numbers may take few for all. None: it has no large sizes. It may have no types
+/// that fit.
+std::optional<std::string> with_open_sizes(std::string_view text);
+
 /// The rule of one text of a step. None: the text has no types that fit. It is stated, not
 /// believed: Rule::is_proved_on_demand.
 std::optional<Rule> made_rule(const PlanStep& step, const std::string& text);

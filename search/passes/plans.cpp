@@ -160,20 +160,24 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
 
 std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
                                        const std::vector<TensorId>& results, Asks asks) {
-  for (const std::string& text : wanted.texts) {
+  const auto step_of = [&](const std::string& text) -> std::optional<Step> {
     const auto id = rule_of(wanted, text);
-    if (!id) continue;
+    if (!id) return std::nullopt;
     const rules::Rule& rule = admission_.rules()[*id];
     const auto match = BackwardMatch(graph, rule).find(results);
-    if (!match || (asks == Asks::kProofs && !admission_.admits(*id, *match))) continue;
+    if (!match || (asks == Asks::kProofs && !admission_.admits(*id, *match))) return std::nullopt;
     Step step;
     step.rule = rule.name;
     step.base_rule = rule.base_name;
     step.id = *id;
     step.match = *match;
     return step;
-  }
-  return std::nullopt;
+  };
+  for (const std::string& text : wanted.texts)
+    if (auto step = step_of(text)) return step;
+  if (asks == Asks::kNothing || wanted.texts.empty()) return std::nullopt;
+  const auto open = rules::with_open_sizes(wanted.texts.back());
+  return open ? step_of(*open) : std::nullopt;
 }
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,

@@ -19,7 +19,7 @@ class NamedFunctions : public testing::TestWithParam<SpelledFunction> {};
 TEST_P(NamedFunctions, AreFoundAndHold) {
   const auto plans = find_named_functions(graph_of(graph_text(GetParam())));
   ASSERT_THAT(plans, SizeIs(1));
-  const std::string name = rule_name(plans[0].steps[0].texts[0]);
+  const std::string name = rule_name(plans[0].steps.back().texts[0]);
   EXPECT_EQ(name.substr(0, name.find('[')), fmt::format("{}{}", kNamedPrefix, GetParam().rule));
   EXPECT_EQ(steps_without_rules(plans), 0U);
   expect_rules_hold(made_rules(plans), 5);

@@ -55,6 +55,13 @@ inline constexpr SpelledFunction kSpelledFunctions[] = {
      "  v1 = reshape(var; shape=[2, 3, 1])\n  v = add(v1, small)\n  r = sqrt(v)\n  d = sub(x, m1)\n"
      "  n = div(d, r)\n  g = mul(n, gain)\n  y = add(offset, g)\n",
      "layer_norm"},
+    {"norm_of_clamped_variance",
+     "  sx = reduce_sum(x; axes=[2], keep_dims=0)\n  sum = div(sx, eight)\n"
+     "  mean = reshape(sum; shape=[2, 3, 1])\n  xx = mul(x, x)\n"
+     "  square = reduce_mean(xx; axes=[2])\n  mm = mul(mean, mean)\n  raw = sub(square, mm)\n"
+     "  var = max(zero, raw)\n  v = add(var, small)\n  r = sqrt(v)\n  i = reciprocal(r)\n"
+     "  k = mul(i, gain)\n  d = sub(x, mean)\n  p = mul(d, k)\n  y = add(p, offset)\n",
+     "layer_norm"},
     {"norm_of_differences",
      "  mean = reduce_mean(x; axes=[2])\n  xx = mul(x, x)\n  square = reduce_mean(xx; axes=[2])\n"
      "  mm = mul(mean, mean)\n  n = neg(mm)\n  var = add(square, n)\n  v = add(small, var)\n"
@@ -62,7 +69,7 @@ inline constexpr SpelledFunction kSpelledFunctions[] = {
      "layer_norm"},
     {"root_mean_square",
      "  xx = mul(x, x)\n  sxx = reduce_sum(xx; axes=[2])\n  m = div(sxx, eight)\n"
-     "  v = add(m, small)\n  i = reciprocal(v)\n  r = sqrt(i)\n  g = mul(gain, r)\n"
+     "  v = add(m, small)\n  r = sqrt(v)\n  i = reciprocal(r)\n  g = mul(gain, i)\n"
      "  y = mul(x, g)\n",
      "rms_norm"},
     {"norm_of_channels",
@@ -81,12 +88,24 @@ inline std::string graph_text(const SpelledFunction& spelled) {
   constexpr struct {
     std::string_view name, shape, value;
   } kConstants[] = {
-      {"one", "", "1"},           {"two", "", "2"},          {"three", "", "3"},
-      {"six", "", "6"},           {"eight", "", "8"},        {"minus_eight", "", "-8"},
-      {"half", "", "0.5"},        {"eighth", "", "0.125"},   {"factor", "", "1.702"},
-      {"root", "", "0.70710678"}, {"cubic", "", "0.044715"}, {"slope", "", "0.7978845608"},
-      {"small", "", "0.00001"},   {"gain", "1, 1, 8", ""},   {"offset", "1, 1, 8", ""},
-      {"channels", "3, 1", ""},   {"image", "3, 1, 1", ""},
+      {"zero", "", "0"},
+      {"one", "", "1"},
+      {"two", "", "2"},
+      {"three", "", "3"},
+      {"six", "", "6"},
+      {"eight", "", "8"},
+      {"minus_eight", "", "-8"},
+      {"half", "", "0.5"},
+      {"eighth", "", "0.125"},
+      {"factor", "", "1.702"},
+      {"root", "", "0.70710678"},
+      {"cubic", "", "0.044715"},
+      {"slope", "", "0.7978845608"},
+      {"small", "", "0.000001"},
+      {"gain", "1, 1, 8", ""},
+      {"offset", "1, 1, 8", ""},
+      {"channels", "3, 1", ""},
+      {"image", "3, 1, 1", ""},
   };
   std::string text = fmt::format("graph {}\n  x: f32[{}]\n", spelled.name, spelled.shape);
   for (const auto& [name, shape, value] : kConstants) {
