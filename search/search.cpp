@@ -108,6 +108,8 @@ void Searcher::run_stage(const Candidate& original) {
     }
     undo_merges(rung, result_.best.empty() ? original : result_.best.front());
     go_on_from_best(rung);
+    go_on_from_names(rung, original);
+    go_on_from_best(rung);
     go_on_from_joint_maps(rung, original);
     if (!result_.best.empty()) go_on_from_joint_maps(rung, Candidate(result_.best.front()));
     go_on_from_best(rung);
@@ -144,7 +146,7 @@ SearchResult Searcher::run(const Graph& original) {
     score_before_ = start.score;
     // Its order alone may be a gain.
     if (objective_.needs_memory() && result_.best.empty()) remember(start);
-    run_stage(with_names(start));
+    run_stage(start);
     if (!result_.best.empty()) start = result_.best.front();
     next = objective_.next_stage(stage_, objective_.score(start.graph, stage_));
   }

@@ -214,15 +214,6 @@ Candidate Searcher::carried_out(const Candidate& from, PlanFinder find) {
   return changed;
 }
 
-/// With what is written out as the operators that it is.
-Candidate Searcher::with_names(const Candidate& from) {
-  static const std::vector<PlanFinder> kNames = {rules::find_named_functions};
-  if (!options_.admits_made) return from;
-  Candidate named = with_plans(from, kNames);
-  if (named.steps.size() > from.steps.size()) remember(named);
-  return named;
-}
-
 /// With plans carried out: many steps that cost more until the last one is taken. One kind may hide
 /// what the other finds, or what the passes find; what computes less is a start of its own.
 void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
@@ -259,6 +250,18 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       for (const Pass& pass : rung.turns) improve_until_settled(pass);
     }
   }
+}
+
+/// With what is written out as the operators that it is.
+void Searcher::go_on_from_names(const Rung& rung, const Candidate& from) {
+  static const std::vector<PlanFinder> kNames = {rules::find_named_functions};
+  if (!options_.admits_made || stopped() || is_enough()) return;
+  now_ = with_plans(from, kNames);
+  if (now_.steps.size() == from.steps.size()) return;
+  const Candidate named = now_;
+  remember(named);
+  for (const Pass& pass : rung.turns) improve_until_settled(pass);
+  go_on_from_plans(rung, named);
 }
 
 /// Steps of linear recurrences, which these plans make longer before they make them shorter.

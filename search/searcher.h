@@ -70,8 +70,8 @@ class Searcher {
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
   Candidate carried_out(const Candidate& from, PlanFinder find);
-  Candidate with_names(const Candidate& from);
   void go_on_from_plans(const Rung& rung, const Candidate& from);
+  void go_on_from_names(const Rung& rung, const Candidate& from);
   void go_on_from_joint_maps(const Rung& rung, const Candidate& from);
   void go_on_from_best(const Rung& rung);
   /// Whether plans go on from it beside the other: graphs of nearly one cost lead to different
