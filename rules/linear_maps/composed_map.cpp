@@ -126,9 +126,9 @@ class ComposedMap {
     if (!map.has_offset) {
       add_nothing_as_offset(suffix, id, map.kept, is_new);
     } else if (is_offset_whole() && !map.is_offset_whole) {
-      of_offset_.push_back("e" + suffix);
+      of_offset_.push_back("whole" + suffix);
       if (is_new)
-        target_ += fmt::format("    e{0} = expand(c{0}; shape=[{1}])\n", suffix,
+        target_ += fmt::format("    whole{0} = expand(c{0}; shape=[{1}])\n", suffix,
                                joined(writer_.sizes(id)));
     } else {
       of_offset_.push_back("c" + suffix);

@@ -1,6 +1,7 @@
 #include "rules/linear_maps/linearity.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <span>
 #include <utility>
@@ -137,13 +138,16 @@ std::optional<std::size_t> marked_axis(const Shape& shape) {
 /// Whether elements at one place of the marked axis depend on that place alone.
 class PlaceCheck {
  public:
-  PlaceCheck(const ops::Semantics& semantics, const std::vector<std::optional<std::size_t>>& axes)
+  PlaceCheck(const ops::Semantics& semantics, const std::vector<std::optional<std::size_t>>& axes,
+             const std::vector<TensorType>& inputs)
       : axes_(axes) {
+    for (const TensorType& input : inputs) shapes_.push_back(input.shape);
     for (const ops::Stage& stage : semantics.stages) {
       const auto axis = marked_axis(stage.shape);
       keeps_ =
           keeps_ && (axis ? stays(*stage.body, stage.index[*axis]) : !reads_marked(*stage.body));
       axes_.push_back(axis);
+      shapes_.push_back(stage.shape);
     }
   }
   bool keeps() const { return keeps_; }
@@ -168,7 +172,9 @@ class PlaceCheck {
       if (binder.high - binder.low == Polynomial(1))
         only_.emplace_back(binder.variable, binder.low);
     if (e.kind == ExprKind::kIndexValue && std::ranges::any_of(e.index, mentions)) return false;
-    if (e.kind == ExprKind::kReadFlat && (axes_[e.tensor] || mentions(e.index[0]))) return false;
+    if (e.kind == ExprKind::kReadFlat &&
+        !(axes_[e.tensor] ? reads_place(e, place) : !mentions(e.index[0])))
+      return false;
     if (e.kind == ExprKind::kRead) {
       for (std::size_t d = 0; d < e.index.size(); ++d) {
         const bool here = axes_[e.tensor] == d;
@@ -182,6 +188,24 @@ class PlaceCheck {
         return false;
     return std::ranges::all_of(e.arguments,
                                [&](const Expr& argument) { return stays(*argument, place); });
+  }
+
+  /// Whether an element is read by its number at that place of the marked axis: the number is a
+  /// multiple of all places, the place with what is behind it, and an element of that.
+  bool reads_place(const ExprNode& e, Symbol place) const {
+    const Shape& shape = shapes_[e.tensor];
+    std::int64_t behind = 1;
+    for (std::size_t d = *axes_[e.tensor] + 1; d < shape.size(); ++d) {
+      if (!shape[d].is_constant()) return false;
+      behind *= shape[d].constant();
+    }
+    const Polynomial rest = e.index[0] - behind * Polynomial(place);
+    const auto fits = [&](std::int64_t factor) {
+      return factor % (behind * kMark) == 0 || std::abs(factor) < behind;
+    };
+    return !rest.mentions(place) && fits(rest.constant()) &&
+           std::ranges::all_of(rest.terms(),
+                               [&](const auto& term) { return fits(term.coefficient); });
   }
 
   /// With variables of one value replaced by it.
@@ -203,6 +227,7 @@ class PlaceCheck {
   }
 
   std::vector<std::optional<std::size_t>> axes_;  // by tensor: inputs, then stages
+  std::vector<Shape> shapes_;                     // likewise
   std::vector<std::pair<Symbol, Polynomial>> only_;
   bool keeps_ = true;
 };
@@ -302,7 +327,7 @@ kept_axis(const Graph& graph, const Node& node,
   }
   if (node.op->movement == Movement::kReshape) return places;
   const ops::Semantics semantics = op->semantics({attributes, inputs, *outputs});
-  if (!PlaceCheck(semantics, axes).keeps()) return std::nullopt;
+  if (!PlaceCheck(semantics, axes, inputs).keeps()) return std::nullopt;
   return places;
 }
 
