@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,49 +47,52 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 
 /// A function of x and of a·x with operators for it.
 struct Named {
-  std::string_view name;
+  std::string name;
   bool is_scaled;  ///< It may have a factor a within.
-  double (*value)(double x, double ax);
+  std::function<double(double x, double ax)> value;
   std::size_t operators;
-  std::string (*write)(SideText& text, const std::string& x, const std::string& ax);
+  std::function<std::string(SideText& text, const std::string& x, const std::string& ax)> write;
 };
 
-template <const char* kOperator>
-std::string call(SideText& text, const std::string&, const std::string& ax) {
-  return text.line(fmt::format("{}({})", kOperator, ax));
+/// One operator. `attributes`: behind the operand.
+Named one(std::string_view name, std::string_view call, bool is_scaled,
+          std::function<double(double, double)> value, std::string attributes = "") {
+  return {std::string(name), is_scaled, std::move(value), 1,
+          [=](SideText& text, const std::string&, const std::string& ax) {
+            return text.line(fmt::format("{}({}{})", call, ax, attributes));
+          }};
 }
-constexpr char kSigmoid[] = "sigmoid", kTanh[] = "tanh", kSoftplus[] = "softplus", kRelu[] = "relu",
-               kAbs[] = "abs", kGelu[] = "gelu", kHardSwish[] = "hard_swish";
 
-const Named kFunctions[] = {
-    {"sigmoid", true, [](double, double ax) { return sigmoid(ax); }, 1, call<kSigmoid>},
-    {"tanh", true, [](double, double ax) { return std::tanh(ax); }, 1, call<kTanh>},
-    {"softplus", true, [](double, double ax) { return softplus(ax); }, 1, call<kSoftplus>},
-    {"relu", false, [](double x, double) { return std::max(x, 0.0); }, 1, call<kRelu>},
-    {"abs", false, [](double x, double) { return std::abs(x); }, 1, call<kAbs>},
-    {"gelu", false,
-     [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }, 1,
-     call<kGelu>},
-    {"tanh_gelu", false,
-     [](double x, double) {
-       return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))) / 2;
-     },
-     1,
-     [](SideText& text, const std::string& x, const std::string&) {
-       return text.line(fmt::format("gelu({}; approximate=\"tanh\")", x));
-     }},
-    {"hard_swish", false, [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }, 1,
-     call<kHardSwish>},
-    {"silu", true, [](double x, double ax) { return x * sigmoid(ax); }, 2,
-     [](SideText& text, const std::string& x, const std::string& ax) {
-       return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("sigmoid({})", ax))));
-     }},
-    {"mish", false, [](double x, double) { return x * std::tanh(softplus(x)); }, 3,
-     [](SideText& text, const std::string& x, const std::string&) {
-       const std::string t = text.line(fmt::format("softplus({})", x));
-       return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("tanh({})", t))));
-     }},
-};
+const std::vector<Named>& functions() {
+  static const std::vector<Named> kAll = {
+      one("sigmoid", "sigmoid", true, [](double, double ax) { return sigmoid(ax); }),
+      one("tanh", "tanh", true, [](double, double ax) { return std::tanh(ax); }),
+      one("softplus", "softplus", true, [](double, double ax) { return softplus(ax); }),
+      one("relu", "relu", false, [](double x, double) { return std::max(x, 0.0); }),
+      one("abs", "abs", false, [](double x, double) { return std::abs(x); }),
+      one("gelu", "gelu", false,
+          [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }),
+      one(
+          "tanh_gelu", "gelu", false,
+          [](double x, double) {
+            const double inner = x + 0.044715 * x * x * x;
+            return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * inner)) / 2;
+          },
+          "; approximate=\"tanh\""),
+      one("hard_swish", "hard_swish", false,
+          [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }),
+      {"silu", true, [](double x, double ax) { return x * sigmoid(ax); }, 2,
+       [](SideText& text, const std::string& x, const std::string& ax) {
+         return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("sigmoid({})", ax))));
+       }},
+      {"mish", false, [](double x, double) { return x * std::tanh(softplus(x)); }, 3,
+       [](SideText& text, const std::string& x, const std::string&) {
+         const std::string t = text.line(fmt::format("softplus({})", x));
+         return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("tanh({})", t))));
+       }},
+  };
+  return kAll;
+}
 
 bool is_about(double a, double b) {
   return std::abs(a - b) <= kNearlyEqual * (1 + std::max(std::abs(a), std::abs(b)));
@@ -117,6 +123,39 @@ std::optional<Line> line_through(const Values& function, const Values& values) {
   for (std::size_t k = 0; k < values.size(); ++k)
     if (!is_about(line.factor * function[k] + line.offset, values[k])) return std::nullopt;
   return line;
+}
+
+/// The functions of a few pieces that are lines whose numbers are those of these values.
+std::vector<Named> bent_lines(const Values& points, const Values& values) {
+  const auto far = std::ranges::minmax_element(points);
+  const auto at = [&](auto place) {
+    return values[static_cast<std::size_t>(place - points.begin())];
+  };
+  const double low = rounded(at(far.min)), high = rounded(at(far.max));
+  std::vector<Named> lines;
+  const double slope = rounded(at(far.min) / *far.min);
+  if (slope > 0 && slope < 1)
+    lines.push_back(one(
+        "leaky_relu", "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
+        fmt::format("; alpha={}", text_of(slope))));
+  if (!(low < high)) return lines;
+  lines.push_back(one(
+      "clip", "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
+      fmt::format("; min={}, max={}", text_of(low), text_of(high))));
+  if (low != 0 || high != 1) return lines;
+  // From two places within.
+  std::vector<std::size_t> within;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (values[k] > kNearlyEqual && values[k] < 1 - kNearlyEqual) within.push_back(k);
+  if (within.size() < 2) return lines;
+  const std::size_t first = within.front(), last = within.back();
+  const double alpha = rounded((values[last] - values[first]) / (points[last] - points[first]));
+  const double beta = rounded(values[first] - alpha * points[first]);
+  lines.push_back(one(
+      "hard_sigmoid", "hard_sigmoid", false,
+      [=](double x, double) { return std::clamp(alpha * x + beta, 0.0, 1.0); },
+      fmt::format("; alpha={}, beta={}", text_of(alpha), text_of(beta))));
+  return lines;
 }
 
 /// What is computed of one tensor element by element.
@@ -228,7 +267,7 @@ class FunctionFinder {
 
  private:
   struct Found {
-    const Named* function;
+    Named function;
     double inner = 1;
     Line line;
   };
@@ -276,7 +315,9 @@ class FunctionFinder {
     static const Values kPoints = sample_points();
     std::optional<Found> best;
     std::size_t fewest = operators;
-    for (const Named& function : kFunctions) {
+    std::vector<Named> all = functions();
+    std::ranges::move(bent_lines(kPoints, values), std::back_inserter(all));
+    for (const Named& function : all) {
       for (const double inner : function.is_scaled ? factors : std::set<double>{1}) {
         Values of_function;
         for (const double x : kPoints) of_function.push_back(function.value(x, inner * x));
@@ -285,7 +326,7 @@ class FunctionFinder {
         const std::size_t its = function.operators + line->operators() + (inner != 1 ? 1U : 0U);
         if (its >= fewest) continue;
         fewest = its;
-        best = {&function, inner, *line};
+        best = {function, inner, *line};
       }
     }
     return best;
@@ -301,10 +342,10 @@ class FunctionFinder {
       return target.line(fmt::format("{}({}, {})", call, operand, c));
     };
     const std::string ax = found.inner == 1 ? "x" : with_number("mul", "x", found.inner);
-    std::string t = found.function->write(target, "x", ax);
+    std::string t = found.function.write(target, "x", ax);
     if (found.line.factor != 1) t = with_number("mul", t, found.line.factor);
     if (found.line.offset != 0) t = with_number("add", t, found.line.offset);
-    return region.rule(fmt::format("{}{}", kNamedPrefix, found.function->name), result, target, t);
+    return region.rule(fmt::format("{}{}", kNamedPrefix, found.function.name), result, target, t);
   }
 
   const Graph& graph_;
