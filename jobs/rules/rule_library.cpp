@@ -53,8 +53,9 @@ constexpr std::string_view kMadePrefixes[] = {
     rules::kCommonPrefix,     rules::kContractionPrefix, rules::kDemandPrefix,
     rules::kFactorPrefix,     rules::kFlatBatchPrefix,   rules::kLinearMapPrefix,
     rules::kMovesPrefix,      rules::kNamedPrefix,       rules::kReducedPrefix,
-    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kSeparationPrefix,
-    rules::kSharedPrefix,     rules::kStridedPrefix,     rules::kWindowPrefix};
+    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kScaledPrefix,
+    rules::kSeparationPrefix, rules::kSharedPrefix,      rules::kStridedPrefix,
+    rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
+#include "rules/linear_maps/linearity.h"
 #include "rules/moves/contraction_labels.h"
 
 namespace soapstone::rules {
@@ -28,9 +30,72 @@ std::size_t elements_of(const Graph& graph, TensorId id) {
   return static_cast<std::size_t>(product_of(known_sizes(graph.tensor(id).type.shape)));
 }
 
+Sizes without_ones(const Sizes& sizes) {
+  Sizes large;
+  for (const std::int64_t size : sizes)
+    if (size != 1) large.push_back(size);
+  return large;
+}
+
+bool is_product_of_elements(const Node& node) {
+  return ops::arithmetic_of(*node.op) == ops::Arithmetic::kProduct;
+}
+
+/// A sum over axes.
+bool is_sum(const Graph& graph, const Node& node) {
+  return ops::definition_of(node)->op_class == ops::OpClass::kReduction && !node.op->averages &&
+         node.op->find_role(AttributeRole::kAxes) != nullptr &&
+         linearity_in(graph, node, {true}).has_value();
+}
+
+/// Dimensions of size 1 are added or dropped, and nothing else.
+bool changes_ones(const Graph& graph, const Node& node) {
+  const auto sizes = [&](TensorId id) {
+    return without_ones(known_sizes(graph.tensor(id).type.shape));
+  };
+  return node.op->movement == core::Movement::kReshape &&
+         sizes(node.inputs[0]) == sizes(node.outputs[0]);
+}
+
+bool is_join_of_elements(const Graph& graph, const Node& node) {
+  return !node.op->is_opaque() &&
+         (is_product_of_elements(node) || is_sum(graph, node) || changes_ones(graph, node));
+}
+
+/// Letters of the operands and of the result; of dimensions that a sum keeps with size 1 there are
+/// none elsewhere.
+std::vector<std::string> element_labels(const Graph& graph, const Node& node) {
+  const auto letters = [&](TensorId id) {
+    std::string all;
+    for (std::size_t d = 0; d < graph.tensor(id).type.shape.size(); ++d)
+      all += static_cast<char>('a' + d);
+    return all;
+  };
+  const std::string of_result = letters(node.outputs[0]);
+  if (is_product_of_elements(node)) {
+    std::vector<std::string> all;
+    for (const TensorId input : node.inputs)
+      all.push_back(of_result.substr(of_result.size() - letters(input).size()));
+    all.push_back(of_result);
+    return all;
+  }
+  const std::string whole = letters(node.inputs[0]);
+  const bool keeps = of_result.size() == whole.size();
+  std::string kept = whole;
+  const auto axes = ops::sizes_by_role(node, AttributeRole::kAxes);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto d = static_cast<std::size_t>(axis->constant());
+    if (keeps)
+      kept[d] = static_cast<char>('A' + d);
+    else
+      kept.erase(d, 1);
+  }
+  return {whole, kept};
+}
+
 class TreeReader {
  public:
-  explicit TreeReader(const Graph& graph) : graph_(graph) {}
+  TreeReader(const Graph& graph, Joins kind) : graph_(graph) { tree_.kind = kind; }
 
   std::optional<ContractionTree> read(const Node& root) {
     IndexList result;
@@ -65,6 +130,9 @@ class TreeReader {
       for (std::size_t d = 0; d < order.size(); ++d)
         indices[static_cast<std::size_t>(order[d].constant())] = result[d];
       if (!operand(node.inputs[0], indices)) return false;
+    } else if (node.op->movement == core::Movement::kReshape) {
+      is_join = false;
+      if (!operand(node.inputs[0], with_ones(node.inputs[0], result))) return false;
     } else if (!contraction(node, result)) {
       return false;
     }
@@ -78,8 +146,22 @@ class TreeReader {
 
   core::NodeId node_id(const Node& node) const { return graph_.tensor(node.outputs[0]).producer; }
 
+  /// The indices of a tensor that has those of the result and dimensions of size 1.
+  IndexList with_ones(TensorId id, const IndexList& result) const {
+    IndexList indices;
+    auto next = result.begin();
+    for (const std::int64_t size : known_sizes(graph_.tensor(id).type.shape)) {
+      indices.emplace_back();
+      if (size == 1) continue;
+      while (!*next) ++next;
+      indices.back() = *next++;
+    }
+    return indices;
+  }
+
   bool contraction(const Node& node, const IndexList& result) {
-    const auto labels = contraction_labels(graph_, node);
+    const auto labels = is_contraction_node(graph_, node) ? contraction_labels(graph_, node)
+                                                          : element_labels(graph_, node);
     if (labels.size() != node.inputs.size() + 1) return false;
     std::map<char, std::optional<std::size_t>> index;
     for (std::size_t d = 0; d < result.size(); ++d) index[labels.back()[d]] = result[d];
@@ -100,11 +182,21 @@ class TreeReader {
   bool operand(TensorId id, const IndexList& indices) {
     if (!has_numbers(graph_, id)) return false;
     const core::NodeId producer = graph_.tensor(id).producer;
-    if (producer.valid() && !graph_.is_output(id) && !graph_.is_constant_expression(id) &&
-        graph_.consumers(id).size() == 1 && is_contraction_node(graph_, graph_.node(producer)))
+    if (producer.valid() && !graph_.is_constant_expression(id) &&
+        is_contraction_node(graph_, graph_.node(producer), tree_.kind) &&
+        (is_inner(id) || is_computed_again(graph_.node(producer))))
       return visit(graph_.node(producer), indices);
     tree_.leaves.push_back({id, indices});
     return tree_.leaves.size() <= kMostLeaves;
+  }
+
+  bool is_inner(TensorId id) const {
+    return !graph_.is_output(id) && graph_.consumers(id).size() == 1;
+  }
+  /// What others read, too, is computed once more where that takes no time.
+  bool is_computed_again(const Node& node) const {
+    return tree_.kind == Joins::kElements && is_join_of_elements(graph_, node) &&
+           !is_sum(graph_, node);
   }
 
   const Graph& graph_;
@@ -126,17 +218,18 @@ std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) 
   return std::nullopt;
 }
 
-bool is_contraction_node(const Graph& graph, const Node& node) {
+bool is_contraction_node(const Graph& graph, const Node& node, Joins kind) {
   if (node.outputs.size() != 1 || !has_numbers(graph, node.outputs[0]) ||
       !std::ranges::all_of(node.inputs, [&](TensorId id) { return has_numbers(graph, id); }))
     return false;
   return is_product(node) || is_equation(node) || node.op->movement == core::Movement::kPermute ||
-         number_operand(graph, node).has_value();
+         number_operand(graph, node).has_value() ||
+         (kind == Joins::kElements && is_join_of_elements(graph, node));
 }
 
-std::optional<ContractionTree> contraction_tree(const Graph& graph, const Node& node) {
-  if (!is_contraction_node(graph, node)) return std::nullopt;
-  return TreeReader(graph).read(node);
+std::optional<ContractionTree> contraction_tree(const Graph& graph, const Node& node, Joins kind) {
+  if (!is_contraction_node(graph, node, kind)) return std::nullopt;
+  return TreeReader(graph, kind).read(node);
 }
 
 }  // namespace soapstone::rules

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +23,14 @@ struct ContractionLeaf {
   IndexList indices;
 };
 
+/// What is taken for a part of a product.
+enum class Joins : std::uint8_t {
+  kProducts,  ///< Matrix products, einsums, transposes, and products with a number.
+  kElements,  ///< And products of elements, sums, and dimensions of size 1 that come and go.
+};
+
 struct ContractionTree {
+  Joins kind = Joins::kProducts;
   std::vector<ContractionLeaf> leaves;
   IndexList result;
   Sizes sizes;  ///< By index.
@@ -35,12 +43,14 @@ struct ContractionTree {
 
 /// The product that the node ends. None: it is no product of several tensors, or there are sizes
 /// that are no numbers, diagonals, or products of too many.
-std::optional<ContractionTree> contraction_tree(const core::Graph& graph, const core::Node& node);
+std::optional<ContractionTree> contraction_tree(const core::Graph& graph, const core::Node& node,
+                                                Joins kind = Joins::kProducts);
 
 /// The operand of a product of elements that is one number for all of them; none: there is none.
 std::optional<std::size_t> number_operand(const core::Graph& graph, const core::Node& node);
 
 /// Whether the node may stand within such a product.
-bool is_contraction_node(const core::Graph& graph, const core::Node& node);
+bool is_contraction_node(const core::Graph& graph, const core::Node& node,
+                         Joins kind = Joins::kProducts);
 
 }  // namespace soapstone::rules

@@ -29,10 +29,14 @@ using Indices = std::set<std::size_t>;  ///< Of what they are multiplied to.
 
 // Work beside which a launch and the reading of an element count as much on a device of today.
 constexpr double kWorkOfLaunch = 5e7, kWorkOfElement = 40;
+/// Of what a launch before it may take up.
+constexpr double kWorkOfStep = 1e7;
 /// Of what is only rounded in another way.
 constexpr double kNearlyAll = 1 - 1e-9;
 
 constexpr std::string_view kOrderDescription = "What is multiplied may be multiplied in any order.";
+constexpr std::string_view kScaledDescription =
+    "What scales rows and columns of a product is multiplied where there is least of it.";
 constexpr std::string_view kStridedDescription =
     "A product reads and writes dimensions in any order.";
 
@@ -78,7 +82,16 @@ class OrderSearch {
     Indices involved = of_a;
     involved.insert(of_b.begin(), of_b.end());
     const double moved = elements(of_a) + elements(of_b) + elements(of_both);
-    return 2 * elements(involved) + kWorkOfElement * moved + kWorkOfLaunch;
+    const bool may_be_step = tree_.kind == Joins::kElements && involved == of_both;
+    return 2 * elements(involved) + kWorkOfElement * moved +
+           (may_be_step ? kWorkOfStep : kWorkOfLaunch);
+  }
+
+  /// Whether something is summed.
+  bool has_sums() const {
+    return std::ranges::any_of(leaf_indices_, [&](const Indices& indices) {
+      return !std::ranges::includes(result_, indices);
+    });
   }
 
   struct Best {
@@ -115,6 +128,9 @@ class OrderSearch {
       for (std::size_t k = 0; k < tree_.leaves.size(); ++k)
         if ((rest >> k & 1U) != 0) within.push_back(Leaves{1} << k);
       Leaves so_far = within[0];
+      // A sum of what was multiplied before.
+      if (within.size() == 1 && !std::has_single_bit(whole) && !is_constant(whole))
+        sum += kWorkOfLaunch;
       for (std::size_t k = 1; k < within.size(); ++k) {
         sum += cost(so_far, within[k]);
         so_far |= within[k];
@@ -235,7 +251,25 @@ class OrderWriter {
     return order;
   }
 
+  /// A tensor whose dimensions the result has, in their order, with others of size 1 between them.
+  std::optional<std::string> broadcast(const Product& product,
+                                       const std::vector<std::size_t>& result) {
+    Sizes sizes;
+    std::size_t found = 0;
+    for (const std::size_t index : result) {
+      const bool is_next = found < product.indices.size() && product.indices[found] == index;
+      if (is_next) ++found;
+      sizes.push_back(is_next ? tree_.sizes[index] : 1);
+    }
+    if (found < product.indices.size()) return std::nullopt;
+    return target_.reshaped(product.name, names_of(sizes_of(product.indices)), names_of(sizes));
+  }
+
   std::string call(const Product& a, const Product& b, const std::vector<std::size_t>& result) {
+    if (tree_.kind == Joins::kElements && (a.indices == result || b.indices == result)) {
+      const auto x = broadcast(a, result), y = broadcast(b, result);
+      if (x && y) return fmt::format("mul({}, {})", *x, *y);
+    }
     if (a.indices.empty() || b.indices.empty()) {
       const Product& tensor = a.indices.empty() ? b : a;
       if (tensor.indices == result) return fmt::format("mul({}, {})", a.name, b.name);
@@ -279,21 +313,21 @@ class OrderWriter {
 };
 
 /// Whether a longer product goes on with what the node computes.
-bool goes_on(const Graph& graph, const Node& node) {
+bool goes_on(const Graph& graph, const Node& node, Joins kind) {
   const auto readers = graph.consumers(node.outputs[0]);
   return readers.size() == 1 && !graph.is_output(node.outputs[0]) &&
-         is_contraction_node(graph, graph.node(readers[0]));
+         is_contraction_node(graph, graph.node(readers[0]), kind);
 }
 
 /// The products that end at a node and do not go on, each with the search of its best order.
 template <class Use>
-void for_each_product(const Graph& graph, Use use) {
+void for_each_product(const Graph& graph, Joins kind, Use use) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (graph.is_constant_expression(id) || !is_contraction_node(graph, node) ||
-        goes_on(graph, node))
+    if (graph.is_constant_expression(id) || !is_contraction_node(graph, node, kind) ||
+        goes_on(graph, node, kind))
       continue;
-    const auto tree = contraction_tree(graph, node);
+    const auto tree = contraction_tree(graph, node, kind);
     if (!tree) continue;
     OrderSearch search(graph, *tree);
     const bool is_best = search.best(search.all()).cost > kNearlyAll * search.cost_now();
@@ -313,7 +347,8 @@ RewritePlan plan_of(const Node& node, std::string text, std::string_view descrip
 std::vector<RewritePlan> find_contractions(const Graph& graph) {
   std::vector<RewritePlan> plans;
   for_each_product(
-      graph, [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
+      graph, Joins::kProducts,
+      [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
         if (tree.leaves.size() < 3 || is_best) return;
         plans.push_back(plan_of(node, OrderWriter(graph, tree, search).text(kContractionPrefix),
                                 kOrderDescription));
@@ -321,10 +356,23 @@ std::vector<RewritePlan> find_contractions(const Graph& graph) {
   return plans;
 }
 
+std::vector<RewritePlan> find_scaled_products(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  for_each_product(
+      graph, Joins::kElements,
+      [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
+        if (is_best || !search.has_sums()) return;
+        plans.push_back(plan_of(node, OrderWriter(graph, tree, search).text(kScaledPrefix),
+                                kScaledDescription));
+      });
+  return plans;
+}
+
 std::vector<RewritePlan> find_strided_products(const Graph& graph) {
   std::vector<RewritePlan> plans;
   for_each_product(
-      graph, [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
+      graph, Joins::kProducts,
+      [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
         if (tree.transposes == 0 || !is_best) return;
         plans.push_back(plan_of(node, OrderWriter(graph, tree, search).text(kStridedPrefix),
                                 kStridedDescription));

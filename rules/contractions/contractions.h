@@ -13,12 +13,19 @@ namespace soapstone::rules {
 /// How the names of their rules begin: `contraction_of_matmul`.
 inline constexpr std::string_view kContractionPrefix = "contraction_of_";
 
+/// How the names of rules begin whose products have products of elements among them.
+inline constexpr std::string_view kScaledPrefix = "scaled_product_of_";
+
 /// How the names of rules begin whose products read and write transposed tensors.
 inline constexpr std::string_view kStridedPrefix = "strided_product_of_";
 
 /// A plan for each product of three to eight tensors that another order makes cheaper. Complexity:
 /// 3 to the power of the number of tensors, for each product.
 std::vector<RewritePlan> find_contractions(const core::Graph& graph);
+
+/// The same with products of elements, which scale rows and columns, and with sums. What others
+/// read is computed again.
+std::vector<RewritePlan> find_scaled_products(const core::Graph& graph);
 
 /// A plan for each product of two to eight tensors with transposes in it that is in the best order:
 /// einsums without any, a gain where kernels read and write any strides. Complexity: the same.

@@ -31,6 +31,18 @@ inline constexpr ProductGraph kProductGraphs[] = {
      "  t = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
 };
 
+/// Scaled rows and columns, and sums of products of elements.
+inline constexpr ProductGraph kScaledGraphs[] = {
+    {"normalized_adjacency", "  a: f32[60, 60]\n  d: f32[60, 1]\n  x: f32[60, 4]\n",
+     "  t = transpose(d; perm=[1, 0])\n  s = mul(d, a)\n  u = mul(s, t)\n  y = matmul(u, x)\n", 3},
+    {"squares_of_a_scaled_kernel", "  k: f32[1, 5, 6, 3, 3]\n  d: f32[1, 1, 6, 1, 1]\n",
+     "  m = mul(k, d)\n  q = mul(m, m)\n  y = reduce_sum(q; axes=[2, 3, 4])\n  z = relu(m)\n", 3},
+    {"sum_of_weighted_rows", "  x: f32[2, 7, 5]\n  w: f32[7]\n",
+     "  v = reshape(w; shape=[7, 1])\n  p = mul(x, v)\n  y = reduce_sum(p; axes=[1], "
+     "keep_dims=0)\n",
+     1},
+};
+
 /// In the best order, with transposes that strides make up for.
 inline constexpr ProductGraph kStridedGraphs[] = {
     {"values_of_heads", "  a: f32[1, 4, 9, 7]\n  v: f32[1, 7, 4, 3]\n",

@@ -20,24 +20,51 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class ProductRules : public testing::TestWithParam<ProductGraph> {};
+class ProductRules : public testing::TestWithParam<ProductGraph> {
+ protected:
+  static void expect_one(const std::vector<RewritePlan>& plans) {
+    ASSERT_THAT(plans, SizeIs(1));
+    const auto rules = made_rules(plans);
+    ASSERT_THAT(rules, SizeIs(1));
+    expect_rules_hold(rules, 5);
+    int products = 0;
+    for (const core::NodeId id : rules[0].target.order()) {
+      const core::OpSchema& op = *rules[0].target.node(id).op;
+      products += op.movement == core::Movement::kNone;
+    }
+    EXPECT_EQ(products, GetParam().products) << print(rules[0]);
+  }
+};
 
 TEST_P(ProductRules, AreMadeAndHold) {
-  const auto plans = find_contractions(graph_of(product_graph(GetParam())));
-  ASSERT_THAT(plans, SizeIs(1));
-  const auto rules = made_rules(plans);
-  ASSERT_THAT(rules, SizeIs(1));
-  expect_rules_hold(rules, 5);
-  int products = 0;
-  for (const core::NodeId id : rules[0].target.order()) {
-    const core::OpSchema& op = *rules[0].target.node(id).op;
-    products += op.movement == core::Movement::kNone;
-  }
-  EXPECT_EQ(products, GetParam().products) << print(rules[0]);
+  expect_one(find_contractions(graph_of(product_graph(GetParam()))));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProductRules, testing::ValuesIn(kProductGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
+
+using ScaledRules = ProductRules;
+
+TEST_P(ScaledRules, ScaleWhereThereIsLeast) {
+  const core::Graph graph = graph_of(product_graph(GetParam()));
+  EXPECT_THAT(find_contractions(graph), IsEmpty());
+  expect_one(find_scaled_products(graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScaledRules, testing::ValuesIn(kScaledGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+TEST(ScaledProducts, WithoutSumsAreLeft) {
+  EXPECT_THAT(find_scaled_products(graph_of(R"(graph g
+  x: f32[6, 7]
+  a: f32[7]
+  b: f32[7]
+  s = mul(x, a)
+  y = mul(s, b)
+  return y
+)")),
+              IsEmpty());
+}
 
 class StridedRules : public testing::TestWithParam<ProductGraph> {};
 

@@ -47,6 +47,13 @@ inline constexpr LinearPart kLinearParts[] = {
      "  c = conv(x, k, b; strides=[1], dilations=[1], pads=[1, 1])\n"
      "  y = conv(c, m; strides=[2], dilations=[1], pads=[0, 0])\n",
      "conv"},
+    {"offsets_of_all_and_of_places", "f32[2, 4, 3]",
+     "  k: f32[3, 5]\n  b: f32[5]\n  p: f32[4, 5]\n",
+     "  c = matmul(x, k)\n  d = add(c, b)\n  y = add(d, p)\n", "matmul add"},
+    {"grouped_points", "f32[1, 4, 7]", "  k: f32[6, 2, 1]\n",
+     "  c = conv(x, k; strides=[1], dilations=[1], pads=[0, 0], group=2)\n"
+     "  t = transpose(c; perm=[0, 2, 1])\n  y = add(t, t)\n",
+     "conv transpose add"},
     {"flattened", "f32[2, 3, 4]", "  k: f32[12, 5]\n  b: f32[5]\n",
      "  r = reshape(x; shape=[2, 12])\n  p = matmul(r, k)\n  q = add(p, b)\n"
      "  y = reduce_mean(q; axes=[1], keep_dims=1)\n",

@@ -19,6 +19,15 @@ TEST_P(ContractionProofs, AreFound) {
 INSTANTIATE_TEST_SUITE_P(All, ContractionProofs, testing::ValuesIn(rules::kProductGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
+class ScaledProofs : public testing::TestWithParam<rules::ProductGraph> {};
+
+TEST_P(ScaledProofs, AreFound) {
+  expect_steps_proved(rules::find_scaled_products(graph_of(rules::product_graph(GetParam()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScaledProofs, testing::ValuesIn(rules::kScaledGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
 class StridedProofs : public testing::TestWithParam<rules::ProductGraph> {};
 
 TEST_P(StridedProofs, AreFound) {
