@@ -42,7 +42,10 @@ class MovePlanner {
       const Node& node = graph_.node(id);
       if (joins_.is_needed(id) && has_known_sizes(node)) visit(node);
     }
-    return std::move(parts_).plans();
+    auto plans = std::move(parts_).plans();
+    for (const auto& [id, text] : joins_.rules_of_groups())
+      plans.push_back({{PlanStep{.results = {id}, .texts = {text}, .description = kDescription}}});
+    return plans;
   }
 
  private:

@@ -84,25 +84,70 @@ void PiecesOfJoins::visit(const Node& node) {
     }
     return;
   }
-  case Movement::kJoin: {
-    if (node.inputs.size() > kMostPieces || node.inputs.size() < 2) return;
-    std::vector<View> parts;
-    for (const TensorId id : node.inputs) {
-      const auto known = pieces_.find(id);
-      if (known == pieces_.end() || known->second.origin != pieces_.at(node.inputs[0]).origin)
-        return;
-      parts.push_back(known->second.view);
-    }
-    auto view = View::joined(std::move(parts), ops::axis_by_role(node));
-    if (!view) return;
-    const bool is_whole = view->is_whole();
-    (is_whole ? joins_ : pieces_)
-        .emplace(node.outputs[0], Join{pieces_.at(node.inputs[0]).origin, *std::move(view)});
-    return;
-  }
+  case Movement::kJoin:
+    return join(node);
   default:
     return;
   }
+}
+
+std::optional<PiecesOfJoins::Join> PiecesOfJoins::joined(const Node& node, std::size_t first,
+                                                         std::size_t end) const {
+  std::vector<View> parts;
+  const auto begin = pieces_.find(node.inputs[first]);
+  for (std::size_t k = first; k < end; ++k) {
+    const auto known = pieces_.find(node.inputs[k]);
+    if (known == pieces_.end() || known->second.origin != begin->second.origin) return std::nullopt;
+    parts.push_back(known->second.view);
+  }
+  auto view = View::joined(std::move(parts), ops::axis_by_role(node));
+  return view ? std::optional(Join{begin->second.origin, *std::move(view)}) : std::nullopt;
+}
+
+void PiecesOfJoins::join(const Node& node) {
+  if (node.inputs.size() > kMostPieces || node.inputs.size() < 2) return;
+  auto all = joined(node, 0, node.inputs.size());
+  if (!all) return join_groups(node);
+  const bool is_whole = all->view.is_whole();
+  (is_whole ? joins_ : pieces_).emplace(node.outputs[0], *std::move(all));
+}
+
+void PiecesOfJoins::join_groups(const Node& node) {
+  SideText source, target;
+  std::map<TensorId, std::string> names;
+  std::string head;
+  const auto name_of = [&](TensorId id) {
+    const auto [known, is_new] = names.emplace(id, fmt::format("x{}", names.size()));
+    const core::TensorType& type = graph_.tensor(id).type;
+    if (is_new)
+      head += fmt::format("  {}: {}\n", known->second,
+                          declared(type, names_of(numbers_of(type.shape))));
+    return known->second;
+  };
+  Names pieces, whole;
+  bool has_groups = false;
+  for (std::size_t first = 0; first < node.inputs.size();) {
+    std::size_t end = node.inputs.size();
+    std::optional<Join> group;
+    for (; end > first + 1 && !group; --end) {
+      group = joined(node, first, end);
+      if (group && !group->view.is_whole()) group.reset();
+    }
+    if (!group) {
+      pieces.push_back(name_of(node.inputs[first++]));
+      whole.push_back(pieces.back());
+      continue;
+    }
+    has_groups = true;
+    const std::string name = name_of(group->origin);
+    for (++end; first < end; ++first)
+      pieces.push_back(written(node.inputs[first], group->origin, name, {}, source));
+    whole.push_back(target.viewed(name, group->view));
+  }
+  if (!has_groups) return;
+  const std::string y = source.line(call_of(graph_, node, pieces));
+  rules_of_groups_.emplace(node.outputs[0], rule_text("moves_of_concat", head, source, {y}, target,
+                                                      {target.line(call_of(graph_, node, whole))}));
 }
 
 void PiecesOfJoins::find_needed() {
@@ -142,15 +187,15 @@ void PiecesOfJoins::leave_undivided(TensorId id, TensorId origin, std::vector<bo
     leave_undivided(input, origin, dims);
 }
 
-std::string PiecesOfJoins::written(TensorId id, TensorId origin, const std::vector<bool>& any_size,
-                                   SideText& side) const {
-  if (id == origin) return "x";
+std::string PiecesOfJoins::written(TensorId id, TensorId origin, const std::string& name,
+                                   const std::vector<bool>& any_size, SideText& side) const {
+  if (id == origin) return name;
   const Node& node = graph_.node(graph_.tensor(id).producer);
   Names operands;
   for (const TensorId input : node.inputs)
-    operands.push_back(written(input, origin, any_size, side));
+    operands.push_back(written(input, origin, name, any_size, side));
   std::optional<Names> shape;
-  if (node.op->movement == Movement::kReshape)
+  if (node.op->movement == Movement::kReshape && !any_size.empty())
     shape = pieces_.at(id).view.named(any_size).shape_text();
   const Names results = side.lines(call_of(graph_, node, operands, shape), node.outputs.size());
   return results[static_cast<std::size_t>(std::ranges::find(node.outputs, id) -
@@ -166,7 +211,8 @@ std::vector<std::string> PiecesOfJoins::rules(TensorId id) const {
     if (!is_any) any_size.assign(any_size.size(), false);
     const View named = view.named(any_size);
     SideText source, target;
-    const std::string y = written(id, origin, any_size, source), moved = target.viewed("x", named);
+    const std::string y = written(id, origin, "x", any_size, source),
+                      moved = target.viewed("x", named);
     texts.push_back(rule_text(
         "moves_of_concat",
         fmt::format("  x: {}\n", declared(graph_.tensor(origin).type, named.base_shape_text())),

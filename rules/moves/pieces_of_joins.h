@@ -32,19 +32,27 @@ class PiecesOfJoins {
   /// Rules that make a view of the join with that result: for any sizes of the dimensions that are
   /// not cut, for those of the graph.
   std::vector<std::string> rules(core::TensorId id) const;
+  /// Joins of all pieces of a tensor, one behind the other, with other tensors: for each a rule by
+  /// which that tensor is joined.
+  const std::map<core::TensorId, std::string>& rules_of_groups() const { return rules_of_groups_; }
 
  private:
   void visit(const core::Node& node);
+  void join(const core::Node& node);
+  void join_groups(const core::Node& node);
+  /// The view of one tensor that these operands of a join are together. None: there is none.
+  std::optional<Join> joined(const core::Node& node, std::size_t first, std::size_t end) const;
   Join piece_at(core::TensorId id) const;
   void find_needed();
-  /// The nodes from the origin to the tensor.
-  std::string written(core::TensorId id, core::TensorId origin, const std::vector<bool>& any_size,
-                      SideText& side) const;
+  /// The nodes from the origin, which has that name, to the tensor.
+  std::string written(core::TensorId id, core::TensorId origin, const std::string& name,
+                      const std::vector<bool>& any_size, SideText& side) const;
   void leave_undivided(core::TensorId id, core::TensorId origin, std::vector<bool>& dims) const;
 
   const core::Graph& graph_;
   std::map<core::TensorId, Join> pieces_, joins_;  // by tensor
   std::set<core::NodeId> needed_;
+  std::map<core::TensorId, std::string> rules_of_groups_;
 };
 
 }  // namespace soapstone::rules
