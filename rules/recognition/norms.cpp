@@ -12,6 +12,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/moves/contraction_labels.h"
+#include "rules/recognition/closure.h"
 #include "rules/recognition/recognition.h"
 #include "rules/recognition/region_text.h"
 #include "rules/recognition/statistics.h"
@@ -199,9 +200,8 @@ class NormWriter {
 
 class NormFinder {
  public:
-  NormFinder(const Graph& graph, std::set<NodeId>& taken) : graph_(graph), taken_(taken) {
-    for (const NodeId id : graph.order()) places_.emplace(id, places_.size());
-  }
+  NormFinder(const Graph& graph, std::set<NodeId>& taken)
+      : graph_(graph), taken_(taken), places_(places_of(graph)) {}
 
   std::vector<RewritePlan> run() {
     for (const NodeId id : graph_.order()) {
@@ -234,19 +234,12 @@ class NormFinder {
     Statistics statistics(graph_, x, axes);
     std::optional<Norm> last;
     std::set<NodeId> nodes;
-    std::set<std::pair<std::size_t, NodeId>> readers;
-    const auto read = [&](TensorId id) {
-      for (const NodeId reader : graph_.consumers(id)) readers.emplace(places_.at(reader), reader);
-    };
-    read(x);
-    while (!readers.empty() && nodes.size() < kMostNormNodes) {
-      const NodeId next = readers.extract(readers.begin()).value().second;
-      if (taken_.contains(next) || !statistics.add(graph_.node(next))) continue;
-      nodes.insert(next);
-      const TensorId result = graph_.node(next).outputs[0];
-      if (auto norm = statistics.norm_at(result)) last = std::move(norm);
-      read(result);
-    }
+    take_behind(graph_, places_, x, kMostNormNodes, [&](NodeId id) {
+      if (taken_.contains(id) || !statistics.add(graph_.node(id))) return false;
+      nodes.insert(id);
+      if (auto norm = statistics.norm_at(graph_.node(id).outputs[0])) last = std::move(norm);
+      return true;
+    });
     if (!last) return;
     taken_.insert(nodes.begin(), nodes.end());
     RewritePlan plan;

@@ -12,9 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
-#include "ops/evaluation/evaluate.h"
+#include "rules/recognition/closure.h"
 #include "rules/recognition/recognition.h"
 #include "rules/recognition/region_text.h"
 
@@ -166,19 +165,13 @@ class Chain {
 
   /// False: there is too little of it to be worth a look.
   bool grow() {
-    std::set<std::pair<std::size_t, NodeId>> readers;
     std::set<TensorId> known{x_};
-    const auto read = [&](TensorId id) {
-      for (const NodeId reader : graph_.consumers(id)) readers.emplace(places_.at(reader), reader);
-    };
-    read(x_);
-    while (!readers.empty() && nodes_.size() < kMostChainNodes) {
-      const NodeId next = readers.extract(readers.begin()).value().second;
-      if (!fits(graph_.node(next), known)) continue;
-      nodes_.push_back(next);
-      known.insert(graph_.node(next).outputs[0]);
-      read(graph_.node(next).outputs[0]);
-    }
+    take_behind(graph_, places_, x_, kMostChainNodes, [&](NodeId id) {
+      if (!fits(graph_.node(id), known)) return false;
+      nodes_.push_back(id);
+      known.insert(graph_.node(id).outputs[0]);
+      return true;
+    });
     return nodes_.size() > 1;
   }
 
@@ -189,32 +182,8 @@ class Chain {
   std::vector<Values> values() const {
     Values points = sample_points();
     points.insert(points.end(), std::begin(kFarPoints), std::end(kFarPoints));
-    core::GraphBuilder builder;
     const core::Shape shape{static_cast<std::int64_t>(points.size())};
-    std::map<TensorId, TensorId> made;
-    made.emplace(x_, builder.add_input("x", {core::DataType::kFloat32, shape}));
-    std::vector<TensorId> results;
-    for (const NodeId id : nodes_) {
-      const Node& node = graph_.node(id);
-      std::vector<TensorId> operands;
-      for (const TensorId input : node.inputs) {
-        if (!made.contains(input)) {
-          const auto number = ops::append_filled(builder, {}, *number_of(graph_, input));
-          if (!number) return {};
-          made.emplace(input, *number);
-        }
-        operands.push_back(made.at(input));
-      }
-      const auto result = ops::append(builder, node.op->name, operands, node.attributes);
-      if (!result) return {};
-      made.emplace(node.outputs[0], (*result)[0]);
-      results.push_back((*result)[0]);
-    }
-    builder.set_outputs(results);
-    const auto graph = std::move(builder).finish();
-    if (!graph) return {};
-    auto values = ops::evaluate_graph<double>(*graph, std::vector<Values>{points});
-    return values ? *std::move(values) : std::vector<Values>();
+    return results_of(graph_, x_, {core::DataType::kFloat32, shape}, nodes_, points);
   }
 
   /// The nodes on which the tensor depends, and their numbers.
@@ -254,9 +223,8 @@ class Chain {
 
 class FunctionFinder {
  public:
-  FunctionFinder(const Graph& graph, std::set<NodeId>& taken) : graph_(graph), taken_(taken) {
-    for (const NodeId id : graph.order()) places_.emplace(id, places_.size());
-  }
+  FunctionFinder(const Graph& graph, std::set<NodeId>& taken)
+      : graph_(graph), taken_(taken), places_(places_of(graph)) {}
 
   std::vector<RewritePlan> run() {
     for (const TensorId input : graph_.inputs()) look_behind(input);

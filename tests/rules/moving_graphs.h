@@ -40,7 +40,7 @@ inline constexpr MovingGraph kMovingGraphs[] = {
      "  a, b = split(x; axis=0, sizes=[1, 1])\n  c, d = split(z; axis=0, sizes=[1, 1])\n"
      "  e = reshape(b; shape=[3])\n  f = reshape(e; shape=[1, 3])\n  v = reshape(u; shape=[1, 3])\n"
      "  y = concat(a, f, v, c, d; axis=0)\n",
-     "concat"},
+     "reshape concat"},
     {"parts_of_turned_heads", "  x: f32[2, 3, 12]\n",
      "  a = reshape(x; shape=[2, 3, 6, 2])\n  b = transpose(a; perm=[0, 2, 1, 3])\n"
      "  q, k, v = split(b; axis=1, sizes=[2, 2, 2])\n  t = transpose(k; perm=[0, 1, 3, 2])\n"

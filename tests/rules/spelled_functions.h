@@ -51,6 +51,17 @@ inline constexpr SpelledFunction kSpelledFunctions[] = {
     {"softplus", "  e = exp(x)\n  s = add(e, one)\n  y = log(s)\n", "softplus"},
     {"mish", "  e = exp(x)\n  s = add(e, one)\n  l = log(s)\n  t = tanh(l)\n  y = mul(t, x)\n",
      "mish"},
+    {"softmax_with_reshapes",
+     "  m = reduce_max(x; axes=[2], keep_dims=0)\n  m1 = reshape(m; shape=[2, 3, 1])\n"
+     "  d = sub(x, m1)\n  e = exp(d)\n  s = reduce_sum(e; axes=[2], keep_dims=0)\n"
+     "  i = reciprocal(s)\n  i1 = reshape(i; shape=[2, 3, 1])\n  y = mul(i1, e)\n",
+     "softmax"},
+    {"softmax_of_columns", "  e = exp(x)\n  s = reduce_sum(e; axes=[1])\n  y = div(e, s)\n",
+     "softmax"},
+    {"log_softmax",
+     "  m = reduce_max(x; axes=[2])\n  d = sub(x, m)\n  e = exp(d)\n"
+     "  s = reduce_sum(e; axes=[2])\n  l = log(s)\n  lm = add(l, m)\n  y = sub(x, lm)\n",
+     "log_softmax"},
     {"norm_with_gain_in_the_root",
      "  mean = reduce_mean(x; axes=[2])\n  d = sub(x, mean)\n  dd = mul(d, d)\n"
      "  var = reduce_mean(dd; axes=[2])\n  v = add(var, small)\n  r = sqrt(v)\n"
