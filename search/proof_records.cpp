@@ -67,8 +67,9 @@ void Optimizer::note_proofs() {
     report_.proofs_kept += admission->proofs_kept();
     report_.proof_cpu_s += 1e-3 * admission->cpu_ms();
     for (const auto& refusal : admission->refusals())
-      report_.notes.push_back(
-          fmt::format("{} was not used with {}: {}", refusal.rule, refusal.values, refusal.reason));
+      report_.notes.push_back(fmt::format("{} was not used{}{}: {}", refusal.rule,
+                                          refusal.values.empty() ? "" : " with ", refusal.values,
+                                          refusal.reason));
   }
 }
 

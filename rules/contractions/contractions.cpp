@@ -266,13 +266,12 @@ class OrderWriter {
   }
 
   std::string call(const Product& a, const Product& b, const std::vector<std::size_t>& result) {
-    if (tree_.kind == Joins::kElements && (a.indices == result || b.indices == result)) {
-      const auto x = broadcast(a, result), y = broadcast(b, result);
+    const bool has_number = a.indices.empty() || b.indices.empty();
+    const bool scales = has_number || tree_.kind == Joins::kElements;
+    if (scales && (a.indices == result || b.indices == result)) {
+      const auto x = has_number ? a.name : broadcast(a, result);
+      const auto y = has_number ? b.name : broadcast(b, result);
       if (x && y) return fmt::format("mul({}, {})", *x, *y);
-    }
-    if (a.indices.empty() || b.indices.empty()) {
-      const Product& tensor = a.indices.empty() ? b : a;
-      if (tensor.indices == result) return fmt::format("mul({}, {})", a.name, b.name);
     }
     if (is_matmul(a.indices, b.indices, result))
       return fmt::format("matmul({}, {})", a.name, b.name);

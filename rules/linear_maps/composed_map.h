@@ -19,8 +19,8 @@ namespace soapstone::rules {
 struct LinearMap {
   std::vector<std::size_t> kept;  ///< Where the kept axes lie, in the order of the source's.
   bool has_offset = false;        ///< A constant is added.
-  bool is_offset_whole =
-      false;  ///< It lies as the tensor does; else it has one place along kept axes.
+  /// It lies as the tensor does; else it has one place along kept axes.
+  bool is_offset_whole = false;
 };
 
 /// The tensor of which all others are maps.

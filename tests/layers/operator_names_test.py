@@ -28,6 +28,7 @@ ALLOWED = {
     "rules/windows": (25, "writes rules as text: windows, joins and sums of convolutions"),
     "rules/demand": (21, "writes rules as text: pieces, sums and chosen rows"),
     "rules/repetition": (29, "writes rules as text: repetitions, and sums of products"),
+    "rules/recognition": (61, "writes rules as text: the operators by which functions and norms are known"),
     "rules/rule/plan.cpp": (17, "the operators that rules made for a graph put round others"),
     "rules/matching/pattern.cpp": (8, "how common operators are in networks, where matching starts"),
     "runtime/launches/fusion_rules.cpp": (14, "what kernels of a device of no make fuse"),
