@@ -32,7 +32,8 @@ class Searcher {
         kinds_(
             admission, cost, options, objective_, crew_, [this] { return stopped(); },
             [this] { report_progress(); }, result_),
-        plans_(admission, objective_, options.admits_made), crew_(options.jobs) {}
+        plans_(admission, objective_, options.admits_made, options.behind_opaque),
+        crew_(options.jobs) {}
 
   SearchResult run(const core::Graph& original);
 

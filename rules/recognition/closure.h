@@ -37,9 +37,9 @@ void take_behind(const core::Graph& graph, const std::map<core::NodeId, std::siz
   }
 }
 
-/// What the nodes compute of values of `x`, each of which reads it, earlier ones and numbers (see
-/// number_of). Of another type `x` may have any number of elements, if all nodes work element by
-/// element. Empty: it cannot be computed.
+/// What the nodes compute of values of `x`: each reads it, earlier ones and numbers (see
+/// number_of). The type may have other sizes than in the graph, if the nodes work with any; numbers
+/// have no dimensions then. Empty: it cannot be computed.
 std::vector<std::vector<double>> results_of(const core::Graph& graph, core::TensorId x,
                                             const core::TensorType& type,
                                             const std::vector<core::NodeId>& nodes,

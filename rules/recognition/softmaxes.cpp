@@ -59,6 +59,12 @@ AlongAxis functions_along(const Values& x, const Sizes& shape, std::size_t axis)
   return all;
 }
 
+bool has_exponential(const ops::ExprNode& e) {
+  return (e.kind == ops::ExprKind::kApply && e.function == ops::Function::kExp) ||
+         std::ranges::any_of(e.arguments,
+                             [](const ops::Expr& argument) { return has_exponential(*argument); });
+}
+
 bool are_near(const Values& a, const Values& b) {
   return std::ranges::equal(a, b, [](double x, double y) {
     return std::abs(x - y) <= kNearlyProbability * (1 + std::abs(x));
@@ -79,8 +85,8 @@ class SoftmaxFinder {
           graph_.is_constant_expression(id) || !has_known_sizes(graph_, node))
         continue;
       const auto axes = ops::sizes_by_role(node, AttributeRole::kAxes);
-      if (axes.size() != 1) continue;
-      // What is summed are exponentials, perhaps of a difference.
+      if (axes.size() != 1 || !is_exponential(node.inputs[0])) continue;
+      // Perhaps of a difference.
       std::vector<TensorId> behind{node.inputs[0]};
       for (std::size_t k = 0; k < behind.size() && behind.size() < kMostBefore; ++k) {
         const NodeId producer = graph_.tensor(behind[k]).producer;
@@ -98,14 +104,32 @@ class SoftmaxFinder {
   /// Tensors before a sum that are tried.
   static constexpr std::size_t kMostBefore = 4;
 
-  bool is_small(TensorId id) const {
+  bool is_exponential(TensorId id) const {
+    const NodeId producer = graph_.tensor(id).producer;
+    if (!producer.valid() || ops::definition_of(graph_.node(producer)) == nullptr) return false;
+    const ops::Semantics semantics = ops::semantics_of(graph_, producer);
+    return semantics.stages.size() == 1 && has_exponential(*semantics.stages[0].body);
+  }
+
+  bool is_known(TensorId id) const {
     const core::TensorType& type = graph_.tensor(id).type;
     return type.data_type == core::DataType::kFloat32 && type.shape_known &&
-           core::concrete(type.shape) && product_of(known_sizes(type.shape)) <= kMostElementsTried;
+           core::concrete(type.shape);
+  }
+
+  /// Sizes at which the nodes are tried: small ones, if none of them says the shape of its result.
+  Sizes tried_sizes(TensorId x, std::size_t axis, const std::vector<NodeId>& nodes) const {
+    Sizes sizes = known_sizes(graph_.tensor(x).type.shape);
+    const bool has_shapes = std::ranges::any_of(nodes, [&](NodeId id) {
+      return graph_.node(id).op->find_role(AttributeRole::kShape) != nullptr;
+    });
+    for (std::size_t d = 0; d < sizes.size(); ++d)
+      if (d != axis && !has_shapes) sizes[d] = std::min<std::int64_t>(sizes[d], 2);
+    return sizes;
   }
 
   void look_at(TensorId x, std::size_t axis) {
-    if (!is_small(x) || axis >= graph_.tensor(x).type.shape.size() ||
+    if (!is_known(x) || axis >= graph_.tensor(x).type.shape.size() ||
         !seen_.insert({x, axis}).second)
       return;
     std::vector<NodeId> nodes;
@@ -117,12 +141,14 @@ class SoftmaxFinder {
       return true;
     });
     if (nodes.size() < 2) return;
-    const Sizes shape = known_sizes(graph_.tensor(x).type.shape);
+    const Sizes shape = tried_sizes(x, axis, nodes);
+    if (product_of(shape) > kMostElementsTried) return;
     Values of_x(static_cast<std::size_t>(product_of(shape)));
     std::mt19937_64 random(17);
     std::uniform_real_distribution<double> any(-3, 3);
     for (double& value : of_x) value = any(random);
-    const std::vector<Values> values = results_of(graph_, x, graph_.tensor(x).type, nodes, of_x);
+    const core::TensorType type{core::DataType::kFloat32, core::Shape(shape.begin(), shape.end())};
+    const std::vector<Values> values = results_of(graph_, x, type, nodes, of_x);
     if (values.empty()) return;
     const AlongAxis wanted = functions_along(of_x, shape, axis);
     for (std::size_t k = nodes.size(); k-- > 0;)
@@ -131,7 +157,7 @@ class SoftmaxFinder {
 
   bool fits(const Node& node, const std::set<TensorId>& known) const {
     return ops::definition_of(node) != nullptr && node.outputs.size() == 1 &&
-           is_small(node.outputs[0]) && std::ranges::all_of(node.inputs, [&](TensorId input) {
+           is_known(node.outputs[0]) && std::ranges::all_of(node.inputs, [&](TensorId input) {
              return input.valid() && (known.contains(input) || number_of(graph_, input));
            });
   }

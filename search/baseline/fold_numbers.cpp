@@ -54,11 +54,14 @@ class NumberFolding {
     const auto is_idle = [&](core::NodeId reader) {
       const Node& node = graph_.node(reader);
       const ops::OpDefinition* op = ops::definition_of(node);
-      if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 2)
-        return false;
-      const core::TensorType& other = graph_.tensor(node.inputs[node.inputs[0] == id ? 1 : 0]).type;
-      return node.inputs[0] != node.inputs[1] && other.shape_known &&
-             other.shape.size() >= tensor.type.shape.size() && !is_number(other);
+      return op != nullptr && op->op_class == ops::OpClass::kElementwise &&
+             std::ranges::any_of(node.inputs, [&](TensorId input) {
+               if (!input.valid() || input == id) return false;
+               const core::TensorType& other = graph_.tensor(input).type;
+               return other.shape_known && other.shape.size() >= tensor.type.shape.size() &&
+                      std::ranges::any_of(other.shape,
+                                          [](const core::Size& size) { return size != 1; });
+             });
     };
     const auto& readers = graph_.consumers(id);
     return !graph_.is_output(id) && !readers.empty() && std::ranges::all_of(readers, is_idle);

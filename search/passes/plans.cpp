@@ -10,6 +10,7 @@
 #include "core/base/hash.h"
 #include "rules/matching/match_at.h"
 #include "rules/matching/rewrite.h"
+#include "search/equivalence/opaque.h"
 #include "search/proofs/lemma.h"
 
 namespace soapstone::search {
@@ -63,6 +64,11 @@ class BackwardMatch {
   std::map<NodeId, NodeId> nodes_;        // by node of the source
 };
 
+bool is_behind_opaque(const Graph& graph, const rules::Match& match) {
+  const std::vector<bool> depends = depends_on_opaque(graph);
+  return std::ranges::any_of(match.nodes, [&](NodeId id) { return bool{depends[id.index()]}; });
+}
+
 void mark_kind(std::vector<Step>& steps) {
   std::uint64_t kind = 0;
   for (const Step& step : steps) kind = core::hash_combine(kind, core::hash_text(step.rule));
@@ -104,8 +110,9 @@ struct PlanTaker::Progress {
 };
 
 PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
-                     std::function<bool(const rules::Rule&)> may_be_used)
-    : admission_(admission), objective_(objective), may_be_used_(std::move(may_be_used)) {
+                     std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque)
+    : admission_(admission), objective_(objective), may_be_used_(std::move(may_be_used)),
+      behind_opaque_(behind_opaque) {
   const auto all = admission.rules().rules();
   for (std::size_t k = 0; k < all.size(); ++k)
     if (all[k].is_placed) by_name_.emplace(all[k].name, core::RuleId(k));
@@ -165,7 +172,8 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
     if (!id) return std::nullopt;
     const rules::Rule& rule = admission_.rules()[*id];
     const auto match = BackwardMatch(graph, rule).find(results);
-    if (!match || (asks == Asks::kProofs && !admission_.admits(*id, *match))) return std::nullopt;
+    if (!match || (!behind_opaque_ && is_behind_opaque(graph, *match))) return std::nullopt;
+    if (asks == Asks::kProofs && !admission_.admits(*id, *match)) return std::nullopt;
     Step step;
     step.rule = rule.name;
     step.base_rule = rule.base_name;

@@ -20,9 +20,9 @@ namespace soapstone::search {
 class PlanTaker {
  public:
   /// Adds rules of plans to those of the admission when they are met, but for those that
-  /// `may_be_used` refuses.
+  /// `may_be_used` refuses. Without `behind_opaque` what depends on opaque nodes stays as it is.
   PlanTaker(verifier::Admission& admission, const Objective& objective,
-            std::function<bool(const rules::Rule&)> may_be_used);
+            std::function<bool(const rules::Rule&)> may_be_used, bool behind_opaque = true);
 
   /// The candidate with those plans carried out that pay; without new steps if none does. A plan is
   /// one site; proofs are asked for once it would pay. Of one that needs a step of another plan, or
@@ -54,6 +54,7 @@ class PlanTaker {
   verifier::Admission& admission_;
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
+  bool behind_opaque_;
   std::map<std::string, std::optional<core::RuleId>> by_name_;  ///< Of rules made for graphs.
 };
 

@@ -112,7 +112,7 @@ core::Graph turned() {
       {{"w0", "[16, 16]"}, {"v0", "[16, 16]"}, {"cos", "[32, 16]"}, {"sin", "[32, 16]"}});
 }
 
-TEST_F(Plans, TurnQueriesAndKeysInOneProduct) { expect_taken(turned(), "linear_map_of_", 4); }
+TEST_F(Plans, TurnQueriesAndKeysInOneProduct) { expect_taken(turned(), "linear_map_of_", 3); }
 
 TEST_F(Plans, MakeOneProductOfALinearPart) { expect_taken(forecast(), "linear_map_of_matmul", 1); }
 
