@@ -211,9 +211,10 @@ rules::InstanceChoice instances_for(const core::Graph& graph, const LoadedRules&
   rules::OperatorNames operators = rules::operators_of_plans();
   for (const core::NodeId id : graph.order()) operators.insert(graph.node(id).op->name);
   for (const rules::RewritePlan& plan : rules::find_named_functions(graph))
-    for (const std::string& text : plan.steps.front().texts)
-      for (const std::string_view word : rules::called_words(text).target)
-        operators.insert(std::string(word));
+    for (const rules::PlanStep& step : plan.steps)
+      for (const std::string& text : step.texts)
+        for (const std::string_view word : rules::called_words(text).target)
+          operators.insert(std::string(word));
   std::vector<rules::CalledWords> words;
   for (const auto* list : {&loaded.baseline, &loaded.search})
     for (const Rule& rule : *list) words.push_back(rules::called_words(rule));

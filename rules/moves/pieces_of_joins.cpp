@@ -128,19 +128,17 @@ void PiecesOfJoins::join_groups(const Node& node) {
   bool has_groups = false;
   for (std::size_t first = 0; first < node.inputs.size();) {
     std::size_t end = node.inputs.size();
-    std::optional<Join> group;
-    for (; end > first + 1 && !group; --end) {
-      group = joined(node, first, end);
-      if (group && !group->view.is_whole()) group.reset();
-    }
-    if (!group) {
+    auto group = joined(node, first, end);
+    while (end > first + 1 && !(group && group->view.is_whole()))
+      group = joined(node, first, --end);
+    if (end == first + 1) {
       pieces.push_back(name_of(node.inputs[first++]));
       whole.push_back(pieces.back());
       continue;
     }
     has_groups = true;
     const std::string name = name_of(group->origin);
-    for (++end; first < end; ++first)
+    for (; first < end; ++first)
       pieces.push_back(written(node.inputs[first], group->origin, name, {}, source));
     whole.push_back(target.viewed(name, group->view));
   }

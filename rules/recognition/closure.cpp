@@ -1,5 +1,8 @@
 #include "rules/recognition/closure.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "ops/evaluation/evaluate.h"
@@ -9,6 +12,22 @@ namespace soapstone::rules {
 
 using core::NodeId;
 using core::TensorId;
+
+std::set<NodeId> nodes_between(const core::Graph& graph, TensorId x, TensorId y) {
+  std::set<NodeId> nodes;
+  std::vector<TensorId> open{y};
+  while (!open.empty()) {
+    const TensorId id = open.back();
+    open.pop_back();
+    const NodeId producer = graph.tensor(id).producer;
+    if (id == x || !producer.valid() || graph.is_constant_expression(id) ||
+        !nodes.insert(producer).second)
+      continue;
+    const auto& inputs = graph.node(producer).inputs;
+    std::ranges::copy_if(inputs, std::back_inserter(open), &TensorId::valid);
+  }
+  return nodes;
+}
 
 std::vector<std::vector<double>> results_of(const core::Graph& graph, TensorId x,
                                             const core::TensorType& type,

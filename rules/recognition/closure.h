@@ -37,6 +37,9 @@ void take_behind(const core::Graph& graph, const std::map<core::NodeId, std::siz
   }
 }
 
+/// What computes the one tensor from the other, but for constants.
+std::set<core::NodeId> nodes_between(const core::Graph& graph, core::TensorId x, core::TensorId y);
+
 /// What the nodes compute of values of `x`: each reads it, earlier ones and numbers (see
 /// number_of). The type may have other sizes than in the graph, if the nodes work with any; numbers
 /// have no dimensions then. Empty: it cannot be computed.

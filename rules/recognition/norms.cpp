@@ -37,7 +37,7 @@ class NormWriter {
  public:
   NormWriter(const Graph& graph, TensorId x, const Axes& axes)
       : graph_(graph), axes_(axes), shape_(known_sizes(graph.tensor(x).type.shape)),
-        region_(graph, x, false) {
+        region_(graph, x) {
     for (std::size_t d = 0; d < shape_.size(); ++d)
       (std::ranges::binary_search(axes, d) ? inside_ : outside_).push_back(shape_[d]);
     for (const std::int64_t size : inside_) features_ *= size;
@@ -233,14 +233,13 @@ class NormFinder {
       return;
     Statistics statistics(graph_, x, axes);
     std::optional<Norm> last;
-    std::set<NodeId> nodes;
     take_behind(graph_, places_, x, kMostNormNodes, [&](NodeId id) {
       if (taken_.contains(id) || !statistics.add(graph_.node(id))) return false;
-      nodes.insert(id);
       if (auto norm = statistics.norm_at(graph_.node(id).outputs[0])) last = std::move(norm);
       return true;
     });
     if (!last) return;
+    const std::set<NodeId> nodes = nodes_between(graph_, x, last->result);
     taken_.insert(nodes.begin(), nodes.end());
     RewritePlan plan;
     const auto step = [&](TensorId result, std::string text) {
@@ -250,7 +249,8 @@ class NormFinder {
                             .floats = FloatBehavior::kReassociates});
     };
     std::optional<Clamp> clamp;
-    if (!statistics.clamps().empty()) clamp = statistics.clamps().front();
+    for (const Clamp& each : statistics.clamps())
+      if (nodes.contains(graph_.tensor(each.after).producer)) clamp = each;
     if (clamp) {
       step(clamp->before, NormWriter(graph_, x, axes).text_of_squares(*clamp));
       step(clamp->after, NormWriter(graph_, x, axes).text_without(*clamp));

@@ -9,7 +9,7 @@
 
 namespace soapstone::rules {
 
-/// A plan for each; the nodes that it needs no more are put into the set.
+/// A plan for each; their nodes are put into the set.
 std::vector<RewritePlan> find_norms(const core::Graph& graph, std::set<core::NodeId>& taken);
 
 }  // namespace soapstone::rules

@@ -14,8 +14,8 @@ namespace soapstone::rules {
 /// How the names of their rules begin: `named_layer_norm`.
 inline constexpr std::string_view kNamedPrefix = "named_";
 
-/// A plan for each such part, the largest first where one holds another. Complexity: tensors times
-/// the nodes of a part.
+/// A plan for each such part: norms, then softmaxes, then functions of one tensor; what is in a
+/// part is in no later one. Complexity: tensors times the nodes of a part.
 std::vector<RewritePlan> find_named_functions(const core::Graph& graph);
 
 }  // namespace soapstone::rules

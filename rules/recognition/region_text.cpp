@@ -42,12 +42,10 @@ std::string text_of(double number) {
   return fmt::format("{}", static_cast<float>(is_whole ? whole : number));
 }
 
-RegionText::RegionText(const Graph& graph, TensorId x, bool symbols) : graph_(graph) {
+RegionText::RegionText(const Graph& graph, TensorId x) : graph_(graph) {
   const core::TensorType& type = graph.tensor(x).type;
-  shape_ = names_of(known_sizes(type.shape));
-  for (std::size_t d = 0; symbols && d < shape_.size(); ++d) shape_[d] = fmt::format("d{}", d);
   names_.emplace(x, "x");
-  head_ = fmt::format("  x: {}\n", declared(type, shape_));
+  head_ = fmt::format("  x: {}\n", declared(type, names_of(known_sizes(type.shape))));
 }
 
 std::string RegionText::add(TensorId id) {

@@ -19,8 +19,8 @@ std::string text_of(double number);
 
 class RegionText {
  public:
-  /// The tensor is `x`. With symbols all of its sizes are left open.
-  RegionText(const core::Graph& graph, core::TensorId x, bool symbols);
+  /// The tensor is `x`.
+  RegionText(const core::Graph& graph, core::TensorId x);
 
   /// What computes the tensor, down to `x` and constants, becomes part of the source. The name of
   /// the tensor in it.
@@ -38,7 +38,6 @@ class RegionText {
 
   const core::Graph& graph_;
   std::map<core::TensorId, std::string> names_;
-  Names shape_;  // of `x`
   std::string head_;
   SideText source_;
 };

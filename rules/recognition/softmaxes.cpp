@@ -183,9 +183,9 @@ class SoftmaxFinder {
       return false;
     }
     if (result.empty()) result = target.line(fmt::format("{}(x; axis={})", name, axis));
-    RegionText region(graph_, x, false);
+    RegionText region(graph_, x);
     const std::string source = region.add(y);
-    const std::set<NodeId> within = needed_for(x, y);
+    const std::set<NodeId> within = nodes_between(graph_, x, y);
     if (within.size() < 2) return false;
     taken_.insert(within.begin(), within.end());
     plans_.push_back({{PlanStep{
@@ -194,22 +194,6 @@ class SoftmaxFinder {
         .description = kSoftmaxDescription,
         .floats = FloatBehavior::kExtendsRange}}});
     return true;
-  }
-
-  /// The nodes between the two.
-  std::set<NodeId> needed_for(TensorId x, TensorId y) const {
-    std::set<NodeId> nodes;
-    std::vector<TensorId> open{y};
-    while (!open.empty()) {
-      const TensorId id = open.back();
-      open.pop_back();
-      const NodeId producer = graph_.tensor(id).producer;
-      if (id == x || !producer.valid() || graph_.is_constant_expression(id) ||
-          !nodes.insert(producer).second)
-        continue;
-      for (const TensorId input : graph_.node(producer).inputs) open.push_back(input);
-    }
-    return nodes;
   }
 
   const Graph& graph_;

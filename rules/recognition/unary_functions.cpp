@@ -54,8 +54,8 @@ struct Named {
 };
 
 /// One operator. `attributes`: behind the operand.
-Named one(std::string_view name, std::string_view call, bool is_scaled,
-          std::function<double(double, double)> value, std::string attributes = "") {
+Named single(std::string_view name, std::string_view call, bool is_scaled,
+             std::function<double(double, double)> value, std::string attributes = "") {
   return {std::string(name), is_scaled, std::move(value), 1,
           [=](SideText& text, const std::string&, const std::string& ax) {
             return text.line(fmt::format("{}({}{})", call, ax, attributes));
@@ -64,22 +64,22 @@ Named one(std::string_view name, std::string_view call, bool is_scaled,
 
 const std::vector<Named>& functions() {
   static const std::vector<Named> kAll = {
-      one("sigmoid", "sigmoid", true, [](double, double ax) { return sigmoid(ax); }),
-      one("tanh", "tanh", true, [](double, double ax) { return std::tanh(ax); }),
-      one("softplus", "softplus", true, [](double, double ax) { return softplus(ax); }),
-      one("relu", "relu", false, [](double x, double) { return std::max(x, 0.0); }),
-      one("abs", "abs", false, [](double x, double) { return std::abs(x); }),
-      one("gelu", "gelu", false,
-          [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }),
-      one(
+      single("sigmoid", "sigmoid", true, [](double, double ax) { return sigmoid(ax); }),
+      single("tanh", "tanh", true, [](double, double ax) { return std::tanh(ax); }),
+      single("softplus", "softplus", true, [](double, double ax) { return softplus(ax); }),
+      single("relu", "relu", false, [](double x, double) { return std::max(x, 0.0); }),
+      single("abs", "abs", false, [](double x, double) { return std::abs(x); }),
+      single("gelu", "gelu", false,
+             [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }),
+      single(
           "tanh_gelu", "gelu", false,
           [](double x, double) {
             const double inner = x + 0.044715 * x * x * x;
             return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * inner)) / 2;
           },
           "; approximate=\"tanh\""),
-      one("hard_swish", "hard_swish", false,
-          [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }),
+      single("hard_swish", "hard_swish", false,
+             [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }),
       {"silu", true, [](double x, double ax) { return x * sigmoid(ax); }, 2,
        [](SideText& text, const std::string& x, const std::string& ax) {
          return text.line(fmt::format("mul({}, {})", x, text.line(fmt::format("sigmoid({})", ax))));
@@ -134,11 +134,11 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
   std::vector<Named> lines;
   const double slope = rounded(at(far.min) / *far.min);
   if (slope > 0 && slope < 1)
-    lines.push_back(one(
+    lines.push_back(single(
         "leaky_relu", "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
         fmt::format("; alpha={}", text_of(slope))));
   if (!(low < high)) return lines;
-  lines.push_back(one(
+  lines.push_back(single(
       "clip", "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
       fmt::format("; min={}, max={}", text_of(low), text_of(high))));
   if (low != 0 || high != 1) return lines;
@@ -150,7 +150,7 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
   const std::size_t first = within.front(), last = within.back();
   const double alpha = rounded((values[last] - values[first]) / (points[last] - points[first]));
   const double beta = rounded(values[first] - alpha * points[first]);
-  lines.push_back(one(
+  lines.push_back(single(
       "hard_sigmoid", "hard_sigmoid", false,
       [=](double x, double) { return std::clamp(alpha * x + beta, 0.0, 1.0); },
       fmt::format("; alpha={}, beta={}", text_of(alpha), text_of(beta))));
@@ -184,21 +184,6 @@ class Chain {
     points.insert(points.end(), std::begin(kFarPoints), std::end(kFarPoints));
     const core::Shape shape{static_cast<std::int64_t>(points.size())};
     return results_of(graph_, x_, {core::DataType::kFloat32, shape}, nodes_, points);
-  }
-
-  /// The nodes on which the tensor depends, and their numbers.
-  std::pair<std::set<NodeId>, std::set<double>> part_of(TensorId y) const {
-    std::set<TensorId> wanted{y};
-    std::pair<std::set<NodeId>, std::set<double>> part;
-    for (auto id = nodes_.rbegin(); id != nodes_.rend(); ++id) {
-      const Node& node = graph_.node(*id);
-      if (!wanted.contains(node.outputs[0])) continue;
-      part.first.insert(*id);
-      wanted.insert(node.inputs.begin(), node.inputs.end());
-    }
-    for (const TensorId id : wanted)
-      if (const auto number = number_of(graph_, id)) part.second.insert(*number);
-    return part;
   }
 
  private:
@@ -257,8 +242,8 @@ class FunctionFinder {
       if (taken_.contains(last) || !std::ranges::all_of(values[k], is_finite)) continue;
       const TensorId y = graph_.node(last).outputs[0];
       if (graph_.tensor(y).type != type) continue;
-      const auto [nodes, numbers] = chain.part_of(y);
-      const auto found = function_of(values[k], numbers, nodes.size());
+      const std::set<NodeId> nodes = nodes_between(graph_, x, y);
+      const auto found = function_of(values[k], numbers_in(nodes), nodes.size());
       if (!found) continue;
       taken_.insert(nodes.begin(), nodes.end());
       plans_.push_back({{PlanStep{.results = {y},
@@ -267,6 +252,14 @@ class FunctionFinder {
                                   .floats = has_far_values ? FloatBehavior::kReassociates
                                                            : FloatBehavior::kExtendsRange}}});
     }
+  }
+
+  std::set<double> numbers_in(const std::set<NodeId>& nodes) const {
+    std::set<double> numbers;
+    for (const NodeId id : nodes)
+      for (const TensorId input : graph_.node(id).inputs)
+        if (const auto number = number_of(graph_, input)) numbers.insert(*number);
+    return numbers;
   }
 
   /// With fewer operators than that.
@@ -301,8 +294,7 @@ class FunctionFinder {
   }
 
   std::string text(TensorId x, TensorId y, const Found& found) const {
-    // A constant with several elements has a shape of its own.
-    RegionText region(graph_, x, false);
+    RegionText region(graph_, x);
     const std::string result = region.add(y);
     SideText target;
     const auto with_number = [&](const char* call, const std::string& operand, double number) {

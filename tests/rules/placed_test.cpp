@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rules/matching/match_at.h"
+#include "rules/rule/plan.h"
 #include "rules/saturation/saturate.h"
 #include "tests/rules/rules_fixture.h"
 
@@ -195,6 +196,27 @@ TEST(MatchAt, AsksForConstantsAndNumbers) {
   };
   EXPECT_TRUE(at(constant, weights));
   EXPECT_FALSE(at(free, weights));
+}
+
+TEST(MatchAt, BindsSizesWithAFactor) {
+  const Rule halves = rule_of("x: [2*n, 3]", "y = reshape(x; shape=[n, 6])",
+                              "t = reshape(x; shape=[n, 2, 3])\n    y = reshape(t; shape=[n, 6])");
+  const auto finds = [&](std::string_view graph) {
+    const Graph met = graph_of(graph);
+    return match_at(met, halves, nodes_of(met), met.inputs()).has_value();
+  };
+  EXPECT_TRUE(finds("graph g\n  x: f32[10, 3]\n  y = reshape(x; shape=[5, 6])\n  return y\n"));
+  EXPECT_FALSE(finds("graph g\n  x: f32[9, 3]\n  y = reshape(x; shape=[9, 3])\n  return y\n"));
+}
+
+TEST(OpenSizes, AreSymbolsAndTheirProducts) {
+  EXPECT_EQ(with_open_sizes("rule r\n  x8: [1, 56, 28, 10]\n  c: [] = {64}\n"
+                            "    y = slice(x8; axes=[2], starts=[28])\n"
+                            "    z = reshape(y; shape=[784, 2*n9, 280])\n"),
+            "rule r\n  x8: [1, 2*u28, u28, u10]\n  c: [] = {64}\n"
+            "    y = slice(x8; axes=[2], starts=[u28])\n"
+            "    z = reshape(y; shape=[u28*u28, 2*n9, u10*u28])\n");
+  EXPECT_FALSE(with_open_sizes("rule r\n  x: [2, 7, n]\n    y = pad(x; value=12)\n"));
 }
 
 }  // namespace

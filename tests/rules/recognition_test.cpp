@@ -54,6 +54,25 @@ TEST(Recognition, FindsNothingInWhatIsNearlyAFunction) {
               IsEmpty());
 }
 
+TEST(Recognition, FindsAFunctionBehindANorm) {
+  const auto plans = find_named_functions(graph_of(R"(graph block
+  x: f32[2, 8]
+  one = full(; shape=[], value=1)
+  small = full(; shape=[], value=0.00001)
+  xx = mul(x, x)
+  m = reduce_mean(xx; axes=[1])
+  v = add(m, small)
+  r = sqrt(v)
+  n = div(x, r)
+  e = exp(n)
+  s = add(e, one)
+  y = log(s)
+  t = add(x, one)
+  return y, t
+)"));
+  EXPECT_THAT(plans, SizeIs(2));
+}
+
 TEST(Recognition, NamesAsFewOperatorsAsThereAre) {
   EXPECT_THAT(find_named_functions(graph_of(R"(graph silu
   x: f32[2, 8]

@@ -68,6 +68,17 @@ TEST(FoldNumbers, NumbersOfNumbersBecomeOneAndWeightsStay) {
   }
 }
 
+TEST(FoldNumbers, DimensionsThatNoReaderNeedsAreDropped) {
+  const auto graph = fold_numbers(graph_of(R"(graph g
+  x: f32[2, 3]
+  m: bool[2, 3]
+  c: f32[1] = {4}
+  y = where(m, c, x)
+  return y)"));
+  const core::Node& node = graph.node(graph.order()[0]);
+  EXPECT_TRUE(graph.tensor(node.inputs[1]).type.shape.empty());
+}
+
 TEST(FoldNumbers, WhatIsNoNumberStays) {
   const auto graph = fold_numbers(graph_of(R"(graph g
   x: f32[2]
