@@ -8,6 +8,7 @@
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
+#include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
 #include "rules/contractions/flat_batches.h"
 #include "rules/contractions/shared_operands.h"
@@ -15,6 +16,7 @@
 #include "rules/demand/readings.h"
 #include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
+#include "rules/moves/joined_reshapes.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
 #include "rules/recognition/recognition.h"
@@ -233,9 +235,12 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_scaled_products, rules::find_contractions, rules::find_moves,
        rules::find_factors, rules::find_steps_of_products},
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
+       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
+      {rules::find_factored_sums, rules::find_scaled_products, rules::find_contractions,
        rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
   if (!options_.admits_made) return;
-  const Candidate once = carried_out(from, rules::find_common_nodes);
+  const Candidate once =
+      carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);
   std::vector<Candidate> starts{
       once, with_plans(once, kLess), with_plans(rows, kLess),

@@ -22,6 +22,7 @@ namespace {
 
 SOAPSTONE_UNARY(relu, x < 0.0f ? 0.0f : x)
 SOAPSTONE_UNARY(leaky_relu, x < 0.0f ? a * x : x)
+SOAPSTONE_UNARY(elu, x < 0.0f ? a * (exp1(x) - 1.0f) : x)
 SOAPSTONE_UNARY(clip, std::min(std::max(x, a), b))
 SOAPSTONE_UNARY(hard_sigmoid, clamp01((a * x) + b))
 SOAPSTONE_UNARY(hard_swish, (x * clamp01(x * (1.0f / 6) + 0.5f)))
@@ -68,9 +69,10 @@ SOAPSTONE_BINARY(less, x < y ? 1.0f : 0.0f)
 SOAPSTONE_BINARY(less_or_equal, x <= y ? 1.0f : 0.0f)
 SOAPSTONE_BINARY(equal, x == y ? 1.0f : 0.0f)
 
-constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 26> kUnary = {{
+constexpr std::array<std::pair<std::string_view, UnaryLoop<float>>, 27> kUnary = {{
     {"relu", relu_loop},
     {"leaky_relu", leaky_relu_loop},
+    {"elu", elu_loop},
     {"clip", clip_loop},
     {"hard_sigmoid", hard_sigmoid_loop},
     {"hard_swish", hard_swish_loop},

@@ -117,7 +117,7 @@ template <class T>
 bool set_function(const Node& node, const std::string& op, Step<T>& step) {
   step.unary = unary_loop<T>(op);
   step.binary = binary_loop<T>(op);
-  if (op == "leaky_relu" || op == "hard_sigmoid") step.a = real(node, "alpha");
+  if (op == "leaky_relu" || op == "elu" || op == "hard_sigmoid") step.a = real(node, "alpha");
   if (op == "hard_sigmoid") step.b = real(node, "beta");
   if (op == "clip") step.a = real(node, "min"), step.b = real(node, "max");
   return step.unary || step.binary || op == "where";

@@ -15,6 +15,7 @@
 #include "rules/batching/towers.h"
 #include "rules/blocks/blocks.h"
 #include "rules/contractions/contractions.h"
+#include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
 #include "rules/contractions/flat_batches.h"
 #include "rules/contractions/shared_operands.h"
@@ -49,13 +50,13 @@ using rules::WrittenRule;
 constexpr std::string_view kBaseline = "baseline";
 /// Of the names of rules that are made for a graph.
 constexpr std::string_view kMadePrefixes[] = {
-    rules::kBatchingPrefix,   rules::kBlocksPrefix,      rules::kChosenPrefix,
-    rules::kCommonPrefix,     rules::kContractionPrefix, rules::kDemandPrefix,
-    rules::kFactorPrefix,     rules::kFlatBatchPrefix,   rules::kLinearMapPrefix,
-    rules::kMovesPrefix,      rules::kNamedPrefix,       rules::kReducedPrefix,
-    rules::kRepetitionPrefix, rules::kRowsPrefix,        rules::kScaledPrefix,
-    rules::kSeparationPrefix, rules::kSharedPrefix,      rules::kStridedPrefix,
-    rules::kWindowPrefix};
+    rules::kBatchingPrefix,  rules::kBlocksPrefix,      rules::kChosenPrefix,
+    rules::kCommonPrefix,    rules::kContractionPrefix, rules::kDemandPrefix,
+    rules::kFactorPrefix,    rules::kFactoredPrefix,    rules::kFlatBatchPrefix,
+    rules::kLinearMapPrefix, rules::kMovesPrefix,       rules::kNamedPrefix,
+    rules::kReducedPrefix,   rules::kRepetitionPrefix,  rules::kRowsPrefix,
+    rules::kScaledPrefix,    rules::kSeparationPrefix,  rules::kSharedPrefix,
+    rules::kStridedPrefix,   rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -1,6 +1,6 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
 // Flatten, DepthToSpace, …. Each reader is its meaning. An operator that would become slower or
-// lose range in pieces (Elu, Selu, …) is left out and stays opaque, or has a definition of its own
+// lose range in pieces (Selu, Celu, …) is left out and stays opaque, or has a definition of its own
 // (Softplus).
 #include <fmt/format.h>
 

@@ -67,6 +67,12 @@ Expr leaky_relu(const Expr& x, const Attributes& attributes) {
   return relu(x) - number(attributes.get_real("alpha")) * relu(number(-1.0) * x);
 }
 
+Expr elu(const Expr& x, const Attributes& attributes) {
+  const Expr below = number(-1.0) * relu(number(-1.0) * x);
+  return relu(x) +
+         number(attributes.get_real("alpha")) * (apply(Function::kExp, {below}) + number(-1.0));
+}
+
 Expr clip(const Expr& x, const Attributes& attributes) {
   return clamp(x, attributes.get_real("min"), attributes.get_real("max"));
 }
@@ -277,6 +283,12 @@ std::vector<Unary> table() {
        kF,
        leaky_relu,
        {real("alpha", 0.01, {0.01})}},
+      {"elu",
+       "Elu",
+       "x → max(x, 0) + alpha·(exp(min(x, 0)) − 1)",
+       kF,
+       elu,
+       {real("alpha", 1.0, {1.0})}},
       {"clip",
        "Clip",
        "x → min(max(x, min), max)",

@@ -41,6 +41,11 @@ bool is_product_of_elements(const Node& node) {
   return ops::arithmetic_of(*node.op) == ops::Arithmetic::kProduct;
 }
 
+bool is_sum_of_elements(const Node& node) {
+  const ops::Arithmetic arithmetic = ops::arithmetic_of(*node.op);
+  return arithmetic == ops::Arithmetic::kSum || arithmetic == ops::Arithmetic::kDifference;
+}
+
 /// A sum over axes.
 bool is_sum(const Graph& graph, const Node& node) {
   return ops::definition_of(node)->op_class == ops::OpClass::kReduction && !node.op->averages &&
@@ -72,7 +77,7 @@ std::vector<std::string> element_labels(const Graph& graph, const Node& node) {
     return all;
   };
   const std::string of_result = letters(node.outputs[0]);
-  if (is_product_of_elements(node)) {
+  if (is_product_of_elements(node) || is_sum_of_elements(node)) {
     std::vector<std::string> all;
     for (const TensorId input : node.inputs)
       all.push_back(of_result.substr(of_result.size() - letters(input).size()));
@@ -93,51 +98,49 @@ std::vector<std::string> element_labels(const Graph& graph, const Node& node) {
   return {whole, kept};
 }
 
+/// The indices of a tensor that has those of the result and dimensions of size 1.
+IndexList with_ones(const Sizes& shape, const IndexList& result) {
+  IndexList indices;
+  auto next = result.begin();
+  for (const std::int64_t size : shape) {
+    indices.emplace_back();
+    if (size == 1) continue;
+    while (!*next) ++next;
+    indices.back() = *next++;
+  }
+  return indices;
+}
+
+IndexList permuted(const Node& node, const IndexList& result) {
+  IndexList indices(result.size());
+  const auto order = ops::sizes_by_role(node, AttributeRole::kPermutation);
+  for (std::size_t d = 0; d < order.size(); ++d)
+    indices[static_cast<std::size_t>(order[d].constant())] = result[d];
+  return indices;
+}
+
 class TreeReader {
  public:
   TreeReader(const Graph& graph, Joins kind) : graph_(graph) { tree_.kind = kind; }
 
   std::optional<ContractionTree> read(const Node& root) {
-    IndexList result;
-    for (const std::int64_t size : known_sizes(graph_.tensor(root.outputs[0]).type.shape))
-      result.push_back(size == 1 ? std::nullopt : std::optional(new_index(size)));
-    tree_.result = result;
-    if (!visit(root, result)) return std::nullopt;
+    tree_.result = indices_of_result(graph_, root, tree_.sizes);
+    if (!visit(root, tree_.result)) return std::nullopt;
     if (tree_.leaves.size() < 2) return std::nullopt;
     return std::move(tree_);
   }
 
  private:
-  std::size_t new_index(std::int64_t size) {
-    tree_.sizes.push_back(size);
-    return tree_.sizes.size() - 1;
-  }
-
   /// Reads the node whose result has these indices: all leaves in front of it.
   bool visit(const Node& node, const IndexList& result) {
     const std::size_t first = tree_.leaves.size();
-    bool is_join = true;
-    if (const auto number = number_operand(graph_, node)) {
-      const IndexList none(graph_.tensor(node.inputs[*number]).type.shape.size());
-      if (!operand(node.inputs[0], *number == 0 ? none : result) ||
-          !operand(node.inputs[1], *number == 1 ? none : result))
-        return false;
-    } else if (node.op->movement == core::Movement::kPermute) {
-      is_join = false;
-      ++tree_.transposes;
-      IndexList indices(result.size());
-      const auto order = ops::sizes_by_role(node, AttributeRole::kPermutation);
-      for (std::size_t d = 0; d < order.size(); ++d)
-        indices[static_cast<std::size_t>(order[d].constant())] = result[d];
-      if (!operand(node.inputs[0], indices)) return false;
-    } else if (node.op->movement == core::Movement::kReshape) {
-      is_join = false;
-      if (!operand(node.inputs[0], with_ones(node.inputs[0], result))) return false;
-    } else if (!contraction(node, result)) {
-      return false;
-    }
+    const auto indices = operand_indices(graph_, node, result, tree_.sizes);
+    if (!indices) return false;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (k < indices->size() && !operand(node.inputs[k], (*indices)[k])) return false;
     tree_.nodes.push_back(node_id(node));
-    if (!is_join) return true;
+    if (node.op->movement == core::Movement::kPermute) ++tree_.transposes;
+    if (node.op->movement != core::Movement::kNone) return true;
     std::vector<std::size_t> joined;
     for (std::size_t k = first; k < tree_.leaves.size(); ++k) joined.push_back(k);
     tree_.joins.push_back(std::move(joined));
@@ -145,39 +148,6 @@ class TreeReader {
   }
 
   core::NodeId node_id(const Node& node) const { return graph_.tensor(node.outputs[0]).producer; }
-
-  /// The indices of a tensor that has those of the result and dimensions of size 1.
-  IndexList with_ones(TensorId id, const IndexList& result) const {
-    IndexList indices;
-    auto next = result.begin();
-    for (const std::int64_t size : known_sizes(graph_.tensor(id).type.shape)) {
-      indices.emplace_back();
-      if (size == 1) continue;
-      while (!*next) ++next;
-      indices.back() = *next++;
-    }
-    return indices;
-  }
-
-  bool contraction(const Node& node, const IndexList& result) {
-    const auto labels = is_contraction_node(graph_, node) ? contraction_labels(graph_, node)
-                                                          : element_labels(graph_, node);
-    if (labels.size() != node.inputs.size() + 1) return false;
-    std::map<char, std::optional<std::size_t>> index;
-    for (std::size_t d = 0; d < result.size(); ++d) index[labels.back()[d]] = result[d];
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      const Sizes sizes = known_sizes(graph_.tensor(node.inputs[k]).type.shape);
-      IndexList indices;
-      for (std::size_t d = 0; d < sizes.size(); ++d) {
-        const char letter = labels[k][d];
-        if (labels[k].find(letter) != labels[k].rfind(letter)) return false;  // a diagonal
-        if (sizes[d] > 1 && !index[letter]) index[letter] = new_index(sizes[d]);
-        indices.push_back(sizes[d] == 1 ? std::nullopt : index[letter]);
-      }
-      if (!operand(node.inputs[k], indices)) return false;
-    }
-    return true;
-  }
 
   bool operand(TensorId id, const IndexList& indices) {
     if (!has_numbers(graph_, id)) return false;
@@ -218,6 +188,12 @@ std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) 
   return std::nullopt;
 }
 
+bool is_term_node(const Graph& graph, const Node& node) {
+  if (is_contraction_node(graph, node, Joins::kElements)) return true;
+  return is_sum_of_elements(node) && has_numbers(graph, node.outputs[0]) &&
+         std::ranges::all_of(node.inputs, [&](TensorId id) { return has_numbers(graph, id); });
+}
+
 bool is_contraction_node(const Graph& graph, const Node& node, Joins kind) {
   if (node.outputs.size() != 1 || !has_numbers(graph, node.outputs[0]) ||
       !std::ranges::all_of(node.inputs, [&](TensorId id) { return has_numbers(graph, id); }))
@@ -225,6 +201,49 @@ bool is_contraction_node(const Graph& graph, const Node& node, Joins kind) {
   return is_product(node) || is_equation(node) || node.op->movement == core::Movement::kPermute ||
          number_operand(graph, node).has_value() ||
          (kind == Joins::kElements && is_join_of_elements(graph, node));
+}
+
+std::optional<std::vector<IndexList>> operand_indices(const Graph& graph, const Node& node,
+                                                      const IndexList& result, Sizes& sizes) {
+  const auto shape = [&](TensorId id) { return known_sizes(graph.tensor(id).type.shape); };
+  if (const auto number = number_operand(graph, node)) {
+    std::vector<IndexList> all(2, result);
+    all[*number] = IndexList(shape(node.inputs[*number]).size());
+    return all;
+  }
+  if (node.op->movement == core::Movement::kPermute)
+    return std::vector<IndexList>{permuted(node, result)};
+  if (node.op->movement == core::Movement::kReshape)
+    return std::vector<IndexList>{with_ones(shape(node.inputs[0]), result)};
+  const auto labels = is_contraction_node(graph, node) ? contraction_labels(graph, node)
+                                                       : element_labels(graph, node);
+  if (labels.size() != node.inputs.size() + 1) return std::nullopt;
+  std::map<char, std::optional<std::size_t>> index;
+  for (std::size_t d = 0; d < result.size(); ++d) index[labels.back()[d]] = result[d];
+  std::vector<IndexList> all;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    const Sizes of_operand = shape(node.inputs[k]);
+    IndexList& indices = all.emplace_back();
+    for (std::size_t d = 0; d < of_operand.size(); ++d) {
+      const char letter = labels[k][d];
+      if (labels[k].find(letter) != labels[k].rfind(letter)) return std::nullopt;  // a diagonal
+      if (of_operand[d] > 1 && !index[letter]) {
+        index[letter] = sizes.size();
+        sizes.push_back(of_operand[d]);
+      }
+      indices.push_back(of_operand[d] == 1 ? std::nullopt : index[letter]);
+    }
+  }
+  return all;
+}
+
+IndexList indices_of_result(const Graph& graph, const Node& node, Sizes& sizes) {
+  IndexList result;
+  for (const std::int64_t size : known_sizes(graph.tensor(node.outputs[0]).type.shape)) {
+    result.push_back(size == 1 ? std::nullopt : std::optional(sizes.size()));
+    if (size != 1) sizes.push_back(size);
+  }
+  return result;
 }
 
 std::optional<ContractionTree> contraction_tree(const Graph& graph, const Node& node, Joins kind) {

@@ -53,4 +53,16 @@ std::optional<std::size_t> number_operand(const core::Graph& graph, const core::
 bool is_contraction_node(const core::Graph& graph, const core::Node& node,
                          Joins kind = Joins::kProducts);
 
+/// Whether it is that or a sum or difference of two tensors.
+bool is_term_node(const core::Graph& graph, const core::Node& node);
+
+/// New indices for the dimensions of the node's result.
+IndexList indices_of_result(const core::Graph& graph, const core::Node& node, Sizes& sizes);
+
+/// The indices of each operand of a node whose result has those; what is summed has new ones. None:
+/// a diagonal. Precondition: is_term_node.
+std::optional<std::vector<IndexList>> operand_indices(const core::Graph& graph,
+                                                      const core::Node& node,
+                                                      const IndexList& result, Sizes& sizes);
+
 }  // namespace soapstone::rules

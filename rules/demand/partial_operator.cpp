@@ -196,9 +196,7 @@ class PartialWriter {
     const auto part = part_for(wanted);
     if (!part) return std::nullopt;
     PartialOperator result;
-    auto operands = pieces_of(*part);
-    if (!operands) return std::nullopt;
-    result.operands = *std::move(operands);
+    result.operands = pieces_of(*part);
     for (const bool any_sizes : ways()) {
       writer_.begin(any_sizes);
       write_source(wanted);
@@ -212,10 +210,10 @@ class PartialWriter {
     std::vector<ops::Part> parts;
     for (const Box& piece : pieces) {
       auto part = part_for({{0, piece}});
-      auto operands = part ? pieces_of(*part) : std::nullopt;
-      if (!operands) return std::nullopt;
-      for (std::size_t k = 0; k < operands->size(); ++k)
-        result.operands[k].push_back((*operands)[k]);
+      if (!part) return std::nullopt;
+      const auto operands = pieces_of(*part);
+      if (std::ranges::all_of(operands, &OperandPiece::is_whole)) return std::nullopt;
+      for (std::size_t k = 0; k < operands.size(); ++k) result.operands[k].push_back(operands[k]);
       parts.push_back(*std::move(part));
     }
     for (const bool any_sizes : ways()) {
@@ -265,10 +263,9 @@ class PartialWriter {
     });
   }
 
-  /// By operand. None: all of each is read.
-  std::optional<std::vector<OperandPiece>> pieces_of(const ops::Part& part) {
+  /// By operand.
+  std::vector<OperandPiece> pieces_of(const ops::Part& part) {
     std::vector<OperandPiece> operands(node_.inputs.size());
-    bool saves = part.inputs.size() < node_.inputs.size();
     for (const std::size_t k : part.inputs) {
       const TensorId id = node_.inputs[k];
       const Box box = box_around(part.regions.inputs[k]);
@@ -277,12 +274,11 @@ class PartialWriter {
         operands[k].is_whole = true;
       } else {
         operands[k].box = box;
-        saves = true;
       }
     }
     for (std::size_t o = 0; o < node_.outputs.size(); ++o)
       writer_.see(writer_.shape(node_.outputs[o]), part.regions.outputs[o].extents());
-    return saves ? std::optional(operands) : std::nullopt;
+    return operands;
   }
 
   /// Of the node, and cuts of its results.

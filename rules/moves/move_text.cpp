@@ -74,6 +74,10 @@ Names SideText::lines(const std::string& call, std::size_t results) {
   return known != lines_.end() ? known->names : another(call, results);
 }
 
+bool SideText::has(const std::string& call) const {
+  return std::ranges::find(lines_, call, &Line::call) != lines_.end();
+}
+
 Names SideText::another(const std::string& call, std::size_t results) {
   Line line{{}, call};
   for (std::size_t k = 0; k < results; ++k)

@@ -27,6 +27,7 @@ class SideText {
   /// The result of that call.
   std::string line(const std::string& call) { return lines(call, 1).front(); }
   Names lines(const std::string& call, std::size_t results);
+  bool has(const std::string& call) const;
   /// The results of one more node with that call.
   Names another(const std::string& call, std::size_t results);
   std::string reshaped(const std::string& from, const Names& shape, const Names& to);

@@ -14,6 +14,7 @@
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 #include "rules/moves/moved_operator.h"
+#include "rules/moves/phases.h"
 #include "rules/moves/pieces_of_joins.h"
 #include "rules/rule/plan_parts.h"
 
@@ -237,7 +238,8 @@ class MovePlanner {
         return sum(product, node);
     }
     auto [operands, after] = operands_of(node);
-    auto moved = moved_operator(graph_, node, std::move(operands), wanted_of(node));
+    auto moved = convolution_of_phases(graph_, node, operands);
+    if (!moved) moved = moved_operator(graph_, node, std::move(operands), wanted_of(node));
     if (moved) take(node, *std::move(moved), std::move(after));
   }
 

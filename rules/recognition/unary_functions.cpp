@@ -124,7 +124,7 @@ std::optional<Line> line_through(const Values& function, const Values& values) {
   return line;
 }
 
-/// The functions of a few pieces that are lines whose numbers are those of these values.
+/// The functions of a few pieces, most of them lines, whose numbers are those of these values.
 std::vector<Named> bent_lines(const Values& points, const Values& values) {
   const auto far = std::ranges::minmax_element(points);
   const auto at = [&](auto place) {
@@ -138,6 +138,10 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
         "leaky_relu", "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
         fmt::format("; alpha={}", text_of(slope))));
   if (!(low < high)) return lines;
+  if (low < 0)
+    lines.push_back(single(
+        "elu", "elu", false, [=](double x, double) { return x > 0 ? x : -low * std::expm1(x); },
+        fmt::format("; alpha={}", text_of(-low))));
   lines.push_back(single(
       "clip", "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
       fmt::format("; min={}, max={}", text_of(low), text_of(high))));

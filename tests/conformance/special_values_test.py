@@ -156,6 +156,7 @@ CASES = [
     unary("reciprocal", "Reciprocal"),
     unary("hard_swish", "HardSwish"),
     unary("hard_sigmoid", "HardSigmoid"),
+    unary("elu", "Elu"),
     unary("floor", "Floor", exact=True, zeros=True),
     unary("ceil", "Ceil", exact=True, zeros=True),
     unary("round", "Round", exact=True, zeros=True),

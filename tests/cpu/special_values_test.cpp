@@ -27,6 +27,7 @@ const std::vector<std::string> kSpecialFunctions = {
     "clip(%; min=-0.5)",
     "clip(%; max=0.5)",
     "leaky_relu(%; alpha=0.25)",
+    "elu(%; alpha=0.25)",
     "sigmoid(%)",
     "tanh(%)",
     "hard_swish(%)",

@@ -36,13 +36,14 @@ inline std::vector<OpExample> unary_examples() {
   std::vector<OpExample> examples;
   for (const char* op :
        {"relu", "sigmoid", "tanh", "erf", "exp", "neg", "abs", "hard_swish", "floor", "ceil",
-        "round", "sin", "cos", "leaky_relu", "hard_sigmoid", "gelu", "softplus"})
+        "round", "sin", "cos", "leaky_relu", "elu", "hard_sigmoid", "gelu", "softplus"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]"});
   for (const char* op : {"log", "sqrt", "reciprocal"})
     examples.push_back({"x: f32[2, 3]", std::string(op) + "(x)", "f32[2, 3]", true});
   for (const char* op : {"relu", "neg", "abs"})
     examples.push_back({"x: i64[4]", std::string(op) + "(x)", "i64[4]"});
   examples.push_back({"x: f32[2, 3]", "leaky_relu(x; alpha=0.125)", "f32[2, 3]"});
+  examples.push_back({"x: f32[2, 3]", "elu(x; alpha=0.5)", "f32[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "hard_sigmoid(x; alpha=0.5, beta=0.25)", "f32[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "gelu(x; approximate=\"tanh\")", "f32[2, 3]"});
   examples.push_back({"x: f32[2, 3]", "clip(x; min=-0.5, max=1.0)", "f32[2, 3]"});

@@ -14,6 +14,7 @@ TEST(Unary, HasKnownValues) {
   const KnownUnary known[] = {
       {"relu(x)", {-1, 0, 2}, {0, 0, 2}},
       {"leaky_relu(x; alpha=0.5)", {-2, 0, 2}, {-1, 0, 2}},
+      {"elu(x; alpha=0.5)", {-1, 0, 2}, {0.5 * std::expm1(-1), 0, 2}},
       {"sigmoid(x)", {0, std::log(3), -std::log(3)}, {0.5, 0.75, 0.25}},
       {"tanh(x)", {0, std::atanh(0.5), -std::atanh(0.25)}, {0, 0.5, -0.25}},
       {"erf(x)", {0, 1, -1}, {0, std::erf(1), -std::erf(1)}},
@@ -65,6 +66,7 @@ TEST(Unary, RefusesWhatDoesNotFit) {
       {"relu.element_type", "x: u8[2]", "relu(x)"},
       {"not.element_type", "x: f32[2]", "not(x)"},
       {"leaky_relu.alpha", "x: f32[2]", "leaky_relu(x; alpha=1e30)"},
+      {"elu.alpha", "x: f32[2]", "elu(x; alpha=1e30)"},
       {"hard_sigmoid.beta", "x: f32[2]", "hard_sigmoid(x; beta=1e-30)"},
       {"clip.min", "x: f32[2]", "clip(x; min=inf)"},
       {"gelu.approximate", "x: f32[2]", "gelu(x; approximate=\"fast\")"},

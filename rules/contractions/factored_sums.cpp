@@ -1,0 +1,199 @@
+#include "rules/contractions/factored_sums.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rules/contractions/factoring.h"
+#include "rules/contractions/rule_head.h"
+#include "rules/moves/contraction_labels.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// Of what costs now: less is a gain.
+constexpr double kGain = 0.99;
+
+constexpr std::string_view kSumDescription =
+    "What the terms of a sum of products share is multiplied once.";
+
+/// Writes a sum; what it writes twice stands once.
+class SumWriter {
+ public:
+  SumWriter(const SumOfProducts& read, const RuleHead& head, SideText& side, Scalars scalars)
+      : sizes_(read.sizes), head_(head), side_(side), products_(side, read.sizes),
+        scalars_(scalars) {}
+
+  /// None: a term is summed without being multiplied.
+  std::optional<IndexedName> write(const TermSum& sum,
+                                   std::optional<std::vector<std::size_t>> order) {
+    std::vector<const SumTerm*> terms;
+    for (const SumTerm& term : sum.terms) terms.push_back(&term);
+    std::ranges::stable_sort(terms, std::ranges::greater{}, [&](const SumTerm* term) {
+      return std::pair(!term->is_negative, kept(*term, sum.result).size());
+    });
+    if (!order) order = order_of_first(*terms.front(), sum.result);
+    std::optional<std::string> all;
+    for (const SumTerm* term : terms) {
+      std::vector<std::size_t> wanted = *order;
+      const IndexSet own = kept(*term, sum.result);
+      std::erase_if(wanted, [&](std::size_t index) { return !own.contains(index); });
+      const auto part = product(*term, sum.result, wanted);
+      const auto name = part ? products_.broadcast(*part, *order) : std::nullopt;
+      if (!name) return std::nullopt;
+      const std::string_view op = term->is_negative ? "sub" : "add";
+      all = all                 ? added(fmt::format("{}({}, {})", op, *all, *name), sum)
+            : term->is_negative ? side_.line(fmt::format("neg({})", *name))
+                                : *name;
+    }
+    return IndexedName{*all, *order};
+  }
+
+  double cost() const { return products_.cost() + cost_of_steps_; }
+
+ private:
+  static IndexSet kept(const SumTerm& term, const IndexSet& result) {
+    IndexSet both;
+    for (const std::size_t index : indices_of(term))
+      if (result.contains(index)) both.insert(index);
+    return both;
+  }
+
+  /// As the product has them by itself, and then what it lacks.
+  std::vector<std::size_t> order_of_first(const SumTerm& term, const IndexSet& result) {
+    std::vector<std::size_t> order;
+    for (const SumOperand& operand : term.operands)
+      for (const std::size_t index : order_of_operand(operand))
+        if (result.contains(index) && std::ranges::find(order, index) == order.end())
+          order.push_back(index);
+    for (const std::size_t index : result)
+      if (std::ranges::find(order, index) == order.end()) order.push_back(index);
+    return order;
+  }
+
+  static std::vector<std::size_t> order_of_operand(const SumOperand& operand) {
+    std::vector<std::size_t> order(operand.indices.begin(), operand.indices.end());
+    if (operand.sum) return order;
+    order.clear();
+    for (const auto& index : operand.leaf.indices)
+      if (index) order.push_back(*index);
+    return order;
+  }
+
+  std::optional<IndexedName> product(const SumTerm& term, const IndexSet& result,
+                                     const std::vector<std::size_t>& wanted) {
+    std::vector<IndexedName> names, numbers;
+    IndexedProduct product{{}, result, true};
+    for (const SumOperand& operand : term.operands) {
+      const bool is_apart = scalars_ == Scalars::kApart && is_number(operand);
+      const auto name = operand.sum ? write(*operand.sum, std::nullopt)
+                                    : head_.indexed(operand.leaf, sizes_, side_);
+      if (!name) return std::nullopt;
+      (is_apart ? numbers : names).push_back(*name);
+      if (!is_apart) product.operands.push_back({operand.indices, operand.is_constant});
+    }
+    if (names.empty()) std::swap(names, numbers), product.operands.resize(names.size(), {{}, true});
+    IndexedName now = names.front();
+    if (names.size() > 1) {
+      OrderSearch search(product, sizes_);
+      now = products_.write(
+          search, [&](std::size_t k) { return names[k]; }, &wanted);
+    } else if (!turn(now, wanted)) {
+      return std::nullopt;
+    }
+    const bool is_constant = std::ranges::all_of(term.operands, &SumOperand::is_constant);
+    for (const IndexedName& number : numbers) {
+      const std::string call = fmt::format("mul({}, {})", now.name, number.name);
+      if (!is_constant && !side_.has(call)) cost_of_steps_ += kWorkOfStep;
+      now.name = side_.line(call);
+    }
+    return now;
+  }
+
+  /// Gives the tensor that order. False: it has other indices.
+  bool turn(IndexedName& tensor, const std::vector<std::size_t>& wanted) {
+    if (tensor.indices.size() != wanted.size()) return false;
+    std::vector<std::size_t> order;
+    for (const std::size_t index : wanted) {
+      const auto at = std::ranges::find(tensor.indices, index);
+      if (at == tensor.indices.end()) return false;
+      order.push_back(static_cast<std::size_t>(at - tensor.indices.begin()));
+    }
+    tensor = {side_.transposed(tensor.name, order), wanted};
+    return true;
+  }
+
+  std::string added(const std::string& call, const TermSum& sum) {
+    if (!side_.has(call) && sum.cost > 0)
+      cost_of_steps_ += kWorkOfStep + kWorkOfElement * elements_along(sum.result, sizes_);
+    return side_.line(call);
+  }
+
+  const Sizes& sizes_;
+  const RuleHead& head_;
+  SideText& side_;
+  ProductWriter products_;
+  Scalars scalars_;
+  double cost_of_steps_ = 0;
+};
+
+/// A rule for the sum, if it costs less than now. `cost` is what it costs then.
+std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read, Scalars scalars,
+                                   double& cost) {
+  RuleHead head(graph);
+  std::set<TensorId> computed;
+  for (const NodeId id : read.nodes) {
+    for (const TensorId input : graph.node(id).inputs)
+      if (!computed.contains(input)) head.declare(input);
+    computed.insert(graph.node(id).outputs[0]);
+  }
+  SideText source, target;
+  const std::string result = head.written(read.nodes, source);
+  std::vector<std::size_t> order;
+  for (const auto& index : read.result)
+    if (index) order.push_back(*index);
+  SumWriter writer(read, head, target, scalars);
+  const auto sum = writer.write(factored(read, scalars), order);
+  if (!sum || writer.cost() > kGain * cost) return std::nullopt;
+  cost = writer.cost();
+  const Node& last = graph.node(read.nodes.back());
+  Sizes sizes;
+  for (const std::size_t index : order) sizes.push_back(read.sizes[index]);
+  const std::string y = target.reshaped(
+      sum->name, names_of(sizes), names_of(known_sizes(graph.tensor(last.outputs[0]).type.shape)));
+  return rule_text(fmt::format("{}{}", kFactoredPrefix, last.op->name), head.text(), source,
+                   {result}, target, {y});
+}
+
+}  // namespace
+
+std::vector<RewritePlan> find_factored_sums(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  const SumReader reader(graph);
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (graph.is_constant_expression(id) || !is_term_node(graph, node)) continue;
+    const auto read = reader.read(id);
+    if (!read) continue;
+    std::optional<std::string> best;
+    double cost = read->cost_now;
+    for (const Scalars scalars : {Scalars::kFolded, Scalars::kApart})
+      if (auto text = text_of(graph, *read, scalars, cost)) best = std::move(text);
+    if (best)
+      plans.push_back({{{.results = node.outputs,
+                         .texts = {*std::move(best)},
+                         .description = kSumDescription,
+                         .floats = FloatBehavior::kReassociates}}});
+  }
+  return plans;
+}
+
+}  // namespace soapstone::rules

@@ -1,0 +1,244 @@
+#include "rules/contractions/factoring.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace soapstone::rules {
+namespace {
+
+using Renaming = std::map<std::size_t, std::size_t>;
+
+constexpr int kMostTries = 300;
+
+/// Of indices that are summed: what those of one term are called in another.
+class Unifier {
+ public:
+  explicit Unifier(const IndexSet& outer) : outer_(outer) {}
+
+  bool unify(const ContractionLeaf& leaf, const ContractionLeaf& other) {
+    if (leaf.tensor != other.tensor) return false;
+    const Renaming names = names_, taken = taken_;
+    for (std::size_t d = 0; d < leaf.indices.size(); ++d) {
+      if (is_same(leaf.indices[d], other.indices[d])) continue;
+      names_ = names;
+      taken_ = taken;
+      return false;
+    }
+    return true;
+  }
+
+  const Renaming& names() const { return names_; }
+
+ private:
+  bool is_same(std::optional<std::size_t> here, std::optional<std::size_t> there) {
+    if (!here || !there || outer_.contains(*here) || outer_.contains(*there)) return here == there;
+    return names_.emplace(*there, *here).first->second == *here &&
+           taken_.emplace(*here, *there).first->second == *there;
+  }
+
+  const IndexSet& outer_;
+  Renaming names_, taken_;  // from there to here, and back
+};
+
+bool is_tensor(const SumOperand& operand) { return operand.sum == nullptr; }
+
+std::vector<SumOperand> all_renamed(const std::vector<SumOperand>& operands,
+                                    const Renaming& names) {
+  std::vector<SumOperand> all;
+  for (const SumOperand& operand : operands) all.push_back(renamed(operand, names));
+  return all;
+}
+
+SumOperand operand_of(TermSum sum, bool is_constant) {
+  SumOperand operand{{}, nullptr, sum.result, is_constant};
+  operand.sum = std::make_shared<const TermSum>(std::move(sum));
+  return operand;
+}
+
+/// A term as what varies and what is constant.
+struct Divided {
+  bool is_negative;
+  std::vector<SumOperand> varying, constant;
+};
+
+/// Terms whose varying operands are the same.
+class Collector {
+ public:
+  Collector(const SumOfProducts& sum, Scalars scalars) : outer_(sum.sum.result), scalars_(scalars) {
+    for (const SumTerm& term : sum.sum.terms) add(term);
+  }
+
+  TermSum collected() const {
+    TermSum sum{{}, outer_, 0};
+    for (const std::vector<Divided>& group : groups_) add_group(group, sum);
+    return sum;
+  }
+
+ private:
+  void add(const SumTerm& term) {
+    Divided divided{term.is_negative, {}, {}};
+    for (const SumOperand& operand : term.operands) {
+      const bool is_kept =
+          !operand.is_constant || (scalars_ == Scalars::kApart && is_number(operand));
+      (is_kept ? divided.varying : divided.constant).push_back(operand);
+    }
+    for (std::vector<Divided>& group : groups_) {
+      const Divided& first = group.front();
+      const auto names = same(first.varying, divided.varying);
+      if (!names) continue;
+      divided.varying = first.varying;
+      divided.constant = all_renamed(divided.constant, *names);
+      if (constant_indices(divided) != constant_indices(first)) continue;
+      if (divided.constant.empty()) continue;  // a sum of equal terms
+      group.push_back(std::move(divided));
+      return;
+    }
+    groups_.push_back({std::move(divided)});
+  }
+
+  std::optional<Renaming> same(const std::vector<SumOperand>& a,
+                               const std::vector<SumOperand>& b) const {
+    if (a.size() != b.size()) return std::nullopt;
+    Unifier unifier(outer_);
+    std::vector<bool> used(b.size(), false);
+    for (const SumOperand& operand : a) {
+      std::size_t k = 0;
+      while (k < b.size() && (used[k] || !unifier.unify(operand.leaf, b[k].leaf))) ++k;
+      if (k == b.size()) return std::nullopt;
+      used[k] = true;
+    }
+    return unifier.names();
+  }
+
+  /// Those of the constants that what varies or the result has, too.
+  IndexSet constant_indices(const Divided& term) const {
+    IndexSet outside = outer_, all;
+    for (const SumOperand& operand : term.varying)
+      outside.insert(operand.indices.begin(), operand.indices.end());
+    for (const SumOperand& operand : term.constant)
+      for (const std::size_t index : operand.indices)
+        if (outside.contains(index)) all.insert(index);
+    return all;
+  }
+
+  void add_group(const std::vector<Divided>& group, TermSum& sum) const {
+    SumTerm& term = sum.terms.emplace_back();
+    const Divided& first = group.front();
+    term.operands = first.varying;
+    if (group.size() == 1 && first.constant.size() <= 1) {
+      term.is_negative = first.is_negative;
+      std::ranges::copy(first.constant, std::back_inserter(term.operands));
+      return;
+    }
+    TermSum constants{{}, constant_indices(first), 0};
+    for (const Divided& of_group : group)
+      constants.terms.push_back({of_group.is_negative, of_group.constant});
+    if (first.varying.empty())
+      std::ranges::move(constants.terms, std::back_inserter(sum.terms)),
+          sum.terms.erase(sum.terms.end() - static_cast<std::ptrdiff_t>(group.size()) - 1);
+    else
+      term.operands.push_back(operand_of(std::move(constants), true));
+  }
+
+  const IndexSet& outer_;
+  Scalars scalars_;
+  std::vector<std::vector<Divided>> groups_;
+};
+
+/// Takes common operands out of sums.
+class Factoring {
+ public:
+  explicit Factoring(const Sizes& sizes) : sizes_(sizes) {}
+
+  TermSum best(TermSum sum) {
+    sum.cost = plain_cost(sum);
+    TermSum found = sum;
+    for (std::size_t first = 0; first < sum.terms.size(); ++first) {
+      for (const SumOperand& operand : sum.terms[first].operands) {
+        if (!is_tensor(operand) || is_number(operand)) continue;
+        if (++tries_ > kMostTries) return found;
+        auto taken_out = without(sum, first, operand);
+        if (!taken_out) continue;
+        TermSum now = best(*std::move(taken_out));
+        if (now.cost < found.cost) found = std::move(now);
+      }
+    }
+    return found;
+  }
+
+ private:
+  /// All terms from the first one on that have the operand, as one. None: no other one has it.
+  std::optional<TermSum> without(const TermSum& sum, std::size_t first, const SumOperand& operand) {
+    TermSum inner, outer{{}, sum.result, 0};
+    for (std::size_t k = 0; k < sum.terms.size(); ++k) {
+      auto rest = k < first ? std::nullopt : rest_of(sum.terms[k], operand, sum.result);
+      if (rest)
+        inner.terms.push_back(*std::move(rest));
+      else if (k == first)
+        return std::nullopt;
+      else
+        outer.terms.push_back(sum.terms[k]);
+    }
+    if (inner.terms.size() < 2) return std::nullopt;
+    IndexSet wanted = sum.result;
+    wanted.insert(operand.indices.begin(), operand.indices.end());
+    bool is_constant = true;
+    for (const SumTerm& term : inner.terms) {
+      for (const std::size_t index : indices_of(term))
+        if (wanted.contains(index)) inner.result.insert(index);
+      for (const SumOperand& other : term.operands) is_constant = is_constant && other.is_constant;
+    }
+    inner = best(std::move(inner));
+    if (is_constant) inner.cost = 0;
+    outer.terms.push_back({false, {operand, operand_of(std::move(inner), is_constant)}});
+    return outer;
+  }
+
+  static std::optional<SumTerm> rest_of(const SumTerm& term, const SumOperand& operand,
+                                        const IndexSet& outer) {
+    if (term.operands.size() < 2) return std::nullopt;
+    for (std::size_t k = 0; k < term.operands.size(); ++k) {
+      Unifier unifier(outer);
+      if (!is_tensor(term.operands[k]) || !unifier.unify(operand.leaf, term.operands[k].leaf))
+        continue;
+      SumTerm rest{term.is_negative, term.operands};
+      rest.operands.erase(rest.operands.begin() + static_cast<std::ptrdiff_t>(k));
+      rest.operands = all_renamed(rest.operands, unifier.names());
+      return rest;
+    }
+    return std::nullopt;
+  }
+
+  /// Of each term in its best order, and of adding them.
+  double plain_cost(const TermSum& sum) const {
+    double cost = (kWorkOfStep + kWorkOfElement * elements_along(sum.result, sizes_)) *
+                  static_cast<double>(sum.terms.size() - 1);
+    for (const SumTerm& term : sum.terms) {
+      IndexedProduct product{{}, sum.result, true};
+      for (const SumOperand& operand : term.operands) {
+        if (operand.sum) cost += operand.sum->cost;
+        if (is_number(operand))
+          cost += kWorkOfStep;
+        else
+          product.operands.push_back({operand.indices, operand.is_constant});
+      }
+      if (product.operands.empty()) continue;
+      OrderSearch search(product, sizes_);
+      cost += search.best(search.all()).cost;
+    }
+    return cost;
+  }
+
+  const Sizes& sizes_;
+  int tries_ = 0;
+};
+
+}  // namespace
+
+TermSum factored(const SumOfProducts& sum, Scalars scalars) {
+  return Factoring(sum.sizes).best(Collector(sum, scalars).collected());
+}
+
+}  // namespace soapstone::rules

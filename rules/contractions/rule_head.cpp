@@ -1,0 +1,43 @@
+#include "rules/contractions/rule_head.h"
+
+#include <fmt/format.h>
+
+#include "rules/moves/contraction_labels.h"
+
+namespace soapstone::rules {
+
+using core::TensorId;
+
+void RuleHead::declare(TensorId id) {
+  if (names_.contains(id)) return;
+  const core::TensorType& type = graph_.tensor(id).type;
+  names_[id] = fmt::format("x{}", names_.size());
+  text_ += fmt::format("  {}: {}\n", names_[id], declared(type, names_of(known_sizes(type.shape))));
+}
+
+std::string RuleHead::written(const std::vector<core::NodeId>& nodes, SideText& source) const {
+  std::map<TensorId, std::string> names = names_;
+  for (const core::NodeId id : nodes) {
+    const core::Node& node = graph_.node(id);
+    Names operands;
+    for (const TensorId input : node.inputs) operands.push_back(names.at(input));
+    names[node.outputs[0]] = source.line(call_of(graph_, node, operands));
+  }
+  return names.at(graph_.node(nodes.back()).outputs[0]);
+}
+
+IndexedName RuleHead::indexed(const ContractionLeaf& leaf, const Sizes& sizes,
+                              SideText& target) const {
+  IndexedName tensor;
+  Sizes large;
+  for (const auto& index : leaf.indices)
+    if (index) {
+      tensor.indices.push_back(*index);
+      large.push_back(sizes[*index]);
+    }
+  const Sizes shape = known_sizes(graph_.tensor(leaf.tensor).type.shape);
+  tensor.name = target.reshaped(names_.at(leaf.tensor), names_of(shape), names_of(large));
+  return tensor;
+}
+
+}  // namespace soapstone::rules

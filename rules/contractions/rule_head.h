@@ -1,0 +1,34 @@
+// What a rule about a part of a graph says before its target: the tensors that the part reads, and
+// its nodes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/contractions/contraction_tree.h"
+#include "rules/contractions/product_order.h"
+#include "rules/moves/move_text.h"
+
+namespace soapstone::rules {
+
+class RuleHead {
+ public:
+  explicit RuleHead(const core::Graph& graph) : graph_(graph) {}
+
+  void declare(core::TensorId id);
+  /// Of the result of the last of these nodes, which stand in the order of the graph. What they
+  /// read is declared or computed by one of them.
+  std::string written(const std::vector<core::NodeId>& nodes, SideText& source) const;
+  /// A tensor without its dimensions of size 1.
+  IndexedName indexed(const ContractionLeaf& leaf, const Sizes& sizes, SideText& target) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  const core::Graph& graph_;
+  std::map<core::TensorId, std::string> names_;
+  std::string text_;
+};
+
+}  // namespace soapstone::rules

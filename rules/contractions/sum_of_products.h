@@ -1,0 +1,69 @@
+// Sums of products of tensors, however they are written: sums of matrix products, products of sums,
+// unit matrices that are added.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/contractions/contraction_tree.h"
+#include "rules/contractions/product_order.h"
+
+namespace soapstone::rules {
+
+struct TermSum;
+
+/// A tensor, or a sum that is multiplied.
+struct SumOperand {
+  ContractionLeaf leaf;
+  std::shared_ptr<const TermSum> sum;  ///< Set: instead of the leaf.
+  IndexSet indices;
+  bool is_constant = false;
+};
+
+struct SumTerm {
+  bool is_negative = false;
+  std::vector<SumOperand> operands;
+};
+
+struct TermSum {
+  std::vector<SumTerm> terms;
+  IndexSet
+      result;  ///< Each term is summed over its other indices, and broadcast along what it lacks.
+  double cost = 0;  ///< What it takes in all, by the measure of OrderSearch.
+};
+
+struct SumOfProducts {
+  TermSum sum;  ///< Written out: all operands are tensors. Summed indices stand in one term each.
+  IndexList result;
+  Sizes sizes;  ///< By index.
+  std::vector<core::NodeId>
+      nodes;            ///< In the order of the graph; the last one computes the result.
+  double cost_now = 0;  ///< Of the nodes, by the same measure.
+};
+
+/// Reads them backwards from their last nodes.
+class SumReader {
+ public:
+  explicit SumReader(const core::Graph& graph);
+
+  /// The sum of products that the node ends, with what has grown too long as one tensor. None:
+  /// there is no sum in it, or no product.
+  std::optional<SumOfProducts> read(core::NodeId root) const;
+
+ private:
+  const core::Graph& graph_;
+  std::vector<std::size_t> position_;  ///< In the order of the graph, by node.
+};
+
+IndexSet indices_of(const SumTerm& term);
+/// Whether it is one number that does not change.
+inline bool is_number(const SumOperand& operand) {
+  return operand.is_constant && operand.sum == nullptr && operand.indices.empty();
+}
+/// With other indices in place of some.
+SumOperand renamed(const SumOperand& operand, const std::map<std::size_t, std::size_t>& names);
+
+}  // namespace soapstone::rules
