@@ -17,6 +17,7 @@
 #include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/joined_reshapes.h"
+#include "rules/moves/moved_pads.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
 #include "rules/recognition/recognition.h"
@@ -223,21 +224,25 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
                                                 rules::find_repetition,
                                                 rules::find_shared_operands};
   static const std::vector<PlanFinder> kOrders[] = {
-      {rules::find_contractions, rules::find_moves, rules::find_factors,
+      {rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_strided_products, rules::find_steps_of_products},
       {rules::find_windows, rules::find_linear_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_strided_products, rules::find_towers, rules::find_windows,
-       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_factors,
+       rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products},
-      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
-      {rules::find_scaled_products, rules::find_contractions, rules::find_moves,
+      {rules::find_strided_products, rules::find_towers, rules::find_windows,
+       rules::find_linear_maps, rules::find_contractions, rules::find_moves, rules::find_moved_pads,
        rules::find_factors, rules::find_steps_of_products},
+      {rules::find_windows, rules::find_blocks, rules::find_linear_maps, rules::find_contractions,
+       rules::find_moves, rules::find_moved_pads, rules::find_factors,
+       rules::find_steps_of_products},
+      {rules::find_scaled_products, rules::find_contractions, rules::find_moves,
+       rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products},
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products},
+       rules::find_moves, rules::find_moved_pads, rules::find_factors,
+       rules::find_steps_of_products},
       {rules::find_factored_sums, rules::find_scaled_products, rules::find_contractions,
-       rules::find_moves, rules::find_factors, rules::find_steps_of_products}};
+       rules::find_moves, rules::find_moved_pads, rules::find_factors,
+       rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate once =
       carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);

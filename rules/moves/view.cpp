@@ -112,12 +112,19 @@ std::vector<bool> View::undivided() const {
 }
 
 View View::named(const std::vector<bool>& dims) const {
+  Names names;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    names.push_back(dims[d] ? "n" + std::to_string(d) : "");
+  return named(names);
+}
+
+View View::named(const Names& dims) const {
   View view = *this;
   view.base_names_ = base_shape_text();
   const auto whole = base_dims();
   for (std::size_t f = 0; f < whole.size(); ++f) {
-    if (!whole[f] || !dims[*whole[f]]) continue;
-    view.factors_[f].name = view.base_names_[*whole[f]] = "n" + std::to_string(*whole[f]);
+    if (!whole[f] || dims[*whole[f]].empty()) continue;
+    view.factors_[f].name = view.base_names_[*whole[f]] = dims[*whole[f]];
   }
   return view;
 }

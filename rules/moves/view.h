@@ -70,6 +70,9 @@ class View {
   std::vector<bool> undivided() const;
   /// With names for the sizes of these dimensions of the base, which may then have any size.
   View named(const std::vector<bool>& dims) const;
+  /// Likewise, with these names; an empty one: the number stays. Precondition: the others are of
+  /// dimensions that are one factor.
+  View named(const Names& dims) const;
 
  private:
   void divide_factor(std::size_t factor, std::int64_t inner);
