@@ -240,8 +240,8 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products},
-      {rules::find_factored_sums, rules::find_scaled_products, rules::find_contractions,
-       rules::find_moves, rules::find_moved_pads, rules::find_factors,
+      {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
+       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products}};
   if (!options_.admits_made) return;
   const Candidate once =

@@ -77,7 +77,8 @@ std::vector<std::string> element_labels(const Graph& graph, const Node& node) {
     return all;
   };
   const std::string of_result = letters(node.outputs[0]);
-  if (is_product_of_elements(node) || is_sum_of_elements(node)) {
+  if (is_product_of_elements(node) || is_sum_of_elements(node) ||
+      node.op->movement == core::Movement::kRepeat) {
     std::vector<std::string> all;
     for (const TensorId input : node.inputs)
       all.push_back(of_result.substr(of_result.size() - letters(input).size()));
@@ -190,7 +191,8 @@ std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) 
 
 bool is_term_node(const Graph& graph, const Node& node) {
   if (is_contraction_node(graph, node, Joins::kElements)) return true;
-  return is_sum_of_elements(node) && has_numbers(graph, node.outputs[0]) &&
+  const bool is_such = is_sum_of_elements(node) || node.op->movement == core::Movement::kRepeat;
+  return is_such && has_numbers(graph, node.outputs[0]) &&
          std::ranges::all_of(node.inputs, [&](TensorId id) { return has_numbers(graph, id); });
 }
 

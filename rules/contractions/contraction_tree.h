@@ -53,7 +53,7 @@ std::optional<std::size_t> number_operand(const core::Graph& graph, const core::
 bool is_contraction_node(const core::Graph& graph, const core::Node& node,
                          Joins kind = Joins::kProducts);
 
-/// Whether it is that or a sum or difference of two tensors.
+/// Whether it is that, a sum or difference of two tensors, or a tensor that is repeated.
 bool is_term_node(const core::Graph& graph, const core::Node& node);
 
 /// New indices for the dimensions of the node's result.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/analysis/arithmetic.h"
+#include "ops/definition/by_role.h"
 #include "rules/moves/contraction_labels.h"
 
 namespace soapstone::rules {
@@ -59,7 +60,7 @@ class Expansion {
       all = visit(root_, sum_.result);
       if (!all) return std::nullopt;
     } while (is_cut_);
-    sum_.sum.result = indices_of(sum_.result);
+    sum_.sum.result = rules::indices_of(sum_.result);
     if (!add_terms(*all)) return std::nullopt;
     add_nodes();
     return std::move(sum_);
@@ -82,7 +83,7 @@ class Expansion {
       const NodeId id = open.begin()->second;
       open.erase(open.begin());
       const Node& node = graph_.node(id);
-      if (cuts_.contains(id) || !is_term_node(graph_, node)) continue;
+      if (cuts_.contains(id) || (!is_term_node(graph_, node) && !is_join(node))) continue;
       if (!is_read_within(node.outputs[0]) && !adds_unit(graph_, node)) continue;
       region_.insert(id);
       add_producers(node);
@@ -101,13 +102,71 @@ class Expansion {
     return std::vector<Written>{{false, {{id, indices}}}};
   }
 
+  static bool is_join(const Node& node) { return node.op->movement == core::Movement::kJoin; }
+
+  /// The join that computes the operand, if it joins it along that index.
+  const Node* join_along(TensorId id, const IndexList& indices, std::size_t index) const {
+    const NodeId producer = graph_.tensor(id).producer;
+    if (!producer.valid() || !region_.contains(producer)) return nullptr;
+    const Node& node = graph_.node(producer);
+    return is_join(node) && indices[ops::axis_by_role(node)] == index ? &node : nullptr;
+  }
+
+  /// A product of two joins along what is summed, piece by piece, is a sum of products.
+  std::optional<std::vector<Written>>
+  product_of_joins(const Node& node, const std::vector<IndexList>& indices, std::size_t summed) {
+    const Node *a = join_along(node.inputs[0], indices[0], summed),
+               *b = join_along(node.inputs[1], indices[1], summed);
+    if (a == nullptr || b == nullptr || a == b || a->inputs.size() != b->inputs.size())
+      return std::nullopt;
+    const auto size_of = [&](const Node& join, std::size_t k) {
+      const std::size_t axis = ops::axis_by_role(join);
+      return known_sizes(graph_.tensor(join.inputs[k]).type.shape)[axis];
+    };
+    std::vector<Written> all;
+    for (std::size_t k = 0; k < a->inputs.size(); ++k) {
+      if (size_of(*a, k) != size_of(*b, k) || size_of(*a, k) == 1) return std::nullopt;
+      const std::size_t piece = sum_.sizes.size();
+      sum_.sizes.push_back(size_of(*a, k));
+      const auto expanded = [&](const Node& join, IndexList list) {
+        list[ops::axis_by_role(join)] = piece;
+        return expand(join.inputs[k], list);
+      };
+      const auto x = expanded(*a, indices[0]), y = expanded(*b, indices[1]);
+      if (!x || !y) return std::nullopt;
+      const auto terms = multiplied(*x, *y);
+      if (!is_cut_ && !std::ranges::all_of(terms, [&](const Written& term) {
+            return indices_of(term).contains(piece);
+          }))
+        return std::nullopt;
+      std::ranges::copy(terms, std::back_inserter(all));
+    }
+    for (const Node* join : {a, b}) {
+      const double moved =
+          elements_along(rules::indices_of(indices[join == a ? 0 : 1]), sum_.sizes);
+      costs_[graph_.tensor(join->outputs[0]).producer] = kWorkOfLaunch + kWorkOfElement * moved;
+    }
+    return all;
+  }
+
+  static IndexSet indices_of(const Written& term) {
+    IndexSet own;
+    for (const ContractionLeaf& leaf : term.leaves) own.merge(rules::indices_of(leaf.indices));
+    return own;
+  }
+
   std::optional<std::vector<Written>> visit(NodeId id, const IndexList& result) {
     const Node& node = graph_.node(id);
+    if (!is_term_node(graph_, node)) return cut(id, result);
     const std::size_t first_new = sum_.sizes.size();
     const auto indices = operand_indices(graph_, node, result, sum_.sizes);
     if (!indices) return cut(id, result);
     IndexSet summed;
     for (std::size_t index = first_new; index < sum_.sizes.size(); ++index) summed.insert(index);
+    if (indices->size() == 2 && summed.size() == 1) {
+      if (auto all = product_of_joins(node, *indices, *summed.begin()))
+        return finished(id, *indices, result, summed, *std::move(all));
+    }
     std::vector<Written> all;
     for (std::size_t k = 0; k < indices->size(); ++k) {
       auto operand = expand(node.inputs[k], (*indices)[k]);
@@ -124,21 +183,32 @@ class Expansion {
         if (is_of_elements && all.size() > 1 && operand->size() > 1) return cut(id, result);
         all = multiplied(all, *operand);
       }
-      if (all.size() > kMostTerms) return cut(id, result);
+      if (all.size() > kMostTerms) break;
     }
-    for (const Written& term : all) {
-      const auto numbers = static_cast<std::size_t>(
-          std::ranges::count_if(term.leaves, [&](const ContractionLeaf& leaf) {
-            return indices_of(leaf.indices).empty() && graph_.is_constant_expression(leaf.tensor);
-          }));
-      if (term.leaves.size() - numbers > kMostOperands || numbers > kMostNumbers)
-        return cut(id, result);
-      IndexSet own;
-      for (const ContractionLeaf& leaf : term.leaves) own.merge(indices_of(leaf.indices));
-      if (!std::ranges::includes(own, summed)) return cut(id, result);  // it is broadcast
-    }
-    costs_[id] = cost_of(node, *indices, result, summed);
+    const auto lacks_some = [&](const Written& term) {
+      return !std::ranges::includes(indices_of(term), summed);  // it is broadcast along that
+    };
+    if (std::ranges::any_of(all, lacks_some)) return cut(id, result);
+    return finished(id, *indices, result, summed, std::move(all));
+  }
+
+  std::optional<std::vector<Written>> finished(NodeId id, const std::vector<IndexList>& operands,
+                                               const IndexList& result, const IndexSet& summed,
+                                               std::vector<Written> all) {
+    if (all.size() > kMostTerms ||
+        std::ranges::any_of(all, [&](const Written& term) { return is_too_long(term); }))
+      return cut(id, result);
+    costs_[id] = cost_of(graph_.node(id), operands, result, summed);
     return all;
+  }
+
+  bool is_too_long(const Written& term) const {
+    const auto numbers = static_cast<std::size_t>(
+        std::ranges::count_if(term.leaves, [&](const ContractionLeaf& leaf) {
+          return rules::indices_of(leaf.indices).empty() &&
+                 graph_.is_constant_expression(leaf.tensor);
+        }));
+    return term.leaves.size() - numbers > kMostOperands || numbers > kMostNumbers;
   }
 
   /// Takes the node's result for a tensor like any.
@@ -164,13 +234,13 @@ class Expansion {
   double cost_of(const Node& node, const std::vector<IndexList>& operands, const IndexList& result,
                  const IndexSet& summed) const {
     if (node.op->movement != core::Movement::kNone || !is_read_or_root(node)) return 0;
-    const IndexSet of_result = indices_of(result);
+    const IndexSet of_result = rules::indices_of(result);
     IndexSet involved = of_result;
     involved.insert(summed.begin(), summed.end());
     double moved = elements_along(of_result, sum_.sizes);
     if (is_sum_of_two(node)) return kWorkOfElement * moved + kWorkOfStep;
     for (const IndexList& operand : operands)
-      moved += elements_along(indices_of(operand), sum_.sizes);
+      moved += elements_along(rules::indices_of(operand), sum_.sizes);
     return 2 * elements_along(involved, sum_.sizes) + kWorkOfElement * moved +
            (summed.empty() ? kWorkOfStep : kWorkOfLaunch);
   }
@@ -196,7 +266,7 @@ class Expansion {
           if (is_new) sum_.sizes.push_back(std::int64_t{sum_.sizes[*index]});
           index = known->second;
         }
-        const IndexSet indices = indices_of(leaf.indices);
+        const IndexSet indices = rules::indices_of(leaf.indices);
         const bool is_constant = graph_.is_constant_expression(leaf.tensor);
         term.operands.push_back({std::move(leaf), nullptr, indices, is_constant});
       }
@@ -260,9 +330,13 @@ std::optional<SumOfProducts> SumReader::read(NodeId root) const {
   const auto is_any = [&](const auto& is_such) {
     return std::ranges::any_of(read->nodes, [&](NodeId id) { return is_such(graph_.node(id)); });
   };
+  const auto is_joined = [](const Node& node) {
+    return node.op->movement == core::Movement::kJoin;
+  };
   const bool has_products =
       is_any([](const Node& node) { return is_product(node) || is_equation(node); });
-  return has_products && is_any(is_sum_of_two) ? std::move(read) : std::nullopt;
+  return has_products && (is_any(is_sum_of_two) || is_any(is_joined)) ? std::move(read)
+                                                                      : std::nullopt;
 }
 
 IndexSet indices_of(const SumTerm& term) {
