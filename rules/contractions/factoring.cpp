@@ -91,7 +91,7 @@ class Collector {
       divided.varying = first.varying;
       divided.constant = all_renamed(divided.constant, *names);
       if (constant_indices(divided) != constant_indices(first)) continue;
-      if (divided.constant.empty()) continue;  // a sum of equal terms
+      if (divided.constant.empty() || first.constant.empty()) continue;  // no sum of constants
       group.push_back(std::move(divided));
       return;
     }
@@ -135,11 +135,12 @@ class Collector {
     TermSum constants{{}, constant_indices(first), 0};
     for (const Divided& of_group : group)
       constants.terms.push_back({of_group.is_negative, of_group.constant});
-    if (first.varying.empty())
-      std::ranges::move(constants.terms, std::back_inserter(sum.terms)),
-          sum.terms.erase(sum.terms.end() - static_cast<std::ptrdiff_t>(group.size()) - 1);
-    else
+    if (!first.varying.empty()) {
       term.operands.push_back(operand_of(std::move(constants), true));
+      return;
+    }
+    sum.terms.pop_back();
+    std::ranges::move(constants.terms, std::back_inserter(sum.terms));
   }
 
   const IndexSet& outer_;
@@ -156,10 +157,11 @@ class Factoring {
     sum.cost = plain_cost(sum);
     TermSum found = sum;
     for (std::size_t first = 0; first < sum.terms.size(); ++first) {
-      for (const SumOperand& operand : sum.terms[first].operands) {
+      for (std::size_t k = 0; k < sum.terms[first].operands.size(); ++k) {
+        const SumOperand& operand = sum.terms[first].operands[k];
         if (!is_tensor(operand) || is_number(operand)) continue;
         if (++tries_ > kMostTries) return found;
-        auto taken_out = without(sum, first, operand);
+        auto taken_out = without(sum, first, k);
         if (!taken_out) continue;
         TermSum now = best(*std::move(taken_out));
         if (now.cost < found.cost) found = std::move(now);
@@ -169,15 +171,17 @@ class Factoring {
   }
 
  private:
-  /// All terms from the first one on that have the operand, as one. None: no other one has it.
-  std::optional<TermSum> without(const TermSum& sum, std::size_t first, const SumOperand& operand) {
+  /// All terms from the first one on that have its operand, as one. None: no other one has it.
+  std::optional<TermSum> without(const TermSum& sum, std::size_t first, std::size_t which) {
+    const SumOperand& operand = sum.terms[first].operands[which];
+    if (sum.terms[first].operands.size() < 2) return std::nullopt;
     TermSum inner, outer{{}, sum.result, 0};
     for (std::size_t k = 0; k < sum.terms.size(); ++k) {
-      auto rest = k < first ? std::nullopt : rest_of(sum.terms[k], operand, sum.result);
+      std::optional<SumTerm> rest;
+      if (k == first) rest = without_operand(sum.terms[k], which);
+      if (k > first) rest = rest_of(sum.terms[k], operand, sum.result);
       if (rest)
         inner.terms.push_back(*std::move(rest));
-      else if (k == first)
-        return std::nullopt;
       else
         outer.terms.push_back(sum.terms[k]);
     }
@@ -196,6 +200,11 @@ class Factoring {
     return outer;
   }
 
+  static SumTerm without_operand(SumTerm term, std::size_t k) {
+    term.operands.erase(term.operands.begin() + static_cast<std::ptrdiff_t>(k));
+    return term;
+  }
+
   static std::optional<SumTerm> rest_of(const SumTerm& term, const SumOperand& operand,
                                         const IndexSet& outer) {
     if (term.operands.size() < 2) return std::nullopt;
@@ -203,8 +212,7 @@ class Factoring {
       Unifier unifier(outer);
       if (!is_tensor(term.operands[k]) || !unifier.unify(operand.leaf, term.operands[k].leaf))
         continue;
-      SumTerm rest{term.is_negative, term.operands};
-      rest.operands.erase(rest.operands.begin() + static_cast<std::ptrdiff_t>(k));
+      SumTerm rest = without_operand(term, k);
       rest.operands = all_renamed(rest.operands, unifier.names());
       return rest;
     }

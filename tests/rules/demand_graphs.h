@@ -33,6 +33,11 @@ inline constexpr DemandGraph kDemandGraphs[] = {
      "  c = conv(b, w; strides=[1], pads=[2, 0], dilations=[2])\n  d = add(c, b)\n"
      "  y = slice(d; axes=[2], starts=[19], sizes=[1], steps=[1])\n",
      "add conv relu conv"},
+    {"end_of_a_padded_convolution", "  x: f32[1, 3, 20]\n",
+     "  w = full(; shape=[3, 3, 3], value=0.5)\n"
+     "  a = conv(x, w; strides=[1], pads=[4, 4], dilations=[2])\n"
+     "  y = slice(a; axes=[2], starts=[0], sizes=[20], steps=[1])\n",
+     "conv"},
     {"one_part_of_a_join", "  x: f32[2, 3]\n  z: f32[2, 3]\n",
      "  a = exp(x)\n  b = tanh(z)\n  c = concat(a, b; axis=0)\n"
      "  y = slice(c; axes=[0], starts=[1], sizes=[1], steps=[1])\n",

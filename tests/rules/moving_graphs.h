@@ -73,6 +73,19 @@ inline constexpr MovingGraph kMovingGraphs[] = {
      "  t = transpose(x; perm=[0, 3, 1, 2])\n  c = conv(t, k, b)\n  r = relu(c)\n"
      "  m = reduce_max(r; axes=[3], keep_dims=0)\n  y = transpose(m; perm=[0, 2, 1])\n",
      "conv relu reduce_max transpose"},
+    {"space_to_batch_and_back", "  x: f32[2, 3, 8, 12]\n",
+     "  k = full(; shape=[5, 3, 3, 2], value=0.5)\n  b = full(; shape=[5], value=0.25)\n"
+     "  r = reshape(x; shape=[2, 3, 4, 2, 4, 3])\n  t = transpose(r; perm=[3, 5, 0, 1, 2, 4])\n"
+     "  s = reshape(t; shape=[12, 3, 4, 4])\n"
+     "  c = conv(s, k, b; strides=[1, 1], pads=[1, 0, 0, 0], dilations=[1, 1])\n"
+     "  u = reshape(c; shape=[2, 3, 2, 5, 3, 3])\n  v = transpose(u; perm=[2, 3, 4, 0, 5, 1])\n"
+     "  y = reshape(v; shape=[2, 5, 6, 9])\n",
+     "conv reshape transpose reshape"},
+    {"phases_of_a_sequence_with_a_stride_elsewhere", "  x: f32[1, 12, 3]\n",
+     "  k = full(; shape=[4, 3, 2, 1], value=0.5)\n  r = reshape(x; shape=[1, 6, 2, 3])\n"
+     "  t = transpose(r; perm=[2, 3, 1, 0])\n"
+     "  c = conv(t, k; strides=[1, 1], pads=[1, 0, 0, 0], dilations=[2, 1])\n  y = relu(c)\n",
+     "transpose conv relu"},
     {"points_of_a_sequence", "  x: f32[1, 3, 6]\n",
      "  k = full(; shape=[5, 6, 1], value=0.5)\n  t = transpose(x; perm=[0, 2, 1])\n"
      "  c = conv(t, k; strides=[1], pads=[0, 0], dilations=[1])\n"

@@ -48,6 +48,10 @@ inline constexpr SpelledFunction kSpelledFunctions[] = {
     {"leaky_relu",
      "  t = relu(x)\n  n = neg(x)\n  u = relu(n)\n  v = mul(u, eighth)\n  y = sub(t, v)\n",
      "leaky_relu"},
+    {"elu",
+     "  n = neg(x)\n  p = relu(x)\n  r = relu(n)\n  b = neg(r)\n  e = exp(b)\n  d = sub(e, one)\n"
+     "  h = mul(half, d)\n  y = add(h, p)\n",
+     "elu"},
     {"softplus", "  e = exp(x)\n  s = add(e, one)\n  y = log(s)\n", "softplus"},
     {"mish", "  e = exp(x)\n  s = add(e, one)\n  l = log(s)\n  t = tanh(l)\n  y = mul(t, x)\n",
      "mish"},

@@ -1,7 +1,9 @@
 // Rules about moves are stated, not believed: here one of each step is proved.
 #include "rules/moves/moves.h"
 
+#include "rules/moves/moved_pads.h"
 #include "tests/rules/moving_graphs.h"
+#include "tests/rules/padded_graphs.h"
 #include "tests/support/graphs.h"
 #include "tests/verifier/proves.h"
 
@@ -15,6 +17,15 @@ TEST_P(MoveProofs, AreFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MoveProofs, testing::ValuesIn(rules::kMovingGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+class PadProofs : public testing::TestWithParam<rules::PaddedGraph> {};
+
+TEST_P(PadProofs, AreFound) {
+  expect_steps_proved(rules::find_moved_pads(graph_of(std::string(GetParam().text))));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PadProofs, testing::ValuesIn(rules::kPaddedGraphs),
                          [](const auto& graph) { return std::string(graph.param.name); });
 
 }  // namespace

@@ -1,0 +1,70 @@
+// Zeros in front of moves and convolutions, and reshapes one behind another.
+#include "rules/moves/moved_pads.h"
+
+#include <string>
+
+#include "rules/moves/joined_reshapes.h"
+#include "tests/rules/holds.h"
+#include "tests/rules/padded_graphs.h"
+#include "tests/rules/rules_fixture.h"
+#include "tests/support/made_rules.h"
+
+namespace soapstone::rules {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class PadRules : public testing::TestWithParam<PaddedGraph> {};
+
+TEST_P(PadRules, AreMadeAndHold) {
+  const auto plans = find_moved_pads(graph_of(std::string(GetParam().text)));
+  ASSERT_THAT(plans, SizeIs(1));
+  EXPECT_THAT(plans[0].steps, SizeIs(GetParam().steps));
+  EXPECT_EQ(steps_without_rules(plans), 0U);
+  expect_rules_hold(made_rules(plans), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PadRules, testing::ValuesIn(kPaddedGraphs),
+                         [](const auto& graph) { return std::string(graph.param.name); });
+
+/// Ones around, zeros between, zeros that are channels, zeros that somebody else reads.
+TEST(MovedPads, AreLeftWhereNoConvolutionTakesThem) {
+  for (const char* nodes :
+       {"  p = pad(x; pads=[0, 1, 0, 0, 1, 0], value=1.0)\n  t = transpose(p; perm=[0, 2, 1])\n",
+        "  p = pad(x; pads=[0, 1, 0, 0, 0, 0], interior=[0, 1, 0])\n"
+        "  t = transpose(p; perm=[0, 2, 1])\n",
+        "  p = pad(x; pads=[0, 1, 0, 0, 1, 0])\n  t = reshape(p; shape=[1, 9, 4])\n"
+        "  u = relu(p)\n"}) {
+    const std::string channels =
+        std::string(nodes).find("reshape") == std::string::npos ? "4" : "9";
+    EXPECT_THAT(find_moved_pads(graph_of(
+                    "graph g\n  x: f32[1, 7, 4]\n" + std::string(nodes) +
+                    "  k = full(; shape=[5, " + channels +
+                    ", 2], value=0.5)\n"
+                    "  y = conv(t, k; strides=[1], pads=[0, 0], dilations=[1])\n  return y\n")),
+                IsEmpty())
+        << nodes;
+  }
+}
+
+TEST(JoinedReshapes, AreOne) {
+  const auto plans = find_joined_reshapes(graph_of(R"(graph g
+  x: f32[4, 6]
+  a = reshape(x; shape=[24])
+  b = reshape(a; shape=[2, 12])
+  c = reshape(b; shape=[4, 6])
+  y = exp(c)
+  u = relu(b)
+  return y, u
+)"));
+  ASSERT_THAT(plans, SizeIs(2));
+  const auto rules = made_rules(plans);
+  expect_rules_hold(rules, 5);
+  ASSERT_THAT(rules, SizeIs(2));
+  EXPECT_EQ(rules[0].target.order().size(), 1U) << print(rules[0]);
+  EXPECT_EQ(rules[1].target.order().size(), 0U) << print(rules[1]);
+}
+
+}  // namespace
+}  // namespace soapstone::rules
