@@ -38,6 +38,16 @@ std::vector<std::size_t> as_transpose(const View& view) {
 
 }  // namespace
 
+View from_factors(const View& view) {
+  const View coarse = view.coarsened();
+  Sizes divided;
+  for (const View::Factor& factor : coarse.factors()) divided.push_back(factor.size);
+  if (!coarse.is_whole() || !coarse.is_permuted() || !as_transpose(coarse).empty() ||
+      divided == coarse.base_shape())
+    return view;
+  return View(std::move(divided), coarse.factors(), coarse.dims());
+}
+
 std::string list_of(const Sizes& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
 std::string list_of(const Names& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
 

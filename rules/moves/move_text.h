@@ -21,6 +21,10 @@ std::string declared(const core::TensorType& type, const Names& shape);
 std::string call_of(const core::Graph& graph, const core::Node& node, const Names& operands,
                     const std::optional<Names>& shape = {});
 
+/// The view as one of the tensor with a dimension for each factor, if SideText::viewed comes by
+/// that: proofs about it have no digits of indices. Else the view itself.
+View from_factors(const View& view);
+
 /// One side of a rule. A node stands once, however often it is asked for.
 class SideText {
  public:

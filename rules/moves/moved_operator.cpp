@@ -47,7 +47,11 @@ bool is_along_axes(const Node& node) {
 class Mover {
  public:
   Mover(const Graph& graph, const Node& node, std::vector<MovedOperand> operands)
-      : graph_(graph), node_(node), operands_(std::move(operands)) {}
+      : graph_(graph), node_(node), operands_(std::move(operands)) {
+    for (MovedOperand& operand : operands_)
+      if (std::ranges::count(operands_, operand.base, &MovedOperand::base) == 1)
+        operand.view = from_factors(operand.view);
+  }
 
   std::optional<MovedOperator> run(const std::optional<View>& wanted) {
     if (is_along_axes(node_)) return along_axes();

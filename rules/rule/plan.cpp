@@ -38,10 +38,10 @@ std::string rule_name(std::string_view text) {
 
 namespace {
 
-/// Numbers from here on are sizes of the graph; those below say what an operator does.
+/// SizeSet from here on are sizes of the graph; those below say what an operator does.
 constexpr std::int64_t kSmallestOpen = 8;
 
-/// Calls `use` for what is no such number, and for each that is, as `use(text, number)`.
+/// Calls `use` for what is no number in a list, and for each that is, as `use(text, number)`.
 template <class Use>
 void for_each_size(std::string_view text, Use use) {
   std::size_t done = 0;
@@ -55,7 +55,7 @@ void for_each_size(std::string_view text, Use use) {
     std::int64_t number = 0;
     const char* const end = text.data() + k;
     const auto read = std::from_chars(text.data() + begin, end, number);
-    if (read.ec == std::errc() && read.ptr == end && number >= kSmallestOpen) {
+    if (read.ec == std::errc() && read.ptr == end && number > 1) {
       use(text.substr(done, begin - done), std::optional(number));
       done = k;
     }
@@ -64,35 +64,100 @@ void for_each_size(std::string_view text, Use use) {
   use(text.substr(done), std::optional<std::int64_t>());
 }
 
-/// The number as a product of a small one and of numbers that have symbols. Empty: it is none.
-std::string as_product(std::int64_t number, const std::set<std::int64_t>& symbols) {
-  for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol) {
-    if (number % *symbol != 0) continue;
-    const std::int64_t rest = number / *symbol;
-    if (rest == 1) return fmt::format("u{}", *symbol);
-    if (rest < kSmallestOpen) return fmt::format("{}*u{}", rest, *symbol);
-    if (const std::string its = as_product(rest, symbols); !its.empty())
-      return fmt::format("{}*u{}", its, *symbol);
-  }
-  return "";
-}
+using SizeSet = std::set<std::int64_t>;
 
-}  // namespace
-
-std::optional<std::string> with_open_sizes(std::string_view text) {
-  std::set<std::int64_t> numbers, symbols;
+/// All numbers in lists.
+SizeSet numbers_of(std::string_view text) {
+  SizeSet numbers;
   for_each_size(text, [&](std::string_view, std::optional<std::int64_t> number) {
     if (number) numbers.insert(*number);
   });
-  if (numbers.empty()) return std::nullopt;
-  for (const std::int64_t number : numbers)
-    if (as_product(number, symbols).empty()) symbols.insert(number);
-  std::string open;
-  for_each_size(text, [&](std::string_view before, std::optional<std::int64_t> number) {
-    open += before;
-    if (number) open += as_product(*number, symbols);
-  });
-  return open;
+  return numbers;
+}
+
+/// Numbers that are products of small sizes which stand side by side in a shape.
+SizeSet products_of_small_sizes(std::string_view text) {
+  SizeSet products;
+  const SizeSet numbers = numbers_of(text);
+  for (const std::string_view begin : {": [", "shape=["})
+    for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
+      const std::size_t list = at + begin.size() - 1;
+      std::vector<std::int64_t> running;  // products that end here
+      for_each_size(text.substr(list, text.find(']', list) + 1 - list),
+                    [&](std::string_view between, std::optional<std::int64_t> number) {
+                      // Something else stands between them.
+                      if (!number || *number >= kSmallestOpen || between.size() > 2)
+                        running.clear();
+                      if (!number || *number >= kSmallestOpen) return;
+                      running.push_back(1);
+                      for (std::int64_t& product : running) {
+                        product *= *number;
+                        if (product >= kSmallestOpen && numbers.contains(product))
+                          products.insert(product);
+                      }
+                    });
+    }
+  return products;
+}
+
+/// The text with symbols for large numbers.
+class OpenText {
+ public:
+  /// `factors`: what stays, and what numbers may be multiples of symbols by. None: any small number
+  /// is such a factor.
+  OpenText(std::string_view text, std::optional<SizeSet> factors)
+      : text_(text), factors_(std::move(factors)) {
+    for (const std::int64_t number : numbers_of(text))
+      if (as_product(number).empty()) symbols_.insert(number);
+  }
+
+  bool has_symbols() const { return !symbols_.empty(); }
+  std::string text() const {
+    std::string open;
+    for_each_size(text_, [&](std::string_view before, std::optional<std::int64_t> number) {
+      open += before;
+      if (number) open += as_product(*number);
+    });
+    return open;
+  }
+
+ private:
+  bool is_factor(std::int64_t number) const {
+    return factors_ ? factors_->contains(number) : number < kSmallestOpen;
+  }
+
+  /// The number as a product of a factor and of numbers that have symbols. Empty: it is none.
+  std::string as_product(std::int64_t number) const {
+    if (number < kSmallestOpen || is_factor(number)) return std::to_string(number);
+    for (auto symbol = symbols_.rbegin(); symbol != symbols_.rend(); ++symbol) {
+      if (number % *symbol != 0) continue;
+      const std::int64_t rest = number / *symbol;
+      if (rest == 1) return fmt::format("u{}", *symbol);
+      if (rest < kSmallestOpen && !is_factor(rest)) continue;
+      if (const std::string its = as_product(rest); !its.empty())
+        return fmt::format("{}*u{}", its, *symbol);
+    }
+    return "";
+  }
+
+  std::string_view text_;
+  std::optional<SizeSet> factors_;
+  SizeSet symbols_;
+};
+
+}  // namespace
+
+std::vector<std::string> with_open_sizes(std::string_view text) {
+  std::vector<std::string> texts;
+  std::vector<OpenText> ways{OpenText(text, std::nullopt)};
+  if (SizeSet products = products_of_small_sizes(text); !products.empty())
+    ways.emplace_back(text, std::move(products));
+  for (const OpenText& open : ways) {
+    if (!open.has_symbols()) continue;
+    std::string now = open.text();
+    if (texts.empty() || texts.back() != now) texts.push_back(std::move(now));
+  }
+  return texts;
 }
 
 std::optional<Rule> made_rule(const PlanStep& step, const std::string& text) {

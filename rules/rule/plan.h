@@ -47,9 +47,9 @@ OperatorNames operators_of_plans();
 std::string rule_name(std::string_view text);
 
 /// The text with symbols for large sizes, multiples of them and their products: what takes a proof
-/// many steps for numbers may take few for all. None: it has no large sizes. It may have no types
-/// that fit.
-std::optional<std::string> with_open_sizes(std::string_view text);
+/// many steps for numbers may take few for all. Then the same with products of small numbers that
+/// stand in it left as they are: 49 beside 7. They may have no types that fit.
+std::vector<std::string> with_open_sizes(std::string_view text);
 
 /// The rule of one text of a step. None: the text has no types that fit. It is stated, not
 /// believed: Rule::is_proved_on_demand.

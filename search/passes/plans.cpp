@@ -184,8 +184,9 @@ std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::Pl
   for (const std::string& text : wanted.texts)
     if (auto step = step_of(text)) return step;
   if (asks == Asks::kNothing || wanted.texts.empty()) return std::nullopt;
-  const auto open = rules::with_open_sizes(wanted.texts.back());
-  return open ? step_of(*open) : std::nullopt;
+  for (const std::string& open : rules::with_open_sizes(wanted.texts.back()))
+    if (auto step = step_of(open)) return step;
+  return std::nullopt;
 }
 
 Candidate PlanTaker::take(const Candidate& from, std::span<const rules::RewritePlan> plans,

@@ -11,6 +11,9 @@
 namespace soapstone::rules {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
 /// The source falls into two parts that share no tensor.
 constexpr std::string_view kPlaced = R"(
 rule two_products
@@ -210,13 +213,22 @@ TEST(MatchAt, BindsSizesWithAFactor) {
 }
 
 TEST(OpenSizes, AreSymbolsAndTheirProducts) {
-  EXPECT_EQ(with_open_sizes("rule r\n  x8: [1, 56, 28, 10]\n  c: [] = {64}\n"
-                            "    y = slice(x8; axes=[2], starts=[28])\n"
-                            "    z = reshape(y; shape=[784, 2*n9, 280])\n"),
-            "rule r\n  x8: [1, 2*u28, u28, u10]\n  c: [] = {64}\n"
-            "    y = slice(x8; axes=[2], starts=[u28])\n"
-            "    z = reshape(y; shape=[u28*u28, 2*n9, u10*u28])\n");
-  EXPECT_FALSE(with_open_sizes("rule r\n  x: [2, 7, n]\n    y = pad(x; value=12)\n"));
+  EXPECT_THAT(with_open_sizes("rule r\n  x8: [1, 56, 28, 10]\n  c: [] = {64}\n"
+                              "    y = slice(x8; axes=[2], starts=[28])\n"
+                              "    z = reshape(y; shape=[784, 2*n9, 280])\n"),
+              ElementsAre("rule r\n  x8: [1, 2*u28, u28, u10]\n  c: [] = {64}\n"
+                          "    y = slice(x8; axes=[2], starts=[u28])\n"
+                          "    z = reshape(y; shape=[u28*u28, 2*n9, u10*u28])\n"));
+  EXPECT_THAT(with_open_sizes("rule r\n  x: [2, 7, n]\n    y = pad(x; value=12)\n"), IsEmpty());
+}
+
+TEST(OpenSizes, LeaveProductsOfSmallNumbersAsTheyAre) {
+  EXPECT_THAT(with_open_sizes("rule r\n  x: [9, 7, 7]\n    y = reshape(x; shape=[9, 49])\n"
+                              "    z = reshape(y; shape=[441])\n"),
+              ElementsAre("rule r\n  x: [u9, 7, 7]\n    y = reshape(x; shape=[u9, u49])\n"
+                          "    z = reshape(y; shape=[u9*u49])\n",
+                          "rule r\n  x: [u9, 7, 7]\n    y = reshape(x; shape=[u9, 49])\n"
+                          "    z = reshape(y; shape=[49*u9])\n"));
 }
 
 }  // namespace
