@@ -44,6 +44,8 @@ Ways ways_of(const Node& node) {
   case Movement::kReshape:
   case Movement::kPermute:
     return {{0}};
+  case Movement::kChoose:
+    return {{1, 2}};
   default:
     break;
   }

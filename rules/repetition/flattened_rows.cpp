@@ -198,7 +198,9 @@ class FlattenedRows {
       const std::size_t before = group.from.count(), behind = group.to.count();
       if (std::min(before, behind) > 1) return std::nullopt;
       Names parts;
-      while (parts.size() < std::max(before, behind)) parts.push_back(fmt::format("m{}", count++));
+      const bool are_ones = std::min(before, behind) == 0;  // on one side only
+      while (parts.size() < std::max(before, behind))
+        parts.push_back(are_ones ? "1" : fmt::format("m{}", count++));
       const Names product{fmt::format("{}", fmt::join(parts, "*"))};
       const auto append = [&](Names& side, std::size_t dims) {
         const Names& its = dims == parts.size() ? parts : product;

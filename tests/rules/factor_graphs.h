@@ -29,6 +29,8 @@ inline constexpr FactorGraph kFactorGraphs[] = {
      "  m = conv(x, w, v)\n  a = reduce_mean(m; axes=[2, 3], keep_dims=1)\n"
      "  e = expand(a; shape=[1, 2, 4, 4])\n  y = mul(e, c)\n",
      "[2, 3, 1, 1]", "[2]"},
+    {"masked", "  x: f32[3, 4]\n  k: bool[3, 4]\n",
+     "  m = matmul(x, w)\n  s = where(k, m, v)\n  y = mul(s, c)\n", "[4, 4]", "[4]"},
     {"norm", "  x: f32[3, 4]\n", "  m = layer_norm(x, w, v; axis=1)\n  y = mul(m, c)\n", "[4]",
      "[4]"},
     {"both_parts", "  x: f32[3, 4]\n  z: f32[3, 4]\n",
