@@ -145,10 +145,12 @@ class SumWriter {
   double cost_of_steps_ = 0;
 };
 
-/// A rule for the sum, if it costs less than now. `cost` is what it costs then.
-std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read, Scalars scalars,
-                                   double& cost) {
+/// A rule for the sum, if it costs less than now. `cost` is what it costs then. `behind`: a node
+/// that reads the sum alone, if that is what is computed.
+std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read,
+                                   const Node* behind, Scalars scalars, double& cost) {
   RuleHead head(graph);
+  for (const TensorId id : read.operands) head.keep(graph.node(graph.tensor(id).producer));
   std::set<TensorId> computed;
   for (const NodeId id : read.nodes) {
     for (const TensorId input : graph.node(id).inputs)
@@ -167,10 +169,31 @@ std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read
   const Node& last = graph.node(read.nodes.back());
   Sizes sizes;
   for (const std::size_t index : order) sizes.push_back(read.sizes[index]);
-  const std::string y = target.reshaped(
-      sum->name, names_of(sizes), names_of(known_sizes(graph.tensor(last.outputs[0]).type.shape)));
-  return rule_text(fmt::format("{}{}", kFactoredPrefix, last.op->name), head.text(), source,
-                   {result}, target, {y});
+  std::string from = result;
+  std::string y = target.reshaped(sum->name, names_of(sizes),
+                                  names_of(known_sizes(graph.tensor(last.outputs[0]).type.shape)));
+  if (behind != nullptr) {
+    from = source.line(call_of(graph, *behind, {from}));
+    y = target.line(call_of(graph, *behind, {y}));
+  }
+  return rule_text(fmt::format("{}{}", kFactoredPrefix, last.op->name), head.text(), source, {from},
+                   target, {y});
+}
+
+/// What a softmax reads, less what is the same along its axis. None: it reads no such sum.
+std::optional<SumOfProducts> read_before(const Graph& graph, const SumReader& reader,
+                                         const Node& softmax) {
+  const TensorId operand = softmax.inputs[0];
+  const NodeId producer = graph.tensor(operand).producer;
+  if (!producer.valid() || graph.consumers(operand).size() != 1 || graph.is_output(operand) ||
+      !is_term_node(graph, graph.node(producer)))
+    return std::nullopt;
+  auto read = reader.read(producer);
+  const auto index = read ? read->result[*softmax_axis(softmax)] : std::nullopt;
+  if (!index) return std::nullopt;
+  const std::size_t removed = std::erase_if(
+      read->sum.terms, [&](const SumTerm& term) { return !indices_of(term).contains(*index); });
+  return removed > 0 && !read->sum.terms.empty() ? std::move(read) : std::nullopt;
 }
 
 }  // namespace
@@ -180,13 +203,16 @@ std::vector<RewritePlan> find_factored_sums(const Graph& graph) {
   const SumReader reader(graph);
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (graph.is_constant_expression(id) || !is_term_node(graph, node)) continue;
-    const auto read = reader.read(id);
+    if (graph.is_constant_expression(id)) continue;
+    const bool is_softmax = softmax_axis(node).has_value();
+    if (!is_softmax && !is_term_node(graph, node)) continue;
+    const auto read = is_softmax ? read_before(graph, reader, node) : reader.read(id);
     if (!read) continue;
     std::optional<std::string> best;
     double cost = read->cost_now;
     for (const Scalars scalars : {Scalars::kFolded, Scalars::kApart})
-      if (auto text = text_of(graph, *read, scalars, cost)) best = std::move(text);
+      if (auto text = text_of(graph, *read, is_softmax ? &node : nullptr, scalars, cost))
+        best = std::move(text);
     if (best)
       plans.push_back({{{.results = node.outputs,
                          .texts = {*std::move(best)},

@@ -36,8 +36,16 @@ IndexedName RuleHead::indexed(const ContractionLeaf& leaf, const Sizes& sizes,
       large.push_back(sizes[*index]);
     }
   const Sizes shape = known_sizes(graph_.tensor(leaf.tensor).type.shape);
-  tensor.name = target.reshaped(names_.at(leaf.tensor), names_of(shape), names_of(large));
+  tensor.name = target.reshaped(name_of(leaf.tensor, target), names_of(shape), names_of(large));
   return tensor;
+}
+
+std::string RuleHead::name_of(TensorId id, SideText& target) const {
+  const auto kept = kept_.find(id);
+  if (kept == kept_.end()) return names_.at(id);
+  Names operands;
+  for (const TensorId input : kept->second->inputs) operands.push_back(names_.at(input));
+  return target.line(call_of(graph_, *kept->second, operands));
 }
 
 }  // namespace soapstone::rules

@@ -18,6 +18,8 @@ class RuleHead {
   explicit RuleHead(const core::Graph& graph) : graph_(graph) {}
 
   void declare(core::TensorId id);
+  /// The node computes its result on both sides.
+  void keep(const core::Node& node) { kept_[node.outputs[0]] = &node; }
   /// Of the result of the last of these nodes, which stand in the order of the graph. What they
   /// read is declared or computed by one of them.
   std::string written(const std::vector<core::NodeId>& nodes, SideText& source) const;
@@ -26,8 +28,11 @@ class RuleHead {
   const std::string& text() const { return text_; }
 
  private:
+  std::string name_of(core::TensorId id, SideText& target) const;
+
   const core::Graph& graph_;
   std::map<core::TensorId, std::string> names_;
+  std::map<core::TensorId, const core::Node*> kept_;
   std::string text_;
 };
 

@@ -259,6 +259,7 @@ class Expansion {
       for (const std::size_t index : sum_.sum.result) names[index] = index;
       std::vector<ContractionLeaf> leaves = written.leaves;
       if (!drop_units(leaves)) return false;
+      drop_softmaxes(leaves);
       for (ContractionLeaf& leaf : leaves) {
         for (auto& index : leaf.indices) {
           if (!index) continue;
@@ -272,6 +273,25 @@ class Expansion {
       }
     }
     return true;
+  }
+
+  /// A softmax of which all places are added up is one.
+  void drop_softmaxes(std::vector<ContractionLeaf>& leaves) {
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      const ContractionLeaf leaf = leaves[k];
+      const NodeId producer = graph_.tensor(leaf.tensor).producer;
+      const auto axis = producer.valid() ? softmax_axis(graph_.node(producer)) : std::nullopt;
+      if (!axis || !leaf.indices[*axis] || leaves.size() == 1) continue;
+      const std::size_t summed = *leaf.indices[*axis];
+      IndexSet elsewhere = sum_.sum.result;
+      for (std::size_t other = 0; other < leaves.size(); ++other)
+        if (other != k) elsewhere.merge(rules::indices_of(leaves[other].indices));
+      const bool is_alone = !elsewhere.contains(summed);
+      elsewhere.insert(summed);
+      if (!is_alone || !std::ranges::includes(elsewhere, rules::indices_of(leaf.indices))) continue;
+      sum_.operands.insert(leaf.tensor);
+      leaves.erase(leaves.begin() + static_cast<std::ptrdiff_t>(k--));
+    }
   }
 
   bool drop_units(std::vector<ContractionLeaf>& leaves) const {
@@ -305,6 +325,10 @@ class Expansion {
           nodes.emplace(position_[unit.index()], unit);
         }
     }
+    for (const TensorId id : sum_.operands) {
+      const NodeId softmax = graph_.tensor(id).producer;
+      nodes.emplace(position_[softmax.index()], softmax);
+    }
     for (const auto& [ignored, id] : nodes) sum_.nodes.push_back(id);
   }
 
@@ -318,6 +342,11 @@ class Expansion {
 };
 
 }  // namespace
+
+std::optional<std::size_t> softmax_axis(const Node& node) {
+  if (node.op->name != "softmax") return std::nullopt;
+  return ops::axis_by_role(node);
+}
 
 SumReader::SumReader(const Graph& graph) : graph_(graph), position_(graph.node_bound()) {
   std::size_t next = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -40,9 +41,14 @@ struct SumOfProducts {
   IndexList result;
   Sizes sizes;  ///< By index.
   std::vector<core::NodeId>
-      nodes;            ///< In the order of the graph; the last one computes the result.
-  double cost_now = 0;  ///< Of the nodes, by the same measure.
+      nodes;  ///< In the order of the graph; the last one computes the result.
+  std::set<core::TensorId> operands;  ///< Operands that some of the nodes compute: softmaxes.
+  double cost_now = 0;                ///< Of the nodes, by the same measure.
 };
+
+/// The axis along which the node's results add up to one, and do not depend on what is added to all
+/// of an operand along it. None: there is none.
+std::optional<std::size_t> softmax_axis(const core::Node& node);
 
 /// Reads them backwards from their last nodes.
 class SumReader {

@@ -35,6 +35,16 @@ inline constexpr ProductGraph kSumGraphs[] = {
      "  k = matmul(c, u)\n  e = expand(r; shape=[4, 512, 3])\n  ks = concat(k, e; axis=2)\n"
      "  qs = concat(q, p; axis=2)\n  y = einsum(qs, ks; equation=\"abc,adc->abd\")\n",
      3},
+    {"keys_with_a_bias", "  q: f32[4, 2, 6]\n  n: f32[4, 64, 32]\n",
+     "  w = full(; shape=[32, 2, 6], value=0.5)\n  u = full(; shape=[2, 6], value=0.25)\n"
+     "  k = einsum(n, w; equation=\"abc,cde->abde\")\n  a = add(k, u)\n"
+     "  s = einsum(q, a; equation=\"ade,abde->adb\")\n  y = softmax(s; axis=2)\n",
+     2},
+    {"values_with_a_bias", "  s: f32[4, 2, 64]\n  n: f32[4, 64, 32]\n",
+     "  w = full(; shape=[32, 2, 6], value=0.5)\n  u = full(; shape=[2, 6], value=0.25)\n"
+     "  p = softmax(s; axis=2)\n  v = einsum(n, w; equation=\"abc,cde->abde\")\n"
+     "  a = add(v, u)\n  y = einsum(p, a; equation=\"adb,abde->ade\")\n",
+     2},
     {"difference_of_negatives", "  x: f32[6, 5]\n  z: f32[6, 5]\n  w: f32[5, 3]\n",
      "  zero = full(; shape=[6, 3], value=0.0)\n  s = matmul(x, w)\n  t = matmul(z, w)\n"
      "  d = sub(zero, s)\n  y = sub(d, t)\n",
