@@ -71,6 +71,9 @@ class RepetitionPlanner {
       return repeat(node);
     case Movement::kSelect:
       return select(node);
+    case Movement::kJoin:
+      if (joins_one(node)) return repeat(node);
+      break;
     default:
       break;
     }
@@ -81,6 +84,12 @@ class RepetitionPlanner {
   }
 
   // --- What repeats ---
+
+  /// Whether all that it joins is one tensor, of size 1 along the axis.
+  bool joins_one(const Node& node) const {
+    return node.inputs.size() > 1 && shape_of(node.inputs[0])[ops::axis_by_role(node)] == 1 &&
+           std::ranges::count(node.inputs, node.inputs[0]) == std::ssize(node.inputs);
+  }
 
   void repeat(const Node& node) {
     const State before = state_of(node.inputs[0]);
@@ -128,9 +137,11 @@ class RepetitionPlanner {
           text.input(before.tensor.base_name(), type, before.tensor.base_shape);
       Names operands{text.repeated(text.source(), before.tensor, base)};
       for (std::size_t k = 1; k < node.inputs.size(); ++k)
-        operands.push_back(text.input(fmt::format("i{}", node.inputs[k].index()),
-                                      graph_.tensor(node.inputs[k]).type,
-                                      shape_of(node.inputs[k])));
+        operands.push_back(node.inputs[k] == node.inputs[0]
+                               ? operands[0]
+                               : text.input(fmt::format("i{}", node.inputs[k].index()),
+                                            graph_.tensor(node.inputs[k]).type,
+                                            shape_of(node.inputs[k])));
       const std::string from = text.source().line(text.call(node, operands, after.tensor.shape));
       std::string to = base;
       if (after.tensor.base_shape.size() != before.tensor.base_shape.size())

@@ -56,6 +56,8 @@ inline constexpr RepetitionGraph kRepetitionGraphs[] = {
      "  w = full(; shape=[7, 5], value=0.5)\n  c = concat(p, z; axis=1)\n"
      "  d = concat(q, z; axis=1)\n  m = matmul(c, w)\n  n = matmul(d, w)\n  y = mul(m, n)\n",
      "parts_of_matmul parts_of_matmul shared_matmul"},
+    {"copies_of_a_gate", "  x: f32[2, 3, 4]\n  z: f32[2, 3, 1]\n",
+     "  c = concat(z, z, z, z; axis=2)\n  t = tanh(c)\n  y = mul(t, x)\n", "concat tanh mul"},
     {"vector_for_all_rows", "  x: f32[4]\n",
      "  w = full(; shape=[4, 5], value=0.5)\n  a = expand(x; shape=[3, 4])\n"
      "  b = matmul(a, w)\n  y = transpose(b; perm=[1, 0])\n",
@@ -70,6 +72,11 @@ inline constexpr RepetitionGraph kFlattenedGraphs[] = {
      "  r = relu(n)\n  t = reshape(r; shape=[2, 15, 6])\n"
      "  y = reduce_sum(t; axes=[1], keep_dims=1)\n",
      "matmul add relu reshape reduce_sum"},
+    {"rows_with_a_dimension_of_one", "  p: f32[2, 1, 1, 4]\n",
+     "  w = full(; shape=[4, 6], value=0.5)\n  u = expand(p; shape=[2, 3, 1, 4])\n"
+     "  f = reshape(u; shape=[6, 4])\n  m = matmul(f, w)\n  r = relu(m)\n"
+     "  t = reshape(r; shape=[2, 3, 6])\n  y = reduce_sum(t; axes=[1], keep_dims=1)\n",
+     "matmul relu reshape reduce_sum"},
     {"edges_of_nodes", "  x: f32[3, 4]\n  e: i64[6]\n",
      "  w = full(; shape=[4, 5], value=0.5)\n  g = gather(x, e; axis=0)\n"
      "  r = reshape(g; shape=[3, 2, 4])\n  m = matmul(r, w)\n  t = tanh(m)\n"
