@@ -239,10 +239,13 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
        rules::find_moved_pads, rules::find_factors, rules::find_steps_of_products},
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_moved_pads, rules::find_factors,
-       rules::find_steps_of_products},
-      {rules::find_linear_maps, rules::find_factored_sums, rules::find_scaled_products,
-       rules::find_contractions, rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products}};
+  // Seldom of use: linear maps alone lead to what the others do.
+  static const std::vector<PlanFinder> kSums = {
+      rules::find_linear_maps,     rules::find_factored_sums,
+      rules::find_scaled_products, rules::find_contractions,
+      rules::find_moves,           rules::find_moved_pads,
+      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made) return;
   const Candidate once =
       carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
@@ -252,15 +255,26 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
       carried_out(once, rules::find_flat_batches)};
   std::set<std::uint64_t> begun, seen{once.graph.hash()};
+  const auto steps_of_sums = [](const Candidate& candidate) {
+    return std::ranges::count_if(candidate.steps, [](const Step& step) {
+      return step.rule.starts_with(rules::kFactoredPrefix);
+    });
+  };
+  const auto go_on = [&](Candidate with) {
+    now_ = std::move(with);
+    if (!seen.insert(now_.graph.hash()).second) return;
+    remember(now_);
+    for (const Pass& pass : rung.turns) improve_until_settled(pass);
+  };
   for (const Candidate& start : starts) {
     if (!begun.insert(start.graph.hash()).second) continue;
     for (const std::vector<PlanFinder>& finders : kOrders) {
       if (stopped() || is_enough()) return;
-      now_ = with_plans(start, finders);
-      if (!seen.insert(now_.graph.hash()).second) continue;
-      remember(now_);
-      for (const Pass& pass : rung.turns) improve_until_settled(pass);
+      go_on(with_plans(start, finders));
     }
+    if (stopped() || is_enough()) return;
+    Candidate with = with_plans(start, kSums);
+    if (steps_of_sums(with) > steps_of_sums(start)) go_on(std::move(with));
   }
 }
 

@@ -50,7 +50,7 @@ class SumWriter {
       const auto name = part ? products_.broadcast(*part, *order) : std::nullopt;
       if (!name) return std::nullopt;
       const std::string_view op = term->is_negative ? "sub" : "add";
-      all = all                 ? added(fmt::format("{}({}, {})", op, *all, *name), sum)
+      all = all ? added(fmt::format("{}({}, {})", op, *all, *name), sum, is_constant(*term))
             : term->is_negative ? side_.line(fmt::format("neg({})", *name))
                                 : *name;
     }
@@ -109,10 +109,9 @@ class SumWriter {
     } else if (!turn(now, wanted)) {
       return std::nullopt;
     }
-    const bool is_constant = std::ranges::all_of(term.operands, &SumOperand::is_constant);
     for (const IndexedName& number : numbers) {
       const std::string call = fmt::format("mul({}, {})", now.name, number.name);
-      if (!is_constant && !side_.has(call)) cost_of_steps_ += kWorkOfStep;
+      if (!is_constant(term) && !side_.has(call)) cost_of_steps_ += kWorkOfStep;
       now.name = side_.line(call);
     }
     return now;
@@ -131,8 +130,8 @@ class SumWriter {
     return true;
   }
 
-  std::string added(const std::string& call, const TermSum& sum) {
-    if (!side_.has(call) && sum.cost > 0)
+  std::string added(const std::string& call, const TermSum& sum, bool is_free) {
+    if (!is_free && !side_.has(call) && sum.cost > 0)
       cost_of_steps_ += kWorkOfStep + kWorkOfElement * elements_along(sum.result, sizes_);
     return side_.line(call);
   }

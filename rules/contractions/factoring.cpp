@@ -219,10 +219,12 @@ class Factoring {
     return std::nullopt;
   }
 
-  /// Of each term in its best order, and of adding them.
+  /// Of each term in its best order, and of adding them; constants are added for nothing.
   double plain_cost(const TermSum& sum) const {
+    const auto added = std::max<std::ptrdiff_t>(
+        1, std::ranges::count_if(sum.terms, [](const SumTerm& t) { return !is_constant(t); }));
     double cost = (kWorkOfStep + kWorkOfElement * elements_along(sum.result, sizes_)) *
-                  static_cast<double>(sum.terms.size() - 1);
+                  static_cast<double>(added - 1);
     for (const SumTerm& term : sum.terms) {
       IndexedProduct product{{}, sum.result, true};
       for (const SumOperand& operand : term.operands) {

@@ -238,6 +238,11 @@ class Expansion {
     IndexSet involved = of_result;
     involved.insert(summed.begin(), summed.end());
     double moved = elements_along(of_result, sum_.sizes);
+    // What is added to all that a launch computes takes no time there.
+    if (is_sum_of_two(node) && !adds_unit(graph_, node) &&
+        std::ranges::any_of(node.inputs,
+                            [&](TensorId id) { return graph_.is_constant_expression(id); }))
+      return 0;
     if (is_sum_of_two(node)) return kWorkOfElement * moved + kWorkOfStep;
     for (const IndexList& operand : operands)
       moved += elements_along(rules::indices_of(operand), sum_.sizes);

@@ -2,6 +2,7 @@
 // unit matrices that are added.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -65,6 +66,9 @@ class SumReader {
 };
 
 IndexSet indices_of(const SumTerm& term);
+inline bool is_constant(const SumTerm& term) {
+  return std::ranges::all_of(term.operands, &SumOperand::is_constant);
+}
 /// Whether it is one number that does not change.
 inline bool is_number(const SumOperand& operand) {
   return operand.is_constant && operand.sum == nullptr && operand.indices.empty();
