@@ -1,8 +1,7 @@
 """Layers of models of 2016-2024: RAFT (Teed and Deng 2020), capsules (Sabour et al. 2017), Glow (Kingma
 and Dhariwal 2018), SR-GNN (Wu et al. 2019), ComplEx (Trouillon et al. 2016), Mamba-2 (Dao and Gu 2024), MMoE
 (Ma et al. 2018), Online Decision Transformer without an embedding of order (Zheng et al. 2022), integral pose
-regression (Sun et al. 2018),
-FourCastNet's AFNO (Guibas et al. 2022), SimCLR (Chen et al. 2020), ProteinMPNN (Dauparas et al. 2022)."""
+regression (Sun et al. 2018), SimCLR (Chen et al. 2020), ProteinMPNN (Dauparas et al. 2022)."""
 
 import numpy as np
 
@@ -307,37 +306,6 @@ def integral_pose_in_three_dimensions(random):
         z, y, x = np.unravel_index(np.arange(4096), (16, 16, 16))
         # Probabilities add up to one, so half a unit less in each place is half a unit less in the mean.
         return g.Reshape(g.MatMul(p, np.stack([x, y, z], axis=1) / 16 - 0.5), [2, 51])
-    return given, expert
-
-
-@network(re=(1, 32, 17, 256), im=(1, 32, 17, 256))
-def weather_spectral_mixer(random):
-    """Between two Fourier transforms: two complex layers in 8 blocks and a soft threshold."""
-    w1, w2 = random(2, 8, 32, 32) * 12, random(2, 8, 32, 32) * 12
-    b1, b2 = random(2, 8, 32), random(2, 8, 32)
-
-    def given(g, re, im):
-        def product(x, w):
-            return g.Einsum(x, w.copy(), equation="xyzbi,bio->xyzbo")
-        re, im = (g.Reshape(t, [1, 32, 17, 8, 32]) for t in (re, im))
-        r = g.Relu(g.Add(g.Sub(product(re, w1[0]), product(im, w1[1])), b1[0].copy()))
-        i = g.Relu(g.Add(g.Add(product(im, w1[0]), product(re, w1[1])), b1[1].copy()))
-        re = g.Add(g.Sub(product(r, w2[0]), product(i, w2[1])), b2[0].copy())
-        im = g.Add(g.Add(product(i, w2[0]), product(r, w2[1])), b2[1].copy())
-        t = g.Concat(g.Unsqueeze(re, [5]), g.Unsqueeze(im, [5]), axis=5)
-        return g.Reshape(g.Shrink(t, lambd=0.01, bias=0.01), [1, 32, 17, 256, 2])
-
-    def expert(g, re, im):
-        def real(w):
-            return np.concatenate([side_by_side(w[0], w[1]), side_by_side(-w[1], w[0])], axis=1)
-        # Real and imaginary parts are one vector of twice the size, and take turns in the end.
-        order = np.arange(64).reshape(2, 32).T.ravel()
-        re, im = (g.Reshape(t, [544, 8, 32]) for t in (re, im))
-        t = g.Einsum(g.Concat(re, im, axis=2), real(w1), equation="tbi,bio->bto")
-        t = g.Relu(g.Add(t, side_by_side(*b1)[:, None]))
-        t = g.Einsum(t, real(w2)[:, :, order], equation="bti,bio->tbo")
-        t = g.Shrink(g.Add(t, side_by_side(*b2)[:, order]), lambd=0.01, bias=0.01)
-        return g.Reshape(t, [1, 32, 17, 256, 2])
     return given, expert
 
 

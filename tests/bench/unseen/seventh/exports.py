@@ -1,4 +1,4 @@
-"""A blind sample: twelve blocks of published models as exporters write them (the first six as torch.onnx
+"""Twelve blocks of published models as exporters write them (the first six as torch.onnx
 does, the last six as tf2onnx, Keras and JAX do), each beside what an expert would write by hand."""
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Blocks of 2017-2023, one of each field: PoolFormer (vision), GFL (detection), SegFormer (segmentation), grouped-query
-attention (NLP), ECAPA-TDNN (speech), DIN (recommenders), GAT (graphs), TCN (time series), latent diffusion (diffusion),
-SchNet (molecules), QMIX (reinforcement learning), non-local networks (video)."""
+attention (NLP), ECAPA-TDNN (speech), DIN (recommenders), GAT (graphs), TCN (time series), latent diffusion
+(diffusion), QMIX (reinforcement learning), non-local networks (video)."""
 
 import numpy as np
 
@@ -323,50 +323,6 @@ def enlargement_of_latents(random):
         t = g.Add(t, g.Reshape(e, [1, 48, 1, 1]))
         t = g.Conv(norm(g, t, s2, o2), w2, b2, pads=[1, 1, 1, 1])
         return g.Add(x, t)
-    return given, expert
-
-
-@network(x=(64, 64), position=(64, 3))
-def filters_of_distances_of_atoms(random):
-    """SchNet (Schütt et al. 2017) as SchNetPack: for each pair of atoms a filter made from Gaussians of the distance and
-    cut off, times the other atom's features, added up for each atom."""
-    pairs = np.array([(i, j) for i in range(64) for j in range(64) if i != j])
-    first, second = pairs[:, 0].copy(), pairs[:, 1].copy()
-    means, cut = np.linspace(0, 5, 50), 5.0
-    gamma = -0.5 / (means[1] - means[0]) ** 2
-    w1, b1, w2, b2 = random(50, 64) * 4, random(64), random(64, 64), random(64)
-    win, w3, b3, w4, b4 = random(64, 64), random(64, 64) / 8, random(64), random(64, 64), random(64)
-    log2 = float(np.log(2.0))
-
-    def given(g, x, position):
-        r = g.Sub(g.Gather(position, second, axis=0), g.Gather(position, first, axis=0))
-        d = g.Sqrt(g.ReduceSum(g.Pow(r, 2.0), [1], keepdims=0))
-        f = g.Exp(g.Mul(g.Pow(g.Sub(g.Unsqueeze(d, [1]), means), 2.0), gamma))
-        f = g.Sub(g.Softplus(g.linear(f, w1, b1)), log2)
-        f = g.linear(f, w2, b2)
-        c = g.Mul(g.Add(g.Cos(g.Mul(d, np.pi / cut)), 1.0), 0.5)
-        c = g.Mul(c, g.Cast(g.Less(d, cut), to=1))
-        f = g.Mul(f, g.Unsqueeze(c, [1]))
-        messages = g.Mul(g.Gather(g.MatMul(x, win), second, axis=0), f)
-        index = np.tile(first[:, None], (1, 64))
-        t = g.ScatterElements(np.zeros((64, 64)), index, messages, axis=0, reduction="add")
-        t = g.Sub(g.Softplus(g.linear(t, w3, b3)), log2)
-        return g.Add(x, g.linear(t, w4, b4))
-
-    def expert(g, x, position):
-        # All pairs as a square: a sum in place of a scatter. An atom is as far from itself as the cut, where the cosine
-        # and its slope end, so that it has no message; logarithms and halves are in weights.
-        r = g.Sub(g.Unsqueeze(position, [0]), g.Unsqueeze(position, [1]))
-        square = g.Add(g.ReduceSum(g.Mul(r, r), [2]), cut ** 2 * np.eye(64)[:, :, None])
-        d = g.Sqrt(square)
-        a = g.Sub(d, means)
-        f = g.Exp(g.Mul(g.Mul(a, a), gamma))
-        f = g.Softplus(g.linear(f, w1, b1))
-        f = g.linear(f, w2 / 2, (b2 - log2 * w2.sum(0)) / 2)
-        c = g.Add(g.Cos(g.Mul(g.Min(d, cut), np.pi / cut)), 1.0)
-        t = g.ReduceSum(g.Mul(g.Mul(f, c), g.MatMul(x, win)), [1], keepdims=0)
-        t = g.Softplus(g.linear(t, w3, b3))
-        return g.Add(x, g.linear(t, w4, b4 - log2 * w4.sum(0)))
     return given, expert
 
 
