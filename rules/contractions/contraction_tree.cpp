@@ -177,7 +177,7 @@ class TreeReader {
 }  // namespace
 
 std::optional<std::size_t> number_operand(const Graph& graph, const Node& node) {
-  if (node.op->name != "mul" || !has_numbers(graph, node.inputs[0]) ||
+  if (!is_product_of_elements(node) || !has_numbers(graph, node.inputs[0]) ||
       !has_numbers(graph, node.inputs[1]))
     return std::nullopt;
   for (const std::size_t k : {0, 1}) {

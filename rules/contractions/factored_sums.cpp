@@ -32,7 +32,7 @@ class SumWriter {
       : sizes_(read.sizes), head_(head), side_(side), products_(side, read.sizes),
         scalars_(scalars) {}
 
-  /// None: a term is summed without being multiplied.
+  /// None: a term is summed without being multiplied, or all are negative.
   std::optional<IndexedName> write(const TermSum& sum,
                                    std::optional<std::vector<std::size_t>> order) {
     std::vector<const SumTerm*> terms;
@@ -49,10 +49,10 @@ class SumWriter {
       const auto part = product(*term, sum.result, wanted);
       const auto name = part ? products_.broadcast(*part, *order) : std::nullopt;
       if (!name) return std::nullopt;
+      if (!all && term->is_negative) return std::nullopt;
       const std::string_view op = term->is_negative ? "sub" : "add";
-      all = all ? added(fmt::format("{}({}, {})", op, *all, *name), sum, is_constant(*term))
-            : term->is_negative ? side_.line(fmt::format("neg({})", *name))
-                                : *name;
+      all =
+          all ? added(fmt::format("{}({}, {})", op, *all, *name), sum, is_constant(*term)) : *name;
     }
     return IndexedName{*all, *order};
   }

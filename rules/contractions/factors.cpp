@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/contractions/contraction_tree.h"
@@ -40,24 +41,38 @@ bool is_any_of(const Node& node, std::initializer_list<std::string_view> names) 
 
 /// None: no operand has the factor of the result.
 Ways ways_of(const Node& node) {
+  std::vector<std::size_t> all;
+  Ways each;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    all.push_back(k);
+    each.push_back({k});
+  }
   switch (node.op->movement) {
   case Movement::kReshape:
   case Movement::kPermute:
+  case Movement::kRepeat:
+  case Movement::kCut:
     return {{0}};
+  case Movement::kJoin:
+    return {all};
   case Movement::kChoose:
     return {{1, 2}};
   default:
     break;
   }
-  std::vector<std::size_t> all;
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) all.push_back(k);
-  if (is_any_of(node, {"add", "sub", "concat"})) return {all};
-  if (is_any_of(node, {"mul"}) || is_product(node) || is_equation(node)) {
-    Ways ways;
-    for (const std::size_t k : all) ways.push_back({k});
-    return ways;
+  switch (ops::arithmetic_of(*node.op)) {
+  case ops::Arithmetic::kSum:
+  case ops::Arithmetic::kDifference:
+    return {all};
+  case ops::Arithmetic::kProduct:
+    return each;
+  case ops::Arithmetic::kQuotient:
+    return {{0}};
+  default:
+    break;
   }
-  if (is_any_of(node, {"div", "reduce_sum", "reduce_mean", "expand", "slice"})) return {{0}};
+  if (is_product(node) || is_equation(node)) return each;
+  if (is_any_of(node, {"reduce_sum", "reduce_mean"})) return {{0}};
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
   if (is_any_of(node, {"conv"})) {
     if (has_bias) return {{1, 2}, {0, 2}};

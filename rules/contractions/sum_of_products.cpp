@@ -28,8 +28,8 @@ bool is_sum_of_two(const Node& node) {
 bool is_unit(const Graph& graph, TensorId id) {
   const NodeId producer = graph.tensor(id).producer;
   const core::Shape& shape = graph.tensor(id).type.shape;
-  return producer.valid() && graph.node(producer).op->name == "eye" && shape.size() == 2 &&
-         shape[0] == shape[1];
+  return producer.valid() && graph.node(producer).op->movement == core::Movement::kDiagonal &&
+         shape.size() == 2 && shape[0] == shape[1];
 }
 bool adds_unit(const Graph& graph, const Node& node) {
   return is_sum_of_two(node) &&
@@ -83,11 +83,15 @@ class Expansion {
       const NodeId id = open.begin()->second;
       open.erase(open.begin());
       const Node& node = graph_.node(id);
-      if (cuts_.contains(id) || (!is_term_node(graph_, node) && !is_join(node))) continue;
+      if (cuts_.contains(id) || !is_read(node)) continue;
       if (!is_read_within(node.outputs[0]) && !adds_unit(graph_, node)) continue;
       region_.insert(id);
       add_producers(node);
     }
+  }
+
+  bool is_read(const Node& node) const {
+    return is_term_node(graph_, node) || (is_join(node) && has_known_sizes(graph_, node));
   }
 
   bool is_read_within(TensorId id) const {
@@ -255,7 +259,8 @@ class Expansion {
     return graph_.tensor(node.outputs[0]).producer == root_ || is_read_within(node.outputs[0]);
   }
 
-  /// Drops unit matrices, and gives what is summed names of its own. False: a unit matrix is left.
+  /// Drops unit matrices, and gives what is summed names of its own. False: a unit
+  /// matrix is left, or a diagonal.
   bool add_terms(const std::vector<Written>& all) {
     for (const Written& written : all) {
       SumTerm& term = sum_.sum.terms.emplace_back();
@@ -312,9 +317,11 @@ class Expansion {
                         gone = is_first_kept ? *indices[1] : *indices[0];
       if (sum_.sum.result.contains(gone)) return false;
       leaves.erase(leaves.begin() + static_cast<std::ptrdiff_t>(k));
-      for (ContractionLeaf& leaf : leaves)
+      for (ContractionLeaf& leaf : leaves) {
         for (auto& index : leaf.indices)
           if (index == gone) index = kept;
+        if (std::ranges::count(leaf.indices, std::optional(kept)) > 1) return false;  // a diagonal
+      }
     }
     return !leaves.empty();
   }

@@ -40,16 +40,16 @@ std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
     SideText source, target;
     std::string name = "x";
     for (std::size_t k = 1; k < tensors.size(); ++k)
-      name = source.line(
-          fmt::format("reshape({}; shape=[{}])", name, list_of(shape_of(graph, tensors[k]))));
+      name = source.reshaped(name, shape_of(graph, tensors[k - 1]), shape_of(graph, tensors[k]));
     const Names first = shape_of(graph, tensors.front());
     const std::string head =
         fmt::format("  x: {}\n", declared(graph.tensor(tensors.front()).type, first));
     const std::string joined = target.reshaped("x", first, shape_of(graph, tensors.back()));
-    plans.push_back({{{.results = {tensors.back()},
-                       .texts = {rule_text(fmt::format("{}reshape", kMovesPrefix), head, source,
-                                           {name}, target, {joined})},
-                       .description = "Reshapes one behind another are one."}}});
+    plans.push_back(
+        {{{.results = {tensors.back()},
+           .texts = {rule_text(fmt::format("{}{}", kMovesPrefix, graph.node(id).op->name), head,
+                               source, {name}, target, {joined})},
+           .description = "Reshapes one behind another are one."}}});
   }
   return plans;
 }

@@ -52,7 +52,8 @@ class PadPlanner {
     RewritePlan plan{{moved(pad)}};
     for (const NodeId id : graph_.consumers(end_)) {
       const Node& node = graph_.node(id);
-      if (node.inputs[0] == end_ && is_convolution(graph_, node)) plan.steps.push_back(taken(node));
+      if (node.inputs[0] == end_ && is_convolution(graph_, node))
+        plan.steps.push_back(taken(pad, node));
     }
     return plan.steps.size() > 1 ? std::optional(std::move(plan)) : std::nullopt;
   }
@@ -147,11 +148,12 @@ class PadPlanner {
     const std::string from = source.viewed(source.line(call_of(graph_, pad, {"x"})), outer);
     const Node there = with_ints(pad, AttributeRole::kBorder, around_);
     const std::string to = target.line(call_of(graph_, there, {target.viewed("x", inner)}));
-    return rule_text(fmt::format("{}pad", kMovesPrefix), head, source, {from}, target, {to});
+    return rule_text(fmt::format("{}{}", kMovesPrefix, pad.op->name), head, source, {from}, target,
+                     {to});
   }
 
   /// The convolution with the zeros as its own.
-  PlanStep taken(const Node& node) const {
+  PlanStep taken(const Node& pad, const Node& node) const {
     SideText source, target;
     const core::DataType type = graph_.tensor(end_).type.data_type;
     std::string head = fmt::format("  x: {}\n", declared({type, {}}, names_of(inner_->shape())));
@@ -161,7 +163,8 @@ class PadPlanner {
       const std::size_t axes = rank - kFirstAxis;
       pads[k] += around_[kFirstAxis + k % axes + (k < axes ? 0 : rank)];
     }
-    Names before{source.line(fmt::format("pad(x; pads=[{}])", list_of(around_)))}, after{"x"};
+    const Node there = with_ints(pad, AttributeRole::kBorder, around_);
+    Names before{source.line(call_of(graph_, there, {"x"}))}, after{"x"};
     for (std::size_t k = 1; k < node.inputs.size(); ++k) {
       const core::TensorType& operand = graph_.tensor(node.inputs[k]).type;
       const std::string name = fmt::format("k{}", k);

@@ -53,32 +53,32 @@ struct Named {
   std::function<std::string(SideText& text, const std::string& x, const std::string& ax)> write;
 };
 
-/// One operator. `attributes`: behind the operand.
-Named single(std::string_view name, std::string_view call, bool is_scaled,
-             std::function<double(double, double)> value, std::string attributes = "") {
-  return {std::string(name), is_scaled, std::move(value), 1,
+/// One operator. `attributes`: behind the operand; `kind`: in front of its name.
+Named single(std::string_view op, bool is_scaled, std::function<double(double, double)> value,
+             std::string attributes = "", std::string_view kind = "") {
+  return {fmt::format("{}{}", kind, op), is_scaled, std::move(value), 1,
           [=](SideText& text, const std::string&, const std::string& ax) {
-            return text.line(fmt::format("{}({}{})", call, ax, attributes));
+            return text.line(fmt::format("{}({}{})", op, ax, attributes));
           }};
 }
 
 const std::vector<Named>& functions() {
   static const std::vector<Named> kAll = {
-      single("sigmoid", "sigmoid", true, [](double, double ax) { return sigmoid(ax); }),
-      single("tanh", "tanh", true, [](double, double ax) { return std::tanh(ax); }),
-      single("softplus", "softplus", true, [](double, double ax) { return softplus(ax); }),
-      single("relu", "relu", false, [](double x, double) { return std::max(x, 0.0); }),
-      single("abs", "abs", false, [](double x, double) { return std::abs(x); }),
-      single("gelu", "gelu", false,
+      single("sigmoid", true, [](double, double ax) { return sigmoid(ax); }),
+      single("tanh", true, [](double, double ax) { return std::tanh(ax); }),
+      single("softplus", true, [](double, double ax) { return softplus(ax); }),
+      single("relu", false, [](double x, double) { return std::max(x, 0.0); }),
+      single("abs", false, [](double x, double) { return std::abs(x); }),
+      single("gelu", false,
              [](double x, double) { return x * (1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2; }),
       single(
-          "tanh_gelu", "gelu", false,
+          "gelu", false,
           [](double x, double) {
             const double inner = x + 0.044715 * x * x * x;
             return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * inner)) / 2;
           },
-          "; approximate=\"tanh\""),
-      single("hard_swish", "hard_swish", false,
+          "; approximate=\"tanh\"", "tanh_"),
+      single("hard_swish", false,
              [](double x, double) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }),
       {"silu", true, [](double x, double ax) { return x * sigmoid(ax); }, 2,
        [](SideText& text, const std::string& x, const std::string& ax) {
@@ -135,15 +135,15 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
   const double slope = rounded(at(far.min) / *far.min);
   if (slope > 0 && slope < 1)
     lines.push_back(single(
-        "leaky_relu", "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
+        "leaky_relu", false, [=](double x, double) { return x > 0 ? x : slope * x; },
         fmt::format("; alpha={}", text_of(slope))));
   if (!(low < high)) return lines;
   if (low < 0)
     lines.push_back(single(
-        "elu", "elu", false, [=](double x, double) { return x > 0 ? x : -low * std::expm1(x); },
+        "elu", false, [=](double x, double) { return x > 0 ? x : -low * std::expm1(x); },
         fmt::format("; alpha={}", text_of(-low))));
   lines.push_back(single(
-      "clip", "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
+      "clip", false, [=](double x, double) { return std::clamp(x, low, high); },
       fmt::format("; min={}, max={}", text_of(low), text_of(high))));
   if (low != 0 || high != 1) return lines;
   // From two places within.
@@ -155,7 +155,7 @@ std::vector<Named> bent_lines(const Values& points, const Values& values) {
   const double alpha = rounded((values[last] - values[first]) / (points[last] - points[first]));
   const double beta = rounded(values[first] - alpha * points[first]);
   lines.push_back(single(
-      "hard_sigmoid", "hard_sigmoid", false,
+      "hard_sigmoid", false,
       [=](double x, double) { return std::clamp(alpha * x + beta, 0.0, 1.0); },
       fmt::format("; alpha={}, beta={}", text_of(alpha), text_of(beta))));
   return lines;

@@ -75,28 +75,25 @@ SizeSet numbers_of(std::string_view text) {
   return numbers;
 }
 
-/// Numbers that are products of small sizes which stand side by side in a shape.
+/// Numbers that are products of small numbers which stand side by side in a list.
 SizeSet products_of_small_sizes(std::string_view text) {
   SizeSet products;
   const SizeSet numbers = numbers_of(text);
-  for (const std::string_view begin : {": [", "shape=["})
-    for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
-      const std::size_t list = at + begin.size() - 1;
-      std::vector<std::int64_t> running;  // products that end here
-      for_each_size(text.substr(list, text.find(']', list) + 1 - list),
-                    [&](std::string_view between, std::optional<std::int64_t> number) {
-                      // Something else stands between them.
-                      if (!number || *number >= kSmallestOpen || between.size() > 2)
-                        running.clear();
-                      if (!number || *number >= kSmallestOpen) return;
-                      running.push_back(1);
-                      for (std::int64_t& product : running) {
-                        product *= *number;
-                        if (product >= kSmallestOpen && numbers.contains(product))
-                          products.insert(product);
-                      }
-                    });
-    }
+  for (std::size_t list = text.find('['); list != text.npos; list = text.find('[', list + 1)) {
+    std::vector<std::int64_t> running;  // products that end here
+    for_each_size(text.substr(list, text.find(']', list) + 1 - list),
+                  [&](std::string_view between, std::optional<std::int64_t> number) {
+                    // Something else stands between them.
+                    if (!number || *number >= kSmallestOpen || between.size() > 2) running.clear();
+                    if (!number || *number >= kSmallestOpen) return;
+                    running.push_back(1);
+                    for (std::int64_t& product : running) {
+                      product *= *number;
+                      if (product >= kSmallestOpen && numbers.contains(product))
+                        products.insert(product);
+                    }
+                  });
+  }
   return products;
 }
 

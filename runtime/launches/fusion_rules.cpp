@@ -40,8 +40,8 @@ class GenericRules final : public EpilogueRules {
  private:
   static constexpr std::array<std::string_view, 5> kActivations = {"relu", "sigmoid", "tanh",
                                                                    "clip", "leaky_relu"};
-  static constexpr std::array<std::string_view, 4> kMoreActivations = {"hard_swish", "hard_sigmoid",
-                                                                       "gelu", "elu"};
+  static constexpr std::array<std::string_view, 3> kMoreActivations = {"hard_swish", "hard_sigmoid",
+                                                                       "gelu"};
   static constexpr std::array<std::string_view, 6> kBinaryHeads = {"add", "sub", "mul",
                                                                    "div", "min", "max"};
 
