@@ -51,6 +51,13 @@ std::vector<SumOperand> all_renamed(const std::vector<SumOperand>& operands,
   return all;
 }
 
+/// Gives a sum whose terms are all negative the other sign. True: it did.
+bool turn_if_negative(TermSum& sum) {
+  if (!std::ranges::all_of(sum.terms, &SumTerm::is_negative)) return false;
+  for (SumTerm& term : sum.terms) term.is_negative = false;
+  return true;
+}
+
 SumOperand operand_of(TermSum sum, bool is_constant) {
   SumOperand operand{{}, nullptr, sum.result, is_constant};
   operand.sum = std::make_shared<const TermSum>(std::move(sum));
@@ -136,6 +143,7 @@ class Collector {
     for (const Divided& of_group : group)
       constants.terms.push_back({of_group.is_negative, of_group.constant});
     if (!first.varying.empty()) {
+      term.is_negative = turn_if_negative(constants);
       term.operands.push_back(operand_of(std::move(constants), true));
       return;
     }
@@ -194,9 +202,10 @@ class Factoring {
         if (wanted.contains(index)) inner.result.insert(index);
       for (const SumOperand& other : term.operands) is_constant = is_constant && other.is_constant;
     }
+    const bool is_negative = turn_if_negative(inner);
     inner = best(std::move(inner));
     if (is_constant) inner.cost = 0;
-    outer.terms.push_back({false, {operand, operand_of(std::move(inner), is_constant)}});
+    outer.terms.push_back({is_negative, {operand, operand_of(std::move(inner), is_constant)}});
     return outer;
   }
 

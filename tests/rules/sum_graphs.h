@@ -23,6 +23,10 @@ inline constexpr ProductGraph kSumGraphs[] = {
      "  a = full(; shape=[5, 3], value=0.25)\n  b = full(; shape=[5, 3], value=2.0)\n"
      "  s = matmul(x, a)\n  t = matmul(x, b)\n  y = sub(s, t)\n",
      1},
+    {"layers_that_are_taken_away", "  x: f32[6, 5]\n  z: f32[6, 3]\n",
+     "  a = full(; shape=[5, 3], value=0.25)\n  b = full(; shape=[5, 3], value=2.0)\n"
+     "  s = matmul(x, a)\n  t = matmul(x, b)\n  u = sub(z, s)\n  y = sub(u, t)\n",
+     1},
     {"one_layer_of_two_tensors", "  x: f32[6, 5]\n  z: f32[6, 5]\n  w: f32[5, 3]\n",
      "  s = matmul(x, w)\n  t = matmul(z, w)\n  y = add(s, t)\n", 1},
     {"shared_product_with_a_number", "  a: f32[256, 256]\n  x: f32[256, 128]\n  w: f32[128, 2]\n",
