@@ -179,7 +179,8 @@ std::optional<std::string> text_of(const Graph& graph, const SumOfProducts& read
                    target, {y});
 }
 
-/// What a softmax reads, less what is the same along its axis. None: it reads no such sum.
+/// What a softmax reads, less products that are the same along its axis; what is added as it stands
+/// may be a mask. None: it reads no such sum.
 std::optional<SumOfProducts> read_before(const Graph& graph, const SumReader& reader,
                                          const Node& softmax) {
   const TensorId operand = softmax.inputs[0];
@@ -190,8 +191,9 @@ std::optional<SumOfProducts> read_before(const Graph& graph, const SumReader& re
   auto read = reader.read(producer);
   const auto index = read ? read->result[*softmax_axis(softmax)] : std::nullopt;
   if (!index) return std::nullopt;
-  const std::size_t removed = std::erase_if(
-      read->sum.terms, [&](const SumTerm& term) { return !indices_of(term).contains(*index); });
+  const std::size_t removed = std::erase_if(read->sum.terms, [&](const SumTerm& term) {
+    return term.operands.size() > 1 && !indices_of(term).contains(*index);
+  });
   return removed > 0 && !read->sum.terms.empty() ? std::move(read) : std::nullopt;
 }
 

@@ -1,4 +1,5 @@
 #include "rules/linear_maps/linear_maps.h"
+#include "rules/linear_maps/masks.h"
 
 #include <algorithm>
 #include <map>
@@ -341,7 +342,7 @@ class LinearPart {
 bool may_be_source(const Graph& graph, TensorId id) {
   const core::TensorType& type = graph.tensor(id).type;
   return type.data_type == DataType::kFloat32 && type.shape_known && core::concrete(type.shape) &&
-         !type.shape.empty() && !graph.is_constant_expression(id);
+         !type.shape.empty() && !graph.is_constant_expression(id) && !is_mask(graph, id);
 }
 
 void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,

@@ -132,5 +132,29 @@ TEST_P(LinearMapRules, TakeEachOperator) {
 INSTANTIATE_TEST_SUITE_P(All, LinearMapRules, testing::ValuesIn(kLinearParts),
                          [](const auto& part) { return std::string(part.param.name); });
 
+/// A product with zeros would make NaN of minus infinity.
+TEST(LinearMaps, LeaveMasksOfScores) {
+  for (const char* mask : {"mask", "chosen"}) {
+    const auto plans = find_linear_maps(graph_of(fmt::format(R"(graph g
+  s: f32[4, 3]
+  mask: f32[4, 5]
+  k: bool[4, 5]
+  z: f32[4, 3]
+  w = full(; shape=[3, 5], value=0.5)
+  low = full(; shape=[], value=-1000000.0)
+  scores = matmul(z, w)
+  chosen = where(k, scores, low)
+  m = slice({}; axes=[1], starts=[0], sizes=[3], steps=[1])
+  n = neg(m)
+  t = sub(s, n)
+  y = softmax(t; axis=1)
+  return y
+)",
+                                                             mask)));
+    for (const RewritePlan& plan : plans)
+      EXPECT_EQ(plan.steps[0].texts[0].find("slice"), std::string::npos) << plan.steps[0].texts[0];
+  }
+}
+
 }  // namespace
 }  // namespace soapstone::rules
