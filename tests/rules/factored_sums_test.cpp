@@ -54,6 +54,20 @@ TEST(FactoredSums, AreLeftWhereNothingIsShared) {
         << nodes;
 }
 
+/// Minus infinity along the other axis makes a row of no numbers.
+TEST(FactoredSums, KeepMasksThatAreAdded) {
+  EXPECT_THAT(find_factored_sums(graph_of(R"(graph g
+  x: f32[6, 5]
+  w: f32[5, 3]
+  mask: f32[6, 1]
+  s = matmul(x, w)
+  t = add(s, mask)
+  y = softmax(t; axis=1)
+  return y
+)")),
+              IsEmpty());
+}
+
 TEST(FactoredSums, KeepWhatIsReadElsewhere) {
   const auto rules = made_rules(find_factored_sums(graph_of(R"(graph g
   x: f32[6, 5]
