@@ -16,7 +16,6 @@
 #include "rules/demand/readings.h"
 #include "rules/demand/separation.h"
 #include "rules/linear_maps/linear_maps.h"
-#include "rules/moves/joined_reshapes.h"
 #include "rules/moves/moved_pads.h"
 #include "rules/moves/moves.h"
 #include "rules/moves/steps_of_products.h"
@@ -240,7 +239,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       {rules::find_windows, rules::find_affine_maps, rules::find_towers, rules::find_contractions,
        rules::find_moves, rules::find_moved_pads, rules::find_factors,
        rules::find_steps_of_products}};
-  // Seldom of use: linear maps alone lead to what the others do.
+  // Gone on from only where a sum is taken: the rest leads to what the others do.
   static const std::vector<PlanFinder> kSums = {
       rules::find_linear_maps,     rules::find_factored_sums,
       rules::find_scaled_products, rules::find_contractions,

@@ -36,6 +36,15 @@ const std::vector<core::Polynomial>& sizes_by_role(const core::Node& node,
   return node.attributes.get_sizes(name_by_role(node, role));
 }
 
+core::Dims ints_by_role(const core::Node& node, core::AttributeRole role) {
+  return node.attributes.get_ints(node.op->find_role(role)->name);
+}
+
+core::Node with_ints(core::Node node, core::AttributeRole role, const core::Dims& values) {
+  node.attributes.set(node.op->find_role(role)->name, core::to_shape(values));
+  return node;
+}
+
 std::size_t axis_by_role(const core::Node& node) {
   const std::string& name = name_by_role(node, core::AttributeRole::kAxis);
   return static_cast<std::size_t>(node.attributes.get_int(name));

@@ -80,9 +80,8 @@ class SumWriter {
   }
 
   static std::vector<std::size_t> order_of_operand(const SumOperand& operand) {
-    std::vector<std::size_t> order(operand.indices.begin(), operand.indices.end());
-    if (operand.sum) return order;
-    order.clear();
+    if (operand.sum) return {operand.indices.begin(), operand.indices.end()};
+    std::vector<std::size_t> order;
     for (const auto& index : operand.leaf.indices)
       if (index) order.push_back(*index);
     return order;
@@ -92,15 +91,15 @@ class SumWriter {
                                      const std::vector<std::size_t>& wanted) {
     std::vector<IndexedName> names, numbers;
     IndexedProduct product{{}, result, true};
+    const bool has_others = !std::ranges::all_of(term.operands, is_number);
     for (const SumOperand& operand : term.operands) {
-      const bool is_apart = scalars_ == Scalars::kApart && is_number(operand);
+      const bool is_apart = scalars_ == Scalars::kApart && has_others && is_number(operand);
       const auto name = operand.sum ? write(*operand.sum, std::nullopt)
                                     : head_.indexed(operand.leaf, sizes_, side_);
       if (!name) return std::nullopt;
       (is_apart ? numbers : names).push_back(*name);
       if (!is_apart) product.operands.push_back({operand.indices, operand.is_constant});
     }
-    if (names.empty()) std::swap(names, numbers), product.operands.resize(names.size(), {{}, true});
     IndexedName now = names.front();
     if (names.size() > 1) {
       OrderSearch search(product, sizes_);

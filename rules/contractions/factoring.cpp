@@ -131,24 +131,23 @@ class Collector {
   }
 
   void add_group(const std::vector<Divided>& group, TermSum& sum) const {
-    SumTerm& term = sum.terms.emplace_back();
     const Divided& first = group.front();
-    term.operands = first.varying;
-    if (group.size() == 1 && first.constant.size() <= 1) {
-      term.is_negative = first.is_negative;
-      std::ranges::copy(first.constant, std::back_inserter(term.operands));
-      return;
-    }
-    TermSum constants{{}, constant_indices(first), 0};
+    std::vector<SumTerm> constants;
     for (const Divided& of_group : group)
-      constants.terms.push_back({of_group.is_negative, of_group.constant});
-    if (!first.varying.empty()) {
-      term.is_negative = turn_if_negative(constants);
-      term.operands.push_back(operand_of(std::move(constants), true));
+      constants.push_back({of_group.is_negative, of_group.constant});
+    if (first.varying.empty()) {
+      std::ranges::move(constants, std::back_inserter(sum.terms));
       return;
     }
-    sum.terms.pop_back();
-    std::ranges::move(constants.terms, std::back_inserter(sum.terms));
+    SumTerm term{first.is_negative, first.varying};
+    if (group.size() == 1 && first.constant.size() <= 1) {
+      std::ranges::copy(first.constant, std::back_inserter(term.operands));
+    } else {
+      TermSum factor{std::move(constants), constant_indices(first), 0};
+      term.is_negative = turn_if_negative(factor);
+      term.operands.push_back(operand_of(std::move(factor), true));
+    }
+    sum.terms.push_back(std::move(term));
   }
 
   const IndexSet& outer_;
@@ -196,16 +195,15 @@ class Factoring {
     if (inner.terms.size() < 2) return std::nullopt;
     IndexSet wanted = sum.result;
     wanted.insert(operand.indices.begin(), operand.indices.end());
-    bool is_constant = true;
-    for (const SumTerm& term : inner.terms) {
+    for (const SumTerm& term : inner.terms)
       for (const std::size_t index : indices_of(term))
         if (wanted.contains(index)) inner.result.insert(index);
-      for (const SumOperand& other : term.operands) is_constant = is_constant && other.is_constant;
-    }
+    const bool is_folded =
+        std::ranges::all_of(inner.terms, [](const SumTerm& term) { return is_constant(term); });
     const bool is_negative = turn_if_negative(inner);
     inner = best(std::move(inner));
-    if (is_constant) inner.cost = 0;
-    outer.terms.push_back({is_negative, {operand, operand_of(std::move(inner), is_constant)}});
+    if (is_folded) inner.cost = 0;
+    outer.terms.push_back({is_negative, {operand, operand_of(std::move(inner), is_folded)}});
     return outer;
   }
 

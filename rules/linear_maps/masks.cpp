@@ -14,7 +14,7 @@ using core::Node;
 using core::NodeId;
 using core::TensorId;
 
-constexpr std::size_t kMostSeen = 64;
+constexpr std::size_t kMostSeen = 256;
 
 /// Whether elements of the results are computed of single elements.
 bool keeps_elements(const Node& node) {
@@ -36,7 +36,7 @@ bool comes_from_outside(const Graph& graph, TensorId id) {
     if (node.op->movement == Movement::kChoose) return true;
     if (keeps_elements(node)) open.insert(open.end(), node.inputs.begin(), node.inputs.end());
   }
-  return false;
+  return !open.empty();  // not all was looked at
 }
 
 bool gets_to_softmax(const Graph& graph, TensorId id) {
@@ -52,7 +52,7 @@ bool gets_to_softmax(const Graph& graph, TensorId id) {
       if (keeps_elements(node)) open.insert(open.end(), node.outputs.begin(), node.outputs.end());
     }
   }
-  return false;
+  return !open.empty();  // not all was looked at
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "rules/moves/contraction_labels.h"
+
 namespace soapstone::rules {
 namespace {
 
@@ -37,6 +39,17 @@ std::vector<std::size_t> as_transpose(const View& view) {
 }
 
 }  // namespace
+
+Names declared_weights(const core::Graph& graph, const core::Node& node, std::string& head) {
+  Names names;
+  for (std::size_t k = 1; k < node.inputs.size(); ++k) {
+    const core::TensorType& type = graph.tensor(node.inputs[k]).type;
+    names.push_back(fmt::format("k{}", k));
+    head +=
+        fmt::format("  {}: {}\n", names.back(), declared(type, names_of(known_sizes(type.shape))));
+  }
+  return names;
+}
 
 View from_factors(const View& view) {
   const View coarse = view.coarsened();

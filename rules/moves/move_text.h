@@ -21,6 +21,9 @@ std::string declared(const core::TensorType& type, const Names& shape);
 std::string call_of(const core::Graph& graph, const core::Node& node, const Names& operands,
                     const std::optional<Names>& shape = {});
 
+/// Declares all operands of the node but the first in the head of a rule: their names.
+Names declared_weights(const core::Graph& graph, const core::Node& node, std::string& head);
+
 /// The view as one of the tensor with a dimension for each factor, if SideText::viewed comes by
 /// that: proofs about it have no digits of indices. Else the view itself.
 View from_factors(const View& view);

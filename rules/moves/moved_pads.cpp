@@ -24,25 +24,6 @@ using core::TensorId;
 
 constexpr std::string_view kPadDescription =
     "Zeros around a moved tensor are those of convolutions.";
-/// What stands in front of the axes of places: images, channels.
-constexpr std::size_t kFirstAxis = 2;
-
-bool is_convolution(const Graph& graph, const Node& node) {
-  return node.op->has_operand(core::OperandRole::kKernel) &&
-         node.op->find_role(AttributeRole::kGap) == nullptr &&
-         node.op->operand_role(0) == core::OperandRole::kImage && has_known_sizes(graph, node);
-}
-
-core::Dims ints(const Node& node, AttributeRole role) {
-  return node.attributes.get_ints(node.op->find_role(role)->name);
-}
-
-/// A node with another list in place of one of its own.
-Node with_ints(Node node, AttributeRole role, const core::Dims& values) {
-  node.attributes.set(node.op->find_role(role)->name, core::to_shape(values));
-  return node;
-}
-
 class PadPlanner {
  public:
   explicit PadPlanner(const Graph& graph) : graph_(graph) {}
@@ -52,7 +33,7 @@ class PadPlanner {
     RewritePlan plan{{moved(pad)}};
     for (const NodeId id : graph_.consumers(end_)) {
       const Node& node = graph_.node(id);
-      if (node.inputs[0] == end_ && is_convolution(graph_, node))
+      if (node.inputs[0] == end_ && is_convolution(node) && has_known_sizes(graph_, node))
         plan.steps.push_back(taken(pad, node));
     }
     return plan.steps.size() > 1 ? std::optional(std::move(plan)) : std::nullopt;
@@ -67,8 +48,8 @@ class PadPlanner {
         graph_.is_constant_expression(pad.outputs[0]) || !has_known_sizes(graph_, pad) ||
         pad.attributes.get_real(pad.op->find_role(AttributeRole::kReal)->name) != 0)
       return false;
-    const core::Dims around = ints(pad, AttributeRole::kBorder),
-                     between = ints(pad, AttributeRole::kGap);
+    const core::Dims around = ops::ints_by_role(pad, AttributeRole::kBorder),
+                     between = ops::ints_by_role(pad, AttributeRole::kGap);
     return std::ranges::all_of(around, [](std::int64_t n) { return n >= 0; }) &&
            std::ranges::all_of(between, [](std::int64_t n) { return n == 0; });
   }
@@ -79,30 +60,18 @@ class PadPlanner {
     view_.emplace(shape_of(end_));
     while (graph_.consumers(end_).size() == 1 && !graph_.is_output(end_)) {
       const Node& node = graph_.node(graph_.consumers(end_)[0]);
-      const bool turns = node.op->movement == core::Movement::kPermute;
-      if ((!turns && node.op->movement != core::Movement::kReshape) ||
-          !has_known_sizes(graph_, node))
-        break;
-      if (turns)
-        view_->permute(order_of_axes(node));
-      else if (!view_->reshape(shape_of(node.outputs[0])))
-        return false;
+      if (!is_move(node) || !has_known_sizes(graph_, node)) break;
+      if (!move(*view_, node, shape_of(node.outputs[0]))) return false;
       end_ = node.outputs[0];
     }
     return end_ != pad.outputs[0];
-  }
-  static Sizes order_of_axes(const Node& node) {
-    Sizes order;
-    for (const core::Polynomial& d : ops::sizes_by_role(node, AttributeRole::kPermutation))
-      order.push_back(d.constant());
-    return order;
   }
 
   /// Each axis with zeros has to be an axis of places of the moved tensor.
   bool move_pads(const Node& pad) {
     const View coarse = view_->coarsened();
     const Sizes inner = shape_of(pad.inputs[0]), outer = shape_of(pad.outputs[0]);
-    const core::Dims around = ints(pad, AttributeRole::kBorder);
+    const core::Dims around = ops::ints_by_role(pad, AttributeRole::kBorder);
     const std::size_t rank = coarse.dims().size();
     around_.assign(2 * rank, 0);
     std::vector<View::Factor> factors = coarse.factors();
@@ -116,7 +85,7 @@ class PadPlanner {
       if (!undivided[d] || factor != first + 1 || inner[d] == 1) return false;
       const auto at = std::ranges::find(coarse.dims(), View::Factors{first});
       const auto axis = static_cast<std::size_t>(at - coarse.dims().begin());
-      if (at == coarse.dims().end() || axis < kFirstAxis) return false;
+      if (at == coarse.dims().end() || axis < kFirstPlaces) return false;
       factors[first].size = inner[d];
       around_[axis] = around[d];
       around_[rank + axis] = around[outer.size() + d];
@@ -128,7 +97,7 @@ class PadPlanner {
   /// For any sizes of what has no zeros yet, and for those of the graph.
   PlanStep moved(const Node& pad) const {
     Names any(inner_->base_shape().size()), around(any.size());
-    const core::Dims pads = ints(pad, AttributeRole::kBorder);
+    const core::Dims pads = ops::ints_by_role(pad, AttributeRole::kBorder);
     for (std::size_t d = 0; d < any.size(); ++d) {
       const std::int64_t more = pads[d] + pads[any.size() + d];
       if (more == 0) continue;
@@ -146,7 +115,7 @@ class PadPlanner {
     const std::string head = fmt::format(
         "  x: {}\n", declared(graph_.tensor(pad.inputs[0]).type, inner.base_shape_text()));
     const std::string from = source.viewed(source.line(call_of(graph_, pad, {"x"})), outer);
-    const Node there = with_ints(pad, AttributeRole::kBorder, around_);
+    const Node there = ops::with_ints(pad, AttributeRole::kBorder, around_);
     const std::string to = target.line(call_of(graph_, there, {target.viewed("x", inner)}));
     return rule_text(fmt::format("{}{}", kMovesPrefix, pad.op->name), head, source, {from}, target,
                      {to});
@@ -158,24 +127,20 @@ class PadPlanner {
     const core::DataType type = graph_.tensor(end_).type.data_type;
     std::string head = fmt::format("  x: {}\n", declared({type, {}}, names_of(inner_->shape())));
     const std::size_t rank = around_.size() / 2;
-    core::Dims pads = ints(node, AttributeRole::kPad);
+    core::Dims pads = ops::ints_by_role(node, AttributeRole::kPad);
     for (std::size_t k = 0; k < pads.size(); ++k) {
-      const std::size_t axes = rank - kFirstAxis;
-      pads[k] += around_[kFirstAxis + k % axes + (k < axes ? 0 : rank)];
+      const std::size_t axes = rank - kFirstPlaces;
+      pads[k] += around_[kFirstPlaces + k % axes + (k < axes ? 0 : rank)];
     }
-    const Node there = with_ints(pad, AttributeRole::kBorder, around_);
+    const Node there = ops::with_ints(pad, AttributeRole::kBorder, around_);
     Names before{source.line(call_of(graph_, there, {"x"}))}, after{"x"};
-    for (std::size_t k = 1; k < node.inputs.size(); ++k) {
-      const core::TensorType& operand = graph_.tensor(node.inputs[k]).type;
-      const std::string name = fmt::format("k{}", k);
-      head +=
-          fmt::format("  {}: {}\n", name, declared(operand, names_of(known_sizes(operand.shape))));
+    for (const std::string& name : declared_weights(graph_, node, head)) {
       before.push_back(name);
       after.push_back(name);
     }
     const std::string from = source.line(call_of(graph_, node, before));
     const std::string to =
-        target.line(call_of(graph_, with_ints(node, AttributeRole::kPad, pads), after));
+        target.line(call_of(graph_, ops::with_ints(node, AttributeRole::kPad, pads), after));
     return {.results = node.outputs,
             .texts = {rule_text(fmt::format("{}{}", kMovesPrefix, node.op->name), head, source,
                                 {from}, target, {to})},

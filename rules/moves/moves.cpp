@@ -97,15 +97,6 @@ class MovePlanner {
     }
   }
 
-  static bool apply(View& view, const Node& node, const Sizes& shape) {
-    if (node.op->movement == Movement::kReshape) return view.reshape(shape);
-    Sizes order;
-    for (const core::Polynomial& d : ops::sizes_by_role(node, AttributeRole::kPermutation))
-      order.push_back(d.constant());
-    view.permute(order);
-    return true;
-  }
-
   std::string base_name(const State& state) const { return fmt::format("x{}", state.base); }
   std::string head_of(const State& state, TensorId id) const {
     return fmt::format("  {}: {}\n", base_name(state),
@@ -115,7 +106,7 @@ class MovePlanner {
   void move(const Node& node) {
     const State before = state_of(node.inputs[0]);
     State after = before;
-    if (!apply(after.view, node, shape_of(node.outputs[0]))) return;
+    if (!rules::move(after.view, node, shape_of(node.outputs[0]))) return;
     SideText source, target;
     const std::string name = base_name(before);
     const std::string from = source.line(call_of(graph_, node, {source.viewed(name, before.view)}));
@@ -276,9 +267,8 @@ class MovePlanner {
         auto whole = join->second->view.of(view);
         if (whole) return wanted_at(*std::move(whole), join->first, distance, seen);
       }
-      const bool moves =
-          node.op->movement == Movement::kReshape || node.op->movement == Movement::kPermute;
-      const bool goes_on = moves ? apply(next, node, shape_of(result))
+      const bool moves = is_move(node);
+      const bool goes_on = moves ? rules::move(next, node, shape_of(result))
                                  : keeps_places(node) && shape_of(result) == shape_of(at);
       if (!goes_on) continue;
       if (auto found = wanted_at(std::move(next), result, distance, seen)) return found;
@@ -326,8 +316,56 @@ class MovePlanner {
   PlanParts parts_;
 };
 
+bool is_reshape(const Graph& graph, core::NodeId id) {
+  return id.valid() && graph.node(id).op->movement == core::Movement::kReshape &&
+         has_known_sizes(graph, graph.node(id));
+}
+
+Names shape_of(const Graph& graph, TensorId id) {
+  return names_of(known_sizes(graph.tensor(id).type.shape));
+}
+
 }  // namespace
 
+bool is_move(const Node& node) {
+  return node.op->movement == Movement::kReshape || node.op->movement == Movement::kPermute;
+}
+
+bool move(View& view, const Node& node, const Sizes& shape) {
+  if (node.op->movement == Movement::kReshape) return view.reshape(shape);
+  Sizes order;
+  for (const core::Polynomial& d : ops::sizes_by_role(node, AttributeRole::kPermutation))
+    order.push_back(d.constant());
+  view.permute(order);
+  return true;
+}
+
 std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(graph).run(); }
+
+std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  for (const core::NodeId id : graph.order()) {
+    if (!is_reshape(graph, id) || graph.is_constant_expression(id)) continue;
+    std::vector<TensorId> tensors{graph.node(id).outputs[0]};  // the last one first
+    for (auto at = id; is_reshape(graph, at); at = graph.tensor(tensors.back()).producer)
+      tensors.push_back(graph.node(at).inputs[0]);
+    if (tensors.size() < 3) continue;
+    std::ranges::reverse(tensors);
+    SideText source, target;
+    std::string name = "x";
+    for (std::size_t k = 1; k < tensors.size(); ++k)
+      name = source.reshaped(name, shape_of(graph, tensors[k - 1]), shape_of(graph, tensors[k]));
+    const Names first = shape_of(graph, tensors.front());
+    const std::string head =
+        fmt::format("  x: {}\n", declared(graph.tensor(tensors.front()).type, first));
+    const std::string joined = target.reshaped("x", first, shape_of(graph, tensors.back()));
+    plans.push_back(
+        {{{.results = {tensors.back()},
+           .texts = {rule_text(fmt::format("{}{}", kMovesPrefix, graph.node(id).op->name), head,
+                               source, {name}, target, {joined})},
+           .description = "Reshapes one behind another are one."}}});
+  }
+  return plans;
+}
 
 }  // namespace soapstone::rules

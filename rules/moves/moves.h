@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "rules/moves/view.h"
 #include "rules/rule/plan.h"
 
 namespace soapstone::rules {
@@ -16,5 +17,14 @@ inline constexpr std::string_view kMovesPrefix = "moves_of_";
 /// A plan for each part of the graph that moves connect. Complexity: linear in the graph, but for
 /// the pieces of joins.
 std::vector<RewritePlan> find_moves(const core::Graph& graph);
+
+/// A plan for each reshape of what is reshaped, however often: no gain, but what stands in front of
+/// the first is seen by what looks for it. Complexity: linear in the graph.
+std::vector<RewritePlan> find_joined_reshapes(const core::Graph& graph);
+
+/// Whether the node reshapes or transposes.
+bool is_move(const core::Node& node);
+/// Does to the view what such a node does, whose result has that shape. False: View::reshape.
+bool move(View& view, const core::Node& node, const Sizes& shape);
 
 }  // namespace soapstone::rules

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/definition/by_role.h"
 #include "rules/moves/contraction_labels.h"
 #include "rules/moves/move_text.h"
 
@@ -16,9 +17,6 @@ using core::AttributeRole;
 using core::Graph;
 using core::Node;
 
-/// What stands in front of the axes of places: images, channels.
-constexpr std::size_t kPlaces = 2;
-
 class PhaseWriter {
  public:
   PhaseWriter(const Graph& graph, const Node& node, const View& image)
@@ -26,17 +24,12 @@ class PhaseWriter {
 
   std::optional<MovedOperator> run() {
     if (!find_phases()) return std::nullopt;
-    Node dilated = node_;
-    scale(dilated, AttributeRole::kDilation);
-    scale(dilated, AttributeRole::kPad);
+    const Node dilated = scaled(scaled(node_, AttributeRole::kDilation), AttributeRole::kPad);
     std::string head = fmt::format(
         "  x: {}\n", declared(graph_.tensor(node_.inputs[0]).type, image_.base_shape_text()));
     SideText source, target;
     Names before{source.viewed("x", image_)}, after{target.viewed("x", whole_image())};
-    for (std::size_t k = 1; k < node_.inputs.size(); ++k) {
-      const core::TensorType& type = graph_.tensor(node_.inputs[k]).type;
-      const std::string name = fmt::format("k{}", k);
-      head += fmt::format("  {}: {}\n", name, declared(type, names_of(known_sizes(type.shape))));
+    for (const std::string& name : declared_weights(graph_, node_, head)) {
       before.push_back(name);
       after.push_back(name);
     }
@@ -52,18 +45,15 @@ class PhaseWriter {
   /// By axis of places: the factor that follows its last one, if it stands among the images.
   bool find_phases() {
     const View::Factors& images = image_.dims()[0];
-    const core::Dims strides = ints(AttributeRole::kStride);
-    for (std::size_t d = kPlaces; d < image_.dims().size(); ++d) {
-      if (image_.dims()[d].empty() || strides[d - kPlaces] != 1) continue;
+    const core::Dims strides = ops::ints_by_role(node_, AttributeRole::kStride);
+    for (std::size_t d = kFirstPlaces; d < image_.dims().size(); ++d) {
+      if (image_.dims()[d].empty() || strides[d - kFirstPlaces] != 1) continue;
       const std::size_t next = image_.dims()[d].back() + 1;
       if (std::ranges::find(images, next) != images.end()) phases_[d] = next;
     }
     return image_.is_whole() && std::ranges::any_of(phases_, [](const auto& f) { return !!f; });
   }
 
-  core::Dims ints(AttributeRole role) const {
-    return node_.attributes.get_ints(node_.op->find_role(role)->name);
-  }
   std::int64_t size_of_phases(std::size_t d) const {
     return phases_[d] ? image_.factors()[*phases_[d]].size : 1;
   }
@@ -72,18 +62,18 @@ class PhaseWriter {
   }
 
   /// Of begins and ends alike.
-  void scale(Node& node, AttributeRole role) const {
-    core::Dims all = ints(role);
-    const std::size_t axes = image_.dims().size() - kPlaces;
-    for (std::size_t k = 0; k < all.size(); ++k) all[k] *= size_of_phases(kPlaces + k % axes);
-    node.attributes.set(node.op->find_role(role)->name, core::to_shape(all));
+  Node scaled(const Node& node, AttributeRole role) const {
+    core::Dims all = ops::ints_by_role(node, role);
+    const std::size_t axes = image_.dims().size() - kFirstPlaces;
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] *= size_of_phases(kFirstPlaces + k % axes);
+    return ops::with_ints(node, role, all);
   }
 
   /// The image with all its places.
   View whole_image() const {
     std::vector<View::Factors> dims = image_.dims();
     std::erase_if(dims[0], [&](std::size_t factor) { return is_phase(factor); });
-    for (std::size_t d = kPlaces; d < dims.size(); ++d)
+    for (std::size_t d = kFirstPlaces; d < dims.size(); ++d)
       if (phases_[d]) dims[d].push_back(*phases_[d]);
     return View(image_.base_shape(), image_.factors(), std::move(dims));
   }
@@ -120,11 +110,8 @@ class PhaseWriter {
 
 std::optional<MovedOperator> convolution_of_phases(const Graph& graph, const Node& node,
                                                    const std::vector<MovedOperand>& operands) {
-  const bool is_convolution = node.op->has_operand(core::OperandRole::kKernel) &&
-                              node.op->find_role(AttributeRole::kGap) == nullptr &&
-                              node.op->operand_role(0) == core::OperandRole::kImage;
   const auto stays = [](const MovedOperand& operand) { return operand.view.is_identity(); };
-  if (!is_convolution || !std::all_of(operands.begin() + 1, operands.end(), stays))
+  if (!is_convolution(node) || !std::all_of(operands.begin() + 1, operands.end(), stays))
     return std::nullopt;
   return PhaseWriter(graph, node, operands[0].view).run();
 }

@@ -38,7 +38,7 @@ std::string rule_name(std::string_view text) {
 
 namespace {
 
-/// SizeSet from here on are sizes of the graph; those below say what an operator does.
+/// Numbers from here on are sizes of the graph; those below say what an operator does.
 constexpr std::int64_t kSmallestOpen = 8;
 
 /// Calls `use` for what is no number in a list, and for each that is, as `use(text, number)`.

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ops/definition/by_role.h"
 #include "ops/definition/op_definition.h"
+#include "rules/moves/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {
@@ -19,10 +21,6 @@ using Names = std::vector<std::string>;
 
 std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 std::string joined(const Dims& dims) { return fmt::format("{}", fmt::join(dims, ", ")); }
-
-Dims ints_by_role(const core::Node& node, AttributeRole role) {
-  return node.attributes.get_ints(node.op->find_role(role)->name);
-}
 
 /// How many channels there are: of one group any number, else those of the graph, since a number
 /// that groups divide is no size that stands alone.
@@ -185,22 +183,20 @@ std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId
     return !tensor.valid() || (graph.tensor(tensor).type.shape_known &&
                                core::concrete(graph.tensor(tensor).type.shape));
   };
-  const bool is_convolution = node.op->has_operand(OperandRole::kKernel) &&
-                              node.op->find_role(AttributeRole::kGap) == nullptr &&
-                              node.op->operand_role(0) == OperandRole::kImage &&
-                              std::ranges::all_of(node.inputs, is_known) &&
-                              is_known(node.outputs[0]);
-  if (!is_convolution || !graph.is_constant_expression(node.inputs[1])) return std::nullopt;
+  const bool is_known_convolution = is_convolution(node) &&
+                                    std::ranges::all_of(node.inputs, is_known) &&
+                                    is_known(node.outputs[0]);
+  if (!is_known_convolution || !graph.is_constant_expression(node.inputs[1])) return std::nullopt;
   Convolution conv{
       .image = node.inputs[0], .result = node.outputs[0], .window = {}, .strides = {}, .end = {}};
   conv.has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-  conv.strides = ints_by_role(node, AttributeRole::kStride);
+  conv.strides = ops::ints_by_role(node, AttributeRole::kStride);
   conv.group = node.attributes.get_int(node.op->find_role(AttributeRole::kGroup)->name);
-  const Dims pads = ints_by_role(node, AttributeRole::kPad);
+  const Dims pads = ops::ints_by_role(node, AttributeRole::kPad);
   const Dims sizes = *core::concrete(graph.tensor(node.inputs[1]).type.shape);
   conv.results = sizes[0];
   conv.operands = sizes[1];
-  conv.window.step = ints_by_role(node, AttributeRole::kDilation);
+  conv.window.step = ops::ints_by_role(node, AttributeRole::kDilation);
   const std::size_t rank = conv.strides.size();
   for (std::size_t d = 0; d < rank; ++d) {
     if (sizes[d + 2] < 1) return std::nullopt;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rules/moves/joined_reshapes.h"
+#include "rules/moves/moves.h"
 #include "tests/rules/holds.h"
 #include "tests/rules/padded_graphs.h"
 #include "tests/rules/rules_fixture.h"
