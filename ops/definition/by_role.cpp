@@ -45,6 +45,12 @@ core::Node with_ints(core::Node node, core::AttributeRole role, const core::Dims
   return node;
 }
 
+bool is_convolution(const core::Node& node) {
+  return node.op->has_operand(core::OperandRole::kKernel) &&
+         node.op->find_role(core::AttributeRole::kGap) == nullptr &&
+         node.op->operand_role(0) == core::OperandRole::kImage;
+}
+
 std::size_t axis_by_role(const core::Node& node) {
   const std::string& name = name_by_role(node, core::AttributeRole::kAxis);
   return static_cast<std::size_t>(node.attributes.get_int(name));

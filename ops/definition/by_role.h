@@ -15,6 +15,8 @@ const std::vector<core::Polynomial>& sizes_by_role(const core::Node& node,
 core::Dims ints_by_role(const core::Node& node, core::AttributeRole role);
 /// The node with that list in place of its own.
 core::Node with_ints(core::Node node, core::AttributeRole role, const core::Dims& values);
+/// Whether windows of an image are multiplied by a kernel, and not transposed.
+bool is_convolution(const core::Node& node);
 /// The one dimension that the node names. Precondition: an attribute with the role kAxis, a number.
 std::size_t axis_by_role(const core::Node& node);
 /// The number that all elements of a constant have. Precondition: the movement is kFill.

@@ -17,12 +17,6 @@ bool is_equation(const core::Node& node) {
          ops::definition_of(node)->op_class == ops::OpClass::kReduction;
 }
 
-bool is_convolution(const core::Node& node) {
-  return node.op->has_operand(core::OperandRole::kKernel) &&
-         node.op->find_role(core::AttributeRole::kGap) == nullptr &&
-         node.op->operand_role(0) == core::OperandRole::kImage;
-}
-
 bool is_convolution_of_points(const core::Graph& graph, const core::Node& node) {
   if (node.op->name != "conv") return false;
   const Sizes kernel = known_sizes(graph.tensor(node.inputs[1]).type.shape);

@@ -12,8 +12,6 @@ namespace soapstone::rules {
 /// Whether it multiplies matrices, or says by an equation what is multiplied and summed.
 bool is_product(const core::Node& node);
 bool is_equation(const core::Node& node);
-/// Whether windows of an image are multiplied by a kernel, none of it transposed.
-bool is_convolution(const core::Node& node);
 /// The first axis of places of an image: behind images and channels.
 inline constexpr std::size_t kFirstPlaces = 2;
 /// Whether it multiplies the channels of each place of an image by one matrix.

@@ -33,7 +33,7 @@ class PadPlanner {
     RewritePlan plan{{moved(pad)}};
     for (const NodeId id : graph_.consumers(end_)) {
       const Node& node = graph_.node(id);
-      if (node.inputs[0] == end_ && is_convolution(node) && has_known_sizes(graph_, node))
+      if (node.inputs[0] == end_ && ops::is_convolution(node) && has_known_sizes(graph_, node))
         plan.steps.push_back(taken(pad, node));
     }
     return plan.steps.size() > 1 ? std::optional(std::move(plan)) : std::nullopt;

@@ -111,7 +111,7 @@ class PhaseWriter {
 std::optional<MovedOperator> convolution_of_phases(const Graph& graph, const Node& node,
                                                    const std::vector<MovedOperand>& operands) {
   const auto stays = [](const MovedOperand& operand) { return operand.view.is_identity(); };
-  if (!is_convolution(node) || !std::all_of(operands.begin() + 1, operands.end(), stays))
+  if (!ops::is_convolution(node) || !std::all_of(operands.begin() + 1, operands.end(), stays))
     return std::nullopt;
   return PhaseWriter(graph, node, operands[0].view).run();
 }

@@ -8,7 +8,6 @@
 
 #include "ops/definition/by_role.h"
 #include "ops/definition/op_definition.h"
-#include "rules/moves/contraction_labels.h"
 
 namespace soapstone::rules {
 namespace {
@@ -183,7 +182,7 @@ std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId
     return !tensor.valid() || (graph.tensor(tensor).type.shape_known &&
                                core::concrete(graph.tensor(tensor).type.shape));
   };
-  const bool is_known_convolution = is_convolution(node) &&
+  const bool is_known_convolution = ops::is_convolution(node) &&
                                     std::ranges::all_of(node.inputs, is_known) &&
                                     is_known(node.outputs[0]);
   if (!is_known_convolution || !graph.is_constant_expression(node.inputs[1])) return std::nullopt;
