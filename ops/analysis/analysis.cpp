@@ -183,6 +183,8 @@ Work work_of(const core::Graph& graph, core::NodeId id, const ElementCounts& ele
     work.bytes_read += (moves ? std::min(count, written) : count) * element_bytes(graph, t);
   if (moves)
     work.flops = written;
+  else if (definition && definition->op_class == OpClass::kOrder)
+    work.flops = elements.read[0] * std::log2(elements.read[0] + 2);
   else if (definition)
     work.flops = flops();
   return work;

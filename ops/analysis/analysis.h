@@ -28,6 +28,7 @@ struct Work {
 /// position in `stride` has a term for each kernel element.
 /// Opaque nodes: bytes only. OpClass::kMovement: one flop an output element, and no more of an
 /// input is read than there are output elements (a gather does not read its whole table).
+/// OpClass::kOrder: n·log2(n) for its n elements.
 /// OpClass::kView: nothing.
 Work work_of(const core::Graph& graph, core::NodeId node);
 

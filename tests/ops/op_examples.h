@@ -150,6 +150,8 @@ inline std::vector<OpExample> other_examples() {
       {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[0, 1])", "f32[1, 1, 4]"},
       {"x: f32[2, 3, 4]", "reduce_log_sum_exp(x; axes=[2], keep_dims=0)", "f32[2, 3]"},
       {"x: f32[2, 5, 3]", "cumsum(x; axis=1)", "f32[2, 5, 3]"},
+      {"x: f32[2, 5, 3]", "top_k(x; axis=1, count=2)", "f32[2, 2, 3]  i64[2, 2, 3]"},
+      {"x: i64[2, 5]", "top_k(x; axis=1, count=5, largest=0)", "i64[2, 5]  i64[2, 5]"},
       {"x: f32[4, 3]", "cumsum(x; axis=0, exclusive=1)", "f32[4, 3]"},
       {"x: f32[2, 5]", "cumsum(x; axis=1, exclusive=1, reverse=1)", "f32[2, 5]"},
       {"x: i64[6]", "cumsum(x; axis=0, reverse=1)", "i64[6]"},
@@ -222,6 +224,9 @@ inline std::vector<OpExample> layout_examples() {
       {"x: f32[3, 1]", "expand(x; shape=[2, 3, 4])", "f32[2, 3, 4]"},
       {"x: f32[4, 3, 2]  i: i64[2, 2]", "gather(x, i; axis=1)", "f32[4, 2, 2, 2]"},
       {"x: f32[3]  i: i32[]", "gather(x, i; axis=0)", "f32[]"},
+      {"x: f32[4, 3]  i: i64[2, 3]", "gather_elements(x, i; axis=0)", "f32[2, 3]"},
+      {"x: f32[4, 3, 2]  i: i64[2, 5, 1]", "gather_elements(x, i; axis=1)", "f32[2, 5, 1]"},
+      {"x: i64[2, 3]  i: i32[2, 1]", "gather_elements(x, i; axis=1)", "i64[2, 1]"},
   };
 }
 
