@@ -97,10 +97,46 @@ core::Result<std::vector<std::int64_t>> read_pads(const OnnxImport& import, std:
   return pads;
 }
 
+/// The element of a dimension that stands at a position beside it. Mode reflect turns around at the
+/// first and at the last element, wrap begins anew.
+std::int64_t element_at(std::int64_t at, std::int64_t size, std::string_view mode) {
+  if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
+  const std::int64_t period = mode == "wrap" ? size : std::max<std::int64_t>(2 * size - 2, 1);
+  const std::int64_t in_period = (at % period + period) % period;
+  return in_period < size ? in_period : period - in_period;
+}
+
+/// A border of elements of the tensor itself: along each dimension they are gathered.
+ReadResult read_pad_of_elements(OnnxImport& import, const std::vector<std::int64_t>& pads,
+                                std::string_view mode) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 20;  // of a list of positions
+  if (mode != "edge" && mode != "reflect" && mode != "wrap")
+    return bad_node(import, fmt::format("mode {}", mode));
+  const core::Dims x = input_dims(import, 0);
+  Composer compose(import);
+  TensorId result = import.input(0);
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    const std::int64_t begin = pads[d], end = pads[x.size() + d];
+    if (begin == 0 && end == 0) continue;
+    if (begin < 0 || end < 0) return cannot_read(import, "cropped at one end");
+    const std::int64_t size = x[d] + begin + end;
+    if (x[d] == 0 || size > kMostElements)
+      return cannot_read(import, "an empty or a large dimension");
+    if (mode == "reflect" && std::max(begin, end) >= x[d])
+      return cannot_read(import, "a reflection that is longer than the dimension");
+    std::vector<std::int64_t> places;
+    for (std::int64_t k = 0; k < size; ++k) places.push_back(element_at(k - begin, x[d], mode));
+    const TensorId indices = import.constant(core::Literal::ints({size}, places));
+    result = compose.append("gather", {result, indices},
+                            {{"axis", Polynomial(static_cast<std::int64_t>(d))}});
+  }
+  return compose.finish(result);
+}
+
 ReadResult read_pad(OnnxImport& import) {
-  if (import.text_or("mode", "constant") != "constant")
-    return cannot_read(import, "a mode other than constant");
   SOAPSTONE_ASSIGN_OR_RETURN(const auto pads, read_pads(import, input_dims(import, 0).size()));
+  if (const std::string mode = import.text_or("mode", "constant"); mode != "constant")
+    return read_pad_of_elements(import, pads, mode);
   double value = import.opset() < 11 ? decimal_or(import, "value", 0) : 0;
   if (import.opset() >= 11 && has_input(import, 2)) {
     const core::LiteralPtr literal = import.constant_input(2);

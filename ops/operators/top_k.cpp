@@ -67,7 +67,7 @@ Attributes top_k_attributes(std::int64_t axis, std::int64_t count, bool largest)
           {"largest", Polynomial(largest ? 1 : 0)}};
 }
 
-/// Without `sorted` the order is left to the runtime.
+/// Without `sorted` the order is left to the runtime, and this one is as good as any.
 ReadResult read_top_k(OnnxImport& import) {
   const core::Dims x = input_dims(import, 0);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
@@ -82,7 +82,6 @@ ReadResult read_top_k(OnnxImport& import) {
       count->front() > x[static_cast<std::size_t>(axis)])
     return bad_node(import, "K must be one number that is no larger than the dimension");
   if (count->front() == 0) return cannot_read(import, "no elements");
-  if (import.int_or("sorted", 1) == 0) return cannot_read(import, "the order is not said");
   return import.append("top_k", {import.input(0)},
                        top_k_attributes(axis, count->front(), import.int_or("largest", 1) != 0));
 }
