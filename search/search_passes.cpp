@@ -141,6 +141,10 @@ bool Searcher::improve_until_settled(const Pass& pass) {
   return improved;
 }
 
+void Searcher::improve_in_turns(const Rung& rung) {
+  for (const Pass& pass : rung.turns) improve_until_settled(pass);
+}
+
 /// Whether an opening came to a better graph with about the same work, or less.
 bool Searcher::is_behind(const Reached& now) const {
   const std::uint64_t work = now.work + now.work / 4;
@@ -247,7 +251,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made) return;
   const Candidate once =
-      carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
+      carried_out(carried_out(from, rules::find_joined_moves), rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);
   std::vector<Candidate> starts{
       once, with_plans(once, kLess), with_plans(rows, kLess),
@@ -263,7 +267,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
     now_ = std::move(with);
     if (!seen.insert(now_.graph.hash()).second) return;
     remember(now_);
-    for (const Pass& pass : rung.turns) improve_until_settled(pass);
+    improve_in_turns(rung);
   };
   for (const Candidate& start : starts) {
     if (!begun.insert(start.graph.hash()).second) continue;
@@ -285,21 +289,21 @@ void Searcher::go_on_from_names(const Rung& rung, const Candidate& from) {
   if (now_.steps.size() == from.steps.size()) return;
   const Candidate named = now_;
   remember(named);
-  for (const Pass& pass : rung.turns) improve_until_settled(pass);
+  improve_in_turns(rung);
   go_on_from_plans(rung, named);
 }
 
 /// Steps of linear recurrences, which these plans make longer before they make them shorter.
 void Searcher::go_on_from_joint_maps(const Rung& rung, const Candidate& from) {
-  static const std::vector<PlanFinder> kOrder = {rules::find_joint_maps, rules::find_contractions,
-                                                 rules::find_moves, rules::find_factors,
-                                                 rules::find_steps_of_products};
+  static const std::vector<PlanFinder> kOrder = {
+      rules::find_joint_maps, rules::find_scaled_products, rules::find_contractions,
+      rules::find_moves,      rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made || stopped() || is_enough()) return;
   const Candidate once = carried_out(from, rules::find_common_nodes);
   now_ = with_plans(once, kOrder);
   if (now_.graph.hash() == once.graph.hash()) return;
   remember(now_);
-  for (const Pass& pass : rung.turns) improve_until_settled(pass);
+  improve_in_turns(rung);
 }
 
 /// A merge that was a gain may hide a larger one: of operators behind parts of a product that run
@@ -321,15 +325,16 @@ void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
     if (apart.steps.size() == merged.steps.size()) continue;
     now_ = apart;
     remember(now_);
-    for (const Pass& pass : rung.turns) improve_until_settled(pass);
+    improve_in_turns(rung);
     // Plans may yet make up for a dearer graph, but take long on a large one.
     const bool is_early = result_.work() - work_at_rung_ < work_of_rung_ / 4;
     if (is_early || is_nearly_as_good(now_, merged)) go_on_from_plans(rung, Candidate(now_));
   }
 }
 
-/// In turn from the best.
+/// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
+  static constexpr PlanFinder kJoined[] = {rules::find_joined_moves};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);
@@ -338,6 +343,10 @@ void Searcher::take_turns(const Rung& rung) {
     improved = false;
     for (const Pass& pass : rung.turns) improved = improve_until_settled(pass) || improved;
   }
+  if (!options_.admits_made || stopped()) return;
+  const std::size_t steps = now_.steps.size();
+  now_ = with_plans(now_, kJoined);
+  if (now_.steps.size() > steps) remember(now_);
 }
 
 }  // namespace soapstone::search

@@ -68,6 +68,7 @@ class Searcher {
   }
   bool may_go_on(const Pass& pass) const;
   bool improve_until_settled(const Pass& pass);
+  void improve_in_turns(const Rung& rung);
   void fold_before_merging(const Rung& rung, const Candidate& original);
   Candidate with_plans(Candidate from, std::span<const PlanFinder> finders);
   Candidate carried_out(const Candidate& from, PlanFinder find);

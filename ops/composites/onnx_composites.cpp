@@ -1,12 +1,13 @@
 // ONNX operators that have no definition of their own because they are a few of ours: Gemm,
-// Flatten, DepthToSpace, …. Each reader is its meaning. An operator that would become slower or
-// lose range in pieces (Selu, Celu, …) is left out and stays opaque, or has a definition of its own
-// (Softplus).
+// Flatten, DepthToSpace, …. Each reader is its meaning. An operator that would lose range in pieces
+// has a definition of its own (Softplus), or is left out and stays opaque.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ops/composites/onnx_activations.h"
 #include "ops/composites/onnx_contrib.h"
+#include "ops/composites/onnx_selections.h"
 #include "ops/composites/onnx_statistics.h"
 #include "ops/definition/composite_operators.h"
 #include "ops/definition/indexing.h"
@@ -207,10 +208,32 @@ ReadResult read_mish(OnnxImport& import) {
   return compose.finish(compose.append("mul", {x, gate}));
 }
 
+/// x where x ≥ 0, else slope·x. Before opset 7 slopes were those of channels, not broadcast.
+ReadResult read_slopes(OnnxImport& import) {
+  const Dims x = input_dims(import, 0);
+  Dims slopes = input_dims(import, 1);
+  Composer compose(import);
+  TensorId slope = import.input(1);
+  if (import.opset() < 7) {
+    if (x.size() < 2 || slopes != Dims{x[1]}) return cannot_read(import, "its slopes");
+    slopes.resize(x.size() - 1, 1);
+    slope = compose.reshape(slope, slopes);
+  }
+  if (slopes.size() > x.size()) return bad_node(import, "its slopes have more dimensions than x");
+  for (std::size_t d = 0; d < slopes.size(); ++d)
+    if (slopes[d] != 1 && slopes[d] != x[x.size() - slopes.size() + d])
+      return bad_node(import, "its slopes do not broadcast to x");
+  const TensorId zero = compose.scalar(compose.data_type(import.input(0)), 0);
+  const TensorId negative = compose.append("less", {import.input(0), zero});
+  const TensorId scaled = compose.append("mul", {import.input(0), slope});
+  return compose.finish(compose.append("where", {negative, scaled, import.input(0)}));
+}
+
 /// One slope for all is leaky_relu.
 ReadResult read_prelu(OnnxImport& import) {
-  const LiteralPtr slope = has_input(import, 1) ? import.constant_input(1) : nullptr;
-  if (!slope || slope->count() != 1) return cannot_read(import, "slopes that differ");
+  if (!has_input(import, 1)) return bad_node(import, "its slope is missing");
+  const LiteralPtr slope = import.constant_input(1);
+  if (!slope || slope->count() != 1) return read_slopes(import);
   const auto value = static_cast<float>(slope->to_doubles()[0]);
   if (!is_representable(value)) return cannot_read(import, "its slope is out of range");
   return import.append("leaky_relu", {import.input(0)}, {{"alpha", shortest_decimal(value)}});
@@ -236,6 +259,8 @@ std::vector<OnnxReader> composite_readers() {
       reader("PRelu", kF, read_prelu),
       reader("Mish", kF, read_mish, 18),
   };
+  for (OnnxReader& reader : activation_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : selection_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));
   for (const OpDefinition& op : composite_operators())

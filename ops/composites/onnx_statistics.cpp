@@ -86,19 +86,58 @@ ReadResult read_global_max(OnnxImport& import) {
 
 // --- Normalization ------------------------------------------------------------------------------
 
-/// (x − mean)/√(variance + epsilon) over the last `count` dimensions of x.
-TensorId standardized(Composer& compose, TensorId x, std::size_t count, double epsilon) {
+/// (x − mean)/√(variance + epsilon) over the axes.
+TensorId standardized(Composer& compose, TensorId x, const std::vector<std::int64_t>& axes,
+                      double epsilon) {
+  const Attributes over{{"axes", to_sizes(axes)}};
+  const TensorId centered = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
+  TensorId variance =
+      compose.append("reduce_mean", {compose.append("mul", {centered, centered})}, over);
+  if (epsilon != 0)
+    variance = compose.append("add", {variance, compose.scalar(compose.data_type(x), epsilon)});
+  return compose.append("div", {centered, compose.append("sqrt", {variance})});
+}
+
+/// The same over the last `count` dimensions of x.
+TensorId standardized_last(Composer& compose, TensorId x, std::size_t count, double epsilon) {
   std::vector<std::int64_t> axes;
   const std::size_t rank = compose.dims(x).size();
   for (std::size_t d = rank - std::min(rank, count); d < rank; ++d)
     axes.push_back(static_cast<std::int64_t>(d));
-  const Attributes over{{"axes", to_sizes(axes)}};
-  const TensorId centered = compose.append("sub", {x, compose.append("reduce_mean", {x}, over)});
-  const TensorId variance =
-      compose.append("reduce_mean", {compose.append("mul", {centered, centered})}, over);
-  const TensorId shift = compose.scalar(compose.data_type(x), epsilon);
-  const TensorId deviation = compose.append("sqrt", {compose.append("add", {variance, shift})});
-  return compose.append("div", {centered, deviation});
+  return standardized(compose, x, axes, epsilon);
+}
+
+/// x over its norm. Elements that are all 0 stay 0.
+ReadResult read_lp_norm(OnnxImport& import) {
+  Composer compose(import);
+  const std::int64_t p = import.int_or("p", 2);
+  if (p != 1 && p != 2) return bad_node(import, "p must be 1 or 2");
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::int64_t axis,
+      non_negative_axis(import, import.int_or("axis", -1), compose.dims(import.input(0)).size()));
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId x = wide.widen(import.input(0));
+  TensorId norm = compose.append("reduce_sum", {p == 1 ? absolute(compose, x) : square(compose, x)},
+                                 {{"axes", to_sizes(Dims{axis})}});
+  if (p == 2) norm = compose.append("sqrt", {norm});
+  const auto constant = [&](double value) { return compose.scalar(compose.data_type(x), value); };
+  const TensorId is_zero = compose.append("equal", {norm, constant(0)});
+  const TensorId divisor = compose.append("where", {is_zero, constant(1), norm});
+  return compose.finish(wide.narrow(compose.append("div", {x, divisor})));
+}
+
+/// (x − mean)/√variance over any dimensions. ONNX's function body adds 1e-9 to the root, its
+/// description and ONNX Runtime do not.
+ReadResult read_mean_variance_norm(OnnxImport& import) {
+  Composer compose(import);
+  SOAPSTONE_ASSIGN_OR_RETURN(
+      const std::vector<std::int64_t> axes,
+      non_negative_axes(import, import.ints("axes").value_or(std::vector<std::int64_t>{0, 2, 3}),
+                        compose.dims(import.input(0)).size()));
+  if (axes.empty()) return cannot_read(import, "no axes");
+  const Widened wide(compose, compose.data_type(import.input(0)));
+  const TensorId y = standardized(compose, wide.widen(import.input(0)), axes, 0);
+  return compose.finish(wide.narrow(y));
 }
 
 /// scale and bias of [c], or of one element for each group before opset 21.
@@ -121,8 +160,8 @@ ReadResult read_instance_norm(OnnxImport& import) {
   if (x.size() < 3) return bad_node(import, "x must be [n, c, s…]");
   if (!has_input(import, 2)) return bad_node(import, "scale or bias is missing");
   const Widened wide(compose, compose.data_type(import.input(0)));
-  const TensorId unit = standardized(compose, wide.widen(import.input(0)), x.size() - 2,
-                                     decimal_or(import, "epsilon", 1e-5));
+  const TensorId unit = standardized_last(compose, wide.widen(import.input(0)), x.size() - 2,
+                                          decimal_or(import, "epsilon", 1e-5));
   return scaled_and_shifted(import, compose, wide, unit, x[1]);
 }
 
@@ -137,7 +176,7 @@ ReadResult read_group_norm(OnnxImport& import) {
   const TensorId grouped = compose.reshape(
       wide.widen(import.input(0)),
       {x[0], groups, x[1] / groups, core::element_count(Dims(x.begin() + 2, x.end()))});
-  TensorId unit = standardized(compose, grouped, 2, decimal_or(import, "epsilon", 1e-5));
+  TensorId unit = standardized_last(compose, grouped, 2, decimal_or(import, "epsilon", 1e-5));
   if (import.opset() >= 21)
     return scaled_and_shifted(import, compose, wide, compose.reshape(unit, x), x[1]);
   // Here scale and bias belong to groups.
@@ -208,6 +247,8 @@ std::vector<OnnxReader> statistics_readers() {
       reader("InstanceNormalization", kF, read_instance_norm),
       reader("GroupNormalization", kF, read_group_norm, 18),
       reader("LRN", kF, read_local_response_norm),
+      reader("LpNormalization", kF, read_lp_norm),
+      reader("MeanVarianceNormalization", kF, read_mean_variance_norm, 9),
   };
   for (const ReducedSum& how : kReducedSums)
     readers.push_back(reader(how.onnx, how.elements, read_reduced_sum(how)));

@@ -1,6 +1,6 @@
-// `gather`, slices chosen by the values of another tensor, and `gather_elements`, an element of its own for
-// each of these values. As in ONNX, an index from −n to −1 counts from the end, and an index outside of
-// [−n, n) is an error.
+// `gather`, slices chosen by the values of another tensor, and `gather_elements`, an element of its
+// own for each of these values. As in ONNX, an index from −n to −1 counts from the end, and an
+// index outside of [−n, n) is an error.
 #include <fmt/format.h>
 
 #include "ops/definition/indexing.h"
@@ -45,12 +45,13 @@ std::vector<TensorType> infer_gather_elements(InferContext& c) {
   return {{c.input(0).data_type, c.shape(1)}};
 }
 
-/// The stage that makes negative indices positive, and the requirement that there are such elements.
+/// The stage that makes negative indices positive, and the requirement that there are such
+/// elements.
 std::uint32_t place_of(SemanticsBuilder& builder, const OpInstance& op) {
   const Shape& indices = op.inputs[1].shape;
   const Polynomial& size = op.inputs[0].shape[axis_of(op.attributes)];
-  const auto place = builder.stage(
-      indices, [&](const Index& i) { return wrapped_index(read(1, i), size); });
+  const auto place =
+      builder.stage(indices, [&](const Index& i) { return wrapped_index(read(1, i), size); });
   builder.require(
       "index", indices, [](const Index& i) { return read(1, i); }, -1 * size, size);
   return place;
@@ -172,8 +173,9 @@ OpDefinition gather() {
 OpDefinition gather_elements() {
   return OpDefinition({
       .name = "gather_elements",
-      .equation = "data[a…,v,b…] indices[i…,w,k…] → y[i…,w,k…] = data[i…,j,k…], j = indices[i…,w,k…], plus "
-                  "v if that is negative",
+      .equation =
+          "data[a…,v,b…] indices[i…,w,k…] → y[i…,w,k…] = data[i…,j,k…], j = indices[i…,w,k…], plus "
+          "v if that is negative",
       .attributes = std::vector{axis_attribute()},
       .inputs = Arity(2, 2),
       .op_class = OpClass::kMovement,

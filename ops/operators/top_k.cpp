@@ -1,5 +1,6 @@
-// `top_k`: the largest or the smallest elements along a dimension in order, and where they stood. Of equal
-// elements the one that stands first comes first. ArgMax and ArgMin are read as the first place of all.
+// `top_k`: the largest or the smallest elements along a dimension in order, and where they stood.
+// Of equal elements the one that stands first comes first. ArgMax and ArgMin are read as the first
+// place of all.
 #include <fmt/format.h>
 
 #include "ops/definition/indexing.h"
@@ -29,8 +30,8 @@ std::vector<TensorType> infer_top_k(InferContext& c) {
   return {{c.input(0).data_type, shape}, {DataType::kInt64, shape}};
 }
 
-/// The rank of an element is the number of those that come before it: the results are the element of
-/// each rank and its place.
+/// The rank of an element is the number of those that come before it: the results are the element
+/// of each rank and its place.
 Semantics top_k_semantics(const OpInstance& op) {
   SemanticsBuilder builder(1);
   const Shape& x = op.inputs[0].shape;
@@ -122,7 +123,8 @@ core::Status write_top_k(OnnxExport& out) {
 std::vector<OpDefinition> top_k_ops() {
   return {OpDefinition({
       .name = "top_k",
-      .equation = "x[a…,s,b…] → y[a…,count,b…], j[a…,count,b…] with y[a…,r,b…] = x[a…,j,b…], j the place of "
+      .equation = "x[a…,s,b…] → y[a…,count,b…], j[a…,count,b…] with y[a…,r,b…] = x[a…,j,b…], j the "
+                  "place of "
                   "rank r",
       .attributes =
           std::vector<core::AttributeSchema>{

@@ -46,9 +46,9 @@ bool is_sum_of_elements(const Node& node) {
   return arithmetic == ops::Arithmetic::kSum || arithmetic == ops::Arithmetic::kDifference;
 }
 
-/// A sum over axes.
+/// A sum or a mean over axes.
 bool is_sum(const Graph& graph, const Node& node) {
-  return ops::definition_of(node)->op_class == ops::OpClass::kReduction && !node.op->averages &&
+  return ops::definition_of(node)->op_class == ops::OpClass::kReduction &&
          node.op->find_role(AttributeRole::kAxes) != nullptr &&
          linearity_in(graph, node, {true}).has_value();
 }
@@ -62,8 +62,8 @@ bool changes_ones(const Graph& graph, const Node& node) {
          sizes(node.inputs[0]) == sizes(node.outputs[0]);
 }
 
-bool is_join_of_elements(const Graph& graph, const Node& node) {
-  return !node.op->is_opaque() &&
+bool is_join_of_elements(const Graph& graph, const Node& node, Joins kind = Joins::kElements) {
+  return !node.op->is_opaque() && (kind == Joins::kMeans || !node.op->averages) &&
          (is_product_of_elements(node) || is_sum(graph, node) || changes_ones(graph, node));
 }
 
@@ -141,6 +141,10 @@ class TreeReader {
       if (k < indices->size() && !operand(node.inputs[k], (*indices)[k])) return false;
     tree_.nodes.push_back(node_id(node));
     if (node.op->movement == core::Movement::kPermute) ++tree_.transposes;
+    if (node.op->averages)
+      for (const core::Polynomial& axis : ops::sizes_by_role(node, AttributeRole::kAxes))
+        tree_.averaged.push_back(known_sizes(
+            graph_.tensor(node.inputs[0]).type.shape)[static_cast<std::size_t>(axis.constant())]);
     if (node.op->movement != core::Movement::kNone) return true;
     std::vector<std::size_t> joined;
     for (std::size_t k = first; k < tree_.leaves.size(); ++k) joined.push_back(k);
@@ -166,7 +170,7 @@ class TreeReader {
   }
   /// What others read, too, is computed once more where that takes no time.
   bool is_computed_again(const Node& node) const {
-    return tree_.kind == Joins::kElements && is_join_of_elements(graph_, node) &&
+    return tree_.kind >= Joins::kElements && is_join_of_elements(graph_, node) &&
            !is_sum(graph_, node);
   }
 
@@ -202,7 +206,7 @@ bool is_contraction_node(const Graph& graph, const Node& node, Joins kind) {
     return false;
   return is_product(node) || is_equation(node) || node.op->movement == core::Movement::kPermute ||
          number_operand(graph, node).has_value() ||
-         (kind == Joins::kElements && is_join_of_elements(graph, node));
+         (kind >= Joins::kElements && is_join_of_elements(graph, node, kind));
 }
 
 std::optional<std::vector<IndexList>> operand_indices(const Graph& graph, const Node& node,

@@ -27,6 +27,7 @@ struct ContractionLeaf {
 enum class Joins : std::uint8_t {
   kProducts,  ///< Matrix products, einsums, transposes, and products with a number.
   kElements,  ///< And products of elements, sums, and dimensions of size 1 that come and go.
+  kMeans,     ///< And means, which are sums of which a part is taken.
 };
 
 struct ContractionTree {
@@ -39,6 +40,7 @@ struct ContractionTree {
   /// For each pair that is multiplied, and each tensor that is summed or scaled alone: the leaves.
   std::vector<std::vector<std::size_t>> joins;
   std::size_t transposes = 0;  ///< Among the nodes.
+  Sizes averaged;              ///< The sum is divided by these: how many a mean has summed.
 };
 
 /// The product that the node ends. None: it is no product of several tensors, or there are sizes

@@ -28,7 +28,7 @@ constexpr std::string_view kStridedDescription =
 
 /// What the tree multiplies.
 IndexedProduct product_of(const Graph& graph, const ContractionTree& tree) {
-  IndexedProduct product{{}, indices_of(tree.result), tree.kind == Joins::kElements};
+  IndexedProduct product{{}, indices_of(tree.result), tree.kind >= Joins::kElements};
   for (const ContractionLeaf& leaf : tree.leaves)
     product.operands.push_back(
         {indices_of(leaf.indices), graph.is_constant_expression(leaf.tensor)});
@@ -50,8 +50,14 @@ std::string order_text(const Graph& graph, const ContractionTree& tree, OrderSea
   const IndexedName product = writer.write(search, leaf, &wanted);
   const Node& last = graph.node(tree.nodes.back());
   const Sizes shape = known_sizes(graph.tensor(last.outputs[0]).type.shape);
-  const std::string y =
+  std::string y =
       target.reshaped(product.name, names_of(writer.sizes_of(product.indices)), names_of(shape));
+  for (const std::int64_t n : tree.averaged) {
+    const std::string row = target.line(fmt::format("eye(; shape=[1, {}])", n));
+    const std::string part =
+        target.line(fmt::format("reduce_mean({}; axes=[0, 1], keep_dims=0)", row));
+    y = target.line(fmt::format("mul({}, {})", y, part));
+  }
   return rule_text(fmt::format("{}{}", prefix, last.op->name), head.text(), source, {result},
                    target, {y});
 }
@@ -104,7 +110,7 @@ std::vector<RewritePlan> find_contractions(const Graph& graph) {
 std::vector<RewritePlan> find_scaled_products(const Graph& graph) {
   std::vector<RewritePlan> plans;
   for_each_product(
-      graph, Joins::kElements,
+      graph, Joins::kMeans,
       [&](const Node& node, const ContractionTree& tree, OrderSearch& search, bool is_best) {
         if (is_best || !search.has_sums()) return;
         plans.push_back(

@@ -103,6 +103,9 @@ class ComposedMap {
       add_nothing_as_offset(suffix, id, all_.source.kept, is_new);
     } else if (operand.kind == Kind::kMap) {
       add_map(suffix, id, operand.map, is_new);
+    } else if (operand.is_repeated) {
+      add_repeated(k, suffix, is_new);
+      of_matrix_.push_back(nothing(k, suffix, is_new));
     } else {
       const std::string name = "k" + suffix;
       if (is_new) head_ += fmt::format("  {}: {}\n", name, writer_.declared(id));
@@ -133,6 +136,42 @@ class ComposedMap {
     } else {
       of_offset_.push_back("c" + suffix);
     }
+  }
+
+  /// A constant of which one place along the kept axes says all.
+  void add_repeated(std::size_t k, const std::string& suffix, bool is_new) {
+    const TensorId id = node_.inputs[k];
+    const core::Node& node = all_.graph.node(all_.graph.tensor(id).producer);
+    const bool is_whole = is_offset_whole();
+    operands_.push_back("t" + suffix);
+    of_offset_.push_back((is_whole ? "whole" : "k") + suffix);
+    if (!is_new) return;
+    const Names sizes = writer_.sizes(id);
+    if (node.op->movement == core::Movement::kRepeat) {
+      head_ += fmt::format("  k{}: {}\n", suffix, writer_.declared(node.inputs[0]));
+      const std::string text = fmt::format("expand(k{}; shape=[{}])\n", suffix, joined(sizes));
+      source_ += fmt::format("    t{} = {}", suffix, text);
+      if (is_whole) target_ += fmt::format("    whole{} = {}", suffix, text);
+      return;
+    }
+    Names small = sizes;
+    for (const auto& axis : all_.operands[k].axes)
+      if (axis) small[*axis] = "1";
+    source_ += fmt::format("    t{} = {}\n", suffix, filled(node, sizes));
+    target_ +=
+        fmt::format("    {} = {}\n", of_offset_.back(), filled(node, is_whole ? sizes : small));
+  }
+
+  /// The call of a node that fills a tensor, of that shape.
+  std::string filled(const core::Node& node, const Names& shape) const {
+    Names attributes;
+    for (const core::AttributeSchema& schema : node.op->attributes)
+      if (const core::AttributeValue* const value = node.attributes.find(schema.name))
+        attributes.push_back(fmt::format("{}={}", schema.name,
+                                         schema.role == core::AttributeRole::kShape
+                                             ? fmt::format("[{}]", joined(shape))
+                                             : core::to_string(*value, all_.graph.symbols())));
+    return fmt::format("{}(; {})", node.op->name, joined(attributes));
   }
 
   void add_nothing_as_offset(const std::string& suffix, TensorId id,
@@ -303,9 +342,11 @@ class PlainMaps {
   /// far as there is something to do.
   std::string behind_product(const std::string& offset, bool reshapes) const {
     std::string text;
-    if (map_.has_offset)
-      text += fmt::format("    b = reshape(c; shape=[{}])\n    {} = add(p, b)\n", offset,
-                          reshapes ? "q" : "y");
+    if (map_.has_offset) {
+      const bool lies_so = count_ == 1 && joined(writer_.offset(id_, map_)) == offset;
+      if (!lies_so) text += fmt::format("    b = reshape(c; shape=[{}])\n", offset);
+      text += fmt::format("    {} = add(p, {})\n", reshapes ? "q" : "y", lies_so ? "c" : "b");
+    }
     if (reshapes) text += fmt::format("    y = reshape(q; shape=[{}])\n", joined(all_));
     return text;
   }

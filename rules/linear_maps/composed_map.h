@@ -36,6 +36,7 @@ struct MapOperand {
   LinearMap map = {};           ///< Of kMap.
   /// Of kAdded, by kept axis: where it lies in the constant, if that has all places along it.
   std::vector<std::optional<std::size_t>> axes = {};
+  bool is_repeated = false;  ///< Of kAdded: along all of these it is the same, as its node says.
 };
 
 /// A node whose operands are maps of the source or constants, and what its results are then.

@@ -308,10 +308,12 @@ class LinearPart {
         offset.is_offset_whole = offset.is_offset_whole || map->second.is_offset_whole;
       } else if (linearity.is_added[k]) {
         operand = {Kind::kAdded, {}, axes_of_added(id, k, composition.source.kept)};
+        operand.is_repeated = is_repeated(node.inputs[k], operand.axes);
         offset.has_offset = true;
         offset.is_offset_whole =
             offset.is_offset_whole ||
-            std::ranges::any_of(operand.axes, [](const auto& axis) { return axis.has_value(); });
+            (!operand.is_repeated &&
+             std::ranges::any_of(operand.axes, [](const auto& axis) { return axis.has_value(); }));
       }
       composition.operands.push_back(std::move(operand));
     }
@@ -327,6 +329,20 @@ class LinearPart {
       if (const auto place = known->second.find(kept[d]); place != known->second.end())
         axes[d] = place->second;
     return axes;
+  }
+
+  /// Whether a node fills the constant with one number, or repeats it along all of these axes.
+  bool is_repeated(TensorId constant, const KeptAxes& axes) const {
+    const NodeId producer = graph_.tensor(constant).producer;
+    if (!producer.valid() ||
+        std::ranges::none_of(axes, [](const auto& d) { return d.has_value(); }))
+      return false;
+    const Node& node = graph_.node(producer);
+    if (node.op->movement == core::Movement::kFill) return true;
+    if (node.op->movement != core::Movement::kRepeat) return false;
+    const core::Shape& shape = graph_.tensor(node.inputs[0]).type.shape;
+    return shape.size() == rank_of(constant) &&
+           std::ranges::all_of(axes, [&](const auto& d) { return !d || shape[*d] == 1; });
   }
 
   const Graph& graph_;

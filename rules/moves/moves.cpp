@@ -325,6 +325,75 @@ Names shape_of(const Graph& graph, TensorId id) {
   return names_of(known_sizes(graph.tensor(id).type.shape));
 }
 
+std::string joined_text(const Graph& graph, core::NodeId id, const std::string& head,
+                        const SideText& source, const std::string& name, const SideText& target,
+                        const std::string& joined) {
+  return rule_text(fmt::format("{}{}", kMovesPrefix, graph.node(id).op->name), head, source, {name},
+                   target, {joined});
+}
+
+/// The rule that makes one reshape of those that this node ends. None: it is the only one.
+std::optional<std::string> joined_reshapes(const Graph& graph, core::NodeId id) {
+  if (!is_reshape(graph, id)) return std::nullopt;
+  std::vector<TensorId> tensors{graph.node(id).outputs[0]};  // the last one first
+  for (auto at = id; is_reshape(graph, at); at = graph.tensor(tensors.back()).producer)
+    tensors.push_back(graph.node(at).inputs[0]);
+  if (tensors.size() < 3) return std::nullopt;
+  std::ranges::reverse(tensors);
+  SideText source, target;
+  std::string name = "x";
+  for (std::size_t k = 1; k < tensors.size(); ++k)
+    name = source.reshaped(name, shape_of(graph, tensors[k - 1]), shape_of(graph, tensors[k]));
+  const Names first = shape_of(graph, tensors.front());
+  const std::string head =
+      fmt::format("  x: {}\n", declared(graph.tensor(tensors.front()).type, first));
+  const std::string joined = target.reshaped("x", first, shape_of(graph, tensors.back()));
+  return joined_text(graph, id, head, source, name, target, joined);
+}
+
+/// The rule that joins at once what this node joins of joins along the same axis. None: of none.
+std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
+  const Node& last = graph.node(id);
+  const auto is_such = [&](core::NodeId at) {
+    return at.valid() && graph.node(at).op == last.op && has_known_sizes(graph, graph.node(at)) &&
+           ops::axis_by_role(graph.node(at)) == ops::axis_by_role(last);
+  };
+  if (last.op->movement != Movement::kJoin || !is_such(id)) return std::nullopt;
+  std::string head;
+  std::map<TensorId, std::string> names;
+  Names whole;
+  SideText source, target;
+  std::size_t nested = 0;
+  const auto name_of = [&](TensorId tensor) {
+    const auto [known, is_new] = names.try_emplace(tensor, fmt::format("x{}", names.size()));
+    if (is_new) {
+      Names shape;
+      for (std::size_t d = 0; d < graph.tensor(tensor).type.shape.size(); ++d)
+        shape.push_back(
+            fmt::format("{}{}", d == ops::axis_by_role(last) ? known->second + "n" : "d", d));
+      head += fmt::format("  {}: {}\n", known->second, declared(graph.tensor(tensor).type, shape));
+    }
+    return known->second;
+  };
+  const auto write = [&](const auto& self, core::NodeId at) -> std::string {
+    Names operands;
+    for (const TensorId input : graph.node(at).inputs) {
+      const core::NodeId producer = graph.tensor(input).producer;
+      // What others read, too, is one tensor for what finds maps of it.
+      const bool is_joined = is_such(producer) && !graph.is_constant_expression(producer) &&
+                             graph.consumers(input).size() == 1 && !graph.is_output(input);
+      nested += is_joined ? 1 : 0;
+      operands.push_back(is_joined ? self(self, producer) : name_of(input));
+      if (!is_joined) whole.push_back(operands.back());
+    }
+    return source.line(call_of(graph, graph.node(at), operands));
+  };
+  const std::string name = write(write, id);
+  if (nested == 0) return std::nullopt;
+  return joined_text(graph, id, head, source, name, target,
+                     target.line(call_of(graph, last, whole)));
+}
+
 }  // namespace
 
 bool is_move(const Node& node) {
@@ -342,28 +411,16 @@ bool move(View& view, const Node& node, const Sizes& shape) {
 
 std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(graph).run(); }
 
-std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
+std::vector<RewritePlan> find_joined_moves(const Graph& graph) {
   std::vector<RewritePlan> plans;
   for (const core::NodeId id : graph.order()) {
-    if (!is_reshape(graph, id) || graph.is_constant_expression(id)) continue;
-    std::vector<TensorId> tensors{graph.node(id).outputs[0]};  // the last one first
-    for (auto at = id; is_reshape(graph, at); at = graph.tensor(tensors.back()).producer)
-      tensors.push_back(graph.node(at).inputs[0]);
-    if (tensors.size() < 3) continue;
-    std::ranges::reverse(tensors);
-    SideText source, target;
-    std::string name = "x";
-    for (std::size_t k = 1; k < tensors.size(); ++k)
-      name = source.reshaped(name, shape_of(graph, tensors[k - 1]), shape_of(graph, tensors[k]));
-    const Names first = shape_of(graph, tensors.front());
-    const std::string head =
-        fmt::format("  x: {}\n", declared(graph.tensor(tensors.front()).type, first));
-    const std::string joined = target.reshaped("x", first, shape_of(graph, tensors.back()));
-    plans.push_back(
-        {{{.results = {tensors.back()},
-           .texts = {rule_text(fmt::format("{}{}", kMovesPrefix, graph.node(id).op->name), head,
-                               source, {name}, target, {joined})},
-           .description = "Reshapes one behind another are one."}}});
+    if (graph.is_constant_expression(id)) continue;
+    auto text = joined_reshapes(graph, id);
+    if (!text) text = joined_joins(graph, id);
+    if (text)
+      plans.push_back({{{.results = {graph.node(id).outputs[0]},
+                         .texts = {*std::move(text)},
+                         .description = "Moves of one kind, one behind another, are one."}}});
   }
   return plans;
 }

@@ -49,7 +49,7 @@ TEST(MovedPads, AreLeftWhereNoConvolutionTakesThem) {
 }
 
 TEST(JoinedReshapes, AreOne) {
-  const auto plans = find_joined_reshapes(graph_of(R"(graph g
+  const auto plans = find_joined_moves(graph_of(R"(graph g
   x: f32[4, 6]
   a = reshape(x; shape=[24])
   b = reshape(a; shape=[2, 12])

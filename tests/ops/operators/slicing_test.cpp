@@ -175,9 +175,25 @@ TEST(Pad, WasAnAttributeThenAnInputThenOfSomeAxes) {
   EXPECT_THAT(padded({"Pad", 11, {2}, {Ints{1, 0}}}), ElementsAre(0, 1, 2));
   EXPECT_THAT(padded({"Pad", 18, {1, 2}, {Ints{1, 0}, std::nullopt, Ints{-1}}}),
               ElementsAre(0, 1, 2));
-  const auto reflected = read({"Pad", 13, {2}, {Ints{1, 0}}, {{"mode", std::string("reflect")}}});
-  ASSERT_FALSE(reflected.ok());
-  EXPECT_EQ(reflected.error().code, core::ErrorCode::kUnsupported);
+}
+
+TEST(Pad, TakesElementsOfTheTensorForItsBorder) {
+  const auto padded = [](const Ints& pads, const std::string& mode) {
+    const auto graph = read({"Pad", 19, {3}, {pads}, {{"mode", mode}}});
+    EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+    return run(*graph, {{7, 8, 9}})[0];
+  };
+  EXPECT_THAT(padded({2, 1}, "edge"), ElementsAre(7, 7, 7, 8, 9, 9));
+  EXPECT_THAT(padded({2, 1}, "reflect"), ElementsAre(9, 8, 7, 8, 9, 8));
+  EXPECT_THAT(padded({4, 2}, "wrap"), ElementsAre(9, 7, 8, 9, 7, 8, 9, 7, 8));
+  for (const auto& [pads, mode] : {std::pair{Ints{3, 0}, "reflect"}, {Ints{-1, 1}, "edge"}}) {
+    const auto graph = read({"Pad", 19, {3}, {pads}, {{"mode", std::string(mode)}}});
+    ASSERT_FALSE(graph.ok()) << mode;
+    EXPECT_EQ(graph.error().code, core::ErrorCode::kUnsupported) << mode;
+  }
+  const auto unknown = read({"Pad", 19, {3}, {Ints{1, 0}}, {{"mode", std::string("mirror")}}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, core::ErrorCode::kInvalidInput);
 }
 
 TEST(Concat, OfOneDisappears) {
