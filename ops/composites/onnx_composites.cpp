@@ -131,7 +131,7 @@ ReadResult read_space_to_depth(OnnxImport& import) {
   return compose.finish(compose.reshape(y, {x[0], x[1] * b * b, x[2] / b, x[3] / b}));
 }
 
-/// [d, …] → [1, d, …] → [r, d, …] → [r·d, …].
+/// [d, …] → [1, d, …] → [r, d, …] → [r·d, …]; [1, …] → [r, …].
 ReadResult read_tile(OnnxImport& import) {
   Composer compose(import);
   const Dims x = compose.dims(import.input(0));
@@ -145,10 +145,10 @@ ReadResult read_tile(OnnxImport& import) {
     if (r < 0 || r > kLargestSize || x[d] > kLargestSize)
       return bad_node(import, "the number of repeats is out of range");
     if (r != 1) apart.push_back(1), repeated.push_back(r);
-    apart.push_back(x[d]), repeated.push_back(x[d]);
+    if (r == 1 || x[d] != 1) apart.push_back(x[d]), repeated.push_back(x[d]);
     result.push_back(x[d] * r);
   }
-  if (apart.size() == x.size()) return std::vector{import.input(0)};
+  if (result == x) return std::vector{import.input(0)};
   TensorId y = compose.reshape(import.input(0), apart);
   if (apart != repeated) y = compose.append("expand", {y}, {{"shape", to_sizes(repeated)}});
   return compose.finish(compose.reshape(y, result));
