@@ -18,9 +18,17 @@ namespace soapstone::rules {
 /// Indices that dimensions run over; none: a size of 1.
 using IndexList = std::vector<std::optional<std::size_t>>;
 
+/// The part of a tensor from `start` along an axis that has that size.
+struct LeafPiece {
+  std::size_t axis;
+  std::int64_t start, size;
+  bool operator==(const LeafPiece&) const = default;
+};
+
 struct ContractionLeaf {
   core::TensorId tensor;
   IndexList indices;
+  std::optional<LeafPiece> piece = {};  ///< None: all of the tensor.
 };
 
 /// What is taken for a part of a product.

@@ -18,7 +18,7 @@ class Unifier {
   explicit Unifier(const IndexSet& outer) : outer_(outer) {}
 
   bool unify(const ContractionLeaf& leaf, const ContractionLeaf& other) {
-    if (leaf.tensor != other.tensor) return false;
+    if (leaf.tensor != other.tensor || leaf.piece != other.piece) return false;
     const Renaming names = names_, taken = taken_;
     for (std::size_t d = 0; d < leaf.indices.size(); ++d) {
       if (is_same(leaf.indices[d], other.indices[d])) continue;

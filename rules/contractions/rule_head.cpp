@@ -35,8 +35,15 @@ IndexedName RuleHead::indexed(const ContractionLeaf& leaf, const Sizes& sizes,
       tensor.indices.push_back(*index);
       large.push_back(sizes[*index]);
     }
-  const Sizes shape = known_sizes(graph_.tensor(leaf.tensor).type.shape);
-  tensor.name = target.reshaped(name_of(leaf.tensor, target), names_of(shape), names_of(large));
+  Sizes shape = known_sizes(graph_.tensor(leaf.tensor).type.shape);
+  std::string name = name_of(leaf.tensor, target);
+  if (leaf.piece) {
+    const auto& [axis, start, size] = *leaf.piece;
+    shape[axis] = size;
+    name = target.line(fmt::format("slice({}; axes=[{}], starts=[{}], sizes=[{}], steps=[1])", name,
+                                   axis, start, size));
+  }
+  tensor.name = target.reshaped(name, names_of(shape), names_of(large));
   return tensor;
 }
 

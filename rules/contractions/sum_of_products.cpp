@@ -116,41 +116,63 @@ class Expansion {
     return is_join(node) && indices[ops::axis_by_role(node)] == index ? &node : nullptr;
   }
 
-  /// A product of two joins along what is summed, piece by piece, is a sum of products.
+  /// A product of two joins along what is summed, or of one and of a constant that can be cut, is,
+  /// piece by piece, a sum of products.
   std::optional<std::vector<Written>>
   product_of_joins(const Node& node, const std::vector<IndexList>& indices, std::size_t summed) {
-    const Node *a = join_along(node.inputs[0], indices[0], summed),
-               *b = join_along(node.inputs[1], indices[1], summed);
-    if (a == nullptr || b == nullptr || a == b || a->inputs.size() != b->inputs.size())
-      return std::nullopt;
-    const auto size_of = [&](const Node& join, std::size_t k) {
-      const std::size_t axis = ops::axis_by_role(join);
-      return known_sizes(graph_.tensor(join.inputs[k]).type.shape)[axis];
+    const Node* const joins[] = {join_along(node.inputs[0], indices[0], summed),
+                                 join_along(node.inputs[1], indices[1], summed)};
+    const auto can_be_cut = [&](std::size_t k) {
+      return graph_.is_constant_expression(node.inputs[k]) && !is_unit(graph_, node.inputs[k]) &&
+             std::ranges::count(indices[k], std::optional(summed)) == 1;
     };
+    const Node* const whole = joins[0] != nullptr ? joins[0] : joins[1];
+    for (const std::size_t k : {0, 1}) {
+      if (whole == nullptr || (joins[k] == nullptr && !can_be_cut(k))) return std::nullopt;
+      if (joins[k] != nullptr && joins[k]->inputs.size() != whole->inputs.size())
+        return std::nullopt;
+    }
+    if (joins[0] == joins[1]) return std::nullopt;
     std::vector<Written> all;
-    for (std::size_t k = 0; k < a->inputs.size(); ++k) {
-      if (size_of(*a, k) != size_of(*b, k) || size_of(*a, k) == 1) return std::nullopt;
-      const std::size_t piece = sum_.sizes.size();
-      sum_.sizes.push_back(size_of(*a, k));
-      const auto expanded = [&](const Node& join, IndexList list) {
-        list[ops::axis_by_role(join)] = piece;
-        return expand(join.inputs[k], list);
-      };
-      const auto x = expanded(*a, indices[0]), y = expanded(*b, indices[1]);
-      if (!x || !y) return std::nullopt;
-      const auto terms = multiplied(*x, *y);
+    std::int64_t start = 0;
+    for (std::size_t piece = 0; piece < whole->inputs.size(); ++piece) {
+      const std::int64_t size = size_of_piece(*whole, piece);
+      const std::size_t index = sum_.sizes.size();
+      sum_.sizes.push_back(size);
+      std::vector<Written> terms{{false, {}}};
+      for (const std::size_t k : {0, 1}) {
+        const Node* const join = joins[k];
+        if (size == 1 || (join != nullptr && size_of_piece(*join, piece) != size))
+          return std::nullopt;
+        IndexList list = indices[k];
+        const auto axis =
+            static_cast<std::size_t>(std::ranges::find(list, std::optional(summed)) - list.begin());
+        list[axis] = index;
+        std::optional<std::vector<Written>> operand;
+        if (join != nullptr)
+          operand = expand(join->inputs[piece], list);
+        else
+          operand = {{false, {{node.inputs[k], list, LeafPiece{axis, start, size}}}}};
+        if (!operand) return std::nullopt;
+        terms = multiplied(terms, *operand);
+      }
+      start += size;
       if (!is_cut_ && !std::ranges::all_of(terms, [&](const Written& term) {
-            return indices_of(term).contains(piece);
+            return indices_of(term).contains(index);
           }))
         return std::nullopt;
       std::ranges::copy(terms, std::back_inserter(all));
     }
-    for (const Node* join : {a, b}) {
-      const double moved =
-          elements_along(rules::indices_of(indices[join == a ? 0 : 1]), sum_.sizes);
-      costs_[graph_.tensor(join->outputs[0]).producer] = kWorkOfLaunch + kWorkOfElement * moved;
+    for (const std::size_t k : {0, 1}) {
+      if (joins[k] == nullptr) continue;
+      const double moved = elements_along(rules::indices_of(indices[k]), sum_.sizes);
+      costs_[graph_.tensor(joins[k]->outputs[0]).producer] = kWorkOfLaunch + kWorkOfElement * moved;
     }
     return all;
+  }
+
+  std::int64_t size_of_piece(const Node& join, std::size_t k) const {
+    return known_sizes(graph_.tensor(join.inputs[k]).type.shape)[ops::axis_by_role(join)];
   }
 
   static IndexSet indices_of(const Written& term) {
@@ -306,7 +328,7 @@ class Expansion {
 
   bool drop_units(std::vector<ContractionLeaf>& leaves) const {
     for (std::size_t k = 0; k < leaves.size();) {
-      const auto& [tensor, indices] = leaves[k];
+      const auto& [tensor, indices, piece] = leaves[k];
       if (!is_unit(graph_, tensor) || !indices[0] || !indices[1]) {
         if (is_unit(graph_, tensor)) return false;
         ++k;
