@@ -146,17 +146,40 @@ Semantics rms_norm_semantics(const OpInstance& op) {
   return std::move(builder).finish();
 }
 
+/// The mean over axis … last and 1 over the deviation, which a layer norm may have as outputs.
+std::vector<TensorId> statistics(Composer& compose, TensorId x, std::int64_t axis, double epsilon) {
+  std::vector<std::int64_t> axes(compose.dims(x).size() - static_cast<std::size_t>(axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  const Attributes over{{"axes", to_sizes(axes)}};
+  const TensorId mean = compose.append("reduce_mean", {x}, over);
+  const TensorId centered = compose.append("sub", {x, mean});
+  const TensorId variance =
+      compose.append("reduce_mean", {compose.append("mul", {centered, centered})}, over);
+  const TensorId shifted =
+      compose.append("add", {variance, compose.scalar(compose.data_type(x), epsilon)});
+  return {mean, compose.append("reciprocal", {compose.append("sqrt", {shifted})})};
+}
+
 ReadFunction read_layer(std::string op) {
   return [op = std::move(op)](OnnxImport& import) -> ReadResult {
-    if (import.output_count() > 1) return cannot_read(import, "its statistics as outputs");
+    const TensorId x = import.input(0);
+    const bool has_statistics = import.output_count() > 1;
+    if (has_statistics &&
+        (op != "layer_norm" || import.type(x).data_type != core::DataType::kFloat32))
+      return cannot_read(import, "its statistics as outputs");
     SOAPSTONE_ASSIGN_OR_RETURN(
         const std::int64_t axis,
         non_negative_axis(import, import.int_or("axis", -1), input_dims(import, 0).size()));
-    std::vector<TensorId> inputs{import.input(0), import.input(1)};
+    std::vector<TensorId> inputs{x, import.input(1)};
     if (has_input(import, 2)) inputs.push_back(import.input(2));
-    return import.append(
-        op, std::move(inputs),
-        {{"axis", Polynomial(axis)}, {"epsilon", decimal_or(import, "epsilon", 1e-5)}});
+    const double epsilon = decimal_or(import, "epsilon", 1e-5);
+    auto results = import.append(op, std::move(inputs),
+                                 {{"axis", Polynomial(axis)}, {"epsilon", epsilon}});
+    if (!results || !has_statistics) return results;
+    Composer compose(import);
+    for (const TensorId each : statistics(compose, x, axis, epsilon)) results->push_back(each);
+    results->resize(import.output_count());
+    return compose.finish(*std::move(results));
   };
 }
 
