@@ -134,11 +134,21 @@ class TreeReader {
  private:
   /// Reads the node whose result has these indices: all leaves in front of it.
   bool visit(const Node& node, const IndexList& result) {
-    const std::size_t first = tree_.leaves.size();
-    const auto indices = operand_indices(graph_, node, result, tree_.sizes);
+    const std::size_t first = tree_.leaves.size(), first_summed = tree_.sizes.size();
+    auto indices = operand_indices(graph_, node, result, tree_.sizes);
     if (!indices) return false;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      if (k < indices->size() && !operand(node.inputs[k], (*indices)[k])) return false;
+    const auto merge = merged_operand(node, *indices, first_summed);
+    if (merge) divide(*merge, *indices);
+    for (std::size_t k = 0; k < indices->size(); ++k) {
+      if (merge && merge->operand != k && (*indices)[k].size() != rank_of(node.inputs[k])) {
+        if (!add_leaf(node.inputs[k], (*indices)[k])) return false;
+      } else if (merge && merge->operand == k) {
+        if (!operand(merge->reshape->inputs[0], (*indices)[k])) return false;
+        tree_.nodes.push_back(node_id(*merge->reshape));
+      } else if (!operand(node.inputs[k], (*indices)[k])) {
+        return false;
+      }
+    }
     tree_.nodes.push_back(node_id(node));
     if (node.op->movement == core::Movement::kPermute) ++tree_.transposes;
     if (node.op->averages)
@@ -161,8 +171,58 @@ class TreeReader {
         is_contraction_node(graph_, graph_.node(producer), tree_.kind) &&
         (is_inner(id) || is_computed_again(graph_.node(producer))))
       return visit(graph_.node(producer), indices);
+    return add_leaf(id, indices);
+  }
+  bool add_leaf(TensorId id, const IndexList& indices) {
     tree_.leaves.push_back({id, indices});
     return tree_.leaves.size() <= kMostLeaves;
+  }
+  std::size_t rank_of(TensorId id) const { return graph_.tensor(id).type.shape.size(); }
+
+  /// An operand of a product that merges dimensions into the one that is summed over.
+  struct Merge {
+    std::size_t operand;
+    const Node* reshape;
+    std::size_t summed;  ///< The index of the merged dimension.
+    Sizes parts;
+  };
+
+  std::optional<Merge> merged_operand(const Node& node, const std::vector<IndexList>& indices,
+                                      std::size_t first_summed) const {
+    if (!is_product(node) && !is_equation(node)) return std::nullopt;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const core::NodeId producer = graph_.tensor(node.inputs[k]).producer;
+      if (!producer.valid() || graph_.is_constant_expression(producer) ||
+          !is_inner(node.inputs[k]) ||
+          graph_.node(producer).op->movement != core::Movement::kReshape)
+        continue;
+      const Node& reshape = graph_.node(producer);
+      const Sizes from = known_sizes(graph_.tensor(reshape.inputs[0]).type.shape),
+                  to = known_sizes(graph_.tensor(reshape.outputs[0]).type.shape);
+      if (from.size() <= to.size()) continue;
+      const auto same = std::ranges::mismatch(from, to).in2 - to.begin();
+      const auto behind = static_cast<std::ptrdiff_t>(to.size()) - same - 1;
+      if (behind < 0 || !std::equal(to.end() - behind, to.end(), from.end() - behind)) continue;
+      const auto summed = indices[k][static_cast<std::size_t>(same)];
+      Sizes parts(from.begin() + same, from.end() - behind);
+      if (summed && *summed >= first_summed && std::ranges::count(parts, 1) == 0)
+        return Merge{k, &reshape, *summed, std::move(parts)};
+    }
+    return std::nullopt;
+  }
+
+  /// Gives each part of the merged dimension an index of its own, in all operands that have it.
+  void divide(const Merge& merge, std::vector<IndexList>& indices) {
+    IndexList own;
+    for (const std::int64_t size : merge.parts) {
+      own.emplace_back(tree_.sizes.size());
+      tree_.sizes.push_back(size);
+    }
+    for (IndexList& list : indices) {
+      const auto at = std::ranges::find(list, std::optional(merge.summed));
+      if (at == list.end()) continue;
+      list.insert(list.erase(at), own.begin(), own.end());
+    }
   }
 
   bool is_inner(TensorId id) const {

@@ -27,7 +27,7 @@ struct LeafPiece {
 
 struct ContractionLeaf {
   core::TensorId tensor;
-  IndexList indices;
+  IndexList indices;  ///< Of its dimensions, each of which may be several.
   std::optional<LeafPiece> piece = {};  ///< None: all of the tensor.
 };
 
