@@ -364,6 +364,12 @@ std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
   Names whole;
   SideText source, target;
   std::size_t nested = 0;
+  // What others read, too, is one tensor for what finds maps of it.
+  const auto is_inner = [&](TensorId tensor) {
+    return graph.consumers(tensor).size() == 1 && !graph.is_output(tensor);
+  };
+  if (is_inner(last.outputs[0]) && is_such(graph.consumers(last.outputs[0])[0]))
+    return std::nullopt;
   const auto name_of = [&](TensorId tensor) {
     const auto [known, is_new] = names.try_emplace(tensor, fmt::format("x{}", names.size()));
     if (is_new) {
@@ -379,9 +385,8 @@ std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
     Names operands;
     for (const TensorId input : graph.node(at).inputs) {
       const core::NodeId producer = graph.tensor(input).producer;
-      // What others read, too, is one tensor for what finds maps of it.
-      const bool is_joined = is_such(producer) && !graph.is_constant_expression(producer) &&
-                             graph.consumers(input).size() == 1 && !graph.is_output(input);
+      const bool is_joined =
+          is_such(producer) && !graph.is_constant_expression(producer) && is_inner(input);
       nested += is_joined ? 1 : 0;
       operands.push_back(is_joined ? self(self, producer) : name_of(input));
       if (!is_joined) whole.push_back(operands.back());

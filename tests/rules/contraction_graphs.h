@@ -27,6 +27,10 @@ inline constexpr ProductGraph kProductGraphs[] = {
      "  s = matmul(a, b)\n  y = matmul(s, c)\n", 2},
     {"bilinear", "  x: f32[5, 6]\n  w: f32[6, 7, 4]\n  z: f32[5, 7]\n  u: f32[4, 2]\n",
      "  s = einsum(x, w, z; equation=\"ab,bcd,ac->ad\")\n  y = matmul(s, u)\n", 3},
+    {"outer_products_as_rows", "  a: f32[8, 40, 16]\n  b: f32[8, 40, 16]\n  w: f32[256, 16]\n",
+     "  o = einsum(a, b; equation=\"abc,ade->bdce\")\n  r = reshape(o; shape=[40, 40, 256])\n"
+     "  y = matmul(r, w)\n",
+     2},
     {"shared_heads", "  q: f32[1, 4, 90, 2]\n  k: f32[1, 1, 90, 2]\n  v: f32[90, 3]\n",
      "  t = transpose(k; perm=[0, 1, 3, 2])\n  s = matmul(q, t)\n  y = matmul(s, v)\n", 2},
 };
@@ -37,6 +41,10 @@ inline constexpr ProductGraph kScaledGraphs[] = {
      "  t = transpose(d; perm=[1, 0])\n  s = mul(d, a)\n  u = mul(s, t)\n  y = matmul(u, x)\n", 3},
     {"squares_of_a_scaled_kernel", "  k: f32[1, 5, 6, 3, 3]\n  d: f32[1, 1, 6, 1, 1]\n",
      "  m = mul(k, d)\n  q = mul(m, m)\n  y = reduce_sum(q; axes=[2, 3, 4])\n  z = relu(m)\n", 3},
+    {"mean_of_squares", "  x: f32[40, 6, 30]\n",
+     "  s = mul(x, x)\n  y = reduce_mean(s; axes=[1], keep_dims=0)\n", 3},
+    {"mean_of_products_over_two", "  x: f32[4, 6, 7]\n  z: f32[4, 6, 7]\n",
+     "  s = mul(x, z)\n  y = reduce_mean(s; axes=[0, 2])\n", 5},
     {"sum_of_weighted_rows", "  x: f32[2, 7, 5]\n  w: f32[7]\n",
      "  v = reshape(w; shape=[7, 1])\n  p = mul(x, v)\n  y = reduce_sum(p; axes=[1], "
      "keep_dims=0)\n",

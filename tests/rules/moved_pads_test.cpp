@@ -66,5 +66,30 @@ TEST(JoinedReshapes, AreOne) {
   EXPECT_EQ(rules[1].target.order().size(), 0U) << print(rules[1]);
 }
 
+/// But one that others read, too.
+TEST(JoinedJoins, AreOneAlongOneAxis) {
+  const auto plans = find_joined_moves(graph_of(R"(graph g
+  a: f32[4, 1]
+  b: f32[4, 2]
+  c: f32[4, 3]
+  d: f32[4, 4]
+  e: f32[8, 11]
+  ab = concat(a, b; axis=1)
+  abc = concat(ab, c, a; axis=1)
+  read = concat(c, c; axis=1)
+  v = relu(read)
+  all = concat(d, abc; axis=1)
+  wide = concat(all, all; axis=0)
+  y = concat(wide, e; axis=0)
+  u = concat(read, d; axis=1)
+  return y, u, v
+)"));
+  const auto rules = made_rules(plans);
+  expect_rules_hold(rules, 5);
+  ASSERT_THAT(rules, SizeIs(2));
+  EXPECT_EQ(rules[0].target.inputs().size(), 4U) << print(rules[0]);
+  for (const Rule& rule : rules) EXPECT_EQ(rule.target.order().size(), 1U) << print(rule);
+}
+
 }  // namespace
 }  // namespace soapstone::rules

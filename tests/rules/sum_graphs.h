@@ -19,6 +19,11 @@ inline constexpr ProductGraph kSumGraphs[] = {
      "  u = matmul(s, t1)\n  t2 = sub(u, x)\n  y0 = matmul(x, w0)\n  y1 = matmul(t1, w1)\n"
      "  y2 = matmul(t2, w2)\n  v = add(y0, y1)\n  y = add(v, y2)\n",
      5},
+    {"edges_of_a_graph", "  x: f32[64, 1, 32]\n  z: f32[64, 20, 32]\n",
+     "  w = full(; shape=[64, 64], value=0.25)\n  e = expand(x; shape=[64, 20, 32])\n"
+     "  d = sub(z, x)\n  c = concat(d, e; axis=2)\n"
+     "  y = einsum(c, w; equation=\"abc,cd->abd\")\n",
+     2},
     {"layers_of_one_tensor", "  x: f32[6, 5]\n",
      "  a = full(; shape=[5, 3], value=0.25)\n  b = full(; shape=[5, 3], value=2.0)\n"
      "  s = matmul(x, a)\n  t = matmul(x, b)\n  y = sub(s, t)\n",

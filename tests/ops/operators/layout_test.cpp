@@ -38,6 +38,34 @@ TEST(Expand, RepeatsOnes) {
   expect_near(run(graph, {{5, 6}})[0], {5, 5, 5, 6, 6, 6, 5, 5, 5, 6, 6, 6});
 }
 
+TEST(TopK, IsReadFromEveryForm) {
+  OnnxGraph onnx;
+  onnx.inputs = {{"x", {kF32, {2, 3}}}};
+  onnx.constants.emplace("k", core::Literal::ints({1}, Ints{2}));
+  onnx.nodes = {
+      {"TopK", "", {"x", "k"}, {"v", "i"}, {{"largest", std::int64_t{0}}}},
+      {"ArgMax", "", {"x"}, {"a"}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}}},
+      {"ArgMin", "", {"x"}, {"b"}, {}}};
+  onnx.outputs = {"v", "i", "a", "b"};
+  const auto graph = read_onnx(onnx);
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto results = run(*graph, {{5, 1, 5, 2, 3, 2}});
+  EXPECT_THAT(results[0], ElementsAre(1, 5, 2, 2));
+  EXPECT_THAT(results[1], ElementsAre(1, 0, 0, 2));
+  EXPECT_THAT(results[2], ElementsAre(0, 1));
+  EXPECT_THAT(results[3], ElementsAre(1, 0, 1));
+}
+
+TEST(TopK, LeavesTheLastOfEqualOnes) {
+  OnnxGraph onnx;
+  onnx.inputs = {{"x", {kF32, {3}}}};
+  onnx.nodes = {{"ArgMax", "", {"x"}, {"y"}, {{"select_last_index", std::int64_t{1}}}}};
+  onnx.outputs = {"y"};
+  const auto graph = read_onnx(onnx);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().code, core::ErrorCode::kUnsupported);
+}
+
 TEST(Gather, SelectsAlongAnAxis) {
   const core::Graph graph = graph_of("x: f32[2, 3]  i: i64[2]", "gather(x, i; axis=1)");
   expect_near(run(graph, {counting(6), {2, 0}})[0], {2, 0, 5, 3});

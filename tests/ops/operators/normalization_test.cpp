@@ -41,6 +41,20 @@ TEST(Softmax, StaysInRange) {
   expect_near(run(graph, {{1000, -1000, 1000, -1000 + std::log(3)}})[0], {0.5, 0.25, 0.5, 0.75});
 }
 
+TEST(LayerNorm, MayHaveItsStatisticsAsResults) {
+  OnnxGraph onnx;
+  onnx.inputs = {{"x", {kF32, {1, 2}}}};
+  onnx.constants.emplace("s", core::Literal::floats({2}, std::vector<float>{1, 2}));
+  onnx.nodes = {{"LayerNormalization", "", {"x", "s"}, {"y", "m", "d"}, {{"epsilon", 0.75f}}}};
+  onnx.outputs = {"y", "m", "d"};
+  const auto graph = read_onnx(onnx);
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto results = run(*graph, {{2, 3}});
+  expect_near(results[0], {-0.5, 1});
+  expect_near(results[1], {2.5});
+  expect_near(results[2], {1});
+}
+
 TEST(Normalization, RefusesWhatDoesNotFit) {
   const char* bn = "x: f32[2, 3, 4]  s: f32[3]  b: f32[3]  m: f32[3]  v: f32[3]";
   const char* wrong = "x: f32[2, 3, 4]  s: f32[3]  b: f32[3]  m: f32[3]  v: f32[4]";
