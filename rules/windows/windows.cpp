@@ -13,6 +13,7 @@
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
 #include "rules/windows/convolution_text.h"
+#include "rules/windows/greatest.h"
 
 namespace soapstone::rules {
 namespace {
@@ -198,6 +199,10 @@ class WindowPlanner {
 
 }  // namespace
 
-std::vector<RewritePlan> find_windows(const Graph& graph) { return WindowPlanner(graph).run(); }
+std::vector<RewritePlan> find_windows(const Graph& graph) {
+  auto plans = WindowPlanner(graph).run();
+  std::ranges::move(find_greatest_windows(graph), std::back_inserter(plans));
+  return plans;
+}
 
 }  // namespace soapstone::rules
