@@ -251,7 +251,7 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       rules::find_factors,         rules::find_steps_of_products};
   if (!options_.admits_made) return;
   const Candidate once =
-      carried_out(carried_out(from, rules::find_joined_moves), rules::find_common_nodes);
+      carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);
   std::vector<Candidate> starts{
       once, with_plans(once, kLess), with_plans(rows, kLess),
@@ -334,7 +334,7 @@ void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
 
 /// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
-  static constexpr PlanFinder kJoined[] = {rules::find_joined_moves};
+  static constexpr PlanFinder kJoined[] = {rules::find_joined_joins};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);

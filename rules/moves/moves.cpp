@@ -399,6 +399,19 @@ std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
                      target.line(call_of(graph, last, whole)));
 }
 
+/// A plan for each node of which that makes a rule.
+std::vector<RewritePlan>
+find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&, core::NodeId)) {
+  std::vector<RewritePlan> plans;
+  for (const core::NodeId id : graph.order())
+    if (!graph.is_constant_expression(id))
+      if (auto text = rule(graph, id))
+        plans.push_back({{{.results = {graph.node(id).outputs[0]},
+                           .texts = {*std::move(text)},
+                           .description = "Moves of one kind, one behind another, are one."}}});
+  return plans;
+}
+
 }  // namespace
 
 bool is_move(const Node& node) {
@@ -416,18 +429,12 @@ bool move(View& view, const Node& node, const Sizes& shape) {
 
 std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(graph).run(); }
 
-std::vector<RewritePlan> find_joined_moves(const Graph& graph) {
-  std::vector<RewritePlan> plans;
-  for (const core::NodeId id : graph.order()) {
-    if (graph.is_constant_expression(id)) continue;
-    auto text = joined_reshapes(graph, id);
-    if (!text) text = joined_joins(graph, id);
-    if (text)
-      plans.push_back({{{.results = {graph.node(id).outputs[0]},
-                         .texts = {*std::move(text)},
-                         .description = "Moves of one kind, one behind another, are one."}}});
-  }
-  return plans;
+std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
+  return find_joined(graph, joined_reshapes);
+}
+
+std::vector<RewritePlan> find_joined_joins(const Graph& graph) {
+  return find_joined(graph, joined_joins);
 }
 
 }  // namespace soapstone::rules

@@ -18,10 +18,13 @@ inline constexpr std::string_view kMovesPrefix = "moves_of_";
 /// the pieces of joins.
 std::vector<RewritePlan> find_moves(const core::Graph& graph);
 
-/// A plan for each reshape of what is reshaped, and for each join of joins along one axis, however
-/// many: what stands in front of the first is seen by what looks for it. Complexity: linear in the
-/// graph.
-std::vector<RewritePlan> find_joined_moves(const core::Graph& graph);
+/// A plan for each reshape of what is reshaped, however often: no gain, but what stands in front of
+/// the first is seen by what looks for it. Complexity: linear in the graph.
+std::vector<RewritePlan> find_joined_reshapes(const core::Graph& graph);
+
+/// A plan for each join of joins along one axis, however many, which hides what is joined first.
+/// Complexity: linear in the graph.
+std::vector<RewritePlan> find_joined_joins(const core::Graph& graph);
 
 /// Whether the node reshapes or transposes.
 bool is_move(const core::Node& node);

@@ -27,13 +27,14 @@ constexpr std::int64_t kLongestWindow = 32;
 constexpr std::size_t kPlaces = 2;
 
 constexpr std::string_view kGreatestDescription =
-    "Of what is at least 0 the greatest is the same among zeros.";
+    "Where a shorter window has no place, the first place counts once more.";
 
 /// A convolution, what is done to its result, and the greatest of that over all places.
 struct Branch {
   Convolution conv;
   TensorId weight, bias;
-  std::string function = {};             ///< `relu({})`
+  std::string function = {};             ///< `relu({})`; empty: none.
+  bool is_non_negative = false;          ///< The function.
   std::vector<std::string> behind = {};  ///< The calls behind it; the last one takes the greatest.
   TensorId result;
   std::size_t axis = 0;     ///< Of the windows, of those of places.
@@ -70,6 +71,146 @@ bool is_greatest(const Graph& graph, NodeId id) {
   return semantics.stages.size() == 1 && semantics.stages[0].body->kind == ops::ExprKind::kMax;
 }
 
+std::string list(const Dims& numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
+std::string with_number(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
+
+/// The rule for branches of one image.
+class GreatestText {
+ public:
+  GreatestText(const Graph& graph, const std::vector<Branch>& branches)
+      : graph_(graph), branches_(branches), first_(branches[0]),
+        places_(kPlaces + branches[0].axis), rank_(kPlaces + branches[0].conv.end.size()) {
+    for (const Branch& branch : branches) {
+      longest_ = std::max(longest_, branch.conv.window.size(branch.axis));
+      most_ = std::max(most_, branch.places);
+    }
+  }
+
+  std::string text() {
+    declare("x", first_.conv.image);
+    for (std::size_t k = 0; k < branches_.size(); ++k) {
+      add_source(k);
+      add_weights(k);
+      add_mask(k);
+    }
+    join("w", 0);
+    join("b", 0);
+    join("m", 1);
+    Dims pads(2 * first_.conv.end.size(), 0);
+    const Dims image = dims_of(graph_, first_.conv.image);
+    pads[first_.conv.end.size() + first_.axis] = most_ - (image[places_] - longest_ + 1);
+    target_ += convolved(has_function() ? "c" : "f", "w", "b", pads);
+    if (has_function()) target_ += called("f", first_.function, "c");
+    target_ += masked();
+    target_ += fmt::format("    g = reduce_max(z; axes=[{}], keep_dims=1)\n", places_);
+    split();
+    return fmt::format("rule window_of_greatest\n{}  placed\n  source\n{}  target\n{}", head_,
+                       source_, target_);
+  }
+
+ private:
+  bool has_function() const { return !first_.function.empty(); }
+
+  void declare(const std::string& name, TensorId id) {
+    head_ += fmt::format("  {}: [{}]\n", name, list(dims_of(graph_, id)));
+  }
+
+  void add_source(std::size_t k) {
+    const Branch& branch = branches_[k];
+    declare(with_number("a", k), branch.weight);
+    if (branch.bias.valid()) declare(with_number("b", k), branch.bias);
+    std::string last = with_number("c", k);
+    source_ += convolved(last, with_number("a", k), branch.bias.valid() ? with_number("b", k) : "",
+                         Dims(2 * branch.conv.end.size(), 0));
+    if (has_function()) {
+      source_ += called(with_number("f", k), branch.function, last);
+      last = with_number("f", k);
+    }
+    for (std::size_t i = 0; i < branch.behind.size(); ++i) {
+      const bool is_last = i + 1 == branch.behind.size();
+      const std::string next = is_last ? with_number("y", k) : fmt::format("r{}_{}", k, i);
+      source_ += called(next, branch.behind[i], last);
+      last = next;
+    }
+  }
+
+  /// The kernel in the longest window, and a bias.
+  void add_weights(std::size_t k) {
+    const Branch& branch = branches_[k];
+    pad("w", k, with_number("a", k), longest_ - branch.conv.window.size(branch.axis));
+    if (!branch.bias.valid())
+      target_ += fmt::format("    b{} = full(; shape=[{}], value=0.0)\n", k, branch.conv.results);
+  }
+
+  /// 1 where the window has a place.
+  void add_mask(std::size_t k) {
+    Dims shape(rank_, 1);
+    shape[1] = branches_[k].conv.results;
+    shape[places_] = branches_[k].places;
+    target_ += fmt::format("    o{} = full(; shape=[{}], value=1.0)\n", k, list(shape));
+    pad("m", k, with_number("o", k), most_ - branches_[k].places);
+  }
+
+  /// With that many zeros behind the last place.
+  void pad(const char* name, std::size_t k, const std::string& from, std::int64_t count) {
+    Dims pads(2 * rank_, 0);
+    pads[rank_ + places_] = count;
+    target_ += fmt::format("    {} = pad({}; pads=[{}], value=0.0)\n", with_number(name, k), from,
+                           list(pads));
+  }
+
+  void join(const char* name, int axis) {
+    std::vector<std::string> all;
+    for (std::size_t k = 0; k < branches_.size(); ++k) all.push_back(with_number(name, k));
+    target_ += fmt::format("    {} = concat({}; axis={})\n", name, fmt::join(all, ", "), axis);
+  }
+
+  /// Elsewhere 0 if that cannot be the greatest, or what the first place has.
+  std::string masked() const {
+    if (first_.is_non_negative) return "    z = mul(f, m)\n";
+    Dims all(rank_, 1);
+    all[places_] = most_;
+    return fmt::format("    h = full(; shape=[{0}], value=0.5)\n    has = less(h, m)\n"
+                       "    e = slice(f; axes=[{1}], starts=[0], sizes=[1], steps=[1])\n"
+                       "    z = where(has, f, e)\n",
+                       list(all), places_);
+  }
+
+  void split() {
+    std::vector<std::string> parts;
+    Dims sizes;
+    std::string shaped;
+    for (std::size_t k = 0; k < branches_.size(); ++k) {
+      parts.push_back(with_number("p", k));
+      sizes.push_back(branches_[k].conv.results);
+      shaped += fmt::format("    y{0} = reshape(p{0}; shape=[{1}])\n", k,
+                            list(dims_of(graph_, branches_[k].result)));
+    }
+    target_ += fmt::format("    {} = split(g; axis=1, sizes=[{}])\n{}", fmt::join(parts, ", "),
+                           list(sizes), shaped);
+  }
+
+  static std::string called(const std::string& name, const std::string& call,
+                            const std::string& operand) {
+    return fmt::format("    {} = {}\n", name, fmt::format(fmt::runtime(call), operand));
+  }
+
+  static std::string convolved(const std::string& name, const std::string& w, const std::string& b,
+                               const Dims& pads) {
+    const std::string ones = list(Dims(pads.size() / 2, 1));
+    return fmt::format(
+        "    {0} = conv(x, {1}{2}; strides=[{3}], pads=[{4}], dilations=[{3}], group=1)\n", name, w,
+        b.empty() ? "" : ", " + b, ones, list(pads));
+  }
+
+  const Graph& graph_;
+  const std::vector<Branch>& branches_;
+  const Branch& first_;
+  std::size_t places_, rank_;
+  std::int64_t longest_ = 0, most_ = 0;
+  std::string head_, source_, target_;
+};
+
 class GreatestPlanner {
  public:
   explicit GreatestPlanner(const Graph& graph) : graph_(graph) {}
@@ -83,7 +224,7 @@ class GreatestPlanner {
     for (auto& [ignored, branches] : alike) {
       if (!take_axis(branches) || branches.size() > kMostBranches) continue;
       PlanStep step{.results = {},
-                    .texts = {text(branches)},
+                    .texts = {GreatestText(graph_, branches).text()},
                     .description = kGreatestDescription,
                     .floats = FloatBehavior::kReassociates};
       for (const Branch& branch : branches) step.results.push_back(branch.result);
@@ -111,7 +252,8 @@ class GreatestPlanner {
                   .result = conv->result};
     const Dims channels = dims_of(graph_, conv->result);
     const std::int64_t greatest = channels[0] * channels[1];
-    while (is_inner(branch.result)) {
+    bool is_first = true;
+    for (; is_inner(branch.result); is_first = false) {
       const NodeId next = graph_.consumers(branch.result)[0];
       const Node& reader = graph_.node(next);
       const auto* const op = ops::definition_of(reader);
@@ -119,9 +261,9 @@ class GreatestPlanner {
           dims_of(graph_, reader.outputs[0]).empty())
         return std::nullopt;
       branch.result = reader.outputs[0];
-      if (branch.function.empty()) {
-        if (!is_non_negative(graph_, next)) return std::nullopt;
+      if (is_first && op->op_class == ops::OpClass::kElementwise) {
         branch.function = call_of(graph_, reader);
+        branch.is_non_negative = is_non_negative(graph_, next);
         continue;
       }
       branch.behind.push_back(call_of(graph_, reader));
@@ -156,88 +298,6 @@ class GreatestPlanner {
         return false;
     }
     return true;
-  }
-
-  std::string text(const std::vector<Branch>& branches) const {
-    const Convolution& first = branches[0].conv;
-    const std::size_t axis = branches[0].axis, rank = first.end.size() + kPlaces;
-    std::int64_t longest = 0, places = 0, channels = 0;
-    for (const Branch& branch : branches) {
-      longest = std::max(longest, branch.conv.window.size(axis));
-      places = std::max(places, branch.places);
-      channels += branch.conv.results;
-    }
-    std::string head = declared("x", first.image), source, target, ends;
-    std::vector<std::string> weights, biases, masks, parts, sizes;
-    for (std::size_t k = 0; k < branches.size(); ++k) {
-      const Branch& branch = branches[k];
-      const std::string w = fmt::format("w{}", k), b = fmt::format("b{}", k);
-      head += declared(w, branch.weight);
-      if (branch.bias.valid()) head += declared(b, branch.bias);
-      source += conv_line(fmt::format("c{}", k), w, branch.bias.valid() ? b : "",
-                          Dims(2 * first.end.size(), 0));
-      source += line(fmt::format("f{}", k), branch.function, fmt::format("c{}", k));
-      std::string last = fmt::format("f{}", k);
-      for (std::size_t i = 0; i < branch.behind.size(); ++i) {
-        const std::string next =
-            i + 1 == branch.behind.size() ? fmt::format("y{}", k) : fmt::format("r{}_{}", k, i);
-        source += line(next, branch.behind[i], last);
-        last = next;
-      }
-      target +=
-          padded(fmt::format("v{}", k), w, rank, axis, longest - branch.conv.window.size(axis));
-      weights.push_back(fmt::format("v{}", k));
-      biases.push_back(b);
-      if (!branch.bias.valid())
-        target += fmt::format("    {} = full(; shape=[{}], value=0.0)\n", b, branch.conv.results);
-      Dims ones(rank, 1);
-      ones[1] = branch.conv.results;
-      ones[kPlaces + axis] = branch.places;
-      target += fmt::format("    o{} = full(; shape=[{}], value=1.0)\n", k, fmt::join(ones, ", "));
-      target +=
-          padded(fmt::format("m{}", k), fmt::format("o{}", k), rank, axis, places - branch.places);
-      masks.push_back(fmt::format("m{}", k));
-      parts.push_back(fmt::format("p{}", k));
-      sizes.push_back(std::to_string(branch.conv.results));
-      ends += fmt::format("    y{0} = reshape(p{0}; shape=[{1}])\n", k,
-                          fmt::join(dims_of(graph_, branch.result), ", "));
-    }
-    for (const auto& [name, all, along] :
-         {std::tuple{"w", weights, 0}, {"b", biases, 0}, {"m", masks, 1}})
-      target += fmt::format("    {} = concat({}; axis={})\n", name, fmt::join(all, ", "), along);
-    Dims pads(2 * first.end.size(), 0);
-    pads[first.end.size() + axis] =
-        places - (dims_of(graph_, first.image)[kPlaces + axis] - longest + 1);
-    target += conv_line("c", "w", "b", pads) + line("f", branches[0].function, "c");
-    target += "    z = mul(f, m)\n";
-    target += fmt::format("    g = reduce_max(z; axes=[{}], keep_dims=1)\n", kPlaces + axis);
-    target += fmt::format("    {} = split(g; axis=1, sizes=[{}])\n", fmt::join(parts, ", "),
-                          fmt::join(sizes, ", "));
-    return fmt::format("rule window_of_greatest\n{}  placed\n  source\n{}  target\n{}{}", head,
-                       source, target, ends);
-  }
-
-  std::string declared(const std::string& name, TensorId id) const {
-    return fmt::format("  {}: [{}]\n", name, fmt::join(dims_of(graph_, id), ", "));
-  }
-  static std::string line(const std::string& name, const std::string& call,
-                          const std::string& operand) {
-    return fmt::format("    {} = {}\n", name, fmt::format(fmt::runtime(call), operand));
-  }
-  static std::string conv_line(const std::string& name, const std::string& w, const std::string& b,
-                               const Dims& pads) {
-    const Dims ones(pads.size() / 2, 1);
-    return fmt::format("    {} = conv(x, {}{}; strides=[{}], pads=[{}], dilations=[{}], group=1)\n",
-                       name, w, b.empty() ? "" : ", " + b, fmt::join(ones, ", "),
-                       fmt::join(pads, ", "), fmt::join(ones, ", "));
-  }
-  /// With that many zeros behind the last place.
-  static std::string padded(const std::string& name, const std::string& from, std::size_t rank,
-                            std::size_t axis, std::int64_t count) {
-    Dims pads(2 * rank, 0);
-    pads[rank + kPlaces + axis] = count;
-    return fmt::format("    {} = pad({}; pads=[{}], value=0.0)\n", name, from,
-                       fmt::join(pads, ", "));
   }
 
   const Graph& graph_;

@@ -49,7 +49,7 @@ TEST(MovedPads, AreLeftWhereNoConvolutionTakesThem) {
 }
 
 TEST(JoinedReshapes, AreOne) {
-  const auto plans = find_joined_moves(graph_of(R"(graph g
+  const auto plans = find_joined_reshapes(graph_of(R"(graph g
   x: f32[4, 6]
   a = reshape(x; shape=[24])
   b = reshape(a; shape=[2, 12])
@@ -68,7 +68,7 @@ TEST(JoinedReshapes, AreOne) {
 
 /// But one that others read, too.
 TEST(JoinedJoins, AreOneAlongOneAxis) {
-  const auto plans = find_joined_moves(graph_of(R"(graph g
+  const auto plans = find_joined_joins(graph_of(R"(graph g
   a: f32[4, 1]
   b: f32[4, 2]
   c: f32[4, 3]

@@ -115,5 +115,41 @@ TEST(Windows, AreLeftWhereResultsAreRead) {
               IsEmpty());
 }
 
+/// Kernels of two and three rows, and of all columns, over a sentence.
+std::string sentence(std::string_view function, std::string_view greatest) {
+  return fmt::format("graph g\n  x: f32[2, 1, 9, 4]\n"
+                     "  a = full(; shape=[3, 1, 2, 4], value=0.5)\n"
+                     "  b = full(; shape=[5, 1, 3, 4], value=0.25)\n"
+                     "  c = full(; shape=[5], value=0.5)\n"
+                     "  p = conv(x, a)\n  q = conv(x, b, c)\n  r = {0}(p)\n  s = {0}(q)\n"
+                     "  t = reshape(r; shape=[2, 3, 8])\n  u = reshape(s; shape=[2, 5, 7])\n"
+                     "{1}  y = add(v, v)\n  return y, w\n",
+                     function, greatest);
+}
+
+TEST(GreatestWindows, OfUnlikeLengthsAreOne) {
+  for (const char* function : {"relu", "tanh"}) {
+    const auto rules = made_rules(find_windows(graph_of(sentence(
+        function, "  v = max_pool(t; kernel=[8], strides=[8], pads=[0, 0], dilations=[1])\n"
+                  "  w = reduce_max(u; axes=[2], keep_dims=0)\n"))));
+    const auto rule = std::ranges::find(rules, "window_of_greatest", &Rule::base_name);
+    ASSERT_NE(rule, rules.end()) << function;
+    expect_rules_hold({*rule}, 5);
+    const auto is_conv = [&](core::NodeId id) { return rule->target.node(id).op->name == "conv"; };
+    EXPECT_EQ(std::ranges::count_if(rule->target.order(), is_conv), 1) << print(*rule);
+  }
+}
+
+/// The least, and the greatest of a few.
+TEST(GreatestWindows, NeedTheGreatestOfAllPlaces) {
+  for (const char* pools :
+       {"  v = reduce_min(t; axes=[2])\n  w = reduce_min(u; axes=[2])\n",
+        "  v = max_pool(t; kernel=[2], strides=[2], pads=[0, 0], dilations=[1])\n"
+        "  w = max_pool(u; kernel=[2], strides=[2], pads=[0, 0], dilations=[1])\n"}) {
+    const auto rules = made_rules(find_windows(graph_of(sentence("relu", pools))));
+    EXPECT_EQ(std::ranges::find(rules, "window_of_greatest", &Rule::base_name), rules.end());
+  }
+}
+
 }  // namespace
 }  // namespace soapstone::rules
