@@ -76,7 +76,7 @@ core::Graph with_constants(const core::Graph& graph, const std::vector<core::Lit
 
 TEST(Kernels, ComputeEveryExample) {
   // Operators without a kernel of their own, which run on the comprehension: integers and rarities,
-  // among them einsums that are no product of two matrices, and updates of weights.
+  // among them einsums that are no product of two matrices, places by data, and updates of weights.
   const std::set<std::string> no_kernel = {
       "relu(x) i64",
       "neg(x) i64",
@@ -85,6 +85,13 @@ TEST(Kernels, ComputeEveryExample) {
       "cumsum(x; axis=0, reverse=1) i64",
       "einsum(a; equation=\"aab->ba\") f32",
       "einsum(a, b, c; equation=\"a,a,b->b\") f32",
+      "gather_elements(x, i; axis=0) f32",
+      "gather_elements(x, i; axis=1) f32",
+      "gather_elements(x, i; axis=1) i64",
+      "scatter_add(x, i, u; axis=0) f32",
+      "scatter_add(x, i, u; axis=1) f32",
+      "top_k(x; axis=1, count=2) f32",
+      "top_k(x; axis=1, count=5, largest=0) i64",
       ("average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "
        "count_include_pad=1) f32"),
   };

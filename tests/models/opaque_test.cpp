@@ -18,18 +18,18 @@ std::string opaque_body(const std::string& text) { return std::string(kOpaqueHea
 
 TEST(Opaque, StandardOperatorWithoutAReader) {
   const auto model = read_text(
-      opaque_body("(float[2,8] x) => (float[2,3] v, int64[2,3] i)"
-                  " <int64[1] k = {3}> { a = Relu(x) [\"top\"] v, i = TopK<axis = 1>(a, k) }"));
-  EXPECT_EQ(operators(model.graph), "relu opaque:TopK");
+      opaque_body("(float[2,8] x) => (float[2,8] y)"
+                  " { a = Relu(x) [\"hard\"] y = Hardmax<axis = 1>(a) }"));
+  EXPECT_EQ(operators(model.graph), "relu opaque:Hardmax");
   ASSERT_EQ(model.opaque_nodes.size(), 1u);
-  EXPECT_EQ(model.opaque_nodes[0].name, "top");
-  EXPECT_EQ(model.opaque_nodes[0].op_type, "TopK");
+  EXPECT_EQ(model.opaque_nodes[0].name, "hard");
+  EXPECT_EQ(model.opaque_nodes[0].op_type, "Hardmax");
   EXPECT_FALSE(model.opaque_nodes[0].reason.empty());
-  const auto& type = model.graph.tensor(model.graph.outputs()[1]).type;
-  EXPECT_EQ(type, (core::TensorType{core::DataType::kInt64, {2, 3}, true}));
+  const auto& type = model.graph.tensor(model.graph.outputs()[0]).type;
+  EXPECT_EQ(type, (core::TensorType{core::DataType::kFloat32, {2, 8}, true}));
   const auto written = parse_proto(write_checked(model));
-  EXPECT_EQ(op_types(written), "Relu TopK");
-  EXPECT_EQ(written.graph().node(1).name(), "top");
+  EXPECT_EQ(op_types(written), "Relu Hardmax");
+  EXPECT_EQ(written.graph().node(1).name(), "hard");
   EXPECT_EQ(written.graph().node(1).attribute(0).i(), 1);
 }
 

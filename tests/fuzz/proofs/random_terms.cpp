@@ -206,6 +206,7 @@ std::vector<Term> TermMaker::draw(const ops::OpDefinition* wanted, std::size_t m
     term.nodes = nodes;
     fingerprint(term);
   }
+  node.results = results.size();
   nodes_.push_back(std::move(node));
   return results;
 }
@@ -288,12 +289,9 @@ core::Result<core::Graph> TermMaker::graph(const Term& term,
     const TermNode& node = nodes_[n];
     std::vector<core::TensorId> operands;
     for (std::size_t operand : node.operands) operands.push_back(id_of(terms_[operand]));
-    std::size_t count = 1;
-    if (const auto* sizes = node.attributes.find("sizes"); sizes && node.op->name == "split")
-      count = std::get<std::vector<Polynomial>>(*sizes).size();
     const TensorType unknown{core::DataType::kFloat32, {}, false};
     results[n] = builder.add_node(*node.op, node.attributes, std::move(operands),
-                                  std::vector<TensorType>(count, unknown));
+                                  std::vector<TensorType>(node.results, unknown));
   }
   builder.set_outputs({id_of(term)});
   return std::move(builder).finish();

@@ -40,6 +40,7 @@ struct TermNode {
   const ops::OpDefinition* op = nullptr;
   core::Attributes attributes;
   std::vector<std::size_t> operands;  ///< Terms.
+  std::size_t results = 1;
 };
 
 /// An input, or a result of a node.

@@ -1,4 +1,6 @@
 // transpose, reshape, expand, gather: where elements go, and what ONNX's forms of them mean.
+#include <limits>
+
 #include "ops/onnx/onnx_writing.h"
 #include "tests/ops/onnx_fakes.h"
 #include "tests/ops/op_test.h"
@@ -54,6 +56,23 @@ TEST(TopK, IsReadFromEveryForm) {
   EXPECT_THAT(results[1], ElementsAre(1, 0, 0, 2));
   EXPECT_THAT(results[2], ElementsAre(0, 1));
   EXPECT_THAT(results[3], ElementsAre(1, 0, 1));
+}
+
+TEST(TopK, TakesTheFirstOfEqualOnesFirst) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Values x{2, -inf, 2, 0, inf, -0.0, 2, inf};
+  const core::Graph falling = graph_of("x: f32[4, 2]", "top_k(x; axis=0, count=4)");
+  EXPECT_THAT(run(falling, {x})[0], ElementsAre(inf, inf, 2, 0, 2, 0, 2, -inf));
+  EXPECT_THAT(run(falling, {x})[1], ElementsAre(2, 3, 0, 1, 1, 2, 3, 0));
+  const core::Graph rising = graph_of("x: f32[4, 2]", "top_k(x; axis=0, count=3, largest=0)");
+  EXPECT_THAT(run(rising, {x})[1], ElementsAre(0, 0, 1, 1, 3, 2));
+}
+
+/// No comparison holds of what is no number: two elements have rank 0, and their places add up.
+TEST(TopK, CountsAsItSaysWhereSomethingIsNoNumber) {
+  const core::Graph graph = graph_of("x: f32[3]", "top_k(x; axis=0, count=1)");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(run(graph, {{1, nan, 2}})[1], ElementsAre(1 + 2));
 }
 
 TEST(TopK, LeavesTheLastOfEqualOnes) {
