@@ -324,9 +324,6 @@ ReadResult read_scatter_elements(OnnxImport& import) {
   const Dims data = input_dims(import, 0), shape = input_dims(import, 1);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
                              non_negative_axis(import, import.int_or("axis", 0), data.size()));
-  if (import.text_or("reduction", "none") == "add")
-    return import.append("scatter_add", {import.input(0), import.input(1), import.input(2)},
-                         {{"axis", Polynomial(axis)}});
   SOAPSTONE_ASSIGN_OR_RETURN(const std::vector<std::int64_t> indices, scattered_indices(import));
   if (shape.size() != data.size() || input_dims(import, 2) != shape)
     return bad_node(import, "indices and updates must have one shape, of the rank of the data");

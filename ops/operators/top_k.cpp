@@ -53,7 +53,10 @@ Semantics top_k_semantics(const OpInstance& op) {
     builder.output(op.outputs[0].shape, [&](const Index& i) {
       return builder.sum_over(x[axis], [&](const Polynomial& v) {
         const Index place = at(i, v);
-        return apply(Function::kEqual, {read(rank, place), index_value(i[axis])}) * value(place, v);
+        // Not a product: 0 times an infinite element is no number.
+        return apply(Function::kSelect,
+                     {apply(Function::kEqual, {read(rank, place), index_value(i[axis])}),
+                      value(place, v), number(Rational{0, 1})});
       });
     });
   };

@@ -262,6 +262,11 @@ CASES = [
     unary("expand", "Expand", constants=lambda _: [np.array([3, 16])], exact=True, zeros=True),
     unary("gather", "Gather", constants=lambda _: [np.array([-1, 0, -16, 15, 3])], exact=True,
           zeros=True),
+    unary("gather_elements", "GatherElements", constants=lambda _: [np.array([-1, 0, -16, 15, 3])],
+          exact=True, zeros=True),
+    # What is no number has no rank: ONNX does not say where it stands.
+    Case("top_k", "TopK", lambda dtype: [specials(dtype)[1:]], constants=lambda _: [np.array([15])],
+         outputs=2, exact=True),
 ]
 
 

@@ -88,8 +88,6 @@ TEST(Kernels, ComputeEveryExample) {
       "gather_elements(x, i; axis=0) f32",
       "gather_elements(x, i; axis=1) f32",
       "gather_elements(x, i; axis=1) i64",
-      "scatter_add(x, i, u; axis=0) f32",
-      "scatter_add(x, i, u; axis=1) f32",
       "top_k(x; axis=1, count=2) f32",
       "top_k(x; axis=1, count=5, largest=0) i64",
       ("average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "

@@ -11,13 +11,14 @@ from template_table import broadcast, same, template
 @template("Round", since=11)
 @template("HardSwish", since=14)
 @template("Mish", since=18, weight=0.3)
+@template("Swish", since=24, weight=0.3)
 def unary(b, op):
     kinds = FLOATS
     if op in ("Abs", "Neg"):
         kinds += "lic" if op == "Neg" else "liBc"
     if op == "Relu" and b.opset >= 14:
         kinds += "ic"
-    if op in ("Erf", "HardSwish", "Softsign", "Mish"):
+    if op in ("Erf", "HardSwish", "Softsign", "Mish", "Swish"):
         kinds = "fh"
     same(b, op, b.pick(kinds))
 

@@ -1,5 +1,7 @@
 """Random nodes that select or make elements by indices, and resize."""
 
+import numpy as np
+
 from template_table import ANY, same, template
 
 
@@ -35,6 +37,39 @@ def scatter_elements(b, op):
     index = b.random.randrange(x.shape[at])
     shape = [1 if i == at else s for i, s in enumerate(x.shape)]
     same(b, op, x, [x, b.weight("l", shape, index), b.source(x.type, shape)], axis=at)
+
+
+@template("Scatter", since=9, until=10, weight=0.3)
+def scatter(b, op):
+    scatter_elements(b, op)
+
+
+@template("GatherND", since=11, weight=0.5)
+def gather_nd(b, op):
+    x = b.pick("fdl", least=1)
+    depth = b.random.randint(1, x.rank)
+    sizes = np.array(x.shape[:depth])
+    places = (b.size(),)
+    indices = b.numbers.integers(-sizes, sizes, (*places, depth))
+    b.node(op, [x, b.weight("l", (*places, depth), indices)], [x.type], [(*places, *x.shape[depth:])])
+
+
+@template("ScatterND", since=11, weight=0.5)
+def scatter_nd(b, op):
+    """`x[first:last] = y`, as exporters write it."""
+    x = b.pick("fl", least=1)
+    first = b.random.randrange(x.shape[0])
+    count = b.random.randint(1, x.shape[0] - first)
+    rows = b.weight("l", (count, 1), np.arange(first, first + count))
+    same(b, op, x, [x, rows, b.source(x.type, (count, *x.shape[1:]))])
+
+
+@template("RotaryEmbedding", since=23, weight=0.3)
+def rotary_embedding(b, op):
+    batch, heads, length, half = b.size(), b.size(), b.size(), b.size()
+    x = b.input("f", (batch, heads, length, 2 * half))
+    caches = [b.source("f", (batch, length, half)) for _ in range(2)]
+    same(b, op, x, [x, *caches], interleaved=b.choice([None, 1]))
 
 
 @template("OneHot", since=9, weight=0.5)

@@ -50,8 +50,6 @@ bool is_kept_whole(const std::string& op, const Loop& loop, const std::string& c
   if (op == "conv_transpose") return loop.role == DimRole::kReduction;
   // Weights by class are found by the same labels as the classes.
   if (op == "nll_loss") return loop.selected_by && call.find("w;") != std::string::npos;
-  // Indices number places of the whole.
-  if (op == "scatter_add") return true;
   // Corners are aligned at the size of the whole.
   return op == "resize" && call.find("align_corners") != std::string::npos;
 }
