@@ -208,24 +208,18 @@ ReadResult read_mish(OnnxImport& import) {
   return compose.finish(compose.append("mul", {x, gate}));
 }
 
-/// x where x ≥ 0, else slope·x. Before opset 7 slopes were those of channels, not broadcast.
+/// x where x ≥ 0, else slope·x.
 ReadResult read_slopes(OnnxImport& import) {
-  const Dims x = input_dims(import, 0);
-  Dims slopes = input_dims(import, 1);
+  const Dims x = input_dims(import, 0), slopes = input_dims(import, 1);
   Composer compose(import);
-  TensorId slope = import.input(1);
-  if (import.opset() < 7) {
-    if (x.size() < 2 || slopes != Dims{x[1]}) return cannot_read(import, "its slopes");
-    slopes.resize(x.size() - 1, 1);
-    slope = compose.reshape(slope, slopes);
-  }
+  if (import.opset() < 9) return cannot_read(import, "slopes that differ");  // no Where there
   if (slopes.size() > x.size()) return bad_node(import, "its slopes have more dimensions than x");
   for (std::size_t d = 0; d < slopes.size(); ++d)
     if (slopes[d] != 1 && slopes[d] != x[x.size() - slopes.size() + d])
       return bad_node(import, "its slopes do not broadcast to x");
   const TensorId zero = compose.scalar(compose.data_type(import.input(0)), 0);
   const TensorId negative = compose.append("less", {import.input(0), zero});
-  const TensorId scaled = compose.append("mul", {import.input(0), slope});
+  const TensorId scaled = compose.append("mul", {import.input(0), import.input(1)});
   return compose.finish(compose.append("where", {negative, scaled, import.input(0)}));
 }
 

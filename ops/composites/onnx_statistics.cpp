@@ -247,7 +247,7 @@ std::vector<OnnxReader> statistics_readers() {
       reader("InstanceNormalization", kF, read_instance_norm),
       reader("GroupNormalization", kF, read_group_norm, 18),
       reader("LRN", kF, read_local_response_norm),
-      reader("LpNormalization", kF, read_lp_norm),
+      reader("LpNormalization", kF, read_lp_norm, 9),  // `where` has words since then
       reader("MeanVarianceNormalization", kF, read_mean_variance_norm, 9),
   };
   for (const ReducedSum& how : kReducedSums)

@@ -52,7 +52,7 @@ enum class OpClass : std::uint8_t {
   kContraction,    ///< convolution, matmul: can be the head of a fused launch
   kElementwise,    ///< one output element from one element of each input: can be an epilogue
   kReduction,      ///< pooling, reductions
-  kOrder,          ///< elements in order: sorts, whatever the comprehension counts
+  kOrder,          ///< elements in order: n·log2(n) comparisons, not those of the comprehension
   kNormalization,  ///< softmax, layer norm, batch norm
   kMovement,       ///< transpose, concat, pad, gather: copies
   kView,           ///< reshape, identity, dropout: no work at all on row-major data

@@ -133,7 +133,7 @@ CompiledSemantics<T>::CompiledSemantics(const Semantics& semantics,
     auto tree = evaluation::make_tree(stage, dims);
     evaluation::merge_loops(tree);
     program->stages.push_back(evaluation::lower<T>(tree));
-    program->ranks.push_back(evaluation::ranks_in(stage));
+    program->ranks.push_back(evaluation::ranks_in(stage, dims));
     const auto& lowered = program->stages.back();
     program->sizes.push_back(static_cast<std::size_t>(core::element_count(dims.back())));
     program->note(lowered);
@@ -183,12 +183,10 @@ core::Status CompiledSemantics<T>::execute(std::span<const std::span<const T>> i
   p.place(outputs, memory.data() + p.scratch, targets.data());
   for (std::size_t k = 0; k < inputs.size(); ++k) tensors.data()[k] = inputs[k].data();
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    bool is_done = false;
     if constexpr (std::is_same_v<T, double>)
       if (p.ranks[s])
-        is_done = evaluation::write_ranks(*p.ranks[s], tensors.data()[p.ranks[s]->tensor],
-                                          targets.data()[s]);
-    if (!is_done)
+        evaluation::write_ranks(*p.ranks[s], tensors.data()[p.ranks[s]->tensor], targets.data()[s]);
+    if (!std::is_same_v<T, double> || !p.ranks[s])
       evaluation::run_stage(evaluation::Frame<T>{p.stages[s],
                                                  {tensors.data(), inputs.size() + s},
                                                  targets.data()[s],

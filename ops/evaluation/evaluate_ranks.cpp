@@ -26,7 +26,7 @@ bool reads_at(const ExprNode& node, std::uint32_t tensor, const Stage& stage,
 }  // namespace
 
 /// Σ over v of less(x[i], x[v]) + (equal(x[v], x[i]) if v < i), or with less(x[v], x[i]).
-std::optional<Ranks> ranks_in(const Stage& stage) {
+std::optional<Ranks> ranks_in(const Stage& stage, std::span<const core::Dims> dims) {
   const ExprNode& sum = *stage.body;
   if (sum.kind != ExprKind::kSum || sum.binders.size() != 1 || !sum.constraints.empty())
     return std::nullopt;
@@ -45,6 +45,7 @@ std::optional<Ranks> ranks_in(const Stage& stage) {
         tie.constraints[0].expression != earlier.expression)
       continue;
     Ranks ranks{.tensor = before.arguments[0]->tensor, .is_falling = false};
+    if (dims[ranks.tensor] != *core::concrete(stage.shape)) return std::nullopt;
     const auto is_self = [&](const Expr& e) {
       return reads_at(*e, ranks.tensor, stage, std::nullopt, binder.variable);
     };
@@ -64,20 +65,18 @@ std::optional<Ranks> ranks_in(const Stage& stage) {
   return std::nullopt;
 }
 
-bool write_ranks(const Ranks& ranks, const double* x, double* out) {
-  const std::size_t count = ranks.outer * ranks.size * ranks.inner;
-  if (std::any_of(x, x + count, [](double value) { return std::isnan(value); })) return false;
+void write_ranks(const Ranks& ranks, const double* x, double* out) {
+  const auto is_less = [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; };
   std::vector<std::size_t> order(ranks.size);
   for (std::size_t line = 0; line < ranks.outer * ranks.inner; ++line) {
     const std::size_t first = line / ranks.inner * ranks.size * ranks.inner + line % ranks.inner;
     const auto at = [&](std::size_t k) { return first + k * ranks.inner; };
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return ranks.is_falling ? x[at(b)] < x[at(a)] : x[at(a)] < x[at(b)];
+      return ranks.is_falling ? is_less(x[at(b)], x[at(a)]) : is_less(x[at(a)], x[at(b)]);
     });
     for (std::size_t k = 0; k < order.size(); ++k) out[at(order[k])] = static_cast<double>(k);
   }
-  return true;
 }
 
 }  // namespace soapstone::ops::evaluation

@@ -18,10 +18,12 @@ struct Ranks {
   bool is_falling;  ///< The largest has rank 0.
 };
 
-/// None: the stage is something else. Precondition: its sizes are numbers.
-std::optional<Ranks> ranks_in(const Stage& stage);
+/// None: the stage is something else, or the tensor has another shape than it, of the dims of all
+/// tensors so far. Precondition: sizes are numbers.
+std::optional<Ranks> ranks_in(const Stage& stage, std::span<const core::Dims> dims);
 
-/// Writes the ranks of x. False: some element is no number, and nothing is written.
-bool write_ranks(const Ranks& ranks, const double* x, double* out);
+/// Writes the ranks of x. What is no number counts as the greatest, as in ONNX Runtime: by the
+/// comprehension two elements could have one rank.
+void write_ranks(const Ranks& ranks, const double* x, double* out);
 
 }  // namespace soapstone::ops::evaluation

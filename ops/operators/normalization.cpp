@@ -173,8 +173,8 @@ ReadFunction read_layer(std::string op) {
     std::vector<TensorId> inputs{x, import.input(1)};
     if (has_input(import, 2)) inputs.push_back(import.input(2));
     const double epsilon = decimal_or(import, "epsilon", 1e-5);
-    auto results = import.append(op, std::move(inputs),
-                                 {{"axis", Polynomial(axis)}, {"epsilon", epsilon}});
+    auto results =
+        import.append(op, std::move(inputs), {{"axis", Polynomial(axis)}, {"epsilon", epsilon}});
     if (!results || !has_statistics) return results;
     Composer compose(import);
     for (const TensorId each : statistics(compose, x, axis, epsilon)) results->push_back(each);

@@ -119,9 +119,9 @@ ReadResult read_pad_of_elements(OnnxImport& import, const std::vector<std::int64
     const std::int64_t begin = pads[d], end = pads[x.size() + d];
     if (begin == 0 && end == 0) continue;
     if (begin < 0 || end < 0) return cannot_read(import, "cropped at one end");
-    const std::int64_t size = x[d] + begin + end;
-    if (x[d] == 0 || size > kMostElements)
-      return cannot_read(import, "an empty or a large dimension");
+    const bool is_large = std::max({x[d], begin, end}) > kMostElements;
+    const std::int64_t size = is_large ? 0 : x[d] + begin + end;
+    if (x[d] == 0 || is_large) return cannot_read(import, "an empty or a large dimension");
     if (mode == "reflect" && std::max(begin, end) >= x[d])
       return cannot_read(import, "a reflection that is longer than the dimension");
     std::vector<std::int64_t> places;

@@ -14,6 +14,9 @@ namespace {
 using core::AttributeRole;
 using core::DataType;
 
+/// The first opset whose TopK says the order.
+constexpr int kOldestOpset = 11;
+
 std::vector<TensorType> infer_top_k(InferContext& c) {
   if (!require_elements(c, "top_k", Elements::kArithmetic)) return {};
   const auto axis = require_axis(c, "top_k", c.rank(0));
@@ -76,12 +79,7 @@ ReadResult read_top_k(OnnxImport& import) {
   const core::Dims x = input_dims(import, 0);
   SOAPSTONE_ASSIGN_OR_RETURN(const std::int64_t axis,
                              non_negative_axis(import, import.int_or("axis", -1), x.size()));
-  std::optional<std::vector<std::int64_t>> count;
-  if (import.opset() < 10)
-    count = {import.int_or("k", 0)};
-  else {
-    SOAPSTONE_ASSIGN_OR_RETURN(count, import.ints_or_input("k", 1));
-  }
+  SOAPSTONE_ASSIGN_OR_RETURN(const auto count, import.ints_or_input("k", 1));
   if (!count || count->size() != 1 || count->front() < 0 ||
       count->front() > x[static_cast<std::size_t>(axis)])
     return bad_node(import, "K must be one number that is no larger than the dimension");
@@ -109,9 +107,27 @@ ReadFunction read_first_place(bool largest) {
   };
 }
 
+/// Only where one element of floats stands is read: ArgMax leaves out what is no number, TopK
+/// takes it for the greatest.
+bool is_first_place(const OnnxExport& out) {
+  const TensorId values = out.node().outputs[0];
+  return out.node().attributes.get_int("count") == 1 && out.graph().consumers(values).empty() &&
+         !out.graph().is_output(values) &&
+         core::is_floating(out.graph().tensor(values).type.data_type);
+}
+
 core::Status write_top_k(OnnxExport& out) {
-  if (out.opset() < 11) return cannot_write(out, "TopK has neither K nor an order there");
+  if (out.opset() < kOldestOpset) return cannot_write(out, "TopK has neither K nor an order there");
   Emitter emitter(out);
+  if (is_first_place(out)) {
+    const bool largest = emitter.attributes().get_int("largest") != 0;
+    out.emit({largest ? "ArgMax" : "ArgMin",
+              {},
+              {emitter.input(0)},
+              {out.name(out.node().outputs[1])},
+              {{"axis", emitter.attributes().get_int("axis")}, {"keepdims", std::int64_t{1}}}});
+    return core::Done{};
+  }
   OnnxNode node{"TopK", {}, {emitter.input(0)}, {}, {}};
   node.inputs.push_back(emitter.ints({emitter.attributes().get_int("count")}));
   for (const TensorId id : out.node().outputs) node.outputs.push_back(out.name(id));
@@ -138,10 +154,12 @@ std::vector<OpDefinition> top_k_ops() {
       .op_class = OpClass::kOrder,
       .infer = infer_top_k,
       .semantics = top_k_semantics,
-      .onnx = OnnxMapping{{reader("TopK", Elements::kArithmetic, read_top_k),
-                           reader("ArgMax", Elements::kArithmetic, read_first_place(true)),
-                           reader("ArgMin", Elements::kArithmetic, read_first_place(false))},
-                          write_top_k},
+      .onnx =
+          OnnxMapping{
+              {reader("TopK", Elements::kArithmetic, read_top_k, kOldestOpset),
+               reader("ArgMax", Elements::kArithmetic, read_first_place(true), kOldestOpset),
+               reader("ArgMin", Elements::kArithmetic, read_first_place(false), kOldestOpset)},
+              write_top_k},
   })};
 }
 

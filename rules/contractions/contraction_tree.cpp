@@ -190,11 +190,12 @@ class TreeReader {
   std::optional<Merge> merged_operand(const Node& node, const std::vector<IndexList>& indices,
                                       std::size_t first_summed) const {
     if (!is_product(node) && !is_equation(node)) return std::nullopt;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    for (std::size_t k = 0; k < indices.size(); ++k) {
       const core::NodeId producer = graph_.tensor(node.inputs[k]).producer;
       if (!producer.valid() || graph_.is_constant_expression(producer) ||
           !is_inner(node.inputs[k]) ||
-          graph_.node(producer).op->movement != core::Movement::kReshape)
+          graph_.node(producer).op->movement != core::Movement::kReshape ||
+          !has_known_sizes(graph_, graph_.node(producer)))
         continue;
       const Node& reshape = graph_.node(producer);
       const Sizes from = known_sizes(graph_.tensor(reshape.inputs[0]).type.shape),

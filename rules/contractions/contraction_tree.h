@@ -27,7 +27,7 @@ struct LeafPiece {
 
 struct ContractionLeaf {
   core::TensorId tensor;
-  IndexList indices;  ///< Of its dimensions, each of which may be several.
+  IndexList indices;  ///< Of its dimensions; of a merged one, in a product, those of its parts.
   std::optional<LeafPiece> piece = {};  ///< None: all of the tensor.
 };
 

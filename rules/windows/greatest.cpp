@@ -59,10 +59,10 @@ std::string call_of(const Graph& graph, const Node& node) {
 /// Whether the node's results are a function of one element each that is nowhere below 0.
 bool is_non_negative(const Graph& graph, NodeId id) {
   const ops::Semantics semantics = ops::semantics_of(graph, id);
-  const ops::ExprNode& body = *semantics.stages.back().body;
-  return semantics.stages.size() == 1 && body.kind == ops::ExprKind::kApply &&
-         ops::properties(body.function).non_negative && body.arguments.size() == 1 &&
-         body.arguments[0]->kind == ops::ExprKind::kRead;
+  if (semantics.stages.size() != 1) return false;
+  const ops::ExprNode& body = *semantics.stages[0].body;
+  return body.kind == ops::ExprKind::kApply && ops::properties(body.function).non_negative &&
+         body.arguments.size() == 1 && body.arguments[0]->kind == ops::ExprKind::kRead;
 }
 
 /// Whether it takes the greatest of elements.

@@ -25,8 +25,9 @@ const onnx::OpSchema* schema_of(const ImportState& state, const onnx::NodeProto&
 /// that we do not have.
 bool changed_harmlessly(const std::string& op_type, int version) {
   static constexpr std::string_view kSame[] = {
-      "Cast",    "CastLike", "Constant", "ConstantOfShape", "Flatten",   "Identity", "If", "Pad",
-      "Reshape", "Shape",    "Size",     "Squeeze",         "Transpose", "Unsqueeze"};
+      "Cast",     "CastLike", "Constant", "ConstantOfShape", "Flatten",
+      "Identity", "If",       "Pad",      "Reshape",         "Shape",
+      "Size",     "Squeeze",  "Swish",    "Transpose",       "Unsqueeze"};
   constexpr int kNewestChange = 25;
   return version <= kNewestChange &&
          std::find(std::begin(kSame), std::end(kSame), op_type) != std::end(kSame);

@@ -68,11 +68,12 @@ TEST(TopK, TakesTheFirstOfEqualOnesFirst) {
   EXPECT_THAT(run(rising, {x})[1], ElementsAre(0, 0, 1, 1, 3, 2));
 }
 
-/// No comparison holds of what is no number: two elements have rank 0, and their places add up.
-TEST(TopK, CountsAsItSaysWhereSomethingIsNoNumber) {
-  const core::Graph graph = graph_of("x: f32[3]", "top_k(x; axis=0, count=1)", 2);
+TEST(TopK, TakesWhatIsNoNumberForTheGreatest) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(run(graph, {{1, nan, 2}})[1], ElementsAre(1 + 2));
+  const core::Graph falling = graph_of("x: f32[3]", "top_k(x; axis=0, count=2)", 2);
+  EXPECT_THAT(run(falling, {{1, nan, 2}})[1], ElementsAre(1, 2));
+  const core::Graph rising = graph_of("x: f32[3]", "top_k(x; axis=0, count=2, largest=0)", 2);
+  EXPECT_THAT(run(rising, {{nan, 1, nan}})[1], ElementsAre(1, 0));
 }
 
 TEST(TopK, LeavesTheLastOfEqualOnes) {
