@@ -1,7 +1,6 @@
 """Blocks of deployed models of 2017-2024: SAM (Kirillov et al. 2023), RT-DETR (Zhao et al. 2024),
 sentence-transformers (Reimers and Gurevych 2019), PatchTST (Nie et al. 2023), Caser of RecBole (Tang and
-Wang 2018), OpenFold (Jumper et al. 2021, Ahdritz et al. 2024), NNConv of PyG (Gilmer et al. 2017),
-muzero-general (Schrittwieser et al. 2020), Whisper (Radford et al. 2023), Depth Anything (Yang et al.
+Wang 2018), OpenFold (Jumper et al. 2021, Ahdritz et al. 2024), muzero-general (Schrittwieser et al. 2020), Whisper (Radford et al. 2023), Depth Anything (Yang et al.
 2024), DiT (Peebles and Xie 2023), ResNeSt (Zhang et al. 2022)."""
 
 import numpy as np
@@ -247,41 +246,6 @@ def outer_product_mean_of_openfold(random):
         pairs = g.MatMul(a, g.Reshape(b, [256, 1536]))
         row = g.linear(a, np.tile(np.einsum("d,cdz->cz", bb, last), (8, 1)), bo / 8.001)
         return g.Add(g.Reshape(pairs, [48, 48, 32]), g.Unsqueeze(row, [1]))
-    return given, expert
-
-
-@network(x=(64, 32), edges=(512, 8))
-def matrices_of_edges_by_nnconv(random):
-    """Two steps of PyG's MPNN example: each step makes a matrix for every edge and adds messages up by
-    scatter."""
-    ends = np.random.default_rng(5).integers(0, 64, (2, 512))
-    w1, b1, w2, b2 = random(8, 16), random(16), random(16, 1024) / 8, random(1024) / 8
-    root, bias = random(32, 32), random(32)
-
-    def given(g, x, edges):
-        for _ in range(2):
-            h = g.Relu(g.linear(edges, w1, b1))
-            matrices = g.Reshape(g.linear(h, w2, b2), [512, 32, 32])
-            t = g.Squeeze(g.MatMul(g.Unsqueeze(g.Gather(x, ends[0].copy(), axis=0), [1]), matrices), [1])
-            index = g.Expand(ends[1][:, None].copy(), [512, 32])
-            t = g.ScatterElements(np.zeros((64, 32)), index, t, axis=0, reduction="add")
-            x = g.Relu(g.Add(g.Add(t, g.MatMul(x, root)), bias))
-        return x
-
-    def expert(g, x, edges):
-        # Nodes are mapped by all the matrices that an edge's hidden values then weight; these are shared by
-        # both steps and have a one for the bias.
-        h = g.Relu(g.linear(edges, side_by_side(w1, np.zeros((8, 1))), np.append(b1, 1.0)))
-        h = g.Unsqueeze(h, [1])
-        maps = np.concatenate([w2, b2[None]]).reshape(17, 32, 32).transpose(1, 0, 2).reshape(32, 544)
-        maps, into = side_by_side(maps, root), np.zeros((64, 512))
-        into[ends[1], np.arange(512)] = 1
-        for _ in range(2):
-            t, own = g.Split(g.MatMul(x, maps), [544, 32], axis=1, results=2)
-            t = g.Gather(g.Reshape(t, [64, 17, 32]), ends[0].copy(), axis=0)
-            t = g.Reshape(g.MatMul(h, t), [512, 32])
-            x = g.Relu(g.Add(g.Gemm(into, t, own), bias))
-        return x
     return given, expert
 
 
