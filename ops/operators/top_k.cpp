@@ -20,13 +20,13 @@ constexpr int kOldestOpset = 11;
 std::vector<TensorType> infer_top_k(InferContext& c) {
   if (!require_elements(c, "top_k", Elements::kArithmetic)) return {};
   const auto axis = require_axis(c, "top_k", c.rank(0));
-  const auto largest = require_int(c, "top_k", "largest");
+  const auto largest = require_int(c, "top_k", "descending");
   if (!axis || !largest ||
-      !c.require(*largest == 0 || *largest == 1, "top_k.largest", "largest must be 0 or 1"))
+      !c.require(*largest == 0 || *largest == 1, "top_k.descending", "descending must be 0 or 1"))
     return {};
-  const auto count = require_int(c, "top_k", "count");
-  if (!count || !c.require_at_least(*count, 1, "top_k.count") ||
-      !c.require_at_least(c.shape(0)[*axis], *count, "top_k.count"))
+  const auto count = require_int(c, "top_k", "leading");
+  if (!count || !c.require_at_least(*count, 1, "top_k.leading") ||
+      !c.require_at_least(c.shape(0)[*axis], *count, "top_k.leading"))
     return {};
   Shape shape = c.shape(0);
   shape[*axis] = *count;
@@ -39,7 +39,7 @@ Semantics top_k_semantics(const OpInstance& op) {
   SemanticsBuilder builder(1);
   const Shape& x = op.inputs[0].shape;
   const std::size_t axis = axis_of(op.attributes);
-  const bool largest = op.attributes.get_int("largest") != 0;
+  const bool largest = op.attributes.get_int("descending") != 0;
   const auto at = [&](Index i, const Polynomial& v) {
     i[axis] = v;
     return i;
@@ -70,8 +70,8 @@ Semantics top_k_semantics(const OpInstance& op) {
 
 Attributes top_k_attributes(std::int64_t axis, std::int64_t count, bool largest) {
   return {{"axis", Polynomial(axis)},
-          {"count", Polynomial(count)},
-          {"largest", Polynomial(largest ? 1 : 0)}};
+          {"leading", Polynomial(count)},
+          {"descending", Polynomial(largest ? 1 : 0)}};
 }
 
 /// Without `sorted` the order is left to the runtime, and this one is as good as any.
@@ -111,7 +111,7 @@ ReadFunction read_first_place(bool largest) {
 /// takes it for the greatest.
 bool is_first_place(const OnnxExport& out) {
   const TensorId values = out.node().outputs[0];
-  return out.node().attributes.get_int("count") == 1 && out.graph().consumers(values).empty() &&
+  return out.node().attributes.get_int("leading") == 1 && out.graph().consumers(values).empty() &&
          !out.graph().is_output(values) &&
          core::is_floating(out.graph().tensor(values).type.data_type);
 }
@@ -120,7 +120,7 @@ core::Status write_top_k(OnnxExport& out) {
   if (out.opset() < kOldestOpset) return cannot_write(out, "TopK has neither K nor an order there");
   Emitter emitter(out);
   if (is_first_place(out)) {
-    const bool largest = emitter.attributes().get_int("largest") != 0;
+    const bool largest = emitter.attributes().get_int("descending") != 0;
     out.emit({largest ? "ArgMax" : "ArgMin",
               {},
               {emitter.input(0)},
@@ -129,10 +129,10 @@ core::Status write_top_k(OnnxExport& out) {
     return core::Done{};
   }
   OnnxNode node{"TopK", {}, {emitter.input(0)}, {}, {}};
-  node.inputs.push_back(emitter.ints({emitter.attributes().get_int("count")}));
+  node.inputs.push_back(emitter.ints({emitter.attributes().get_int("leading")}));
   for (const TensorId id : out.node().outputs) node.outputs.push_back(out.name(id));
-  for (const char* name : {"axis", "largest"})
-    node.attributes.emplace_back(name, emitter.attributes().get_int(name));
+  node.attributes = {{"axis", emitter.attributes().get_int("axis")},
+                     {"largest", emitter.attributes().get_int("descending")}};
   out.emit(std::move(node));
   return core::Done{};
 }
@@ -142,14 +142,15 @@ core::Status write_top_k(OnnxExport& out) {
 std::vector<OpDefinition> top_k_ops() {
   return {OpDefinition({
       .name = "top_k",
-      .equation = "x[a…,s,b…] → y[a…,count,b…], j[a…,count,b…] with y[a…,r,b…] = x[a…,j,b…], j the "
-                  "place of "
-                  "rank r",
+      .equation =
+          "x[a…,s,b…] → y[a…,leading,b…], j[a…,leading,b…] with y[a…,r,b…] = x[a…,j,b…], j the "
+          "place of "
+          "rank r",
       .attributes =
           std::vector<core::AttributeSchema>{
               axis_attribute(),
-              {"count", AttributeRole::kInteger, std::nullopt, {Polynomial(1), Polynomial(2)}},
-              {"largest", AttributeRole::kFlag, Polynomial(1), {Polynomial(0), Polynomial(1)}}},
+              {"leading", AttributeRole::kInteger, std::nullopt, {Polynomial(1), Polynomial(2)}},
+              {"descending", AttributeRole::kFlag, Polynomial(1), {Polynomial(0), Polynomial(1)}}},
       .inputs = Arity(1, 1),
       .op_class = OpClass::kOrder,
       .infer = infer_top_k,

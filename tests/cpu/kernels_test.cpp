@@ -88,8 +88,8 @@ TEST(Kernels, ComputeEveryExample) {
       "gather_elements(x, i; axis=0) f32",
       "gather_elements(x, i; axis=1) f32",
       "gather_elements(x, i; axis=1) i64",
-      "top_k(x; axis=1, count=2) f32",
-      "top_k(x; axis=1, count=5, largest=0) i64",
+      "top_k(x; axis=1, leading=2) f32",
+      "top_k(x; axis=1, leading=5, descending=0) i64",
       ("average_pool(x; kernel=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, "
        "count_include_pad=1) f32"),
   };

@@ -61,18 +61,19 @@ TEST(TopK, IsReadFromEveryForm) {
 TEST(TopK, TakesTheFirstOfEqualOnesFirst) {
   const double inf = std::numeric_limits<double>::infinity();
   const Values x{2, -inf, 2, 0, inf, -0.0, 2, inf};
-  const core::Graph falling = graph_of("x: f32[4, 2]", "top_k(x; axis=0, count=4)", 2);
+  const core::Graph falling = graph_of("x: f32[4, 2]", "top_k(x; axis=0, leading=4)", 2);
   EXPECT_THAT(run(falling, {x})[0], ElementsAre(inf, inf, 2, 0, 2, 0, 2, -inf));
   EXPECT_THAT(run(falling, {x})[1], ElementsAre(2, 3, 0, 1, 1, 2, 3, 0));
-  const core::Graph rising = graph_of("x: f32[4, 2]", "top_k(x; axis=0, count=3, largest=0)", 2);
+  const core::Graph rising =
+      graph_of("x: f32[4, 2]", "top_k(x; axis=0, leading=3, descending=0)", 2);
   EXPECT_THAT(run(rising, {x})[1], ElementsAre(0, 0, 1, 1, 3, 2));
 }
 
 TEST(TopK, TakesWhatIsNoNumberForTheGreatest) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const core::Graph falling = graph_of("x: f32[3]", "top_k(x; axis=0, count=2)", 2);
+  const core::Graph falling = graph_of("x: f32[3]", "top_k(x; axis=0, leading=2)", 2);
   EXPECT_THAT(run(falling, {{1, nan, 2}})[1], ElementsAre(1, 2));
-  const core::Graph rising = graph_of("x: f32[3]", "top_k(x; axis=0, count=2, largest=0)", 2);
+  const core::Graph rising = graph_of("x: f32[3]", "top_k(x; axis=0, leading=2, descending=0)", 2);
   EXPECT_THAT(run(rising, {{nan, 1, nan}})[1], ElementsAre(1, 0));
 }
 
