@@ -113,7 +113,7 @@ core::Result<Gathering> read_gathering(const OnnxImport& import) {
 
 /// The position of each tuple in the flattened data. A coordinate selects from 0, 1, …: so it may
 /// be negative, and one out of range stays an error.
-TensorId positions_of(Composer& compose, TensorId indices, const Gathering& g) {
+TensorId append_positions(Composer& compose, TensorId indices, const Gathering& g) {
   const auto counting = [&](std::int64_t size) {
     return compose.append("iota", {}, {{"shape", to_sizes(Dims{size})}, {"axis", Polynomial(0)}});
   };
@@ -168,7 +168,7 @@ ReadResult read_gather_nd(OnnxImport& import) {
   } else if (g.batch == 0 && g.depth == 1) {
     positions = compose.reshape(indices, g.places());
   } else {
-    positions = positions_of(compose, indices, g);
+    positions = append_positions(compose, indices, g);
   }
   const std::int64_t rows = core::element_count(part(g.data, 0, g.batch + g.depth));
   const TensorId flat = compose.reshape(import.input(0), joined({rows}, g.rest()));

@@ -130,9 +130,7 @@ class ComposedMap {
       add_nothing_as_offset(suffix, id, map.kept, is_new);
     } else if (is_offset_whole() && !map.is_offset_whole) {
       of_offset_.push_back("whole" + suffix);
-      if (is_new)
-        target_ += fmt::format("    whole{0} = expand(c{0}; shape=[{1}])\n", suffix,
-                               joined(writer_.sizes(id)));
+      if (is_new) target_ += expanded("whole" + suffix, "c" + suffix, id);
     } else {
       of_offset_.push_back("c" + suffix);
     }
@@ -149,9 +147,8 @@ class ComposedMap {
     const Names sizes = writer_.sizes(id);
     if (node.op->movement == core::Movement::kRepeat) {
       head_ += fmt::format("  k{}: {}\n", suffix, writer_.declared(node.inputs[0]));
-      const std::string text = fmt::format("expand(k{}; shape=[{}])\n", suffix, joined(sizes));
-      source_ += fmt::format("    t{} = {}", suffix, text);
-      if (is_whole) target_ += fmt::format("    whole{} = {}", suffix, text);
+      source_ += expanded("t" + suffix, "k" + suffix, id);
+      if (is_whole) target_ += expanded("whole" + suffix, "k" + suffix, id);
       return;
     }
     Names small = sizes;
@@ -162,8 +159,17 @@ class ComposedMap {
         fmt::format("    {} = {}\n", of_offset_.back(), filled(node, is_whole ? sizes : small));
   }
 
+  std::string expanded(const std::string& name, const std::string& from, TensorId id) const {
+    return fmt::format("    {} = expand({}; shape=[{}])\n", name, from, joined(writer_.sizes(id)));
+  }
+
   /// The call of a node that fills a tensor, of that shape.
   std::string filled(const core::Node& node, const Names& shape) const {
+    return fmt::format("{}(; {})", node.op->name, joined(attributes_of(node, shape)));
+  }
+
+  /// Settings of the node, with another shape if it names one.
+  Names attributes_of(const core::Node& node, const Names& shape) const {
     Names attributes;
     for (const core::AttributeSchema& schema : node.op->attributes)
       if (const core::AttributeValue* const value = node.attributes.find(schema.name))
@@ -171,7 +177,7 @@ class ComposedMap {
                                          schema.role == core::AttributeRole::kShape
                                              ? fmt::format("[{}]", joined(shape))
                                              : core::to_string(*value, all_.graph.symbols())));
-    return fmt::format("{}(; {})", node.op->name, joined(attributes));
+    return attributes;
   }
 
   void add_nothing_as_offset(const std::string& suffix, TensorId id,
@@ -199,19 +205,12 @@ class ComposedMap {
   /// The operator on operands whose first kept axis has that many places and whose others have one.
   /// Empty: as it stands in the graph.
   std::string call(const Names& operands, const std::string& first) const {
-    Names given = operands, attributes;
+    Names given = operands;
     while (!given.empty() && given.back() == "_") given.pop_back();
     const TensorId result = node_.outputs[0];
-    for (const core::AttributeSchema& schema : op_.attributes) {
-      const core::AttributeValue* const value = node_.attributes.find(schema.name);
-      if (value == nullptr) continue;
-      std::string text = core::to_string(*value, all_.graph.symbols());
-      if (schema.role == core::AttributeRole::kShape)
-        text = fmt::format(
-            "[{}]", joined(first.empty() ? writer_.sizes(result)
-                                         : writer_.lying_as(result, all_.results[0].kept, first)));
-      attributes.push_back(fmt::format("{}={}", schema.name, text));
-    }
+    const Names attributes =
+        attributes_of(node_, first.empty() ? writer_.sizes(result)
+                                           : writer_.lying_as(result, all_.results[0].kept, first));
     return fmt::format("{}({}{}{})", op_.name, joined(given), attributes.empty() ? "" : "; ",
                        joined(attributes));
   }

@@ -50,20 +50,6 @@ std::string bias(const Convolution& conv, const std::string& name, const std::st
   return fmt::format("  {}: [{}]\n", name, results_of(conv, results));
 }
 
-/// `y = conv(x, a, b; …)`
-std::string call(const Convolution& conv, const std::string& result, const std::string& x,
-                 const std::string& w, const std::string& b) {
-  Dims pads;
-  for (const std::int64_t low : conv.window.low) pads.push_back(-low);
-  for (std::size_t d = 0; d < conv.end.size(); ++d)
-    pads.push_back(conv.end[d] + conv.window.high[d]);
-  return fmt::format("    {} = conv({}, {}{}; strides=[{}], pads=[{}], dilations=[{}], group={})\n",
-                     result, x, w, b.empty() ? "" : ", " + b, joined(conv.strides), joined(pads),
-                     joined(conv.window.step), conv.group);
-}
-
-std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
-
 /// The sum of all, under that name; `part` begins the names of partial sums.
 std::string summed(const Names& terms, const std::string& name, const char* part) {
   std::string text, sum = terms[0];
@@ -115,8 +101,8 @@ class SumText {
       biases_.push_back(numbered("b", k));
     }
     names_[conv.result] = numbered("s", k);
-    source_ +=
-        call(conv, numbered("s", k), x, numbered("w", k), conv.has_bias ? numbered("b", k) : "");
+    source_ += convolved(conv, numbered("s", k), x, numbered("w", k),
+                         conv.has_bias ? numbered("b", k) : "");
   }
 
   /// False: its sizes are no polynomials.
@@ -161,7 +147,7 @@ class SumText {
     }
     Names terms{"r"};
     terms.insert(terms.end(), others_.begin(), others_.end());
-    text += call(first_, others_.empty() ? "y" : "r", x, w, b);
+    text += convolved(first_, others_.empty() ? "y" : "r", x, w, b);
     return text + summed(terms, "y", "r_");
   }
 
@@ -175,6 +161,27 @@ class SumText {
 };
 
 }  // namespace
+
+std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
+
+std::string convolved(const Convolution& conv, const std::string& result, const std::string& x,
+                      const std::string& w, const std::string& b) {
+  Dims pads;
+  for (const std::int64_t low : conv.window.low) pads.push_back(-low);
+  for (std::size_t d = 0; d < conv.end.size(); ++d)
+    pads.push_back(conv.end[d] + conv.window.high[d]);
+  return fmt::format("    {} = conv({}, {}{}; strides=[{}], pads=[{}], dilations=[{}], group={})\n",
+                     result, x, w, b.empty() ? "" : ", " + b, joined(conv.strides), joined(pads),
+                     joined(conv.window.step), conv.group);
+}
+
+std::string call_around(const core::Graph& graph, const core::Node& node) {
+  std::string attributes;
+  for (const auto& [name, value] : node.attributes.values())
+    attributes += fmt::format("{}{}={}", attributes.empty() ? "; " : ", ", name,
+                              core::to_string(value, graph.symbols()));
+  return fmt::format("{}({{}}{})", node.op->name, attributes);
+}
 
 std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id) {
   const core::Node& node = graph.node(id);
@@ -222,9 +229,9 @@ std::string with_window(const Convolution& conv, const Window& window) {
       "conv",
       image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
           (conv.has_bias ? bias(conv, b, "o") : ""),
-      call(conv, "y", "x", "w", b),
+      convolved(conv, "y", "x", "w", b),
       fmt::format("    v = pad(w; pads=[{}], interior=[{}])\n", joined(before), joined(between)) +
-          call(larger, "y", "x", "v", b));
+          convolved(larger, "y", "x", "v", b));
 }
 
 std::string joined_convolutions(const std::vector<Convolution>& all, const std::string& behind) {
@@ -243,13 +250,13 @@ std::string joined_convolutions(const std::vector<Convolution>& all, const std::
     else if (has_bias)
       target += fmt::format("    {} = full(; shape=[{}], value=0.0)\n", b, o);
     const std::string r = behind.empty() ? results.back() : numbered("r", k);
-    source += call(all[k], r, "x", kernels.back(), all[k].has_bias ? b : "");
+    source += convolved(all[k], r, "x", kernels.back(), all[k].has_bias ? b : "");
     if (!behind.empty())
       source += fmt::format("    {} = {}\n", results.back(), fmt::format(fmt::runtime(behind), r));
   }
   target += fmt::format("    ws = concat({}; axis=0)\n", joined(kernels));
   if (has_bias) target += fmt::format("    bs = concat({}; axis=0)\n", joined(biases));
-  target += call(all[0], behind.empty() ? "ys" : "rs", "x", "ws", has_bias ? "bs" : "");
+  target += convolved(all[0], behind.empty() ? "ys" : "rs", "x", "ws", has_bias ? "bs" : "");
   if (!behind.empty())
     target += fmt::format("    ys = {}\n", fmt::format(fmt::runtime(behind), "rs"));
   target += fmt::format("    {} = split(ys; axis=1, sizes=[{}])\n", joined(results), joined(sizes));

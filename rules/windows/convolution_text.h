@@ -40,6 +40,14 @@ struct Sum {
 /// None: the node is no convolution of known shapes.
 std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id);
 
+/// `w3`
+std::string numbered(const char* name, std::size_t k);
+/// The line `y = conv(x, w, b; …)`; no bias if `b` is empty.
+std::string convolved(const Convolution& conv, const std::string& result, const std::string& x,
+                      const std::string& w, const std::string& b);
+/// The call of a node with one operand, which stands where the braces are: `relu({})`.
+std::string call_around(const core::Graph& graph, const core::Node& node);
+
 /// Preconditions of all: `window` holds the convolution's; several have one window.
 std::string with_window(const Convolution& conv, const Window& window);
 /// `behind`: what is done to each result, `relu({})`, or nothing.

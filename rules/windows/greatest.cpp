@@ -47,15 +47,6 @@ Dims dims_of(const Graph& graph, TensorId id) {
 
 std::int64_t product_of(const Dims& dims) { return core::element_count(dims); }
 
-/// The call of a node with one operand, which stands where the braces are.
-std::string call_of(const Graph& graph, const Node& node) {
-  std::string attributes;
-  for (const auto& [name, value] : node.attributes.values())
-    attributes += fmt::format("{}{}={}", attributes.empty() ? "; " : ", ", name,
-                              core::to_string(value, graph.symbols()));
-  return fmt::format("{}({{}}{})", node.op->name, attributes);
-}
-
 /// Whether the node's results are a function of one element each that is nowhere below 0.
 bool is_non_negative(const Graph& graph, NodeId id) {
   const ops::Semantics semantics = ops::semantics_of(graph, id);
@@ -72,7 +63,6 @@ bool is_greatest(const Graph& graph, NodeId id) {
 }
 
 std::string list(const Dims& numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
-std::string with_number(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
 
 /// The rule for branches of one image.
 class GreatestText {
@@ -96,10 +86,7 @@ class GreatestText {
     join("w", 0);
     join("b", 0);
     join("m", 1);
-    Dims pads(2 * first_.conv.end.size(), 0);
-    const Dims image = dims_of(graph_, first_.conv.image);
-    pads[first_.conv.end.size() + first_.axis] = most_ - (image[places_] - longest_ + 1);
-    target_ += convolved(has_function() ? "c" : "f", "w", "b", pads);
+    target_ += convolved(whole(), has_function() ? "c" : "f", "x", "w", "b");
     if (has_function()) target_ += called("f", first_.function, "c");
     target_ += masked();
     target_ += fmt::format("    g = reduce_max(z; axes=[{}], keep_dims=1)\n", places_);
@@ -111,24 +98,32 @@ class GreatestText {
  private:
   bool has_function() const { return !first_.function.empty(); }
 
+  /// The convolution with the longest window that has as many places as the shortest.
+  Convolution whole() const {
+    Convolution conv = first_.conv;
+    conv.window.high[first_.axis] = longest_ - 1;
+    conv.end[first_.axis] = most_ - dims_of(graph_, conv.image)[places_];
+    return conv;
+  }
+
   void declare(const std::string& name, TensorId id) {
     head_ += fmt::format("  {}: [{}]\n", name, list(dims_of(graph_, id)));
   }
 
   void add_source(std::size_t k) {
     const Branch& branch = branches_[k];
-    declare(with_number("a", k), branch.weight);
-    if (branch.bias.valid()) declare(with_number("b", k), branch.bias);
-    std::string last = with_number("c", k);
-    source_ += convolved(last, with_number("a", k), branch.bias.valid() ? with_number("b", k) : "",
-                         Dims(2 * branch.conv.end.size(), 0));
+    declare(numbered("a", k), branch.weight);
+    if (branch.bias.valid()) declare(numbered("b", k), branch.bias);
+    std::string last = numbered("c", k);
+    source_ += convolved(branch.conv, last, "x", numbered("a", k),
+                         branch.bias.valid() ? numbered("b", k) : "");
     if (has_function()) {
-      source_ += called(with_number("f", k), branch.function, last);
-      last = with_number("f", k);
+      source_ += called(numbered("f", k), branch.function, last);
+      last = numbered("f", k);
     }
     for (std::size_t i = 0; i < branch.behind.size(); ++i) {
       const bool is_last = i + 1 == branch.behind.size();
-      const std::string next = is_last ? with_number("y", k) : fmt::format("r{}_{}", k, i);
+      const std::string next = is_last ? numbered("y", k) : fmt::format("r{}_{}", k, i);
       source_ += called(next, branch.behind[i], last);
       last = next;
     }
@@ -137,7 +132,7 @@ class GreatestText {
   /// The kernel in the longest window, and a bias.
   void add_weights(std::size_t k) {
     const Branch& branch = branches_[k];
-    pad("w", k, with_number("a", k), longest_ - branch.conv.window.size(branch.axis));
+    pad("w", k, numbered("a", k), longest_ - branch.conv.window.size(branch.axis));
     if (!branch.bias.valid())
       target_ += fmt::format("    b{} = full(; shape=[{}], value=0.0)\n", k, branch.conv.results);
   }
@@ -148,20 +143,20 @@ class GreatestText {
     shape[1] = branches_[k].conv.results;
     shape[places_] = branches_[k].places;
     target_ += fmt::format("    o{} = full(; shape=[{}], value=1.0)\n", k, list(shape));
-    pad("m", k, with_number("o", k), most_ - branches_[k].places);
+    pad("m", k, numbered("o", k), most_ - branches_[k].places);
   }
 
   /// With that many zeros behind the last place.
   void pad(const char* name, std::size_t k, const std::string& from, std::int64_t count) {
     Dims pads(2 * rank_, 0);
     pads[rank_ + places_] = count;
-    target_ += fmt::format("    {} = pad({}; pads=[{}], value=0.0)\n", with_number(name, k), from,
+    target_ += fmt::format("    {} = pad({}; pads=[{}], value=0.0)\n", numbered(name, k), from,
                            list(pads));
   }
 
   void join(const char* name, int axis) {
     std::vector<std::string> all;
-    for (std::size_t k = 0; k < branches_.size(); ++k) all.push_back(with_number(name, k));
+    for (std::size_t k = 0; k < branches_.size(); ++k) all.push_back(numbered(name, k));
     target_ += fmt::format("    {} = concat({}; axis={})\n", name, fmt::join(all, ", "), axis);
   }
 
@@ -181,7 +176,7 @@ class GreatestText {
     Dims sizes;
     std::string shaped;
     for (std::size_t k = 0; k < branches_.size(); ++k) {
-      parts.push_back(with_number("p", k));
+      parts.push_back(numbered("p", k));
       sizes.push_back(branches_[k].conv.results);
       shaped += fmt::format("    y{0} = reshape(p{0}; shape=[{1}])\n", k,
                             list(dims_of(graph_, branches_[k].result)));
@@ -193,14 +188,6 @@ class GreatestText {
   static std::string called(const std::string& name, const std::string& call,
                             const std::string& operand) {
     return fmt::format("    {} = {}\n", name, fmt::format(fmt::runtime(call), operand));
-  }
-
-  static std::string convolved(const std::string& name, const std::string& w, const std::string& b,
-                               const Dims& pads) {
-    const std::string ones = list(Dims(pads.size() / 2, 1));
-    return fmt::format(
-        "    {0} = conv(x, {1}{2}; strides=[{3}], pads=[{4}], dilations=[{3}], group=1)\n", name, w,
-        b.empty() ? "" : ", " + b, ones, list(pads));
   }
 
   const Graph& graph_;
@@ -262,11 +249,11 @@ class GreatestPlanner {
         return std::nullopt;
       branch.result = reader.outputs[0];
       if (is_first && op->op_class == ops::OpClass::kElementwise) {
-        branch.function = call_of(graph_, reader);
+        branch.function = call_around(graph_, reader);
         branch.is_non_negative = is_non_negative(graph_, next);
         continue;
       }
-      branch.behind.push_back(call_of(graph_, reader));
+      branch.behind.push_back(call_around(graph_, reader));
       if (is_greatest(graph_, next))
         return product_of(dims_of(graph_, branch.result)) == greatest ? std::optional(branch)
                                                                       : std::nullopt;

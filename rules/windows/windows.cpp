@@ -134,11 +134,7 @@ class WindowPlanner {
     const auto* const op = ops::definition_of(node);
     if (op == nullptr || op->op_class != ops::OpClass::kElementwise || node.inputs.size() != 1)
       return "";
-    std::string attributes;
-    for (const auto& [name, value] : node.attributes.values())
-      attributes += fmt::format("{}{}={}", attributes.empty() ? "; " : ", ", name,
-                                core::to_string(value, graph_.symbols()));
-    return fmt::format("{}({{}}{})", op->name, attributes);
+    return call_around(graph_, node);
   }
 
   bool is_sum(NodeId id) const {
