@@ -51,6 +51,24 @@ class JudgeTest(unittest.TestCase):
         one, two = (model([self.node("MatMul", "x", "w")], [("w", w)]) for w in (weight, other))
         self.assertEqual(self.verdicts(one, two)[0], "wrong")
 
+    def test_a_constant_line_may_be_centered_with_a_rounding_error(self):
+        bias = np.full(8, 0.07143, np.float32)
+
+        def centered(mean):
+            return model([self.node("Mul", "x", "zero", to="nothing"),
+                          self.node("Add", "nothing", "bias", to="line"),
+                          *mean, self.node("Sub", "line", "mean", to="rest"),
+                          self.node("Mul", "rest", "scale")],
+                         [("zero", np.float32([0])), ("bias", bias), ("scale", np.float32([30])),
+                          ("third", np.full((8, 8), 0.125 * (1 + 2.0**-23), np.float32)),
+                          ("most", np.full((8, 8), 0.1249, np.float32))])
+
+        exact = centered([self.node("ReduceMean", "line", to="mean", axes=[1])])
+        rounded, wrong = (centered([self.node("MatMul", "line", weight, to="mean")])
+                          for weight in ("third", "most"))
+        self.assertEqual(self.verdicts(exact, rounded)[0], "")
+        self.assertEqual(self.verdicts(exact, wrong)[0], "wrong")
+
     def test_another_order_of_a_sum_is_rounding(self):
         random = np.random.default_rng(0)
         first, second = (random.standard_normal((8, 8)).astype(np.float32) for _ in "ab")
