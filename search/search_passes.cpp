@@ -23,6 +23,7 @@
 #include "rules/repetition/common_nodes.h"
 #include "rules/repetition/flattened_rows.h"
 #include "rules/repetition/repetition.h"
+#include "rules/windows/shifts.h"
 #include "rules/windows/windows.h"
 #include "search/base/trace.h"
 #include "search/regions/region.h"
@@ -254,9 +255,12 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       carried_out(carried_out(from, rules::find_joined_reshapes), rules::find_common_nodes);
   const Candidate rows = carried_out(once, rules::find_flattened_rows);
   std::vector<Candidate> starts{
-      once, with_plans(once, kLess), with_plans(rows, kLess),
+      once,
+      with_plans(once, kLess),
+      with_plans(rows, kLess),
       carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
-      carried_out(once, rules::find_flat_batches)};
+      carried_out(once, rules::find_flat_batches),
+      carried_out(once, rules::find_shifted_joins)};
   std::set<std::uint64_t> begun, seen{once.graph.hash()};
   const auto steps_of_sums = [](const Candidate& candidate) {
     return std::ranges::count_if(candidate.steps, [](const Step& step) {
@@ -332,6 +336,15 @@ void Searcher::undo_merges(const Rung& rung, const Candidate& from) {
   }
 }
 
+/// Of the best graph: what moves nothing costs nothing, and is seen by whoever reads the model.
+void Searcher::leave_idle_moves_out() {
+  if (result_.best.empty()) return;
+  Candidate& best = result_.best.front();
+  Candidate tidy = carried_out(best, rules::find_idle_moves);
+  if (tidy.steps.size() > best.steps.size() && !objective_.is_better(best.score, tidy.score))
+    best = std::move(tidy);
+}
+
 /// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
   static constexpr PlanFinder kJoined[] = {rules::find_joined_joins};
@@ -347,6 +360,7 @@ void Searcher::take_turns(const Rung& rung) {
   const std::size_t steps = now_.steps.size();
   now_ = with_plans(now_, kJoined);
   if (now_.steps.size() > steps) remember(now_);
+  leave_idle_moves_out();
 }
 
 }  // namespace soapstone::search

@@ -84,6 +84,7 @@ class Searcher {
   }
   void undo_merges(const Rung& rung, const Candidate& from);
   void take_turns(const Rung& rung);
+  void leave_idle_moves_out();
   void run_stage(const Candidate& original);
   void expect_openings(const core::Graph& original);
   void work_when_idle();

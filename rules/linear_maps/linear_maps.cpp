@@ -100,9 +100,14 @@ class LinearPart {
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
+    bool mixes = false;
     for (const NodeId id : needed_for(results)) {
       const Node& node = graph_.node(id);
-      if (ops::definition_of(node)->op_class != ops::OpClass::kView) ++computing;
+      const ops::OpClass kind = ops::definition_of(node)->op_class;
+      if (kind != ops::OpClass::kView) ++computing;
+      if (kind != ops::OpClass::kView && kind != ops::OpClass::kElementwise &&
+          node.op->movement != core::Movement::kPermute)
+        mixes = true;
       Composition composition{
           .graph = graph_, .node = node, .source = source, .operands = {}, .results = {}};
       const LinearMap offset = add_operands(id, composition, maps);
@@ -114,6 +119,9 @@ class LinearPart {
       }
       add_step(plan, node.outputs, composed_map(composition));
     }
+    // Factors of elements need no matrix, in whatever order they lie, if what reads them takes them.
+    if (!mixes && std::ranges::all_of(results, [&](TensorId id) { return is_read_within(id); }))
+      return;
     const std::vector<std::vector<TensorId>> kinds = by_kind(results, maps);
     const bool has_several = kinds.size() < results.size();
     if (computing < (has_several ? 1U : 2U)) return;
@@ -163,6 +171,13 @@ class LinearPart {
     for (auto& kind : kinds)
       std::ranges::stable_sort(kind, {}, [&](TensorId id) { return read_at(id); });
     return kinds;
+  }
+
+  /// Whether all that reads it is linear in the source, too.
+  bool is_read_within(TensorId id) const {
+    return !graph_.is_output(id) && std::ranges::all_of(graph_.consumers(id), [&](NodeId reader) {
+      return std::ranges::find(nodes_, reader) != nodes_.end();
+    });
   }
 
   /// How many nodes stand in front of its first reader, one behind another.

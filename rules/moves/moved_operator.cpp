@@ -262,9 +262,12 @@ class Mover {
     if (!atoms_.divide(none)) return std::nullopt;
     const Places all = atoms_.of(indices_.result);
     std::optional<Places> order;
-    for (std::size_t k = 0; k < operands_.size() && !order; ++k)
-      if (!is_constant(k) && atoms_.base_order(k).size() == all.size())
-        order = atoms_.base_order(k);
+    Sizes lying;  // of the operand that has that order
+    for (std::size_t k = 0; k < operands_.size() && !order; ++k) {
+      if (is_constant(k) || atoms_.base_order(k).size() != all.size()) continue;
+      order = atoms_.base_order(k);
+      lying = operands_[k].view.base_shape();
+    }
     if (!order) return std::nullopt;
     std::vector<Places> orders{*order};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
@@ -275,15 +278,22 @@ class Mover {
       orders.push_back(std::move(its));
     }
     const Places group = atoms_.groups(orders), dims = Atoms::grouped(*order, group);
+    const Sizes sizes = atoms_.sizes_of(dims, group);
+    Sizes larger = lying;
+    std::erase(larger, 1);
+    // Dimensions of one place stay where they are if nothing else changes.
+    if (larger != sizes) lying = sizes;
     Names given;
     for (std::size_t k = 0; k < operands_.size(); ++k)
-      given.push_back(aligned(k, orders[k + 1], dims, group));
+      given.push_back(aligned(k, orders[k + 1], dims, lying));
     const std::string base = target_.line(call_of(graph_, node_, given));
-    return finished(text_head, base, atoms_.result_view(dims, group), false);
+    const View result = atoms_.result_view(dims, group);
+    return finished(text_head, base, View(lying, result.factors(), result.dims()), false);
   }
 
-  /// The base of an operand with its atoms in that order, where the result has those dimensions.
-  std::string aligned(std::size_t k, const Places& order, const Places& dims, const Places& group) {
+  /// The base of an operand with its atoms in that order, where the result has those dimensions,
+  /// and others of size 1: that shape.
+  std::string aligned(std::size_t k, const Places& order, const Places& dims, const Sizes& lying) {
     const Places own = atoms_.base_order(k);
     std::string now = base_name(k);
     Sizes shape = operands_[k].view.base_shape();
@@ -299,9 +309,10 @@ class Mover {
       now = target_.transposed(target_.reshaped(now, names_of(shape), names_of(divided)), perm);
       shape = turned;
     }
-    Sizes to = atoms_.sizes_of(dims, group);
-    for (std::size_t d = 0; d < dims.size(); ++d)
-      if (std::ranges::find(order, dims[d]) == order.end()) to[d] = 1;
+    Sizes to = lying;
+    std::size_t next = 0;
+    for (std::int64_t& size : to)
+      if (size != 1 && std::ranges::find(order, dims[next++]) == order.end()) size = 1;
     return target_.reshaped(now, names_of(shape), names_of(to));
   }
 

@@ -399,6 +399,23 @@ std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
                      target.line(call_of(graph, last, whole)));
 }
 
+/// The rule that leaves out a node that moves nothing. None: it does.
+std::optional<std::string> idle_move(const Graph& graph, core::NodeId id) {
+  const Node& node = graph.node(id);
+  if (!is_move(node) || !has_known_sizes(graph, node) ||
+      shape_of(graph, node.inputs[0]) != shape_of(graph, node.outputs[0]))
+    return std::nullopt;
+  View view(known_sizes(graph.tensor(node.inputs[0]).type.shape));
+  if (!move(view, node, known_sizes(graph.tensor(node.outputs[0]).type.shape)) ||
+      !view.is_identity())
+    return std::nullopt;
+  SideText source;
+  const std::string head = fmt::format(
+      "  x: {}\n", declared(graph.tensor(node.inputs[0]).type, shape_of(graph, node.inputs[0])));
+  const std::string moved = source.line(call_of(graph, node, {"x"}));
+  return joined_text(graph, id, head, source, moved, SideText(), "x");
+}
+
 /// A plan for each node of which that makes a rule.
 std::vector<RewritePlan>
 find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&, core::NodeId)) {
@@ -408,7 +425,7 @@ find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&,
       if (auto text = rule(graph, id))
         plans.push_back({{{.results = {graph.node(id).outputs[0]},
                            .texts = {*std::move(text)},
-                           .description = "Moves of one kind, one behind another, are one."}}});
+                           .description = "Moves that cancel are none, and those of one kind are one."}}});
   return plans;
 }
 
@@ -431,6 +448,10 @@ std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(gra
 
 std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
   return find_joined(graph, joined_reshapes);
+}
+
+std::vector<RewritePlan> find_idle_moves(const Graph& graph) {
+  return find_joined(graph, idle_move);
 }
 
 std::vector<RewritePlan> find_joined_joins(const Graph& graph) {

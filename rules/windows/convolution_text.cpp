@@ -19,7 +19,7 @@ using core::TensorId;
 using Names = std::vector<std::string>;
 
 std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-std::string joined(const Dims& dims) { return fmt::format("{}", fmt::join(dims, ", ")); }
+std::string joined(const Dims& dims) { return list(dims); }
 
 /// How many channels there are: of one group any number, else those of the graph, since a number
 /// that groups divide is no size that stands alone.
@@ -61,12 +61,6 @@ std::string summed(const Names& terms, const std::string& name, const char* part
   return text;
 }
 
-std::string rule(const char* what, const std::string& head, const std::string& source,
-                 const std::string& target) {
-  return fmt::format("rule window_of_{}\n{}  placed\n  source\n{}  target\n{}", what, head, source,
-                     target);
-}
-
 /// The rule about a sum of convolutions.
 class SumText {
  public:
@@ -82,7 +76,7 @@ class SumText {
       names_[result] = is_last ? "y" : numbered("t", k);
       source_ += fmt::format("    {} = add({}, {})\n", names_[result], names_.at(a), names_.at(b));
     }
-    return rule("sum", head_, source_, target());
+    return window_rule("sum", head_, source_, target());
   }
 
  private:
@@ -162,6 +156,22 @@ class SumText {
 
 }  // namespace
 
+Dims dims_of(const core::Graph& graph, TensorId id) {
+  return core::concrete(graph.tensor(id).type.shape).value_or(Dims{});
+}
+
+std::string list(const Dims& numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
+
+std::string declared(const core::Graph& graph, const std::string& name, TensorId id) {
+  return fmt::format("  {}: [{}]\n", name, list(dims_of(graph, id)));
+}
+
+std::string window_rule(const char* what, const std::string& head, const std::string& source,
+                        const std::string& target) {
+  return fmt::format("rule window_of_{}\n{}  placed\n  source\n{}  target\n{}", what, head, source,
+                     target);
+}
+
 std::string numbered(const char* name, std::size_t k) { return fmt::format("{}{}", name, k); }
 
 std::string convolved(const Convolution& conv, const std::string& result, const std::string& x,
@@ -225,7 +235,7 @@ std::string with_window(const Convolution& conv, const Window& window) {
   before.insert(before.end(), behind.begin(), behind.end());
   Convolution larger = conv;
   larger.window = window;
-  return rule(
+  return window_rule(
       "conv",
       image(conv, "x", "c") + kernel(conv, "w", "o", "c") +
           (conv.has_bias ? bias(conv, b, "o") : ""),
@@ -260,7 +270,7 @@ std::string joined_convolutions(const std::vector<Convolution>& all, const std::
   if (!behind.empty())
     target += fmt::format("    ys = {}\n", fmt::format(fmt::runtime(behind), "rs"));
   target += fmt::format("    {} = split(ys; axis=1, sizes=[{}])\n", joined(results), joined(sizes));
-  return rule("convs", head, source, target);
+  return window_rule("convs", head, source, target);
 }
 
 std::optional<std::string> summed_convolutions(const Sum& sum) { return SumText(sum).text(); }

@@ -40,8 +40,18 @@ struct Sum {
 /// None: the node is no convolution of known shapes.
 std::optional<Convolution> convolution_at(const core::Graph& graph, core::NodeId id);
 
+/// Empty: not all of them are numbers, or there are none.
+core::Dims dims_of(const core::Graph& graph, core::TensorId id);
+
 /// `w3`
 std::string numbered(const char* name, std::size_t k);
+/// `1, 3, 3`
+std::string list(const core::Dims& numbers);
+/// `  x: [1, 3, 9]`, a line of the head of a rule.
+std::string declared(const core::Graph& graph, const std::string& name, core::TensorId id);
+/// The rule `window_of_…` of these lines.
+std::string window_rule(const char* what, const std::string& head, const std::string& source,
+                        const std::string& target);
 /// The line `y = conv(x, w, b; …)`; no bias if `b` is empty.
 std::string convolved(const Convolution& conv, const std::string& result, const std::string& x,
                       const std::string& w, const std::string& b);

@@ -41,10 +41,6 @@ struct Branch {
   std::int64_t places = 0;  ///< Along that.
 };
 
-Dims dims_of(const Graph& graph, TensorId id) {
-  return core::concrete(graph.tensor(id).type.shape).value_or(Dims{});
-}
-
 std::int64_t product_of(const Dims& dims) { return core::element_count(dims); }
 
 /// Whether the node's results are a function of one element each that is nowhere below 0.
@@ -61,8 +57,6 @@ bool is_greatest(const Graph& graph, NodeId id) {
   const ops::Semantics semantics = ops::semantics_of(graph, id);
   return semantics.stages.size() == 1 && semantics.stages[0].body->kind == ops::ExprKind::kMax;
 }
-
-std::string list(const Dims& numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
 
 /// The rule for branches of one image.
 class GreatestText {
@@ -91,8 +85,7 @@ class GreatestText {
     target_ += masked();
     target_ += fmt::format("    g = reduce_max(z; axes=[{}], keep_dims=1)\n", places_);
     split();
-    return fmt::format("rule window_of_greatest\n{}  placed\n  source\n{}  target\n{}", head_,
-                       source_, target_);
+    return window_rule("greatest", head_, source_, target_);
   }
 
  private:
@@ -106,9 +99,7 @@ class GreatestText {
     return conv;
   }
 
-  void declare(const std::string& name, TensorId id) {
-    head_ += fmt::format("  {}: [{}]\n", name, list(dims_of(graph_, id)));
-  }
+  void declare(const std::string& name, TensorId id) { head_ += declared(graph_, name, id); }
 
   void add_source(std::size_t k) {
     const Branch& branch = branches_[k];

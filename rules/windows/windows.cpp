@@ -12,8 +12,10 @@
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/registry.h"
+#include "rules/windows/composed.h"
 #include "rules/windows/convolution_text.h"
 #include "rules/windows/greatest.h"
+#include "rules/windows/shifts.h"
 
 namespace soapstone::rules {
 namespace {
@@ -198,6 +200,9 @@ class WindowPlanner {
 std::vector<RewritePlan> find_windows(const Graph& graph) {
   auto plans = WindowPlanner(graph).run();
   std::ranges::move(find_greatest_windows(graph), std::back_inserter(plans));
+  std::ranges::move(find_shifted_sums(graph), std::back_inserter(plans));
+  std::ranges::move(find_shifted_joins(graph), std::back_inserter(plans));
+  std::ranges::move(find_composed_windows(graph), std::back_inserter(plans));
   return plans;
 }
 

@@ -1,0 +1,235 @@
+#include "rules/windows/composed.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ops/definition/by_role.h"
+#include "rules/windows/convolution_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Dims;
+using core::Graph;
+using core::Movement;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+/// Elements of a window.
+constexpr std::int64_t kMostElements = 256;
+
+constexpr std::string_view kComposedDescription =
+    "A window over places of windows is one with the products of their factors.";
+constexpr std::string_view kBlockDescription =
+    "A window over channels that are places of blocks is one over these places.";
+
+/// What is read by one node alone, which is no result of the graph.
+bool is_inner(const Graph& graph, TensorId id) {
+  return graph.consumers(id).size() == 1 && !graph.is_output(id);
+}
+
+/// `outer` has no border and one group, or as many as `inner` with one channel each.
+std::string text_of_both(const Graph& graph, const Convolution& inner, const Convolution& outer,
+                         const Node& first, const Node& second) {
+  const bool is_depthwise = outer.group > 1;
+  Convolution both = inner;
+  both.results = outer.results;
+  both.group = is_depthwise ? outer.group : 1;
+  Dims strides, between;
+  for (std::size_t d = 0; d < inner.strides.size(); ++d) {
+    // Where the inner window has one place, its step says nothing.
+    const std::int64_t step = inner.window.size(d) > 1 ? inner.window.step[d] : 1;
+    const std::int64_t wide = inner.strides[d] * outer.window.step[d] * (outer.window.size(d) - 1);
+    strides.push_back(inner.strides[d] * outer.window.step[d]);
+    between.push_back(step);
+    both.strides[d] = inner.strides[d] * outer.strides[d];
+    both.window.step[d] = 1;
+    both.window.high[d] = inner.window.high[d] + wide;
+    both.end[d] = inner.end[d] - wide;
+  }
+  std::string head = declared(graph, "x", first.inputs[0]) + declared(graph, "v", first.inputs[1]) +
+                     declared(graph, "w", second.inputs[1]);
+  if (inner.has_bias) head += declared(graph, "a", first.inputs[2]);
+  if (outer.has_bias) head += declared(graph, "b", second.inputs[2]);
+  const std::string source = convolved(inner, "t", "x", "v", inner.has_bias ? "a" : "") +
+                             convolved(outer, "y", "t", "w", outer.has_bias ? "b" : "");
+  const std::size_t rank = inner.strides.size();
+  const Dims kernel = dims_of(graph, second.inputs[1]);
+  std::string target, image = "w", product = "u";
+  if (is_depthwise) {
+    Dims shape = kernel;
+    std::swap(shape[0], shape[1]);
+    target += fmt::format("    wi = reshape(w; shape=[{}])\n", list(shape));
+    image = "wi";
+    product = "ui";
+  }
+  target += fmt::format("    {} = conv_transpose({}, v; strides=[{}], pads=[{}], dilations=[{}], "
+                        "output_padding=[{}], group={})\n",
+                        product, image, list(strides), list(Dims(2 * rank, 0)), list(between),
+                        list(Dims(rank, 0)), inner.group);
+  if (is_depthwise) {
+    Dims shape{outer.results, 1};
+    for (std::size_t d = 0; d < rank; ++d) shape.push_back(both.window.size(d));
+    target += fmt::format("    u = reshape(ui; shape=[{}])\n", list(shape));
+  }
+  std::string bias = outer.has_bias ? "b" : "";
+  if (inner.has_bias) {
+    Dims places;
+    for (std::size_t d = 0; d < rank; ++d) places.push_back(static_cast<std::int64_t>(d) + 2);
+    target += fmt::format("    f = reduce_sum(w; axes=[{}], keep_dims=0)\n", list(places));
+    if (is_depthwise)
+      target +=
+          fmt::format("    fr = reshape(f; shape=[{0}])\n    c = mul(fr, a)\n", outer.results);
+    else
+      target += fmt::format("    ac = reshape(a; shape=[{0}, 1])\n    fc = matmul(f, ac)\n"
+                            "    c = reshape(fc; shape=[{1}])\n",
+                            inner.results, outer.results);
+    if (outer.has_bias) target += "    cb = add(c, b)\n";
+    bias = outer.has_bias ? "cb" : "c";
+  }
+  target += convolved(both, "y", "x", "u", bias);
+  return window_rule("both", head, source, target);
+}
+
+std::optional<RewritePlan> plan_composed(const Graph& graph, NodeId id) {
+  const auto outer = convolution_at(graph, id);
+  if (!outer || !is_inner(graph, outer->image)) return std::nullopt;
+  const NodeId before = graph.tensor(outer->image).producer;
+  const auto inner = before.valid() ? convolution_at(graph, before) : std::nullopt;
+  if (!inner) return std::nullopt;
+  const bool are_depthwise = outer->group > 1 && outer->group == inner->group &&
+                             outer->operands == 1 && inner->operands == 1 &&
+                             outer->results == outer->group && inner->results == inner->group;
+  if (outer->group > 1 && !are_depthwise) return std::nullopt;
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < outer->strides.size(); ++d) {
+    if (outer->window.low[d] != 0 || outer->end[d] + outer->window.high[d] != 0)
+      return std::nullopt;
+    elements *= inner->strides[d] * outer->window.high[d] + inner->window.high[d] -
+                inner->window.low[d] + 1;
+  }
+  if (elements > kMostElements) return std::nullopt;
+  return RewritePlan{
+      {{.results = {outer->result},
+        .texts = {text_of_both(graph, *inner, *outer, graph.node(before), graph.node(id))},
+        .description = kComposedDescription,
+        .floats = FloatBehavior::kReassociates}}};
+}
+
+/// An image taken apart into blocks, whose places were put before or behind the channels.
+struct Blocks {
+  TensorId image;
+  Dims taken, moved, order;  ///< Of the channels, places in a block and blocks; the latter moved.
+  Dims size;                 ///< Of a block.
+};
+
+/// The moves that make channels of the places in blocks. None: it is something else.
+std::optional<Blocks> blocks_of(const Graph& graph, TensorId id) {
+  std::array<NodeId, 3> moves;  // the last one first
+  constexpr std::array kMoves{Movement::kReshape, Movement::kPermute, Movement::kReshape};
+  TensorId at = id;
+  for (std::size_t k = 0; k < moves.size(); ++k) {
+    moves[k] = graph.tensor(at).producer;
+    if (!moves[k].valid() || !is_inner(graph, at) || graph.node(moves[k]).op->movement != kMoves[k])
+      return std::nullopt;
+    at = graph.node(moves[k]).inputs[0];
+    if (!core::concrete(graph.tensor(at).type.shape)) return std::nullopt;
+  }
+  Blocks blocks{.image = at, .taken = {}, .moved = {}, .order = {}, .size = {}};
+  const Dims whole = dims_of(graph, at), joined = dims_of(graph, id);
+  blocks.taken = dims_of(graph, graph.node(moves[1]).inputs[0]);
+  blocks.moved = dims_of(graph, graph.node(moves[1]).outputs[0]);
+  blocks.order = ops::ints_by_role(graph.node(moves[1]), AttributeRole::kPermutation);
+  // [n, c, h, s, w, s] of [n, c, h·s, w·s]; the batch may be missing if it is 1.
+  const std::size_t places = whole.size() < 3 ? 0 : whole.size() - 2;
+  if (places == 0 || joined.size() != whole.size() || blocks.taken.size() != 2 + 2 * places)
+    return std::nullopt;
+  for (std::size_t d = 0; d < places; ++d) {
+    const std::int64_t count = blocks.taken[2 + 2 * d], size = blocks.taken[3 + 2 * d];
+    if (count * size != whole[2 + d] || joined[2 + d] != count) return std::nullopt;
+    blocks.size.push_back(size);
+    if (blocks.order[2 + places + d] != static_cast<std::int64_t>(2 + 2 * d)) return std::nullopt;
+  }
+  const bool fits = blocks.taken[0] == whole[0] && blocks.taken[1] == whole[1] &&
+                    blocks.order[0] == 0 && joined[0] == whole[0];
+  return fits ? std::optional(std::move(blocks)) : std::nullopt;
+}
+
+/// The convolution of the image itself: its window has a block for each place.
+std::string text_of_blocks(const Graph& graph, const Convolution& conv, const Blocks& blocks,
+                           const Node& node) {
+  const std::size_t places = conv.strides.size();
+  std::string head = declared(graph, "x", blocks.image) + declared(graph, "w", node.inputs[1]);
+  if (conv.has_bias) head += declared(graph, "b", node.inputs[2]);
+  const std::string bias = conv.has_bias ? "b" : "";
+  std::string source =
+      fmt::format("    r = reshape(x; shape=[{}])\n    t = transpose(r; perm=[{}])\n"
+                  "    j = reshape(t; shape=[{}])\n",
+                  list(blocks.taken), list(blocks.order), list(dims_of(graph, conv.image)));
+  source += convolved(conv, "y", "j", "w", bias);
+  // The channels of the kernel as the channels and the places in a block, each of these behind the
+  // place of its window.
+  Dims apart{conv.results}, kernel{conv.results, dims_of(graph, blocks.image)[1]};
+  for (std::size_t k = 1; k < 2 + places; ++k) apart.push_back(blocks.moved[k]);
+  for (std::size_t d = 0; d < places; ++d) apart.push_back(conv.window.size(d));
+  const auto place_of = [&](std::int64_t axis) {
+    return std::ranges::find(blocks.order, axis) - blocks.order.begin();
+  };
+  Dims order{0, place_of(1)};
+  Convolution whole = conv;
+  for (std::size_t d = 0; d < places; ++d) {
+    order.push_back(static_cast<std::int64_t>(2 + places + d));
+    order.push_back(place_of(static_cast<std::int64_t>(3 + 2 * d)));
+    const std::int64_t size = blocks.size[d];
+    kernel.push_back(conv.window.size(d) * size);
+    whole.strides[d] *= size;
+    whole.window.low[d] *= size;
+    whole.window.high[d] = conv.window.high[d] * size + size - 1;
+    const std::int64_t behind = conv.end[d] + conv.window.high[d];
+    whole.end[d] = behind * size - whole.window.high[d];
+  }
+  const std::string target =
+      fmt::format("    wa = reshape(w; shape=[{}])\n    wt = transpose(wa; perm=[{}])\n"
+                  "    v = reshape(wt; shape=[{}])\n",
+                  list(apart), list(order), list(kernel)) +
+      convolved(whole, "y", "x", "v", bias);
+  return window_rule("blocks", head, source, target);
+}
+
+std::optional<RewritePlan> plan_blocks(const Graph& graph, NodeId id) {
+  const auto conv = convolution_at(graph, id);
+  if (!conv || conv->group != 1) return std::nullopt;
+  const auto blocks = blocks_of(graph, conv->image);
+  if (!blocks) return std::nullopt;
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < conv->strides.size(); ++d) {
+    // Blocks have to lie beside each other in the window.
+    if (conv->window.size(d) > 1 && conv->window.step[d] != 1) return std::nullopt;
+    elements *= conv->window.size(d) * blocks->size[d];
+  }
+  if (elements > kMostElements) return std::nullopt;
+  return RewritePlan{{{.results = {conv->result},
+                       .texts = {text_of_blocks(graph, *conv, *blocks, graph.node(id))},
+                       .description = kBlockDescription,
+                       .floats = FloatBehavior::kReassociates}}};
+}
+
+}  // namespace
+
+std::vector<RewritePlan> find_composed_windows(const Graph& graph) {
+  std::vector<RewritePlan> plans;
+  for (const NodeId id : graph.order()) {
+    if (auto plan = plan_composed(graph, id)) plans.push_back(*std::move(plan));
+    if (auto plan = plan_blocks(graph, id)) plans.push_back(*std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace soapstone::rules

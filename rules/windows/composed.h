@@ -1,0 +1,17 @@
+// Convolutions behind one another, and of blocks of an image that lie in its channels: each is one
+// convolution of the image.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "rules/rule/plan.h"
+
+namespace soapstone::rules {
+
+/// A plan for each convolution without a border that reads only a convolution: the window of both
+/// has the products of their kernels. And one for each convolution of an image whose channels are
+/// the places of blocks: its stride is that of the blocks. Complexity: linear in the graph.
+std::vector<RewritePlan> find_composed_windows(const core::Graph& graph);
+
+}  // namespace soapstone::rules

@@ -1,0 +1,278 @@
+#include "rules/windows/shifts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ops/analysis/arithmetic.h"
+#include "ops/definition/by_role.h"
+#include "ops/definition/registry.h"
+#include "rules/linear_maps/linearity.h"
+#include "rules/windows/shift_text.h"
+
+namespace soapstone::rules {
+namespace {
+
+using core::AttributeRole;
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::OperandRole;
+using core::TensorId;
+using ops::Arithmetic;
+
+/// Cuts in one rule.
+constexpr std::size_t kMostCuts = 32;
+
+constexpr std::string_view kShiftDescription =
+    "A window over shifted places has the places and factors of all cuts.";
+
+/// A cut of a cut, which reads zeros beyond `low` and `high` where the whole may have something.
+struct Zeros {
+  std::int64_t low = 0, high = 0;
+};
+struct Reading {
+  Shift shift;
+  std::vector<Zeros> zeros;
+};
+
+class ShiftPlanner {
+ public:
+  explicit ShiftPlanner(const Graph& graph) : graph_(graph) {}
+
+  std::vector<RewritePlan> plan_sums() {
+    for (const TensorId whole : wholes()) {
+      if (!take(whole)) continue;
+      find_sums();
+      for (const auto& [sum, ignored] : sums_)
+        if (std::ranges::none_of(graph_.consumers(sum), [&](NodeId reader) {
+              return sums_.contains(graph_.node(reader).outputs[0]);
+            }))
+          add_plan({whole, used_by(sum), sum}, sum_of_shifts);
+    }
+    return std::move(plans_);
+  }
+
+  std::vector<RewritePlan> plan_joins() {
+    for (const TensorId whole : wholes()) {
+      if (!take(whole)) continue;
+      std::set<NodeId> joins;
+      for (const auto& [cut, ignored] : readings_)
+        for (const NodeId reader : graph_.consumers(cut))
+          if (graph_.node(reader).op->movement == core::Movement::kJoin) joins.insert(reader);
+      for (const NodeId join : joins) plan_join(whole, graph_.node(join));
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  static bool is_cut(const Node& node) {
+    return node.op->movement == core::Movement::kCut || node.op->movement == core::Movement::kFrame;
+  }
+  core::Dims dims(TensorId id) const { return *core::concrete(graph_.tensor(id).type.shape); }
+  bool is_known(TensorId id) const {
+    const core::TensorType& type = graph_.tensor(id).type;
+    return type.data_type == core::DataType::kFloat32 && type.shape_known &&
+           core::concrete(type.shape);
+  }
+
+  /// What nodes cut, in order.
+  std::vector<TensorId> wholes() const {
+    std::vector<TensorId> all;
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (is_cut(node) && is_known(node.inputs[0]) &&
+          !graph_.is_constant_expression(node.inputs[0]) &&
+          std::ranges::find(all, node.inputs[0]) == all.end())
+        all.push_back(node.inputs[0]);
+    }
+    return all;
+  }
+
+  /// False: there are no two cuts of it.
+  bool take(TensorId whole) {
+    readings_.clear();
+    read(whole);
+    std::erase_if(readings_,
+                  [&](const auto& entry) { return !reads_zeros_only(whole, entry.second); });
+    return readings_.size() > 1;
+  }
+
+  /// The whole, and all cuts of it.
+  void read(TensorId whole) {
+    Reading all;
+    for (const std::int64_t n : dims(whole)) {
+      all.shift.push_back({.count = n});
+      all.zeros.push_back({0, n});
+    }
+    std::vector<TensorId> behind{whole};
+    readings_.emplace(whole, std::move(all));
+    while (!behind.empty()) {
+      const TensorId from = behind.back();
+      behind.pop_back();
+      for (const NodeId id : graph_.consumers(from)) {
+        const Node& node = graph_.node(id);
+        if (!is_cut(node) || node.inputs[0] != from || !is_known(node.outputs[0])) continue;
+        if (auto reading = cut(readings_.at(from), node)) {
+          readings_.insert_or_assign(node.outputs[0], *std::move(reading));
+          behind.push_back(node.outputs[0]);
+        }
+      }
+    }
+  }
+
+  static std::optional<Reading> cut(Reading reading, const Node& node) {
+    return node.op->movement == core::Movement::kCut ? piece(std::move(reading), node)
+                                                     : framed(std::move(reading), node);
+  }
+
+  static std::optional<Reading> piece(Reading reading, const Node& node) {
+    const core::Dims starts = ops::ints_by_role(node, AttributeRole::kStart),
+                     counts = ops::ints_by_role(node, AttributeRole::kExtent),
+                     steps = ops::ints_by_role(node, AttributeRole::kStep),
+                     axes = ops::ints_by_role(node, AttributeRole::kAxes);
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      if (steps[k] < 1) return std::nullopt;
+      Cut& cut = reading.shift[static_cast<std::size_t>(axes[k])];
+      Zeros& zeros = reading.zeros[static_cast<std::size_t>(axes[k])];
+      cut = {cut.start + cut.step * starts[k], cut.step * steps[k], counts[k]};
+      const auto place = [&](std::int64_t p) {  // the first one that is not before p
+        return std::clamp<std::int64_t>((p - starts[k] + steps[k] - 1) / steps[k], 0, counts[k]);
+      };
+      zeros = {zeros.low <= starts[k] ? 0 : place(zeros.low),
+               zeros.high <= starts[k] ? 0 : place(zeros.high)};
+    }
+    return reading;
+  }
+
+  static std::optional<Reading> framed(Reading reading, const Node& node) {
+    const core::Dims around = ops::ints_by_role(node, AttributeRole::kBorder),
+                     between = ops::ints_by_role(node, AttributeRole::kGap);
+    if (node.attributes.get_real(node.op->find_role(AttributeRole::kReal)->name) != 0 ||
+        std::ranges::any_of(between, [](std::int64_t n) { return n != 0; }))
+      return std::nullopt;
+    const std::size_t rank = reading.shift.size();
+    for (std::size_t d = 0; d < rank; ++d) {
+      Cut& cut = reading.shift[d];
+      cut.start -= cut.step * around[d];
+      cut.count += around[d] + around[rank + d];
+      reading.zeros[d] = {
+          std::clamp<std::int64_t>(reading.zeros[d].low + around[d], 0, cut.count),
+          std::clamp<std::int64_t>(reading.zeros[d].high + around[d], 0, cut.count)};
+    }
+    return reading;
+  }
+
+  /// Whether it has zeros where the whole has nothing, and nowhere else.
+  bool reads_zeros_only(TensorId whole, const Reading& reading) const {
+    const core::Dims all = dims(whole);
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      const Cut& cut = reading.shift[d];
+      const auto [low, high] = reading.zeros[d];
+      if ((low > 0 && cut.start + cut.step * (low - 1) >= 0) ||
+          (high < cut.count && cut.start + cut.step * high < all[d]))
+        return false;
+    }
+    return true;
+  }
+
+  /// What is added up of cuts: by tensor, the cuts. None of them is alone.
+  void find_sums() {
+    sums_.clear();
+    std::map<TensorId, std::set<TensorId>> linear;
+    for (const auto& [id, ignored] : readings_) linear[id] = {id};
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (node.outputs.size() != 1 || linear.contains(node.outputs[0])) continue;
+      auto cuts = cuts_of(node, linear);
+      if (cuts.empty() || cuts.size() > kMostCuts) continue;
+      if (cuts.size() > 1) sums_[node.outputs[0]] = cuts;
+      linear[node.outputs[0]] = std::move(cuts);
+    }
+  }
+
+  /// Empty: the node makes no sum of the tensors with constants as factors.
+  std::set<TensorId> cuts_of(const Node& node,
+                             const std::map<TensorId, std::set<TensorId>>& linear) const {
+    std::set<TensorId> cuts;
+    std::vector<bool> operands;
+    bool has_constant = false;
+    for (const TensorId input : node.inputs) {
+      if (!input.valid()) return {};
+      const auto known = linear.find(input);
+      operands.push_back(known != linear.end());
+      if (known != linear.end())
+        cuts.insert(known->second.begin(), known->second.end());
+      else if (is_known(input) && graph_.is_constant_expression(input))
+        has_constant = true;
+      else
+        return {};
+    }
+    if (cuts.empty() || !is_known(node.outputs[0])) return {};
+    const core::Dims result = dims(node.outputs[0]);
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      if (operands[k] && dims(node.inputs[k]) != result) return {};
+    const auto* const op = ops::definition_of(node);
+    if (op == nullptr || op->op_class != ops::OpClass::kElementwise) return {};
+    const Arithmetic what = ops::arithmetic_of(*node.op);
+    const bool is_sum = what == Arithmetic::kSum || what == Arithmetic::kDifference;
+    const bool is_factor = what == Arithmetic::kProduct || what == Arithmetic::kQuotient;
+    if (node.inputs.size() == 2 ? !(has_constant ? is_factor : is_sum) : node.inputs.size() != 1)
+      return {};
+    return linearity_in(graph_, node, operands) ? cuts : std::set<TensorId>();
+  }
+
+  std::map<TensorId, Shift> used_by(TensorId sum) const {
+    std::map<TensorId, Shift> used;
+    for (const TensorId cut : sums_.at(sum)) used.emplace(cut, readings_.at(cut).shift);
+    return used;
+  }
+
+  /// What multiplies or convolves the join.
+  void plan_join(TensorId whole, const Node& join) {
+    if (join.inputs.size() < 2 || join.inputs.size() > kMostCuts) return;
+    std::map<TensorId, Shift> used;
+    for (const TensorId input : join.inputs) {
+      const auto known = readings_.find(input);
+      if (known == readings_.end()) return;
+      used.emplace(input, known->second.shift);
+    }
+    for (const NodeId reader : graph_.consumers(join.outputs[0])) {
+      const Node& node = graph_.node(reader);
+      if (node.inputs[0] == join.outputs[0] && node.inputs.size() > 1 &&
+          is_known(node.outputs[0]) && is_known(node.inputs[1]) &&
+          graph_.is_constant_expression(node.inputs[1]))
+        add_plan({whole, used, node.outputs[0]}, join_of_shifts);
+    }
+  }
+
+  template <class Text>
+  void add_plan(const Shifted& all, const Text& text_of) {
+    auto texts = text_of(graph_, all);
+    if (texts.empty()) return;
+    plans_.push_back({{{.results = {all.result},
+                        .texts = std::move(texts),
+                        .description = kShiftDescription,
+                        .floats = FloatBehavior::kReassociates}}});
+  }
+
+  const Graph& graph_;
+  std::map<TensorId, Reading> readings_;         // of the whole that is looked at
+  std::map<TensorId, std::set<TensorId>> sums_;  // likewise
+  std::vector<RewritePlan> plans_;
+};
+
+}  // namespace
+
+std::vector<RewritePlan> find_shifted_sums(const Graph& graph) {
+  return ShiftPlanner(graph).plan_sums();
+}
+
+std::vector<RewritePlan> find_shifted_joins(const Graph& graph) {
+  return ShiftPlanner(graph).plan_joins();
+}
+
+}  // namespace soapstone::rules
