@@ -11,6 +11,7 @@
 #include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
 #include "rules/contractions/flat_batches.h"
+#include "rules/contractions/offsets.h"
 #include "rules/contractions/shared_operands.h"
 #include "rules/demand/demand.h"
 #include "rules/demand/readings.h"
@@ -260,7 +261,9 @@ void Searcher::go_on_from_plans(const Rung& rung, const Candidate& from) {
       with_plans(rows, kLess),
       carried_out(carried_out(rows, rules::find_repetition), rules::find_shared_operands),
       carried_out(once, rules::find_flat_batches),
-      carried_out(once, rules::find_shifted_joins)};
+      carried_out(once, rules::find_shifted_joins),
+      carried_out(carried_out(carried_out(once, rules::find_offsets), rules::find_rows_of_products),
+                  rules::find_joined_reshapes)};
   std::set<std::uint64_t> begun, seen{once.graph.hash()};
   const auto steps_of_sums = [](const Candidate& candidate) {
     return std::ranges::count_if(candidate.steps, [](const Step& step) {

@@ -18,6 +18,7 @@
 #include "rules/contractions/factored_sums.h"
 #include "rules/contractions/factors.h"
 #include "rules/contractions/flat_batches.h"
+#include "rules/contractions/offsets.h"
 #include "rules/contractions/shared_operands.h"
 #include "rules/demand/alike_readings.h"
 #include "rules/demand/demand.h"
@@ -54,9 +55,9 @@ constexpr std::string_view kMadePrefixes[] = {
     rules::kCommonPrefix,    rules::kContractionPrefix, rules::kDemandPrefix,
     rules::kFactorPrefix,    rules::kFactoredPrefix,    rules::kFlatBatchPrefix,
     rules::kLinearMapPrefix, rules::kMovesPrefix,       rules::kNamedPrefix,
-    rules::kReducedPrefix,   rules::kRepetitionPrefix,  rules::kRowsPrefix,
-    rules::kScaledPrefix,    rules::kSeparationPrefix,  rules::kSharedPrefix,
-    rules::kStridedPrefix,   rules::kWindowPrefix};
+    rules::kOffsetPrefix,    rules::kReducedPrefix,     rules::kRepetitionPrefix,
+    rules::kRowsPrefix,      rules::kScaledPrefix,      rules::kSeparationPrefix,
+    rules::kSharedPrefix,    rules::kStridedPrefix,     rules::kWindowPrefix};
 
 bool is_named(const Rule& rule, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -416,6 +416,37 @@ std::optional<std::string> idle_move(const Graph& graph, core::NodeId id) {
   return joined_text(graph, id, head, source, moved, SideText(), "x");
 }
 
+/// The rule that multiplies rows where they lie, if they are reshaped before the product with a
+/// matrix and behind it. None: they are not.
+std::optional<std::string> rows_of_product(const Graph& graph, core::NodeId id) {
+  if (!is_reshape(graph, id)) return std::nullopt;
+  const TensorId product = graph.node(id).inputs[0];
+  const core::NodeId producer = graph.tensor(product).producer;
+  if (!producer.valid() || graph.consumers(product).size() != 1 || graph.is_output(product))
+    return std::nullopt;
+  const Node& node = graph.node(producer);
+  if (!node.op->has_operand(core::OperandRole::kLeftMatrix) || !has_known_sizes(graph, node) ||
+      graph.tensor(node.inputs[1]).type.shape.size() != 2 ||
+      !is_reshape(graph, graph.tensor(node.inputs[0]).producer))
+    return std::nullopt;
+  const Names flat = shape_of(graph, node.inputs[0]), whole = shape_of(graph, product),
+              apart = shape_of(graph, graph.node(id).outputs[0]);
+  if (apart.size() <= whole.size() || apart.back() != whole.back()) return std::nullopt;
+  Names rows = apart;
+  rows.back() = flat.back();
+  const auto line = [&](const std::string& name, TensorId tensor, const Names& shape) {
+    return fmt::format("  {}: {}\n", name, declared(graph.tensor(tensor).type, shape));
+  };
+  const std::string head =
+      line("x", node.inputs[0], flat) + line("w", node.inputs[1], shape_of(graph, node.inputs[1]));
+  SideText source, target;
+  const std::string multiplied = source.line(call_of(graph, node, {"x", "w"}));
+  const std::string name = source.reshaped(multiplied, whole, apart);
+  const std::string result =
+      target.line(call_of(graph, node, {target.reshaped("x", flat, rows), "w"}));
+  return joined_text(graph, id, head, source, name, target, result);
+}
+
 /// A plan for each node of which that makes a rule.
 std::vector<RewritePlan>
 find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&, core::NodeId)) {
@@ -423,9 +454,10 @@ find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&,
   for (const core::NodeId id : graph.order())
     if (!graph.is_constant_expression(id))
       if (auto text = rule(graph, id))
-        plans.push_back({{{.results = {graph.node(id).outputs[0]},
-                           .texts = {*std::move(text)},
-                           .description = "Moves that cancel are none, and those of one kind are one."}}});
+        plans.push_back(
+            {{{.results = {graph.node(id).outputs[0]},
+               .texts = {*std::move(text)},
+               .description = "Moves that cancel are none, and those of one kind are one."}}});
   return plans;
 }
 
@@ -448,6 +480,10 @@ std::vector<RewritePlan> find_moves(const Graph& graph) { return MovePlanner(gra
 
 std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
   return find_joined(graph, joined_reshapes);
+}
+
+std::vector<RewritePlan> find_rows_of_products(const Graph& graph) {
+  return find_joined(graph, rows_of_product);
 }
 
 std::vector<RewritePlan> find_idle_moves(const Graph& graph) {

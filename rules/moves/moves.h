@@ -22,6 +22,10 @@ std::vector<RewritePlan> find_moves(const core::Graph& graph);
 /// the first is seen by what looks for it. Complexity: linear in the graph.
 std::vector<RewritePlan> find_joined_reshapes(const core::Graph& graph);
 
+/// A plan for each product with a matrix that stands between reshapes of its rows: no gain, but
+/// what stands in front of it is then seen with all its dimensions. Complexity: linear in the graph.
+std::vector<RewritePlan> find_rows_of_products(const core::Graph& graph);
+
 /// A plan for each reshape or transpose that changes nothing: it may cost nothing, but it stands
 /// between what belongs together. Complexity: linear in the graph.
 std::vector<RewritePlan> find_idle_moves(const core::Graph& graph);

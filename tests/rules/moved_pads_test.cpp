@@ -66,6 +66,43 @@ TEST(JoinedReshapes, AreOne) {
   EXPECT_EQ(rules[1].target.order().size(), 0U) << print(rules[1]);
 }
 
+TEST(IdleMoves, AreLeftOut) {
+  const auto plans = find_idle_moves(graph_of(R"(graph g
+  x: f32[4, 6]
+  a = transpose(x; perm=[0, 1])
+  b = reshape(a; shape=[4, 6])
+  c = transpose(b; perm=[1, 0])
+  d = reshape(b; shape=[6, 4])
+  y = add(c, d)
+  return y
+)"));
+  const auto rules = made_rules(plans);
+  expect_rules_hold(rules, 5);
+  ASSERT_THAT(rules, SizeIs(2));
+  for (const Rule& rule : rules) EXPECT_EQ(rule.target.order().size(), 0U) << print(rule);
+}
+
+TEST(RowsOfProducts, AreMultipliedWhereTheyLie) {
+  const auto plans = find_rows_of_products(graph_of(R"(graph g
+  x: f32[2, 3, 4, 5]
+  w = full(; shape=[20, 7], value=0.5)
+  a = reshape(x; shape=[6, 20])
+  p = matmul(a, w)
+  y = reshape(p; shape=[2, 3, 7])
+  z = reshape(p; shape=[6, 7, 1])
+  q = matmul(a, w)
+  u = reshape(q; shape=[2, 3, 7])
+  v = reshape(x; shape=[6, 20])
+  r = matmul(v, w)
+  t = reshape(r; shape=[3, 14])
+  return y, z, u, t
+)"));
+  const auto rules = made_rules(plans);
+  expect_rules_hold(rules, 5);
+  ASSERT_THAT(rules, SizeIs(1));
+  EXPECT_EQ(rules[0].target.order().size(), 2U) << print(rules[0]);
+}
+
 /// But one that others read, too.
 TEST(JoinedJoins, AreOneAlongOneAxis) {
   const auto plans = find_joined_joins(graph_of(R"(graph g
