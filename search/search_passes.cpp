@@ -19,6 +19,7 @@
 #include "rules/linear_maps/linear_maps.h"
 #include "rules/moves/moved_pads.h"
 #include "rules/moves/moves.h"
+#include "rules/moves/plain_moves.h"
 #include "rules/moves/steps_of_products.h"
 #include "rules/recognition/recognition.h"
 #include "rules/repetition/common_nodes.h"

@@ -120,13 +120,16 @@ std::string SideText::transposed(const std::string& from, const std::vector<std:
 }
 
 std::string SideText::viewed(const std::string& from, const View& view) {
-  const View coarse = view.coarsened();
-  const Names base = coarse.base_shape_text(), shape = coarse.shape_text();
-  const auto order = coarse.order();
+  return viewed_apart(from, view.coarsened());
+}
+
+std::string SideText::viewed_apart(const std::string& from, const View& view) {
+  const Names base = view.base_shape_text(), shape = view.shape_text();
+  const auto order = view.order();
   if (std::ranges::is_sorted(order)) return reshaped(from, base, shape);
-  if (const auto direct = as_transpose(coarse); !direct.empty()) return transposed(from, direct);
+  if (const auto direct = as_transpose(view); !direct.empty()) return transposed(from, direct);
   Names divided, turned;
-  for (const View::Factor& factor : coarse.factors()) divided.push_back(factor.text());
+  for (const View::Factor& factor : view.factors()) divided.push_back(factor.text());
   for (const std::size_t f : order) turned.push_back(divided[f]);
   return reshaped(transposed(reshaped(from, base, divided), order), turned, shape);
 }

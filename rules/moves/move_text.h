@@ -41,6 +41,8 @@ class SideText {
   std::string transposed(const std::string& from, const std::vector<std::size_t>& order);
   /// The tensor as a view of that one. Precondition: all of it is seen.
   std::string viewed(const std::string& from, const View& view);
+  /// The same with each factor by itself, though nothing parts some.
+  std::string viewed_apart(const std::string& from, const View& view);
 
   /// Results have names of their own, nodes names that begin with that letter.
   std::string text(const Names& results, char prefix) const;

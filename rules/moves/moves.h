@@ -18,22 +18,6 @@ inline constexpr std::string_view kMovesPrefix = "moves_of_";
 /// the pieces of joins.
 std::vector<RewritePlan> find_moves(const core::Graph& graph);
 
-/// A plan for each reshape of what is reshaped, however often: no gain, but what stands in front of
-/// the first is seen by what looks for it. Complexity: linear in the graph.
-std::vector<RewritePlan> find_joined_reshapes(const core::Graph& graph);
-
-/// A plan for each product with a matrix that stands between reshapes of its rows: no gain, but
-/// what stands in front of it is then seen with all its dimensions. Complexity: linear in the graph.
-std::vector<RewritePlan> find_rows_of_products(const core::Graph& graph);
-
-/// A plan for each reshape or transpose that changes nothing: it may cost nothing, but it stands
-/// between what belongs together. Complexity: linear in the graph.
-std::vector<RewritePlan> find_idle_moves(const core::Graph& graph);
-
-/// A plan for each join of joins along one axis, however many, which hides what is joined first.
-/// Complexity: linear in the graph.
-std::vector<RewritePlan> find_joined_joins(const core::Graph& graph);
-
 /// Whether the node reshapes or transposes.
 bool is_move(const core::Node& node);
 /// Does to the view what such a node does, whose result has that shape. False: View::reshape.

@@ -147,6 +147,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     if (wanted.operand) results = {graph.node(graph.tensor(last).producer).inputs[*wanted.operand]};
     if (wanted.ends) keep();
     auto step = step_at(graph, wanted, results, asks);
+    if (!step && wanted.is_optional) continue;
     if (!step) break;
     auto next = rules::apply_and_follow(graph, admission_.rules()[step->id], step->match);
     if (!next) break;

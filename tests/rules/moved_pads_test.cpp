@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rules/moves/moves.h"
+#include "rules/moves/plain_moves.h"
 #include "tests/rules/holds.h"
 #include "tests/rules/padded_graphs.h"
 #include "tests/rules/rules_fixture.h"
