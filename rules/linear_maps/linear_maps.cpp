@@ -27,6 +27,8 @@ constexpr std::size_t kMostPlans = 100;
 constexpr std::size_t kMostNodes = 200;
 /// Of a matrix, which is computed when the model is written.
 constexpr std::int64_t kMostElements = 1 << 20;
+/// Of the unit matrix, of which the first matrices are computed.
+constexpr std::int64_t kMostUnits = 1 << 24;
 
 /// Where axes of the source lie, by axis; none where the tensor mixes its places.
 using KeptAxes = std::vector<std::optional<std::size_t>>;
@@ -96,7 +98,8 @@ class LinearPart {
   void add_plans_for(const Places& kept, std::span<const TensorId> results,
                      std::vector<RewritePlan>& plans) const {
     const MapSource source{source_, kept};
-    if (kept.size() == axes_.at(source_).size() || !is_small(source_, kept, kept)) return;
+    const std::int64_t summed = elements(source_, kept);
+    if (kept.size() == axes_.at(source_).size() || summed * summed > kMostUnits) return;
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
