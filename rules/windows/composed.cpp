@@ -66,7 +66,7 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
   if (is_depthwise) {
     Dims shape = kernel;
     std::swap(shape[0], shape[1]);
-    target += fmt::format("    wi = reshape(w; shape=[{}])\n", list(shape));
+    target += reshaped("wi", "w", list(shape));
     image = "wi";
     product = "ui";
   }
@@ -77,20 +77,19 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
   if (is_depthwise) {
     Dims shape{outer.results, 1};
     for (std::size_t d = 0; d < rank; ++d) shape.push_back(both.window.size(d));
-    target += fmt::format("    u = reshape(ui; shape=[{}])\n", list(shape));
+    target += reshaped("u", "ui", list(shape));
   }
   std::string bias = outer.has_bias ? "b" : "";
   if (inner.has_bias) {
     Dims places;
     for (std::size_t d = 0; d < rank; ++d) places.push_back(static_cast<std::int64_t>(d) + 2);
     target += fmt::format("    f = reduce_sum(w; axes=[{}], keep_dims=0)\n", list(places));
+    const std::string results = std::to_string(outer.results);
     if (is_depthwise)
-      target +=
-          fmt::format("    fr = reshape(f; shape=[{0}])\n    c = mul(fr, a)\n", outer.results);
+      target += reshaped("fr", "f", results) + "    c = mul(fr, a)\n";
     else
-      target += fmt::format("    ac = reshape(a; shape=[{0}, 1])\n    fc = matmul(f, ac)\n"
-                            "    c = reshape(fc; shape=[{1}])\n",
-                            inner.results, outer.results);
+      target += reshaped("ac", "a", fmt::format("{}, 1", inner.results)) +
+                "    fc = matmul(f, ac)\n" + reshaped("c", "fc", results);
     if (outer.has_bias) target += "    cb = add(c, b)\n";
     bias = outer.has_bias ? "cb" : "c";
   }
@@ -169,11 +168,9 @@ std::string text_of_blocks(const Graph& graph, const Convolution& conv, const Bl
   std::string head = declared(graph, "x", blocks.image) + declared(graph, "w", node.inputs[1]);
   if (conv.has_bias) head += declared(graph, "b", node.inputs[2]);
   const std::string bias = conv.has_bias ? "b" : "";
-  std::string source =
-      fmt::format("    r = reshape(x; shape=[{}])\n    t = transpose(r; perm=[{}])\n"
-                  "    j = reshape(t; shape=[{}])\n",
-                  list(blocks.taken), list(blocks.order), list(dims_of(graph, conv.image)));
-  source += convolved(conv, "y", "j", "w", bias);
+  const std::string source =
+      reshaped("r", "x", list(blocks.taken)) + transposed("t", "r", blocks.order) +
+      reshaped("j", "t", list(dims_of(graph, conv.image))) + convolved(conv, "y", "j", "w", bias);
   // The channels of the kernel as the channels and the places in a block, each of these behind the
   // place of its window.
   Dims apart{conv.results}, kernel{conv.results, dims_of(graph, blocks.image)[1]};
@@ -195,11 +192,9 @@ std::string text_of_blocks(const Graph& graph, const Convolution& conv, const Bl
     const std::int64_t behind = conv.end[d] + conv.window.high[d];
     whole.end[d] = behind * size - whole.window.high[d];
   }
-  const std::string target =
-      fmt::format("    wa = reshape(w; shape=[{}])\n    wt = transpose(wa; perm=[{}])\n"
-                  "    v = reshape(wt; shape=[{}])\n",
-                  list(apart), list(order), list(kernel)) +
-      convolved(whole, "y", "x", "v", bias);
+  const std::string target = reshaped("wa", "w", list(apart)) + transposed("wt", "wa", order) +
+                             reshaped("v", "wt", list(kernel)) +
+                             convolved(whole, "y", "x", "v", bias);
   return window_rule("blocks", head, source, target);
 }
 

@@ -166,6 +166,14 @@ std::string declared(const core::Graph& graph, const std::string& name, TensorId
   return fmt::format("  {}: [{}]\n", name, list(dims_of(graph, id)));
 }
 
+std::string reshaped(const std::string& result, const std::string& x, const std::string& shape) {
+  return fmt::format("    {} = reshape({}; shape=[{}])\n", result, x, shape);
+}
+
+std::string transposed(const std::string& result, const std::string& x, const Dims& order) {
+  return fmt::format("    {} = transpose({}; perm=[{}])\n", result, x, list(order));
+}
+
 std::string window_rule(const char* what, const std::string& head, const std::string& source,
                         const std::string& target) {
   return fmt::format("rule window_of_{}\n{}  placed\n  source\n{}  target\n{}", what, head, source,

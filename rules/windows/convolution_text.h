@@ -49,6 +49,9 @@ std::string numbered(const char* name, std::size_t k);
 std::string list(const core::Dims& numbers);
 /// `  x: [1, 3, 9]`, a line of the head of a rule.
 std::string declared(const core::Graph& graph, const std::string& name, core::TensorId id);
+/// The lines `y = reshape(x; …)`, and `y = transpose(x; …)`.
+std::string reshaped(const std::string& result, const std::string& x, const std::string& shape);
+std::string transposed(const std::string& result, const std::string& x, const core::Dims& order);
 /// The rule `window_of_…` of these lines.
 std::string window_rule(const char* what, const std::string& head, const std::string& source,
                         const std::string& target);

@@ -169,8 +169,8 @@ class GreatestText {
     for (std::size_t k = 0; k < branches_.size(); ++k) {
       parts.push_back(numbered("p", k));
       sizes.push_back(branches_[k].conv.results);
-      shaped += fmt::format("    y{0} = reshape(p{0}; shape=[{1}])\n", k,
-                            list(dims_of(graph_, branches_[k].result)));
+      shaped +=
+          reshaped(numbered("y", k), parts.back(), list(dims_of(graph_, branches_[k].result)));
     }
     target_ += fmt::format("    {} = split(g; axis=1, sizes=[{}])\n{}", fmt::join(parts, ", "),
                            list(sizes), shaped);

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostPlaces = 128;
 /// Dimensions of places that a convolution may have.
 constexpr std::size_t kMostDimensions = 3;
 
-std::string order_text(const Axes& order) { return fmt::format("{}", fmt::join(order, ", ")); }
+Dims numbers_of(const Axes& order) { return {order.begin(), order.end()}; }
 
 /// How the joined channels are read behind the cuts, by dimension of places.
 struct Behind {
@@ -142,12 +142,12 @@ class ShiftText {
   void write_image(const Axes& order, const Dims& shape, const std::string& text) {
     std::string now = cropped_ ? "xc" : "x";
     if (!std::ranges::is_sorted(order)) {
-      add("xt", fmt::format("transpose({}; perm=[{}])", now, order_text(order)));
+      target_ += transposed("xt", now, numbers_of(order));
       now = "xt";
     }
     Dims lying;
     for (const std::size_t d : order) lying.push_back(whole_[d]);
-    if (lying != shape) add("xr", fmt::format("reshape({}; shape=[{}])", now, text));
+    if (lying != shape) target_ += reshaped("xr", now, text);
     image_ = lying != shape ? "xr" : now;
   }
 
@@ -159,11 +159,10 @@ class ShiftText {
     const bool is_moved = !std::ranges::is_sorted(order), is_shaped = lying != shape;
     const std::string conv = is_shaped ? "yr" : is_moved ? "yt" : "y";
     target_ += convolved(conv_, conv, image_, "w", bias);
-    if (is_shaped)
-      add(is_moved ? "yt" : "y", fmt::format("reshape({}; shape=[{}])", conv, list(lying)));
+    if (is_shaped) target_ += reshaped(is_moved ? "yt" : "y", conv, list(lying));
     Axes back(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) back[order[k]] = k;
-    if (is_moved) add("y", fmt::format("transpose(yt; perm=[{}])", order_text(back)));
+    if (is_moved) target_ += transposed("y", "yt", numbers_of(back));
     return window_rule(name, head_, source_, target_);
   }
 
@@ -291,7 +290,7 @@ class SumOfShifts : ShiftText {
       const std::int64_t own = core::element_count(dims(id));
       if (own != 1 && own != count) return false;
       kernels[id] = fmt::format("k{}", kernels.size());
-      add(kernels[id], fmt::format("reshape({}; shape=[{}, {}])", names_.at(id), own, list(ones)));
+      target_ += reshaped(kernels[id], names_.at(id), fmt::format("{}, {}", own, list(ones)));
     }
     for (const TensorId id : nodes_) {
       const std::string name = id == all_.result ? "w" : fmt::format("k{}", kernels.size());
@@ -401,10 +400,11 @@ class JoinOfShifts : ShiftText {
     for (std::size_t k = 0; k < parts.size(); ++k) {
       std::string now = parts[k];
       if (is_product) {
-        add(numbered("f", k), fmt::format("transpose({}; perm=[1, 0])", now));
+        target_ += transposed(numbered("f", k), now, {1, 0});
         now = numbered("g", k);
-        add(now, fmt::format("reshape(f{}; shape=[{}, {}, {}])", k, result_[axis], width,
-                             list(Dims(places.size(), 1))));
+        target_ +=
+            reshaped(now, numbered("f", k),
+                     fmt::format("{}, {}, {}", result_[axis], width, list(Dims(places.size(), 1))));
       }
       const bool is_last = k + 1 == parts.size();
       add(numbered("p", k), placed(now, all_.cuts.at(join.inputs[k]), places, behind));
