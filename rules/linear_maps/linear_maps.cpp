@@ -122,7 +122,8 @@ class LinearPart {
       }
       add_step(plan, node.outputs, composed_map(composition));
     }
-    // Factors of elements need no matrix, in whatever order they lie, if what reads them takes them.
+    // Factors of elements need no matrix, in whatever order they lie, if what reads them takes
+    // them.
     if (!mixes && std::ranges::all_of(results, [&](TensorId id) { return is_read_within(id); }))
       return;
     const std::vector<std::vector<TensorId>> kinds = by_kind(results, maps);

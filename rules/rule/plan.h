@@ -22,7 +22,7 @@ struct PlanStep {
   /// step without one.
   std::optional<std::size_t> operand = {};
   bool is_optional = false;  ///< The step before may have made what this one makes.
-  bool ends = false;  ///< It may cost more than to leave what the steps before have made.
+  bool ends = false;         ///< It may cost more than to leave what the steps before have made.
   /// Rules that say so, the first one that is proved is taken: for other sizes, too; for those of
   /// the graph.
   std::vector<std::string> texts;
