@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/composites/onnx_activations.h"
+#include "ops/composites/onnx_attention.h"
 #include "ops/composites/onnx_contrib.h"
 #include "ops/composites/onnx_selections.h"
 #include "ops/composites/onnx_statistics.h"
@@ -254,6 +255,7 @@ std::vector<OnnxReader> composite_readers() {
       reader("Mish", kF, read_mish, 18),
   };
   for (OnnxReader& reader : activation_readers()) readers.push_back(std::move(reader));
+  for (OnnxReader& reader : attention_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : selection_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : statistics_readers()) readers.push_back(std::move(reader));
   for (OnnxReader& reader : contrib_readers(read_gemm)) readers.push_back(std::move(reader));

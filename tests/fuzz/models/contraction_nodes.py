@@ -32,6 +32,26 @@ def gemm(b, op):
            transA=int(flip_x) or None, transB=int(flip_y) or None)
 
 
+@template("Attention", since=23, weight=0.5)
+def attention(b, op):
+    batch, rows, columns, size = b.size(), b.size(), b.size(), b.size()
+    shared, times, width = b.choice([1, 2]), b.choice([1, 1, 2]), b.size()
+    heads, is_flat = shared * times, b.chance(0.5)
+
+    def operand(count, length, each):
+        return b.source("f", (batch, length, count * each) if is_flat else
+                        (batch, count, length, each))
+
+    operands = [operand(heads, rows, size), operand(shared, columns, size),
+                operand(shared, columns, width)]
+    if b.chance(0.3):
+        operands.append(b.source("f", b.choice([(rows, columns), (batch, 1, rows, columns)])))
+    result = (batch, rows, heads * width) if is_flat else (batch, heads, rows, width)
+    numbers = {"q_num_heads": heads, "kv_num_heads": shared} if is_flat else {}
+    b.node(op, operands, ["f"], [result], is_causal=b.choice([None, 1]),
+           scale=b.choice([None, 0.5, 1.0]), **numbers)
+
+
 def window(b, spatial, pool=False):
     """Kernel, attributes and result sizes of a window over these sizes, drawn until it fits."""
     for _ in range(10):

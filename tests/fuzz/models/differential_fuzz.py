@@ -44,7 +44,7 @@ SEARCH = {"budget": 120, "patience": 12, "e-nodes": 250}
 
 # Updates of weights, of ONNX's domain for training: they stand in no model that is deployed.
 # Operators of ONNX Runtime's own, which tests/conformance/contrib_test.py tries there.
-CONTRIB = {"Attention", "BiasGelu", "FastGelu", "FusedConv", "FusedGemm", "FusedMatMul",
+CONTRIB = {"BiasGelu", "FastGelu", "FusedConv", "FusedGemm", "FusedMatMul",
            "MultiHeadAttention", "QuickGelu", "SimplifiedLayerNormalization",
            "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
 TRAINING = {"Adam", "Momentum"}

@@ -197,62 +197,6 @@ def sequence_model_of_dreamer(random):
     return given, expert
 
 
-@network(image=(1, 64, 48), text=(1, 16, 48), condition=(1, 48))
-def last_joint_attention_of_stable_diffusion(random):
-    """Stable Diffusion 3.5 (Esser et al. 2024), torch: the last block; what text attends to is dropped."""
-    mt, mi, bt, bi = random(48, 96), random(48, 144), random(96), random(144)
-    wt, wi = ([random(48, 48) for _ in range(3)] for _ in range(2))
-    ct, ci = ([random(48) for _ in range(3)] for _ in range(2))
-    st, si = ([random.positive(12) for _ in range(2)] for _ in range(2))
-    wo, bo = random(48, 48), random(48)
-
-    def given(g, image, text, condition):
-        def normed(x, shift, scale):
-            t = g.LayerNormalization(x, np.ones(48), np.zeros(48), axis=-1, epsilon=1e-6)
-            return g.Add(g.Mul(t, g.Add(scale, 1.0)), shift)
-
-        def heads(t, weights, biases, scales):
-            ends = []
-            for k in range(3):
-                s = g.Reshape(g.Add(biases[k], g.MatMul(t, weights[k])), [1, -1, 4, 12])
-                s = g.Transpose(s, perm=[0, 2, 1, 3])
-                ends.append(g.RMSNormalization(s, scales[k], axis=-1, epsilon=1e-6) if k < 2 else s)
-            return ends
-        y = g.Mul(condition, g.Sigmoid(condition))
-        own = g.Unsqueeze(g.Gemm(y, mt.T.copy(), bt, transB=1), [1])
-        t = heads(normed(text, *g.Split(own, [48, 48], axis=2, results=2)), wt, ct, st)
-        own = g.Unsqueeze(g.Gemm(y, mi.T.copy(), bi, transB=1), [1])
-        shift, scale, gate = g.Split(own, [48, 48, 48], axis=2, results=3)
-        i = heads(normed(image, shift, scale), wi, ci, si)
-        q, k, v = (g.Concat(*pair, axis=2) for pair in zip(i, t))
-        q, k = g.Mul(q, 12 ** -0.25), g.Mul(g.Transpose(k, perm=[0, 1, 3, 2]), 12 ** -0.25)
-        t = g.MatMul(g.Softmax(g.MatMul(q, k), axis=-1), v)
-        t = g.Reshape(g.Transpose(t, perm=[0, 2, 1, 3]), [1, -1, 48])
-        t = g.linear(g.Slice(t, [0], [64], [1]), wo, bo)
-        return g.Add(image, g.Mul(gate, t))
-
-    def expert(g, image, text, condition):
-        # Text needs no queries. Of scales only products matter: the image's queries and keys share a root.
-        y = g.Gemm(g.Mul(condition, g.Sigmoid(condition)), side_by_side(mt, mi),
-                   side_by_side(bt, bi) + np.repeat([0.0, 1.0, 0.0, 1.0, 0.0], 48))
-        y = g.Split(y, [48] * 5, axis=1, results=5)
-
-        def products(x, shift, scale, weights, biases):
-            t = g.LayerNormalization(x, np.ones(48), axis=-1, epsilon=1e-6)
-            t = g.linear(g.Add(g.Mul(t, scale), shift), side_by_side(*weights), side_by_side(*biases))
-            return g.Split(t, [48 * len(weights) - 48, 48], axis=2, results=2)
-        root = np.sqrt(si[0] * si[1])
-        k, v = products(text, *y[:2], wt[1:], ct[1:])
-        both, values = products(image, *y[2:4], wi, ci)
-        both = g.RMSNormalization(g.Reshape(both, [1, 64, 8, 12]), root, axis=-1, epsilon=1e-6)
-        k = g.RMSNormalization(g.Reshape(k, [1, 16, 4, 12]), si[0] * st[1] / root, axis=-1, epsilon=1e-6)
-        q, keys = g.Split(g.Reshape(both, [1, 64, 96]), [48, 48], axis=2, results=2)
-        k = g.Concat(keys, g.Reshape(k, [1, 16, 48]), axis=1)
-        t = g.Attention(q, k, g.Concat(values, v, axis=1), q_num_heads=4, kv_num_heads=4)
-        return g.Add(image, g.Mul(y[4], g.linear(t, wo, bo)))
-    return given, expert
-
-
 @network(x=(1, 257, 32))
 def tokens_merged_by_intern_vl(random):
     """InternVL 1.5 (Chen et al. 2024), torch: tokens are merged in two steps, then a perceptron."""
