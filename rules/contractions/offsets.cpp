@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "ops/analysis/arithmetic.h"
 #include "ops/definition/by_role.h"

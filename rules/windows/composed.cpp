@@ -111,10 +111,13 @@ std::optional<RewritePlan> plan_composed(const Graph& graph, NodeId id) {
   for (std::size_t d = 0; d < outer->strides.size(); ++d) {
     if (outer->window.low[d] != 0 || outer->end[d] + outer->window.high[d] != 0)
       return std::nullopt;
+    if (inner->strides[d] > kMostElements || outer->window.high[d] > kMostElements ||
+        inner->window.high[d] - inner->window.low[d] > kMostElements)
+      return std::nullopt;
     elements *= inner->strides[d] * outer->window.high[d] + inner->window.high[d] -
                 inner->window.low[d] + 1;
+    if (elements > kMostElements) return std::nullopt;
   }
-  if (elements > kMostElements) return std::nullopt;
   return RewritePlan{
       {{.results = {outer->result},
         .texts = {text_of_both(graph, *inner, *outer, graph.node(before), graph.node(id))},
@@ -207,9 +210,11 @@ std::optional<RewritePlan> plan_blocks(const Graph& graph, NodeId id) {
   for (std::size_t d = 0; d < conv->strides.size(); ++d) {
     // Blocks have to lie beside each other in the window.
     if (conv->window.size(d) > 1 && conv->window.step[d] != 1) return std::nullopt;
+    if (conv->window.size(d) > kMostElements || blocks->size[d] > kMostElements)
+      return std::nullopt;
     elements *= conv->window.size(d) * blocks->size[d];
+    if (elements > kMostElements) return std::nullopt;
   }
-  if (elements > kMostElements) return std::nullopt;
   return RewritePlan{{{.results = {conv->result},
                        .texts = {text_of_blocks(graph, *conv, *blocks, graph.node(id))},
                        .description = kBlockDescription,

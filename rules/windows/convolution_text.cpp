@@ -14,7 +14,6 @@ namespace {
 
 using core::AttributeRole;
 using core::Dims;
-using core::OperandRole;
 using core::TensorId;
 using Names = std::vector<std::string>;
 

@@ -14,16 +14,16 @@
 namespace soapstone::rules {
 namespace {
 
-using core::AttributeRole;
 using core::Dims;
 using core::Graph;
 using core::Node;
-using core::NodeId;
 using core::TensorId;
 using Axes = std::vector<std::size_t>;
 
 /// Elements of a window.
 constexpr std::int64_t kMostPlaces = 128;
+/// Of a kernel, which is computed when the model is written.
+constexpr std::int64_t kLargestKernel = 1 << 20;
 /// Dimensions of places that a convolution may have.
 constexpr std::size_t kMostDimensions = 3;
 
@@ -63,10 +63,10 @@ class ShiftText {
   }
 
   /// Lines of the source for a cut, or for what is between cuts.
-  std::string cut(TensorId id) {
+  std::string write_cut(TensorId id) {
     if (const auto known = names_.find(id); known != names_.end()) return known->second;
     const Node& node = producer(id);
-    const std::string from = cut(node.inputs[0]);
+    const std::string from = write_cut(node.inputs[0]);
     return name_line(id, fmt::format(fmt::runtime(call_around(graph_, node)), from));
   }
   std::string name_line(TensorId id, const std::string& call) {
@@ -130,9 +130,11 @@ class ShiftText {
       conv_.window.step.push_back(step);
       conv_.strides.push_back(stride);
       conv_.end.push_back(right - conv_.window.high.back());
-      elements *= conv_.window.size(i);
+      const std::int64_t size_of_window = conv_.window.size(i);
+      if (size_of_window > kMostPlaces) return false;
+      elements *= size_of_window;
+      if (elements > kMostPlaces) return false;
     }
-    if (elements > kMostPlaces) return false;
     for (std::size_t d = 0; d < whole_.size(); ++d) whole_[d] += crop[d] + crop[whole_.size() + d];
     if (cropped_) add("xc", fmt::format("pad(x; pads=[{}], value=0.0)", list(crop)));
     return true;
@@ -200,8 +202,9 @@ class SumOfShifts : ShiftText {
   using ShiftText::ShiftText;
 
   std::optional<std::string> text() {
+    if (shifted_.empty()) return std::nullopt;
     declare("x", all_.whole);
-    for (const auto& [id, ignored] : all_.cuts) cut(id);
+    for (const auto& [id, ignored] : all_.cuts) write_cut(id);
     if (!write(all_.result)) return std::nullopt;
     Axes batch, order;
     for (std::size_t d = 0; d < whole_.size(); ++d)
@@ -280,6 +283,10 @@ class SumOfShifts : ShiftText {
                      const std::vector<Behind>& alone) {
     std::map<TensorId, std::string> kernels;
     const std::int64_t count = product_of(whole_, channels);
+    for (std::size_t i = 0, size = 1; i < places.size(); ++i) {
+      size *= static_cast<std::size_t>(conv_.window.size(i));
+      if (count > kLargestKernel / static_cast<std::int64_t>(size)) return false;
+    }
     const Dims ones(places.size() + 1, 1);
     add("one", fmt::format("full(; shape=[{}, {}], value=1.0)", count, list(ones)));
     for (const auto& [id, shift] : all_.cuts) {
@@ -338,7 +345,7 @@ class JoinOfShifts : ShiftText {
     if (!take_window(places, behind, results)) return std::nullopt;
     head_ += fmt::format("  x: [{}]\n  v: [{}]\n", sized(dims(all_.whole), axis, 1),
                          sized(dims(node.inputs[1]), is_product ? 0 : 1, join.inputs.size()));
-    write_source(node, join);
+    write_source(node, join, conv);
     order = batch;
     order.push_back(axis);
     for (const Axes& axes : places) order.push_back(axes[0]);
@@ -374,17 +381,16 @@ class JoinOfShifts : ShiftText {
     return fmt::format("{}", fmt::join(sizes, ", "));
   }
 
-  void write_source(const Node& node, const Node& join) {
+  void write_source(const Node& node, const Node& join, const std::optional<Convolution>& conv) {
     if (node.inputs.size() > 2 && node.inputs[2].valid()) declare("b", node.inputs[2]);
     std::vector<std::string> parts;
-    for (const TensorId input : join.inputs) parts.push_back(cut(input));
+    for (const TensorId input : join.inputs) parts.push_back(write_cut(input));
     source_ += fmt::format("    j = concat({}; axis={})\n", fmt::join(parts, ", "),
                            ops::axis_by_role(join));
-    if (node.inputs.size() == 2 && is_product_with_matrix(node)) {
+    if (!conv) {
       source_ += fmt::format("    y = {}(j, v)\n", node.op->name);
       return;
     }
-    const auto conv = convolution_at(graph_, graph_.tensor(all_.result).producer);
     source_ += convolved(*conv, "y", "j", "v", conv->has_bias ? "b" : "");
   }
 

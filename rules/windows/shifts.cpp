@@ -20,12 +20,11 @@ using core::AttributeRole;
 using core::Graph;
 using core::Node;
 using core::NodeId;
-using core::OperandRole;
 using core::TensorId;
 using ops::Arithmetic;
 
-/// Cuts in one rule.
-constexpr std::size_t kMostCuts = 32;
+/// Cuts in one rule, and nodes that add them up.
+constexpr std::size_t kMostCuts = 32, kMostSums = 200;
 
 constexpr std::string_view kShiftDescription =
     "A window over shifted places has the places and factors of all cuts.";
@@ -92,7 +91,7 @@ class ShiftPlanner {
     return all;
   }
 
-  /// False: there are no two cuts of it.
+  /// False: nothing cuts it so that at most zeros are added.
   bool take(TensorId whole) {
     readings_.clear();
     read(whole);
@@ -116,7 +115,7 @@ class ShiftPlanner {
       for (const NodeId id : graph_.consumers(from)) {
         const Node& node = graph_.node(id);
         if (!is_cut(node) || node.inputs[0] != from || !is_known(node.outputs[0])) continue;
-        if (auto reading = cut(readings_.at(from), node)) {
+        if (auto reading = read_by(readings_.at(from), node)) {
           readings_.insert_or_assign(node.outputs[0], *std::move(reading));
           behind.push_back(node.outputs[0]);
         }
@@ -124,7 +123,7 @@ class ShiftPlanner {
     }
   }
 
-  static std::optional<Reading> cut(Reading reading, const Node& node) {
+  static std::optional<Reading> read_by(Reading reading, const Node& node) {
     return node.op->movement == core::Movement::kCut ? piece(std::move(reading), node)
                                                      : framed(std::move(reading), node);
   }
@@ -188,7 +187,7 @@ class ShiftPlanner {
       const Node& node = graph_.node(id);
       if (node.outputs.size() != 1 || linear.contains(node.outputs[0])) continue;
       auto cuts = cuts_of(node, linear);
-      if (cuts.empty() || cuts.size() > kMostCuts) continue;
+      if (cuts.empty() || cuts.size() > kMostCuts || sums_.size() == kMostSums) continue;
       if (cuts.size() > 1) sums_[node.outputs[0]] = cuts;
       linear[node.outputs[0]] = std::move(cuts);
     }

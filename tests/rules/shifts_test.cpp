@@ -131,6 +131,15 @@ constexpr Windows kOthers[] = {
      "  a = slice(x; axes=[1], starts=[0], sizes=[5], steps=[1])\n"
      "  b = slice(x; axes=[1], starts=[1], sizes=[5], steps=[1])\n"
      "  m = add(a, k)\n  n = add(b, k)\n  y = mul(m, n)\n"},
+    {"padded_and_cut_back", find_shifted_sums, "  x: f32[2, 6]\n",
+     "  p = pad(x; pads=[0, 1, 0, 1], value=0.0)\n"
+     "  a = slice(p; axes=[1], starts=[1], sizes=[6], steps=[1])\n  y = add(x, a)\n"},
+    {"many_channels", find_shifted_sums, "  x: f32[4096, 32, 16]\n",
+     "  k = full(; shape=[4096, 32, 1], value=4.0)\n"
+     "  a = slice(x; axes=[2], starts=[0], sizes=[6], steps=[1])\n"
+     "  b = slice(x; axes=[2], starts=[1], sizes=[6], steps=[1])\n"
+     "  c = slice(x; axes=[2], starts=[9], sizes=[6], steps=[1])\n"
+     "  m = mul(a, k)\n  s = add(m, b)\n  y = add(s, c)\n"},
     {"other_steps", find_shifted_sums, "  x: f32[2, 9]\n",
      "  a = slice(x; axes=[1], starts=[0], sizes=[4], steps=[1])\n"
      "  b = slice(x; axes=[1], starts=[1], sizes=[4], steps=[2])\n  y = add(a, b)\n"},

@@ -69,6 +69,25 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.verdicts(exact, rounded)[0], "")
         self.assertEqual(self.verdicts(exact, wrong)[0], "wrong")
 
+    def test_one_line_of_noise_excuses_no_other(self):
+        weights = [("bias", np.full(8, 0.07143, np.float32)), ("none", np.float32([0])),
+                   ("scale", np.float32([3000]))]
+
+        def beside(function, line):
+            return model([*line, self.node(function, "x", to="other"),
+                          self.node("Concat", "rest", "other", axis=1)], weights)
+
+        centered = [self.node("Mul", "x", "none", to="nothing"),
+                    self.node("Add", "nothing", "bias", to="line"),
+                    self.node("ReduceMean", "line", to="mean", axes=[1]),
+                    self.node("Sub", "line", "mean", to="centered"),
+                    self.node("Mul", "centered", "scale", to="rest")]
+        stepped = [self.node("Mul", "x", "none", to="nothing"),
+                   self.node("Floor", "nothing", to="rest")]
+        for line in (centered, stepped):
+            self.assertEqual(self.verdicts(beside("Tanh", line), beside("Sigmoid", line))[0],
+                             "wrong")
+
     def test_another_order_of_a_sum_is_rounding(self):
         random = np.random.default_rng(0)
         first, second = (random.standard_normal((8, 8)).astype(np.float32) for _ in "ab")

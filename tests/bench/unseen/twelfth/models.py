@@ -1,10 +1,10 @@
-"""Networks as exporters write them. torch.onnx: PointNet (Qi et al. 2017), gated GCN (Bresson and Laurent
-2017, DGL), SuperPoint (DeTone et al. 2018), EEGNet (Lawhern et al. 2018), learned image compression
-(Balle et al. 2018) with gains (Cui et al. 2021), YOLOv4 (Bochkovskiy et al. 2020), ColBERT (Khattab and
-Zaharia 2020), ECAPA-TDNN (Desplanques et al. 2020, SpeechBrain), temporal fusion transformers (Lim et al.
-2021), GPT-J (Wang and Komatsuzaki 2021), FinalMLP (Mao et al. 2023), InternVL 1.5 (Chen et al. 2024),
-Stable Diffusion 3.5 (Esser et al. 2024), TabM (Gorishniy et al. 2025). jax2tf: DreamerV3 (Hafner et al.
-2023). skl2onnx: kernel PCA (Schoelkopf et al. 1998, scikit-learn 2011)."""
+"""Networks as exporters write them. torch.onnx: PointNet (Qi et al. 2017), SuperPoint (DeTone et al. 2018),
+EEGNet (Lawhern et al. 2018), learned image compression (Balle et al. 2018) with gains (Cui et al. 2021),
+YOLOv4 (Bochkovskiy et al. 2020), ColBERT (Khattab and Zaharia 2020), ECAPA-TDNN (Desplanques et al. 2020,
+SpeechBrain), temporal fusion transformers (Lim et al. 2021), GPT-J (Wang and Komatsuzaki 2021), FinalMLP
+(Mao et al. 2023), InternVL 1.5 (Chen et al. 2024), Stable Diffusion 3.5 (Esser et al. 2024), TabM
+(Gorishniy et al. 2025). jax2tf: DreamerV3 (Hafner et al. 2023). skl2onnx: kernel PCA (Schoelkopf et al.
+1998, scikit-learn 2011)."""
 
 import numpy as np
 
@@ -194,6 +194,62 @@ def sequence_model_of_dreamer(random):
         new = g.Add(g.Mul(update, candidate), g.Mul(g.Sub(1.0, update), deter))
         t = g.Reshape(g.Gemm(new, wo, bo), [16, 8, 16])
         return new, g.Log(g.Add(g.Mul(g.Softmax(t, axis=-1), 0.99), 0.01 / 16))
+    return given, expert
+
+
+@network(image=(1, 64, 48), text=(1, 16, 48), condition=(1, 48))
+def last_joint_attention_of_stable_diffusion(random):
+    """Stable Diffusion 3.5 (Esser et al. 2024), torch: the last block; what text attends to is dropped."""
+    mt, mi, bt, bi = random(48, 96), random(48, 144), random(96), random(144)
+    wt, wi = ([random(48, 48) for _ in range(3)] for _ in range(2))
+    ct, ci = ([random(48) for _ in range(3)] for _ in range(2))
+    st, si = ([random.positive(12) for _ in range(2)] for _ in range(2))
+    wo, bo = random(48, 48), random(48)
+
+    def given(g, image, text, condition):
+        def normed(x, shift, scale):
+            t = g.LayerNormalization(x, np.ones(48), np.zeros(48), axis=-1, epsilon=1e-6)
+            return g.Add(g.Mul(t, g.Add(scale, 1.0)), shift)
+
+        def heads(t, weights, biases, scales):
+            ends = []
+            for k in range(3):
+                s = g.Reshape(g.Add(biases[k], g.MatMul(t, weights[k])), [1, -1, 4, 12])
+                s = g.Transpose(s, perm=[0, 2, 1, 3])
+                ends.append(g.RMSNormalization(s, scales[k], axis=-1, epsilon=1e-6) if k < 2 else s)
+            return ends
+        y = g.Mul(condition, g.Sigmoid(condition))
+        own = g.Unsqueeze(g.Gemm(y, mt.T.copy(), bt, transB=1), [1])
+        t = heads(normed(text, *g.Split(own, [48, 48], axis=2, results=2)), wt, ct, st)
+        own = g.Unsqueeze(g.Gemm(y, mi.T.copy(), bi, transB=1), [1])
+        shift, scale, gate = g.Split(own, [48, 48, 48], axis=2, results=3)
+        i = heads(normed(image, shift, scale), wi, ci, si)
+        q, k, v = (g.Concat(*pair, axis=2) for pair in zip(i, t))
+        q, k = g.Mul(q, 12 ** -0.25), g.Mul(g.Transpose(k, perm=[0, 1, 3, 2]), 12 ** -0.25)
+        t = g.MatMul(g.Softmax(g.MatMul(q, k), axis=-1), v)
+        t = g.Reshape(g.Transpose(t, perm=[0, 2, 1, 3]), [1, -1, 48])
+        t = g.linear(g.Slice(t, [0], [64], [1]), wo, bo)
+        return g.Add(image, g.Mul(gate, t))
+
+    def expert(g, image, text, condition):
+        # Text needs no queries. Of scales only products matter: the image's queries and keys share a root.
+        y = g.Gemm(g.Mul(condition, g.Sigmoid(condition)), side_by_side(mt, mi),
+                   side_by_side(bt, bi) + np.repeat([0.0, 1.0, 0.0, 1.0, 0.0], 48))
+        y = g.Split(y, [48] * 5, axis=1, results=5)
+
+        def products(x, shift, scale, weights, biases):
+            t = g.LayerNormalization(x, np.ones(48), axis=-1, epsilon=1e-6)
+            t = g.linear(g.Add(g.Mul(t, scale), shift), side_by_side(*weights), side_by_side(*biases))
+            return g.Split(t, [48 * len(weights) - 48, 48], axis=2, results=2)
+        root = np.sqrt(si[0] * si[1])
+        k, v = products(text, *y[:2], wt[1:], ct[1:])
+        both, values = products(image, *y[2:4], wi, ci)
+        both = g.RMSNormalization(g.Reshape(both, [1, 64, 8, 12]), root, axis=-1, epsilon=1e-6)
+        k = g.RMSNormalization(g.Reshape(k, [1, 16, 4, 12]), si[0] * st[1] / root, axis=-1, epsilon=1e-6)
+        q, keys = g.Split(g.Reshape(both, [1, 64, 96]), [48, 48], axis=2, results=2)
+        k = g.Concat(keys, g.Reshape(k, [1, 16, 48]), axis=1)
+        t = g.Attention(q, k, g.Concat(values, v, axis=1), q_num_heads=4, kv_num_heads=4)
+        return g.Add(image, g.Mul(y[4], g.linear(t, wo, bo)))
     return given, expert
 
 
@@ -405,49 +461,6 @@ def late_interaction_of_colbert(random):
         t = g.ReduceMax(g.Reshape(t, [8, 48, 32]), [1], keepdims=0)
         length = g.Max(g.ReduceL2(q, [1], keepdims=0), 1e-12)
         return g.ReduceSum(g.Div(t, length), [1], keepdims=0)
-    return given, expert
-
-
-@network(h=(64, 32), e=(512, 32))
-def edges_of_gated_graph_network(random):
-    """Gated GCN (Bresson and Laurent 2017), DGL: gates on edges weigh messages; eight edges a node."""
-    wa, wb, wc, wd, we = (random(32, 32) * k for k in (1, 1, 0.03, 0.03, 0.03))
-    ba, bb, bc, bd, be = (random(32) for _ in range(5))
-    nh, ne = random.norm(32), random.norm(32)
-    target = np.repeat(np.arange(64), 8)
-    source = (target * 7 + np.tile(np.arange(8), 64) ** 2 * 5 + 1) % 64
-    places = np.repeat(target[:, None], 32, axis=1)
-
-    def given(g, h, e):
-        a, b, d, s = (g.Gemm(h, w.T.copy(), c, transB=1)
-                      for w, c in ((wa, ba), (wb, bb), (wd, bd), (we, be)))
-        t = g.Add(g.Gather(d, target, axis=0), g.Gather(s, source, axis=0))
-        t = g.Add(t, g.Gemm(e, wc.T.copy(), bc, transB=1))
-        gate = g.Sigmoid(t)
-        message = g.Mul(gate, g.Gather(b, source, axis=0))
-        zeros = np.zeros((64, 32))
-        total = g.ScatterElements(zeros, places, message, axis=0, reduction="add")
-        gates = g.ScatterElements(zeros, places, gate, axis=0, reduction="add")
-        new = g.Add(a, g.Div(total, g.Add(gates, 1e-6)))
-        new = g.Relu(g.BatchNormalization(new, *nh, epsilon=1e-5))
-        t = g.Relu(g.BatchNormalization(t, *ne, epsilon=1e-5))
-        return g.Add(h, new), g.Add(e, t)
-
-    def expert(g, h, e):
-        # Edges lie by targets, so sums are over an axis; one product of nodes, one look-up of sources.
-        factor = nh[0] / np.sqrt(nh[3] + 1e-5)
-        w = side_by_side(wa * factor, wd, wb * factor, we)
-        b = side_by_side((ba - nh[2]) * factor + nh[1], bd + bc + be, bb * factor, np.zeros(32))
-        a, d, both = g.Split(g.Gemm(h, w, b), [32, 32, 64], axis=1, results=3)
-        message, s = g.Split(g.Gather(both, source, axis=0), [32, 32], axis=1, results=2)
-        t = g.Reshape(g.Gemm(e, wc, s), [64, 8, 32])
-        t = g.Add(t, g.Unsqueeze(d, [1]))
-        gate = g.Sigmoid(t)
-        total = g.ReduceSum(g.Mul(gate, g.Reshape(message, [64, 8, 32])), [1], keepdims=0)
-        gates = g.ReduceSum(gate, [1], keepdims=0)
-        new = g.Relu(g.Add(a, g.Div(total, g.Add(gates, 1e-6))))
-        t = g.BatchNormalization(g.Reshape(t, [512, 32]), *ne, epsilon=1e-5)
-        return g.Add(h, new), g.Add(e, g.Relu(t))
     return given, expert
 
 
