@@ -351,7 +351,7 @@ void Searcher::leave_idle_moves_out() {
 
 /// In turn from the best. What has been joined twice is joined at once.
 void Searcher::take_turns(const Rung& rung) {
-  static constexpr PlanFinder kJoined[] = {rules::find_joined_joins};
+  static constexpr PlanFinder kLast[] = {rules::find_joined_joins, rules::find_large_maps};
   if (!result_.best.empty()) {
     now_ = result_.best.front();
     now_.score = objective_.score(now_.graph, stage_);
@@ -362,7 +362,7 @@ void Searcher::take_turns(const Rung& rung) {
   }
   if (!options_.admits_made || stopped()) return;
   const std::size_t steps = now_.steps.size();
-  now_ = with_plans(now_, kJoined);
+  now_ = with_plans(now_, kLast);
   if (now_.steps.size() > steps) remember(now_);
   leave_idle_moves_out();
 }

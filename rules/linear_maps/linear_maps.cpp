@@ -27,7 +27,7 @@ constexpr std::size_t kMostPlans = 100;
 constexpr std::size_t kMostNodes = 200;
 /// Of a matrix, which is computed when the model is written.
 constexpr std::int64_t kMostElements = 1 << 20;
-/// Of the unit matrix, of which the first matrices are computed.
+/// Of the unit matrix of a large tensor, of which the first matrices are computed.
 constexpr std::int64_t kMostUnits = 1 << 24;
 
 /// Where axes of the source lie, by axis; none where the tensor mixes its places.
@@ -45,12 +45,17 @@ struct MostFirst {
 /// What may be added to a map: the same for all places along kept axes, or another number at each.
 enum class Offsets : std::uint8_t { kAlike, kByPlace, kOfOthers };
 
+struct MapLimits {
+  Offsets offsets;
+  std::int64_t units = kMostElements;  ///< Elements of the unit matrix.
+};
+
 /// The part that is linear in one tensor.
 class LinearPart {
  public:
   LinearPart(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
-             Offsets offsets)
-      : graph_(graph), depths_(depths), source_(source), offsets_(offsets) {
+             const MapLimits& limits)
+      : graph_(graph), depths_(depths), source_(source), limits_(limits) {
     const std::size_t rank = graph.tensor(source).type.shape.size();
     KeptAxes all(rank);
     for (std::size_t d = 0; d < rank; ++d) all[d] = d;
@@ -99,7 +104,7 @@ class LinearPart {
                      std::vector<RewritePlan>& plans) const {
     const MapSource source{source_, kept};
     const std::int64_t summed = elements(source_, kept);
-    if (kept.size() == axes_.at(source_).size() || summed * summed > kMostUnits) return;
+    if (kept.size() == axes_.at(source_).size() || summed * summed > limits_.units) return;
     std::map<TensorId, LinearMap> maps;
     RewritePlan plan;
     std::size_t computing = 0;
@@ -116,7 +121,9 @@ class LinearPart {
       const LinearMap offset = add_operands(id, composition, maps);
       for (const TensorId output : node.outputs) {
         const auto map = map_of(output, kept, offset);
-        if (!map || !is_small(output, map->kept, kept)) return;
+        // The unit matrix in another shape is no more than that.
+        const std::int64_t most = kind == ops::OpClass::kView ? limits_.units : kMostElements;
+        if (!map || summed * elements(output, map->kept) > most) return;
         composition.results.push_back(*map);
         maps.insert_or_assign(output, *map);
       }
@@ -202,7 +209,7 @@ class LinearPart {
     std::vector<bool> operands;
     for (const TensorId input : node.inputs) {
       const bool is_linear = input.valid() && axes_.contains(input);
-      if (input.valid() && !is_linear && offsets_ != Offsets::kOfOthers &&
+      if (input.valid() && !is_linear && limits_.offsets != Offsets::kOfOthers &&
           !graph_.is_constant_expression(input))
         return std::nullopt;
       operands.push_back(is_linear);
@@ -245,7 +252,7 @@ class LinearPart {
       behind = rank_of(node.inputs[k]) - *places[k];
     }
     const auto alike = kept_axis(graph_, node, places);
-    if (alike || offsets_ == Offsets::kAlike) return alike;
+    if (alike || limits_.offsets == Offsets::kAlike) return alike;
     // What is only added may be another number at each place.
     const core::Polynomial& size = graph_.tensor(source_).type.shape[axis];
     for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -289,10 +296,6 @@ class LinearPart {
         count = std::min(count * shape[d].constant(), kMostElements + 1);
     return count;
   }
-  bool is_small(TensorId id, const Places& kept, const Places& of_source) const {
-    return elements(source_, of_source) * elements(id, kept) <= kMostElements;
-  }
-
   /// Those of its nodes that the tensors need, in order.
   std::vector<NodeId> needed_for(std::span<const TensorId> results) const {
     std::set<TensorId> wanted(results.begin(), results.end());
@@ -367,7 +370,7 @@ class LinearPart {
   const Graph& graph_;
   std::span<const std::size_t> depths_;  // by node
   TensorId source_;
-  Offsets offsets_;
+  MapLimits limits_;
   std::map<TensorId, KeptAxes> axes_;  // of the source and of what is linear in it
   /// Of constants that are added, by node and operand: where axes of the source lie that they have.
   std::map<std::pair<NodeId, std::size_t>, std::map<std::size_t, std::size_t>> added_axes_;
@@ -381,9 +384,9 @@ bool may_be_source(const Graph& graph, TensorId id) {
 }
 
 void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId source,
-               Offsets offsets, std::vector<RewritePlan>& plans) {
+               const MapLimits& limits, std::vector<RewritePlan>& plans) {
   if (!may_be_source(graph, source)) return;
-  LinearPart part(graph, depths, source, offsets);
+  LinearPart part(graph, depths, source, limits);
   part.grow();
   for (const auto& [kept, results] : part.results()) {
     const auto add = [&](std::span<const TensorId> wanted) {
@@ -395,28 +398,32 @@ void add_plans(const Graph& graph, std::span<const std::size_t> depths, TensorId
   }
 }
 
-std::vector<RewritePlan> maps_in(const Graph& graph, Offsets offsets) {
+std::vector<RewritePlan> maps_in(const Graph& graph, const MapLimits& limits) {
   std::vector<RewritePlan> plans;
   const std::vector<std::size_t> depths = depths_of(graph);
-  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, offsets, plans);
+  for (const TensorId input : graph.inputs()) add_plans(graph, depths, input, limits, plans);
   for (const NodeId id : graph.order())
     for (const TensorId output : graph.node(id).outputs)
-      add_plans(graph, depths, output, offsets, plans);
+      add_plans(graph, depths, output, limits, plans);
   return plans;
 }
 
 }  // namespace
 
 std::vector<RewritePlan> find_linear_maps(const Graph& graph) {
-  return maps_in(graph, Offsets::kAlike);
+  return maps_in(graph, {Offsets::kAlike});
+}
+
+std::vector<RewritePlan> find_large_maps(const Graph& graph) {
+  return maps_in(graph, {Offsets::kByPlace, kMostUnits});
 }
 
 std::vector<RewritePlan> find_affine_maps(const Graph& graph) {
-  return maps_in(graph, Offsets::kByPlace);
+  return maps_in(graph, {Offsets::kByPlace});
 }
 
 std::vector<RewritePlan> find_joint_maps(const Graph& graph) {
-  return maps_in(graph, Offsets::kOfOthers);
+  return maps_in(graph, {Offsets::kOfOthers});
 }
 
 }  // namespace soapstone::rules

@@ -18,6 +18,10 @@ inline constexpr std::string_view kLinearMapPrefix = "linear_map_of_";
 /// parts.
 std::vector<RewritePlan> find_linear_maps(const core::Graph& graph);
 
+/// The same with maps of larger tensors, such as the places of a volume: for what is left at the
+/// end, since they hide products that read less.
+std::vector<RewritePlan> find_large_maps(const core::Graph& graph);
+
 /// The same where what is added may be another number at each place along the axes that a map
 /// keeps: positions, anchors, biases of channels in maps of pixels. Longer parts, and more weights.
 std::vector<RewritePlan> find_affine_maps(const core::Graph& graph);

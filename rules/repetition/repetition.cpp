@@ -43,7 +43,7 @@ class RepetitionPlanner {
       const Node& node = graph_.node(id);
       const bool is_complete =
           std::ranges::all_of(node.inputs, [](TensorId input) { return input.valid(); });
-      if (!graph_.is_constant_expression(id) && is_complete && has_known_sizes(graph_, node))
+      if (is_complete && has_known_sizes(graph_, node))
         visit(node);
     }
     merge_shared();
