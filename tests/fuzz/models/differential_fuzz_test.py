@@ -10,7 +10,7 @@ import differential_fuzz
 from differential_fuzz import sanitizers
 
 MODELS = 400
-SECONDS = sanitizers.seconds(45)
+SECONDS = sanitizers.seconds(60)
 ROUND_TRIPS = 2100
 ROUND_TRIP_SECONDS = sanitizers.seconds(25)
 # A slow machine may not get through all; one that gets nowhere has tested nothing.
