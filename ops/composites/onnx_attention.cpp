@@ -16,12 +16,10 @@ constexpr std::size_t kMask = 3;
 
 /// Inputs, outputs and attributes that make something else of it.
 core::Status refuse_other_forms(const OnnxImport& import) {
-  for (const std::size_t k : {4, 5, 6})
-    if (has_input(import, k)) return cannot_read(import, "keys of before, or lengths");
+  for (const std::size_t k : {4, 5})
+    if (has_input(import, k)) return cannot_read(import, "keys and values of before");
   if (import.output_count() > 1) return cannot_read(import, "more than one output");
   if (import.real_or("softcap", 0) != 0) return cannot_read(import, "softcap");
-  for (const char* window : {"left_window_size", "right_window_size"})
-    if (import.int_or(window, -1) >= 0) return cannot_read(import, window);
   return core::Done{};
 }
 

@@ -296,6 +296,7 @@ class LinearPart {
         count = std::min(count * shape[d].constant(), kMostElements + 1);
     return count;
   }
+
   /// Those of its nodes that the tensors need, in order.
   std::vector<NodeId> needed_for(std::span<const TensorId> results) const {
     std::set<TensorId> wanted(results.begin(), results.end());

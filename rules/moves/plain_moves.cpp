@@ -31,9 +31,9 @@ Names shape_of(const Graph& graph, TensorId id) {
   return names_of(known_sizes(graph.tensor(id).type.shape));
 }
 
-std::string joined_text(const Graph& graph, core::NodeId id, const std::string& head,
-                        const SideText& source, const std::string& name, const SideText& target,
-                        const std::string& joined) {
+std::string rule_at(const Graph& graph, core::NodeId id, const std::string& head,
+                    const SideText& source, const std::string& name, const SideText& target,
+                    const std::string& joined) {
   return rule_text(fmt::format("{}{}", kMovesPrefix, graph.node(id).op->name), head, source, {name},
                    target, {joined});
 }
@@ -54,7 +54,7 @@ std::optional<std::string> joined_reshapes(const Graph& graph, core::NodeId id) 
   const std::string head =
       fmt::format("  x: {}\n", declared(graph.tensor(tensors.front()).type, first));
   const std::string joined = target.reshaped("x", first, shape_of(graph, tensors.back()));
-  return joined_text(graph, id, head, source, name, target, joined);
+  return rule_at(graph, id, head, source, name, target, joined);
 }
 
 /// The rule that joins at once what this node joins of joins along the same axis. None: of none.
@@ -101,8 +101,7 @@ std::optional<std::string> joined_joins(const Graph& graph, core::NodeId id) {
   };
   const std::string name = write(write, id);
   if (nested == 0) return std::nullopt;
-  return joined_text(graph, id, head, source, name, target,
-                     target.line(call_of(graph, last, whole)));
+  return rule_at(graph, id, head, source, name, target, target.line(call_of(graph, last, whole)));
 }
 
 /// The rule that leaves out a node that moves nothing. None: it does.
@@ -119,7 +118,7 @@ std::optional<std::string> idle_move(const Graph& graph, core::NodeId id) {
   const std::string head = fmt::format(
       "  x: {}\n", declared(graph.tensor(node.inputs[0]).type, shape_of(graph, node.inputs[0])));
   const std::string moved = source.line(call_of(graph, node, {"x"}));
-  return joined_text(graph, id, head, source, moved, SideText(), "x");
+  return rule_at(graph, id, head, source, moved, SideText(), "x");
 }
 
 /// The rule that multiplies rows where they lie, if they are reshaped before the product with a
@@ -150,39 +149,39 @@ std::optional<std::string> rows_of_product(const Graph& graph, core::NodeId id) 
   const std::string name = source.reshaped(multiplied, whole, apart);
   const std::string result =
       target.line(call_of(graph, node, {target.reshaped("x", flat, rows), "w"}));
-  return joined_text(graph, id, head, source, name, target, result);
+  return rule_at(graph, id, head, source, name, target, result);
 }
 
 /// A plan for each node of which that makes a rule.
 std::vector<RewritePlan>
-find_joined(const Graph& graph, std::optional<std::string> (*rule)(const Graph&, core::NodeId)) {
+plans_by_node(const Graph& graph, std::optional<std::string> (*rule)(const Graph&, core::NodeId)) {
   std::vector<RewritePlan> plans;
   for (const core::NodeId id : graph.order())
     if (!graph.is_constant_expression(id))
       if (auto text = rule(graph, id))
-        plans.push_back(
-            {{{.results = {graph.node(id).outputs[0]},
-               .texts = {*std::move(text)},
-               .description = "Moves that cancel are none, and those of one kind are one."}}});
+        plans.push_back({{{.results = {graph.node(id).outputs[0]},
+                           .texts = {*std::move(text)},
+                           .description = "Moves that cancel are none, and what stands between "
+                                          "moves is done where it lies."}}});
   return plans;
 }
 
 }  // namespace
 
 std::vector<RewritePlan> find_joined_reshapes(const Graph& graph) {
-  return find_joined(graph, joined_reshapes);
+  return plans_by_node(graph, joined_reshapes);
 }
 
 std::vector<RewritePlan> find_rows_of_products(const Graph& graph) {
-  return find_joined(graph, rows_of_product);
+  return plans_by_node(graph, rows_of_product);
 }
 
 std::vector<RewritePlan> find_idle_moves(const Graph& graph) {
-  return find_joined(graph, idle_move);
+  return plans_by_node(graph, idle_move);
 }
 
 std::vector<RewritePlan> find_joined_joins(const Graph& graph) {
-  return find_joined(graph, joined_joins);
+  return plans_by_node(graph, joined_joins);
 }
 
 }  // namespace soapstone::rules

@@ -42,13 +42,13 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
   Convolution both = inner;
   both.results = outer.results;
   both.group = is_depthwise ? outer.group : 1;
-  Dims strides, between;
+  Dims strides, dilations;
   for (std::size_t d = 0; d < inner.strides.size(); ++d) {
     // Where the inner window has one place, its step says nothing.
     const std::int64_t step = inner.window.size(d) > 1 ? inner.window.step[d] : 1;
     const std::int64_t wide = inner.strides[d] * outer.window.step[d] * (outer.window.size(d) - 1);
     strides.push_back(inner.strides[d] * outer.window.step[d]);
-    between.push_back(step);
+    dilations.push_back(step);
     both.strides[d] = inner.strides[d] * outer.strides[d];
     both.window.step[d] = 1;
     both.window.high[d] = inner.window.high[d] + wide;
@@ -72,7 +72,7 @@ std::string text_of_both(const Graph& graph, const Convolution& inner, const Con
   }
   target += fmt::format("    {} = conv_transpose({}, v; strides=[{}], pads=[{}], dilations=[{}], "
                         "output_padding=[{}], group={})\n",
-                        product, image, list(strides), list(Dims(2 * rank, 0)), list(between),
+                        product, image, list(strides), list(Dims(2 * rank, 0)), list(dilations),
                         list(Dims(rank, 0)), inner.group);
   if (is_depthwise) {
     Dims shape{outer.results, 1};

@@ -205,7 +205,7 @@ class SumOfShifts : ShiftText {
     if (shifted_.empty()) return std::nullopt;
     declare("x", all_.whole);
     for (const auto& [id, ignored] : all_.cuts) write_cut(id);
-    if (!write(all_.result)) return std::nullopt;
+    write(all_.result);
     Axes batch, order;
     for (std::size_t d = 0; d < whole_.size(); ++d)
       if (!channels_.contains(d) && !is_shifted(d)) batch.push_back(d);
@@ -244,20 +244,18 @@ class SumOfShifts : ShiftText {
   }
 
  private:
-  /// The source behind the cuts. False: a constant varies along places, where there is no window.
-  bool write(TensorId id) {
-    if (names_.contains(id)) return true;
+  /// The source behind the cuts.
+  void write(TensorId id) {
+    if (names_.contains(id)) return;
     const Node& node = producer(id);
     for (const TensorId input : node.inputs) {
-      if (graph_.is_constant_expression(input)) {
+      if (graph_.is_constant_expression(input))
         declare_factor(input);
-      } else if (!write(input)) {
-        return false;
-      }
+      else
+        write(input);
     }
     name_line(id, called(node, names_));
     nodes_.push_back(id);
-    return true;
   }
 
   std::string called(const Node& node, const std::map<TensorId, std::string>& names) const {
@@ -278,7 +276,7 @@ class SumOfShifts : ShiftText {
       if (shape[d] != 1) channels_.insert(d + whole_.size() - shape.size());
   }
 
-  /// False: a factor varies along some of the channels only.
+  /// False: a factor varies along some of the channels only, or the kernel is too large.
   bool write_kernels(const Axes& channels, const std::vector<Axes>& places,
                      const std::vector<Behind>& alone) {
     std::map<TensorId, std::string> kernels;

@@ -11,6 +11,7 @@
 #include "ops/definition/by_role.h"
 #include "ops/definition/registry.h"
 #include "rules/linear_maps/linearity.h"
+#include "rules/windows/convolution_text.h"
 #include "rules/windows/shift_text.h"
 
 namespace soapstone::rules {
@@ -29,7 +30,7 @@ constexpr std::size_t kMostCuts = 32, kMostSums = 200;
 constexpr std::string_view kShiftDescription =
     "A window over shifted places has the places and factors of all cuts.";
 
-/// A cut of a cut, which reads zeros beyond `low` and `high` where the whole may have something.
+/// Places of a cut before `low` and from `high` on are zeros that were put there.
 struct Zeros {
   std::int64_t low = 0, high = 0;
 };
@@ -71,7 +72,7 @@ class ShiftPlanner {
   static bool is_cut(const Node& node) {
     return node.op->movement == core::Movement::kCut || node.op->movement == core::Movement::kFrame;
   }
-  core::Dims dims(TensorId id) const { return *core::concrete(graph_.tensor(id).type.shape); }
+  core::Dims dims(TensorId id) const { return dims_of(graph_, id); }
   bool is_known(TensorId id) const {
     const core::TensorType& type = graph_.tensor(id).type;
     return type.data_type == core::DataType::kFloat32 && type.shape_known &&
