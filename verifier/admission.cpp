@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/memory_limit.h"
 #include "rules/floats/float_types.h"
 #include "rules/floats/rounded_side.h"
 #include "verifier/questions/z3_solver.h"
@@ -182,6 +183,8 @@ void Admission::prove(const Key& key, Entry& entry) const {
     entry.reason = failure.what();
   }
   entry.cpu_ms = core::thread_cpu_ms() - before;
+  constexpr double kLongMs = 100;
+  if (entry.cpu_ms > kLongMs) core::give_back_freed_memory();
 }
 
 void Admission::set_excluded(std::string_view base_name, bool excluded) {

@@ -2,6 +2,9 @@
 #include "core/base/memory_limit.h"
 
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -52,6 +55,12 @@ std::uint64_t memory_limit() {
   rlimit limit{};
   if (::getrlimit(kResource, &limit) != 0) return machine_memory();
   return std::min<std::uint64_t>(limit.rlim_cur, machine_memory());
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 Status check_fits_memory(std::uint64_t bytes, std::string_view what) {

@@ -21,6 +21,10 @@ void limit_memory(std::uint64_t bytes);
 /// The limit in force; the machine's memory if there is none.
 std::uint64_t memory_limit();
 
+/// Gives memory that was freed back to the system: worth its few milliseconds after work that has
+/// left much of it in pieces. Nothing where the C library cannot.
+void give_back_freed_memory();
+
 /// Whether something of that size fits into the limit beside nothing else.
 /// Errors: kUnsupported: `what` needs so many GiB, and how to allow them.
 Status check_fits_memory(std::uint64_t bytes, std::string_view what);

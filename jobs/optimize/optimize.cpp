@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/clock.h"
+#include "core/base/memory_limit.h"
 #include "jobs/base/guard.h"
 #include "jobs/optimize/optimize_job.h"
 #include "jobs/optimize/optimize_output.h"
@@ -85,6 +86,7 @@ core::Result<OptimizeOutcome> optimize_unguarded(const OptimizeRequest& request,
   verifier::Admission baseline(baseline_rules, admission);
   const rules::RuleSet search_rules(job.rules.search);
   verifier::Admission rules(search_rules, admission);
+  core::give_back_freed_memory();  // reading thousands of rules leaves much
   if (job.trace) job.trace->run_begins(request, job);
   context.announce_results();
   OptimizeOutcome outcome;

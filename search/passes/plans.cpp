@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,6 +65,9 @@ class BackwardMatch {
   std::map<NodeId, NodeId> nodes_;        // by node of the source
 };
 
+/// Of a few networks' plans.
+constexpr std::size_t kMostDrafts = 500;
+
 bool is_behind_opaque(const Graph& graph, const rules::Match& match) {
   const std::vector<bool> depends = depends_on_opaque(graph);
   return std::ranges::any_of(match.nodes, [&](NodeId id) { return bool{depends[id.index()]}; });
@@ -85,6 +89,11 @@ void add_site(const Candidate& before, Candidate& next) {
 }
 
 }  // namespace
+
+struct PlanTaker::Placed {
+  Step step;  ///< Without an `id` where no proof was asked for.
+  std::shared_ptr<const rules::Rule> rule;
+};
 
 struct PlanTaker::Progress {
   Candidate candidate;  ///< Its steps are those of the plan.
@@ -115,19 +124,28 @@ PlanTaker::PlanTaker(verifier::Admission& admission, const Objective& objective,
       behind_opaque_(behind_opaque) {
   const auto all = admission.rules().rules();
   for (std::size_t k = 0; k < all.size(); ++k)
-    if (all[k].is_placed) by_name_.emplace(all[k].name, core::RuleId(k));
+    if (all[k].is_placed) asked_.emplace(all[k].name, core::RuleId(k));
 }
 
-std::optional<core::RuleId> PlanTaker::rule_of(const rules::PlanStep& step,
-                                               const std::string& text) {
-  const auto [known, is_new] = by_name_.emplace(rules::rule_name(text), std::nullopt);
-  if (!is_new) return known->second;
-  auto rule = rules::made_rule(step, text);
-  if (!rule || (may_be_used_ && !may_be_used_(*rule))) return std::nullopt;
-  known->second = core::RuleId(admission_.rules().rules().size());
-  std::vector<rules::Rule> added;
-  added.push_back(*std::move(rule));
-  admission_.add_placed(std::move(added));
+std::shared_ptr<const rules::Rule> PlanTaker::rule_of(const rules::PlanStep& step,
+                                                      const std::string& text) {
+  std::string name = rules::rule_name(text);
+  if (const auto known = drafts_.find(name); known != drafts_.end()) return known->second;
+  if (drafts_.size() == kMostDrafts) drafts_.clear();
+  std::shared_ptr<const rules::Rule>& draft = drafts_[name];
+  if (const auto asked = asked_.find(name); asked != asked_.end()) {
+    draft = std::make_shared<rules::Rule>(admission_.rules()[asked->second]);
+  } else if (auto rule = rules::made_rule(step, text);
+             rule && (!may_be_used_ || may_be_used_(*rule))) {
+    draft = std::make_shared<rules::Rule>(*std::move(rule));
+  }
+  return draft;
+}
+
+core::RuleId PlanTaker::id_of(const rules::Rule& rule) {
+  const auto [known, is_new] =
+      asked_.emplace(rule.name, core::RuleId(admission_.rules().rules().size()));
+  if (is_new) admission_.add_placed({rule});
   return known->second;
 }
 
@@ -149,7 +167,7 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
     auto step = step_at(graph, wanted, results, asks);
     if (!step && wanted.is_optional) continue;
     if (!step) break;
-    auto next = rules::apply_and_follow(graph, admission_.rules()[step->id], step->match);
+    auto next = rules::apply_and_follow(graph, *step->rule, step->step.match);
     if (!next) break;
     graph = std::move(next->graph);
     if (!wanted.operand) {
@@ -160,27 +178,30 @@ std::vector<PlanTaker::Progress> PlanTaker::taken(const Progress& from,
         now.replaced.insert_or_assign(results[k], next->results[k]);
       last = next->results.front();
     }
-    now.candidate.steps.push_back(*std::move(step));
+    now.candidate.steps.push_back(std::move(step->step));
   }
   keep();
   return found;
 }
 
-std::optional<Step> PlanTaker::step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                                       const std::vector<TensorId>& results, Asks asks) {
-  const auto step_of = [&](const std::string& text) -> std::optional<Step> {
-    const auto id = rule_of(wanted, text);
-    if (!id) return std::nullopt;
-    const rules::Rule& rule = admission_.rules()[*id];
-    const auto match = BackwardMatch(graph, rule).find(results);
+std::optional<PlanTaker::Placed> PlanTaker::step_at(const core::Graph& graph,
+                                                    const rules::PlanStep& wanted,
+                                                    const std::vector<TensorId>& results,
+                                                    Asks asks) {
+  const auto step_of = [&](const std::string& text) -> std::optional<Placed> {
+    const auto rule = rule_of(wanted, text);
+    if (rule == nullptr) return std::nullopt;
+    const auto match = BackwardMatch(graph, *rule).find(results);
     if (!match || (!behind_opaque_ && is_behind_opaque(graph, *match))) return std::nullopt;
-    if (asks == Asks::kProofs && !admission_.admits(*id, *match)) return std::nullopt;
-    Step step;
-    step.rule = rule.name;
-    step.base_rule = rule.base_name;
-    step.id = *id;
-    step.match = *match;
-    return step;
+    Placed placed{{}, rule};
+    if (asks == Asks::kProofs) {
+      placed.step.id = id_of(*rule);
+      if (!admission_.admits(placed.step.id, *match)) return std::nullopt;
+    }
+    placed.step.rule = rule->name;
+    placed.step.base_rule = rule->base_name;
+    placed.step.match = *match;
+    return placed;
   };
   for (const std::string& text : wanted.texts)
     if (auto step = step_of(text)) return step;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,18 +45,25 @@ class PlanTaker {
   /// Takes the steps of a plan as far as they can be taken: what there is before it ends, and when
   /// it has ended.
   std::vector<Progress> taken(const Progress& from, const rules::RewritePlan& plan, Asks asks);
+  /// A step and its rule.
+  struct Placed;
   /// The first rule of the step that is admitted where the tensors are computed, or would be.
-  std::optional<Step> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
-                              const std::vector<core::TensorId>& results, Asks asks);
+  std::optional<Placed> step_at(const core::Graph& graph, const rules::PlanStep& wanted,
+                                const std::vector<core::TensorId>& results, Asks asks);
   /// The rule of that text, made when it is first asked for. None: there is none, or it may not be
   /// used.
-  std::optional<core::RuleId> rule_of(const rules::PlanStep& step, const std::string& text);
+  std::shared_ptr<const rules::Rule> rule_of(const rules::PlanStep& step, const std::string& text);
+  /// Its number among the rules of the admission, of which it becomes one.
+  core::RuleId id_of(const rules::Rule& rule);
 
   verifier::Admission& admission_;
   const Objective& objective_;
   std::function<bool(const rules::Rule&)> may_be_used_;
   bool behind_opaque_;
-  std::map<std::string, std::optional<core::RuleId>> by_name_;  ///< Of rules made for graphs.
+  /// By name, rules made for graphs: those of which a proof was asked, and the last others. Most
+  /// plans do not pay, and their rules would take more memory than all else.
+  std::map<std::string, core::RuleId> asked_;
+  std::map<std::string, std::shared_ptr<const rules::Rule>> drafts_;
 };
 
 }  // namespace soapstone::search

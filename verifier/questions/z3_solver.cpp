@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "core/base/hash.h"
@@ -47,10 +48,10 @@ class Anonymous {
   std::vector<Symbol> names_;
 };
 
-class Z3Solver final : public Solver {
+/// A context of Z3 with its solver: megabytes, and milliseconds to make.
+class Z3Session {
  public:
-  Z3Solver(unsigned most_steps, std::shared_ptr<SolverAnswers> answers)
-      : answers_(std::move(answers)), solver_(context_, z3::solver::simple()) {
+  explicit Z3Session(unsigned most_steps) : solver_(context_, z3::solver::simple()) {
     z3::params parameters(context_);
     parameters.set("rlimit", most_steps);
     // Else Z3 puts a handler of its own in the place of ours while it solves, and dies in it.
@@ -58,55 +59,47 @@ class Z3Solver final : public Solver {
     solver_.set(parameters);
   }
 
-  bool proves_impossible(std::span<const Fact> facts) override {
-    Anonymous question(Anonymous::Kind::kImpossible);
-    question.add(facts);
-    return proves(question, facts, [] {});
+  z3::expr no_facts() { return context_.bool_val(true); }
+
+  z3::expr formula(const Fact& fact) {
+    z3::expr sum = context_.int_val(fact.expression.constant());
+    for (const Linear::Part& part : fact.expression.parts()) {
+      sum = sum + context_.int_val(part.coefficient) * unknown(part.monomial);
+    }
+    return fact.kind == Fact::Kind::kZero ? sum == 0 : sum >= 0;
   }
 
-  bool proves_zero(std::span<const Fact> facts, std::span<const WeightedGuards> sum) override {
-    Anonymous question(Anonymous::Kind::kZero);
-    question.add(facts);
+  z3::expr all_of(std::span<const Fact> facts) {
+    z3::expr_vector formulas(context_);
+    for (const Fact& fact : facts) formulas.push_back(formula(fact));
+    return z3::mk_and(formulas);
+  }
+
+  z3::expr any_of(std::span<const FactSet> sets) {
+    z3::expr_vector formulas(context_);
+    for (const FactSet& facts : sets) formulas.push_back(all_of(facts));
+    return z3::mk_or(formulas);
+  }
+
+  z3::expr is_not_zero(std::span<const WeightedGuards> sum) {
+    z3::expr total = context_.int_val(0);
     for (const WeightedGuards& part : sum) {
-      question.add(part.weight);
-      question.add(part.guards);
+      total =
+          total + z3::ite(all_of(part.guards), context_.int_val(part.weight), context_.int_val(0));
     }
-    return proves(question, facts, [&] {
-      z3::expr total = context_.int_val(0);
-      for (const WeightedGuards& part : sum) {
-        total = total +
-                z3::ite(all_of(part.guards), context_.int_val(part.weight), context_.int_val(0));
-      }
-      solver_.add(total != 0);
-    });
+    return total != 0;
   }
 
-  bool proves_same_union(std::span<const Fact> facts, std::span<const FactSet> a,
-                         std::span<const FactSet> b) override {
-    Anonymous question(Anonymous::Kind::kSameUnion);
-    question.add(facts);
-    for (const std::span<const FactSet> side : {a, b}) {
-      question.add(std::ssize(side));
-      for (const FactSet& guards : side) question.add(guards);
-    }
-    return proves(question, facts, [&] { solver_.add(any_of(a) != any_of(b)); });
+  z3::check_result check(std::span<const Fact> facts, const z3::expr& and_this) {
+    solver_.push();
+    for (const Fact& fact : facts) solver_.add(formula(fact));
+    solver_.add(and_this);
+    const z3::check_result result = checked();
+    solver_.pop();
+    return result;
   }
 
  private:
-  /// Are the facts and what is added a contradiction? Proofs of one rule set ask the same thing
-  /// again and again, so answers are kept.
-  template <class Add>
-  bool proves(const Anonymous& question, std::span<const Fact> facts, Add add) {
-    if (const auto known = answers_->find(question.numbers())) return *known;
-    solver_.push();
-    for (const Fact& fact : facts) solver_.add(formula(fact));
-    add();
-    const z3::check_result result = checked();
-    solver_.pop();
-    if (result != z3::unknown) answers_->insert(question.numbers(), result == z3::unsat);
-    return result == z3::unsat;
-  }
-
   /// Lack of memory is what it is everywhere else.
   z3::check_result checked() {
     try {
@@ -124,30 +117,59 @@ class Z3Solver final : public Solver {
     return unknowns_.emplace(monomial, context_.int_const(name.c_str())).first->second;
   }
 
-  z3::expr formula(const Fact& fact) {
-    z3::expr sum = context_.int_val(fact.expression.constant());
-    for (const Linear::Part& part : fact.expression.parts()) {
-      sum = sum + context_.int_val(part.coefficient) * unknown(part.monomial);
-    }
-    return fact.kind == Fact::Kind::kZero ? sum == 0 : sum >= 0;
-  }
-
-  z3::expr all_of(const FactSet& facts) {
-    z3::expr_vector formulas(context_);
-    for (const Fact& fact : facts) formulas.push_back(formula(fact));
-    return z3::mk_and(formulas);
-  }
-
-  z3::expr any_of(std::span<const FactSet> sets) {
-    z3::expr_vector formulas(context_);
-    for (const FactSet& facts : sets) formulas.push_back(all_of(facts));
-    return z3::mk_or(formulas);
-  }
-
-  std::shared_ptr<SolverAnswers> answers_;
   z3::context context_;
   z3::solver solver_;
   std::map<Monomial, z3::expr> unknowns_;
+};
+
+class Z3Solver final : public Solver {
+ public:
+  Z3Solver(unsigned most_steps, std::shared_ptr<SolverAnswers> answers)
+      : most_steps_(most_steps), answers_(std::move(answers)) {}
+
+  bool proves_impossible(std::span<const Fact> facts) override {
+    Anonymous question(Anonymous::Kind::kImpossible);
+    question.add(facts);
+    return proves(question, facts, [](Z3Session& z3) { return z3.no_facts(); });
+  }
+
+  bool proves_zero(std::span<const Fact> facts, std::span<const WeightedGuards> sum) override {
+    Anonymous question(Anonymous::Kind::kZero);
+    question.add(facts);
+    for (const WeightedGuards& part : sum) {
+      question.add(part.weight);
+      question.add(part.guards);
+    }
+    return proves(question, facts, [&](Z3Session& z3) { return z3.is_not_zero(sum); });
+  }
+
+  bool proves_same_union(std::span<const Fact> facts, std::span<const FactSet> a,
+                         std::span<const FactSet> b) override {
+    Anonymous question(Anonymous::Kind::kSameUnion);
+    question.add(facts);
+    for (const std::span<const FactSet> side : {a, b}) {
+      question.add(std::ssize(side));
+      for (const FactSet& guards : side) question.add(guards);
+    }
+    return proves(question, facts, [&](Z3Session& z3) { return z3.any_of(a) != z3.any_of(b); });
+  }
+
+ private:
+  /// Are the facts and what is said beside them a contradiction? Proofs of one rule set ask the
+  /// same thing again and again, so answers are kept.
+  template <class Said>
+  bool proves(const Anonymous& question, std::span<const Fact> facts, Said said) {
+    if (const auto known = answers_->find(question.numbers())) return *known;
+    // Many proofs fail before anything is asked.
+    if (!session_) session_.emplace(most_steps_);
+    const z3::check_result result = session_->check(facts, said(*session_));
+    if (result != z3::unknown) answers_->insert(question.numbers(), result == z3::unsat);
+    return result == z3::unsat;
+  }
+
+  unsigned most_steps_;
+  std::shared_ptr<SolverAnswers> answers_;
+  std::optional<Z3Session> session_;
 };
 
 }  // namespace
